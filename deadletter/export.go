@@ -45,9 +45,9 @@ func ExportSealed(w io.Writer, l Letter, c Cipher) error {
 	return export(w, sealedLine{sealed})
 }
 
-// maxLine bounds a line of an export: a message of 256 KiB in base64, twice
+// maxLine bounds a line of an export: a row of the outbox of 2.25 MiB in base64, twice
 // over when it is sealed, and its history.
-const maxLine = 4 << 20
+const maxLine = 8 << 20
 
 // ReadExport calls each for every letter of an export, plain or sealed. c may be
 // nil when none is sealed. An error names the line.

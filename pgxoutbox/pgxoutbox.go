@@ -32,6 +32,9 @@ type Outbox struct {
 	// CheckEndpoints refuses messages to endpoints that do not exist: see
 	// [webhook.Outbox].
 	CheckEndpoints bool
+	// MaxPayload is the limit of bodies, in bytes: that of forbear serve --max-payload,
+	// whose default is that of 0, [webhook.DefaultMaxPayload].
+	MaxPayload int
 }
 
 const table = "forbear_outbox"
@@ -44,7 +47,7 @@ const table = "forbear_outbox"
 //
 // Several rows go by COPY, with one wait for the server's response however many they are.
 func (o Outbox) Insert(ctx context.Context, tx pgx.Tx, msgs ...webhook.Message) (ids []string, err error) {
-	b, err := webhook.NewOutboxBatch(ctx, msgs)
+	b, err := webhook.NewOutboxBatch(ctx, msgs, o.MaxPayload)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package policyfile
 
 import (
+	"errors"
 	"reflect"
 	"strconv"
 	"strings"
@@ -79,6 +80,28 @@ func (s Size) MarshalText() ([]byte, error) {
 		n, unit = n>>10, "KiB"
 	}
 	return append(strconv.AppendInt(nil, n, 10), unit...), nil
+}
+
+// maxSize bounds a [Size]: a body is held in memory.
+const maxSize = 1 << 30
+
+// UnmarshalText reads bytes, KiB or MiB: 1 byte to 1024MiB.
+func (s *Size) UnmarshalText(text []byte) error {
+	digits, unit := string(text), int64(1)
+	for suffix, u := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20} {
+		if rest, ok := strings.CutSuffix(string(text), suffix); ok {
+			digits, unit = strings.TrimSpace(rest), u
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil:
+		return errors.New("want a size such as 64KiB or 1MiB")
+	case n <= 0 || n > maxSize/unit:
+		return errors.New("want 1 byte to 1024MiB")
+	}
+	*s = Size(n * unit)
+	return nil
 }
 
 // ingress reads "on", "off" or a mapping of options, which switches it on.
@@ -161,27 +184,14 @@ func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	}
 }
 
-// size reads bytes, KiB or MiB, at most 1 GiB: a body is held in memory.
+// size reads a [Size].
 func (d *decoder) size(v *yaml.Node, what string, into *Size) {
-	const most = 1 << 30
 	s, ok := d.scalar(v, what, "a size such as 64KiB or 1MiB")
 	if !ok {
 		return
 	}
-	digits, unit := s, int64(1)
-	for suffix, u := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20} {
-		if rest, ok := strings.CutSuffix(s, suffix); ok {
-			digits, unit = strings.TrimSpace(rest), u
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	switch {
-	case err != nil:
-		d.fault(v, "", "%s is %s: want a size such as 64KiB or 1MiB", what, quote(s))
-	case n <= 0 || n > most/unit:
-		d.fault(v, "", "%s is %s: want 1 byte to 1024MiB", what, quote(s))
-	default:
-		*into = Size(n * unit)
+	if err := into.UnmarshalText([]byte(s)); err != nil {
+		d.fault(v, "", "%s is %s: %v", what, quote(s), err)
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 // it: it is there or it is accepted, never both. Nothing in a row stops those
 // behind it: what cannot be accepted becomes a dead letter with all that it had.
 const (
-	maxOutboxRow   = 3 << 19  // bytes: no valid row has more, whatever its headers' JSON escapes
-	maxOutboxBatch = 32 << 20 // bytes that are read at once
-	relayTries     = 3        // of one row
+	maxOutboxRow   = webhook.MaxPayload + 5<<18 // bytes: no valid row has more, whatever its headers' JSON escapes
+	maxOutboxBatch = 32 << 20                   // bytes that are read at once
+	relayTries     = 3                          // of one row
 	// relayPause, doubled with each try, is the ceiling of the wait before it.
 	relayPause = 50 * time.Millisecond
 )

@@ -77,8 +77,13 @@ const (
 
 // The bounds of what is accepted.
 const (
-	maxConcurrency = 1000      // of one endpoint
-	maxMessageSize = 256 << 10 // CloudEvents' bound, spec/6
+	maxConcurrency = 1000 // of one endpoint
+
+	// DefaultMaxPayload bounds a message's body in bytes where no setting says more:
+	// CloudEvents' bound, which all that forwards events has to take (spec/6).
+	DefaultMaxPayload = 256 << 10
+	// MaxPayload is the most that a setting can say.
+	MaxPayload = 1 << 20
 )
 
 // Auth says where the Authorization of an endpoint comes from. It holds

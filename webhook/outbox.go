@@ -25,6 +25,9 @@ type Outbox struct {
 	// application's role must be permitted to read. Without it, such a message becomes a
 	// dead letter with the reason invalid once it is committed.
 	CheckEndpoints bool
+	// MaxPayload is the limit of bodies, in bytes: that of forbear serve --max-payload,
+	// whose default is that of 0, [DefaultMaxPayload].
+	MaxPayload int
 }
 
 // OutboxTx is the part of a transaction that an [Outbox] needs: that of [sql.Tx] and of
@@ -44,7 +47,7 @@ type OutboxTx interface {
 //
 // Many messages take few statements: 500 rows share one.
 func (o Outbox) Insert(ctx context.Context, tx OutboxTx, msgs ...Message) (ids []string, err error) {
-	b, err := NewOutboxBatch(ctx, msgs)
+	b, err := NewOutboxBatch(ctx, msgs, o.MaxPayload)
 	if err != nil {
 		return nil, err
 	}

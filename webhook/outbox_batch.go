@@ -32,8 +32,8 @@ const maxOutboxFaults = 20
 // NewOutboxBatch completes copies of messages: with an id and the trace context of ctx,
 // where they have none. It refuses all of them when one could never be delivered
 // ([ErrInvalid]), or when two of them have one id at one endpoint and are not the same
-// message ([ErrConflict]). The error names each message by its place, from 0, and its id.
-func NewOutboxBatch(ctx context.Context, msgs []Message) (*OutboxBatch, error) {
+// message ([ErrConflict]). Bodies have at most maxPayload bytes, 0 for [DefaultMaxPayload]. The error names each message by its place, from 0, and its id.
+func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*OutboxBatch, error) {
 	b := &OutboxBatch{msgs: slices.Clone(msgs), rows: make([]outboxRow, 0, len(msgs))}
 	type identity struct{ id, endpoint string }
 	known := map[identity]*Message{}
@@ -41,7 +41,7 @@ func NewOutboxBatch(ctx context.Context, msgs []Message) (*OutboxBatch, error) {
 	for i := range b.msgs {
 		m := &b.msgs[i]
 		m.Trace(ctx)
-		err := errors.Join(m.check(), checkEndpointIDs(m.Endpoints))
+		err := errors.Join(m.check(maxPayload), checkEndpointIDs(m.Endpoints))
 		made := m.ID == ""
 		if made {
 			m.ID = NewID("msg")

@@ -26,7 +26,7 @@ func (m *Message) Prepare(now time.Time) error {
 		m.CorrelationID = cmp.Or(m.traceContext().TraceID(), deadletter.Clip(m.ID, 128)) // an id that is too long is one fault, not two
 	}
 	m.Created = now
-	return m.check()
+	return m.check(MaxPayload)
 }
 
 // faults collects what is wrong with a message or an endpoint, so that a user
@@ -47,18 +47,26 @@ func (f *faults) when(wrong bool, format string, args ...any) {
 func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, errs...)...) }
 
 // check refuses what could never be delivered.
-func (m *Message) check() error {
+func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
 	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
 	f.when(len(m.Endpoints) == 0 || len(m.Endpoints) > 1000, "%d endpoints, want 1 to 1000", len(m.Endpoints))
-	f.when(len(m.Body) > maxMessageSize, "body of %d bytes, at most %d", len(m.Body), maxMessageSize)
 	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, layer.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
 		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
 	}
 	year := m.NotBefore.UTC().Year()
 	f.when(year < 1 || year > 9999, "not_before is in the year %d", year) // RFC 3339 ends with 9999
-	return f.join(checkHeaders(m.Headers))
+	return f.join(m.CheckPayload(maxPayload), checkHeaders(m.Headers))
+}
+
+// CheckPayload refuses, with [ErrInvalid], a body of more than limit bytes, 0 for
+// [DefaultMaxPayload]. The limit is a setting of those who accept the message.
+func (m *Message) CheckPayload(limit int) error {
+	f := faults{of: "message"}
+	limit = cmp.Or(limit, DefaultMaxPayload)
+	f.when(len(m.Body) > limit, "payload of %d bytes, the limit (max-payload) is %d", len(m.Body), limit)
+	return f.join()
 }
 
 // Validate refuses an endpoint that could not be served, with all of its faults

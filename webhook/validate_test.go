@@ -17,7 +17,7 @@ func TestMessagesAreChecked(t *testing.T) {
 		{"id with a space", func(m *Message) { m.ID = "a b" }},
 		{"id with a line break", func(m *Message) { m.ID = "a\r\nX: 1" }},
 		{"long key", func(m *Message) { m.IdempotencyKey = strings.Repeat("k", 65) }},
-		{"large body", func(m *Message) { m.Body = make([]byte, maxMessageSize+1) }},
+		{"large body", func(m *Message) { m.Body = make([]byte, MaxPayload+1) }},
 		{"authorization", func(m *Message) { m.Headers = []Header{{Name: "authorization", Value: "x"}} }},
 		{"signature", func(m *Message) { m.Headers = []Header{{Name: "Webhook-Signature", Value: "x"}} }},
 		{"header with a line break", func(m *Message) { m.Headers = []Header{{Name: "X-A", Value: "1\r\nX-B: 2"}} }},
@@ -26,13 +26,13 @@ func TestMessagesAreChecked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := ok()
-			if c.edit(&m); !errors.Is(m.check(), ErrInvalid) {
+			if c.edit(&m); !errors.Is(m.check(MaxPayload), ErrInvalid) {
 				t.Errorf("accepted: %+v", m)
 			}
 		})
 	}
 	m := ok()
-	if err := m.check(); err != nil {
+	if err := m.check(MaxPayload); err != nil {
 		t.Error(err)
 	}
 	m.ID = strings.Repeat("i", 128)
@@ -48,7 +48,7 @@ func FuzzMessage(f *testing.F) {
 	f.Add("a b", "\r\nX: 1", "", "", "", "a\nb", "webhook-id", "\n", []byte{0})
 	f.Fuzz(func(t *testing.T, id, kind, source, subject, key, contentType, name, value string, body []byte) {
 		m := Message{ID: id, Endpoints: []string{"a"}, Type: kind, Source: source, Subject: subject, Key: key, ContentType: contentType, Headers: []Header{{Name: name, Value: value}}, Body: body}
-		if m.check() != nil {
+		if m.check(MaxPayload) != nil {
 			return
 		}
 		for _, format := range []Format{FormatRaw, FormatStructured, FormatBinary} {
@@ -68,4 +68,15 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("key %q", k)
 		}
 	})
+}
+
+// The outbox checks bodies against the limit that its serve has.
+func TestOutboxBatchChecksPayloads(t *testing.T) {
+	m := Message{Endpoints: []string{"a"}, Body: make([]byte, DefaultMaxPayload+1)}
+	if _, err := NewOutboxBatch(t.Context(), []Message{m}, 0); !errors.Is(err, ErrInvalid) {
+		t.Errorf("by default: %v", err)
+	}
+	if _, err := NewOutboxBatch(t.Context(), []Message{m}, MaxPayload); err != nil {
+		t.Errorf("with a limit of its own: %v", err)
+	}
 }

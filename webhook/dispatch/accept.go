@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) error 
 // admit completes a message and refuses what could not be delivered: with
 // [webhook.ErrInvalid], or with [webhook.ErrUnknownEndpoint].
 func (d *Dispatcher) admit(m *webhook.Message) error {
-	if err := m.Prepare(d.now().UTC()); err != nil {
+	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
 		return err
 	}
 	for _, e := range m.Endpoints {

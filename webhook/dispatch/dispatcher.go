@@ -49,6 +49,10 @@ type Config struct {
 	// Poll is how often the dispatcher looks at the store without an occasion,
 	// and a quarter of it how often it empties the outbox. Default 1 s.
 	Poll time.Duration
+	// MaxPayload bounds the body of a message, in bytes, whichever way it comes.
+	// Default [webhook.DefaultMaxPayload], at most [webhook.MaxPayload]. What a process
+	// needs of memory grows with it.
+	MaxPayload int
 	// Retention is how long finished deliveries are kept, and with them what makes
 	// the same message again a duplicate. Default and least [MinRetention].
 	Retention time.Duration
@@ -136,6 +140,9 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	if cfg.BodyRetention = cmp.Or(cfg.BodyRetention, cfg.Retention); cfg.BodyRetention < MinBodyRetention || cfg.BodyRetention > cfg.Retention {
 		return nil, fmt.Errorf("webhook: a body retention of %v is outside %v to %v, the retention", cfg.BodyRetention, MinBodyRetention, cfg.Retention)
+	}
+	if cfg.MaxPayload < 0 || cfg.MaxPayload > webhook.MaxPayload {
+		return nil, fmt.Errorf("webhook: a limit of %d bytes for payloads is outside 1 to %d", cfg.MaxPayload, webhook.MaxPayload)
 	}
 	outbox, err := forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...)
 	if err != nil {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	_ "embed"
@@ -22,9 +23,11 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// maxRequest bounds a request's body: a message of 256 KiB in base64, and more. A
+// maxRequest bounds a request's body: a message's payload in base64, and more. A
 // longer body is refused with 413 while it is read, so it never fills the memory.
-const maxRequest = 1 << 20
+func maxRequest(maxPayload int) int64 {
+	return 640<<10 + int64(cmp.Or(maxPayload, webhook.DefaultMaxPayload))*3/2
+}
 
 // route is one operation of the API. It returns what to send and not how: adapt
 // gives every response its headers, and every error its problem. A returned error

@@ -85,7 +85,7 @@ func TestOpenAPI(t *testing.T) {
 		{"POST", "/v1/messages", "", `{"id":"m1","endpoint":"a","payload":{"x":2}}`, 409},
 		{"POST", "/v1/messages", "", `{"endpoint":"none","payload":1}`, 422},
 		{"POST", "/v1/messages", "", `{"endpoint":"a"}`, 400},
-		{"POST", "/v1/messages", "", `{"endpoint":"a","payload":"` + strings.Repeat("x", maxRequest) + `"}`, 413},
+		{"POST", "/v1/messages", "", `{"endpoint":"a","payload":"` + strings.Repeat("x", int(maxRequest(0))) + `"}`, 413},
 		{"POST", "/v1/messages", "", `{"endpoint":"a","payload":1,"idempotency_key":"` + strings.Repeat("k", 65) + `"}`, 422},
 		{"GET", "/v1/messages/m1", "/v1/messages/{id}", "", 200},
 		{"GET", "/v1/messages/none", "/v1/messages/{id}", "", 404},

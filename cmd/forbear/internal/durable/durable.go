@@ -37,6 +37,7 @@ type Options struct {
 	SecretsDir string          // where file: references are looked up
 	ExportDir  string          // where expired dead letters go
 	Retention  time.Duration   // of dead letters
+	MaxPayload int             // of a message, in bytes: see dispatch.Config
 	History    time.Duration   // of finished deliveries: see dispatch.Config.Retention
 	Bodies     time.Duration   // of what they carried: see dispatch.Config.BodyRetention
 	Cipher     sqlstore.Cipher // encryption at rest; nil: off
@@ -76,7 +77,9 @@ type Service struct {
 
 	retention *deadletter.Retention
 	path      string
-	log       *slog.Logger
+	// maxRequest bounds a request to the API, in bytes.
+	maxRequest int64
+	log        *slog.Logger
 }
 
 // New opens the database and brings its schema up to date. An API that other
@@ -110,7 +113,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.UpdateBeside(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
-	s := &Service{DB: db, log: o.Logger, path: o.Database}
+	s := &Service{DB: db, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload)}
 	var err error
 	guard := webhook.Guard{Allow: o.Allow}
 	if o.Transport == nil {
@@ -122,7 +125,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
 		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
 		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
-		Retention: o.History, BodyRetention: o.Bodies,
+		MaxPayload: o.MaxPayload, Retention: o.History, BodyRetention: o.Bodies,
 	})
 	if err != nil {
 		return nil, err

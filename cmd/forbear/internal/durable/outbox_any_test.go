@@ -71,7 +71,7 @@ func newBodiesSink(t *testing.T) *bodiesSink {
 // texts are values that a column may meet.
 var texts = []any{
 	nil, "", "ordinary", "with space", "zwölf", "\u0000", "\x01\x1b[31m", "line\r\nbreak", "\u202e\ufeff", "\xff\xfe\xc3\x28",
-	strings.Repeat("x", 127), strings.Repeat("x", 257), strings.Repeat("x", 5000), strings.Repeat("é", 3000), strings.Repeat("x", 2<<20),
+	strings.Repeat("x", 127), strings.Repeat("x", 257), strings.Repeat("x", 5000), strings.Repeat("é", 3000), strings.Repeat("x", 3<<20),
 	"'; DROP TABLE forbear_outbox; --", "{t}", "?", "$1", int64(-1), int64(0), int64(1) << 62, 3.5,
 	[]byte{0xff, 0x00, 0x01},
 	true,

@@ -29,7 +29,7 @@ type stream struct {
 // since they may show payloads.
 func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		w.Header().Set("X-Correlation-ID", correlation(r))
 		status, body, err := rt.serve(r)
 		if err != nil {
@@ -92,7 +92,7 @@ var faults = []struct {
 // was not acknowledged may be sent again. The detail goes to the log alone.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", large.Limit))
+		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes, which --max-payload allows for", large.Limit))
 		return
 	}
 	for _, f := range faults {

@@ -21,20 +21,22 @@ import (
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // delivery is serve's durable side: its flags, and the service that they make.
 // The zero value delivers nothing: see decide. It has no service until start.
 type delivery struct {
-	off       bool     // by its flag
-	why       string   // deliveries are on, or ""
-	alone     bool     // and nothing else needs the database
-	flags     []string // the names of those that ask for deliveries
-	listen    string   // of the API; "" puts it on the gateway's address
-	options   durable.Options
-	alert     alertFlags
-	keyFile   string
-	tokenFile string
+	off        bool     // by its flag
+	why        string   // deliveries are on, or ""
+	alone      bool     // and nothing else needs the database
+	flags      []string // the names of those that ask for deliveries
+	listen     string   // of the API; "" puts it on the gateway's address
+	options    durable.Options
+	alert      alertFlags
+	keyFile    string
+	tokenFile  string
+	maxPayload policyfile.Size
 
 	taken   atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
 	service *durable.Service                // nil where nothing is delivered
@@ -61,6 +63,7 @@ func (d *delivery) register(all *flag.FlagSet) {
 	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
 	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
+	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
 	registerRetention(f, o)
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
 	d.alert.register(f)
@@ -91,6 +94,9 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	}
 	if err = checkRetention(&o); err != nil {
 		return err
+	}
+	if o.MaxPayload = int(d.maxPayload); o.MaxPayload > webhook.MaxPayload {
+		return fmt.Errorf("--max-payload %d is above %d bytes, 1MiB", o.MaxPayload, webhook.MaxPayload)
 	}
 	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
 		return err

@@ -25,3 +25,17 @@ func TestServeRefusesRetentions(t *testing.T) {
 		}
 	}
 }
+
+// The limit of payloads is a size, of at most 1MiB.
+func TestServeRefusesPayloadLimits(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--max-payload=2MiB": "--max-payload 2097152 is above 1048576 bytes, 1MiB",
+		"--max-payload=0":    "want 1 byte to 1024MiB",
+		"--max-payload=big":  "want a size such as 64KiB or 1MiB",
+	} {
+		got := clitest.Run(t, Command(), "", "--listen", "127.0.0.1:0", "--admin", "off", "--database", t.TempDir()+"/forbear.db", flag)
+		if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, want) {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+}
