@@ -44,7 +44,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidy vet fix static self alone ## the quick static checks
+lint: tools format tidy vet fix static self alone openapi ## the quick static checks
 
 .PHONY: tools
 tools:
@@ -89,6 +89,16 @@ self: ## run forbear's linter on forbear itself
 alone:
 	@bad=0; for m in $(MODULES); do \
 		echo "go build, alone  $$m"; GOWORK=off $(GO) -C $$m build -o /dev/null ./... || bad=1; done; exit $$bad
+
+OPENAPI = $(CURDIR)/cmd/forbear/internal/durable/openapi.json
+
+.PHONY: openapi
+openapi: tools/openapi/node_modules/.package-lock.json ## hold the description of the API against spectral and redocly (needs npm)
+	@npm --prefix tools/openapi run -s lint --document=$(OPENAPI)
+
+tools/openapi/node_modules/.package-lock.json: tools/openapi/package-lock.json
+	npm --prefix tools/openapi ci --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 .PHONY: bench
 bench: ## measure against peers and print one table

@@ -83,7 +83,7 @@ func amplification(p *forbear.Policy) float64 {
 // sum describes the policy of a new dependency in one line.
 func sum(p *forbear.Policy) string {
 	return fmt.Sprintf("at most %d attempts within %s, and %s times the load of a busy client in an outage",
-		p.Retries()+1, shortest(p.WithDefaults().Total), trim(amplification(p)))
+		p.Retries()+1, FormatDuration(p.WithDefaults().Total), trim(amplification(p)))
 }
 
 // meaning says what several fields come to together: the load in an outage,
@@ -104,7 +104,7 @@ func meaning(was, is *Dependency, add adder) {
 		if b < a {
 			word = "less"
 		}
-		add(is.Name, "", "a call to %s may now take %s: up to %s, before %s", is.Name, word, shortest(b), shortest(a))
+		add(is.Name, "", "a call to %s may now take %s: up to %s, before %s", is.Name, word, FormatDuration(b), FormatDuration(a))
 	}
 }
 

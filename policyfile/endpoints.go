@@ -98,7 +98,7 @@ func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
 	}
 	r.durationOr(v, "connection_age", "off, or ", into)
 	if *into > 0 && *into < time.Second {
-		r.fault(v, "", "connection_age is %s: want at least 1s, since a new connection costs time", shortest(*into))
+		r.fault(v, "", "connection_age is %s: want at least 1s, since a new connection costs time", FormatDuration(*into))
 	}
 }
 

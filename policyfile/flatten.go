@@ -28,7 +28,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 		if x < 0 && (field == "body_idle" || field == "connection_age") {
 			return plain("off")
 		}
-		return plain(shortest(x))
+		return plain(FormatDuration(x))
 	// Its fields say the opposite of the file's, so that it writes itself.
 	case Ingress:
 		return x.node()
@@ -142,18 +142,6 @@ func add(m *yaml.Node, key string, item *yaml.Node) {
 
 // plain is a scalar that is written without quotes.
 func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
-
-// shortest writes a duration as people do: 2m, not 2m0s.
-func shortest(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
 
 // flatten lists the scalar fields of v by their path, as "backoff.cap", in
 // the order of the struct. A list counts as one value.

@@ -133,7 +133,7 @@ func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	const least = 24 * time.Hour
 	d.duration(v, "idempotency.retention", into)
 	if *into > 0 && *into < least {
-		d.refuse(d.at(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", shortest(*into))
+		d.refuse(d.at(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", FormatDuration(*into))
 	}
 }
 

@@ -121,22 +121,11 @@ func (d *decoder) span(n *yaml.Node, what, or string) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	v, err := parseDuration(s)
+	v, err := ParseDuration(s)
 	if err != nil {
 		d.fault(n, "", "%s is %s: want %s%s", what, quote(s), or, wantDuration)
 	}
 	return v, err == nil
-}
-
-// parseDuration accepts days too, alone: "8d". A day is 24 hours here.
-func parseDuration(s string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		const most = 100_000 // far from an overflow
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= most {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	}
-	return time.ParseDuration(s)
 }
 
 // number reads a decimal number other than 0.

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -132,11 +135,29 @@ func correlation(r *http.Request) string {
 	return webhook.NewID("req")
 }
 
-// read reads a JSON body; unknown fields are refused, so that a misspelt one
-// is not a silent default. A second JSON value is refused as well, since it would be
-// dropped without a word. Errors never quote the body.
+// read reads a JSON body, with its durations as the API has them; unknown fields
+// are refused, so that a misspelt one is not a silent default. A second JSON value
+// is refused as well, since it would be dropped without a word. Errors never quote
+// the body.
 func read(r *http.Request, v any) error {
-	dec := json.NewDecoder(r.Body)
+	t := reflect.TypeOf(v).Elem()
+	if !timed(t) {
+		return decode(r.Body, v)
+	}
+	var raw json.RawMessage
+	if err := decode(r.Body, &raw); err != nil {
+		return err
+	}
+	raw, err := inward.value(t, "", raw)
+	if err != nil {
+		return err
+	}
+	return decode(bytes.NewReader(raw), v)
+}
+
+// decode decodes one JSON value and no other.
+func decode(body io.Reader, v any) error {
+	dec := json.NewDecoder(body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

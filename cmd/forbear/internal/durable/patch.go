@@ -69,14 +69,15 @@ func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, er
 		return nil, err
 	}
 	text, err := json.Marshal(merged)
+	if err == nil {
+		text, err = inward.value(reflect.TypeFor[webhook.Endpoint](), "", text)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var next webhook.Endpoint
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&next); err != nil {
-		return nil, fmt.Errorf("%w: the patch does not make an endpoint: %w", errBadRequest, err)
+	if err := decode(bytes.NewReader(text), &next); err != nil {
+		return nil, fmt.Errorf("the patch does not make an endpoint: %w", err)
 	}
 	next.Policy.Kind = forbear.Webhook
 	after, err := fieldsOf(&next)

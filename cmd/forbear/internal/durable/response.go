@@ -3,7 +3,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,11 +50,14 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 				panic(http.ErrAbortHandler) // a short response must not look whole
 			}
 		default:
+			text, err := encode(body)
+			if err != nil {
+				s.fail(w, r, err)
+				return
+			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
-			enc := json.NewEncoder(w)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(body)
+			_, _ = w.Write(append(text, '\n'))
 		}
 	}
 }
