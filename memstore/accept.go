@@ -104,7 +104,7 @@ func (m *Store) wait(d *delivery, due time.Time) {
 
 // Relay implements webhook.Store. A memory store shares no transaction with
 // its caller's data, and so has no outbox to relay from.
-func (m *Store) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.RelayResult, error) {
+func (m *Store) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (webhook.RelayResult, error) {
 	return webhook.RelayResult{}, nil
 }
 

@@ -48,6 +48,12 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	if old == nil {
 		old = &endpoint{}
 	}
+	if known && e.Application != old.Application {
+		return e, fmt.Errorf("%w endpoint: %q is of another application", webhook.ErrInvalid, e.ID)
+	}
+	if err := m.tenant(&e, known); err != nil {
+		return e, err
+	}
 	// A configuration changes no state: only SetEndpointState does.
 	e.Version, e.Held = old.Version+1, ""
 	if known {

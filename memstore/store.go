@@ -21,9 +21,12 @@ type Store struct {
 	seq       int64 // the last delivery's id
 	endpoints map[string]*endpoint
 	changes   int64 // the latest change of an endpoint
-	all       map[int64]*delivery
-	of        map[string][]*delivery // by the message's id
-	lanes     map[string]*waiting    // by endpoint
+
+	applications map[string]webhook.Application
+
+	all   map[int64]*delivery
+	of    map[string][]*delivery // by the message's id
+	lanes map[string]*waiting    // by endpoint
 	// keys has the unfinished deliveries of a key in their order: the first is
 	// on its way, and the others are held.
 	keys map[laneKey][]*delivery

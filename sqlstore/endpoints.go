@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 const (
 	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
 	nextChange    = `(SELECT COALESCE(max(changed), 0) + 1 FROM forbear_endpoints)`
-	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, since, changed) VALUES (?, ?, ?, {t}, ` + nextChange + `) ON CONFLICT (id) DO UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1, changed = EXCLUDED.changed, deleted = NULL`
+	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, application, since, changed) VALUES (?, ?, ?, ?, {t}, ` + nextChange + `) ON CONFLICT (id) DO UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1, application = EXCLUDED.application, changed = EXCLUDED.changed, deleted = NULL`
 	// What was deleted has the state of a new endpoint when it comes back.
 	anewEndpoint = `, state = EXCLUDED.state, reason = '', since = EXCLUDED.since, failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
 )
@@ -38,11 +37,7 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	e.Version, e.Held = 0, "" // not of the configuration
 	e.Reason, e.Since, e.FailingSince = "", time.Time{}, time.Time{}
 	e.State = cmp.Or(e.State, webhook.Enabled)
-	plain, err := json.Marshal(e)
-	if err != nil {
-		return e, err
-	}
-	spec, err := w.db.sealText(plain)
+	spec, err := w.db.sealJSON(e)
 	if err != nil {
 		return e, err
 	}
@@ -67,12 +62,19 @@ func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webh
 	if err := t.db.d.lock(t, endpointLock); err != nil {
 		return nil, err
 	}
+	var err error
+	if e.Tenant, err = t.tenant(e); err != nil {
+		return nil, err
+	}
 	if expected <= 0 { // none, or any: a deleted one is none
-		stored, err := t.writeEndpoint(e, addEndpoint+anewEndpoint, e.ID, spec, string(e.State), after(0))
+		write := func(text string) (*webhook.Endpoint, error) {
+			return t.writeEndpoint(e, text, e.ID, spec, string(e.State), null(e.Application), after(0))
+		}
+		stored, err := write(addEndpoint + anewEndpoint)
 		if err != nil || stored != nil || expected == webhook.VersionNone {
 			return stored, err
 		}
-		return t.writeEndpoint(e, addEndpoint, e.ID, spec, string(e.State), after(0))
+		return write(addEndpoint)
 	}
 	return t.writeEndpoint(e, `UPDATE forbear_endpoints SET spec = ?, version = version + 1, changed = `+nextChange+` WHERE id = ? AND version = ? AND deleted IS NULL`, spec, e.ID, expected)
 }
@@ -96,7 +98,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return 0, err
 		}
-		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', changed = `+nextChange+`
+		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', application = NULL, changed = `+nextChange+`
 			WHERE id = ? AND deleted IS NULL AND (? = 0 OR version = ?)`, after(0), id, version, version)
 	})
 	if err == nil && n == 0 {
@@ -110,8 +112,9 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 	return err
 }
 
-// endpointColumns are what scanEndpoint reads.
-const endpointColumns = `id, spec, state, reason, since, COALESCE(failing_since, 0), version, changed, deleted IS NOT NULL`
+// selectEndpoints reads what an endpointReader scans.
+const selectEndpoints = `SELECT e.id, e.spec, e.state, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0)
+	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
 // endpointRow is an endpoint with the number of its latest change.
 type endpointRow struct {
@@ -120,62 +123,78 @@ type endpointRow struct {
 	deleted bool // of the endpoint there is the id alone
 }
 
-// scanEndpoint reads an endpoint. It unseals its configuration.
-func (db *DB) scanEndpoint(r *sql.Rows) (row endpointRow, err error) {
-	var id, spec, state, reason string
-	var since, failing, version int64
-	if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted); err != nil {
+// endpointReader scans endpoints with their applications, of which it unseals each
+// once.
+type endpointReader struct {
+	db      *DB
+	tenants map[string]*webhook.Application
+}
+
+// endpoints returns the endpoints of a condition, those that were deleted included.
+func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
+	reader := endpointReader{w.db, map[string]*webhook.Application{}}
+	return readAll(ctx, w.db, reader.scan, selectEndpoints+condition, args...)
+}
+
+// scan reads an endpoint. It unseals its configuration.
+func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
+	var id, spec, state, reason, tenant string
+	var since, failing, version, tenantVersion, created int64
+	if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted, &tenant, &tenantVersion, &created); err != nil {
 		return row, err
 	}
 	if row.deleted {
 		row.ID = id
 		return row, nil
 	}
-	plain, err := db.unsealText(spec)
-	if err == nil {
-		err = json.Unmarshal(plain, &row.Endpoint)
-	}
-	if err != nil {
+	if err := er.db.unsealJSON(spec, &row.Endpoint); err != nil {
 		return row, fmt.Errorf("endpoint %q: %w", id, err)
 	}
 	row.State, row.Reason, row.Since = webhook.EndpointState(state), reason, at(since)
 	row.FailingSince, row.Version = at(failing), version
+	if row.Application == "" {
+		return row, nil
+	}
+	if er.tenants[row.Application] == nil {
+		a, err := er.db.application(tenant, tenantVersion, created)
+		if err != nil {
+			return row, err
+		}
+		er.tenants[row.Application] = &a
+	}
+	row.Tenant = er.tenants[row.Application]
 	return row, nil
 }
 
 // Endpoint implements webhook.Store.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
-	list, err := readAll(ctx, w.db, w.db.scanEndpoint, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, id)
+	list, err := w.endpoints(ctx, ` WHERE e.id = ? AND e.deleted IS NULL`, id)
 	row, err := first(list, err, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
 	return row.Endpoint, err
 }
 
 // Endpoints implements webhook.Store.
-func (w *Webhooks) Endpoints(ctx context.Context) (list []webhook.Endpoint, err error) {
-	err = w.db.each(ctx, func(r *sql.Rows) error {
-		row, err := w.db.scanEndpoint(r)
-		list = append(list, row.Endpoint)
-		return err
-	}, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE deleted IS NULL ORDER BY id`)
+func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
+	rows, err := w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
+	list := make([]webhook.Endpoint, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Endpoint
+	}
 	return list, err
 }
 
 // EndpointChanges implements webhook.Store.
 func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
+	rows, err := w.endpoints(ctx, ` WHERE e.changed > ?`, since)
 	c.Mark = since
-	err = w.db.each(ctx, func(r *sql.Rows) error {
-		row, err := w.db.scanEndpoint(r)
-		if err != nil {
-			return err
-		}
+	for _, row := range rows {
 		c.Mark = max(c.Mark, row.changed)
 		if row.deleted {
 			c.Deleted = append(c.Deleted, row.ID)
 		} else {
 			c.Endpoints = append(c.Endpoints, row.Endpoint)
 		}
-		return nil
-	}, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE changed > ?`, since)
+	}
 	return c, err
 }
 

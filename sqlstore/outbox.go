@@ -26,8 +26,8 @@ const (
 )
 
 // admit is the dispatcher's part of an acceptance: it completes a message, says
-// what is wrong with it and whether its endpoint keeps the order of keys.
-type admit = func(*webhook.Message) (ordered bool, err error)
+// what is wrong with it and which of its endpoints keep the order of keys.
+type admit = func(*webhook.Message) (ordered map[string]bool, err error)
 
 // Relay implements webhook.Store. One transaction moves many rows. When it
 // fails the rows are moved one by one, so that the one to blame, if there is
@@ -127,7 +127,7 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 			continue
 		}
 		ordered, err := ok(&o.msg)
-		if errors.Is(err, webhook.ErrInvalid) || errors.Is(err, webhook.ErrUnknownEndpoint) {
+		if errors.Is(err, webhook.ErrInvalid) || errors.Is(err, webhook.ErrUnknownEndpoint) || errors.Is(err, webhook.ErrUnknownApplication) {
 			o.bad = err
 			continue
 		}
@@ -138,7 +138,10 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 		if err != nil {
 			return err
 		}
-		o.call = &acceptance{rows: []encoded{m}, ordered: map[string]bool{o.msg.Endpoints[0]: ordered}}
+		o.call = &acceptance{rows: []encoded{m}, ordered: ordered}
+		if len(o.msg.Endpoints) == 0 {
+			continue // no endpoint subscribes to it
+		}
 		keys |= o.call.keys()
 		calls = append(calls, o.call)
 	}

@@ -29,7 +29,7 @@ type outboxRow struct {
 	call    *acceptance
 }
 
-const outboxColumns = `id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body, created`
+const outboxColumns = `id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body, created, application`
 
 // outboxSize is what a row takes, without reading it.
 var outboxSize = func() string {
@@ -95,7 +95,7 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 		return nil
 	}
 	return t.each(func(r *sql.Rows) error {
-		var v [14]any
+		var v [15]any
 		dest := make([]any, len(v))
 		// Any type: SQLite keeps what was inserted, whatever the column says.
 		for i := range v {
@@ -115,11 +115,12 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 
 // readLarge reads the beginning of what identifies a row.
 func (t *tx) readLarge(o *outboxRow) error {
-	var id, endpoint any
-	if _, err := t.row([]any{&id, &endpoint}, `SELECT substr(message_id, 1, 128), substr(endpoint, 1, 128) FROM forbear_outbox WHERE id = ?`, o.id); err != nil {
+	var id, endpoint, tenant any
+	if _, err := t.row([]any{&id, &endpoint, &tenant}, `SELECT substr(message_id, 1, 128), substr(endpoint, 1, 128), substr(application, 1, 128) FROM forbear_outbox WHERE id = ?`, o.id); err != nil {
 		return err
 	}
-	o.msg.ID, o.msg.Endpoints = text(id), []string{text(endpoint)}
+	o.msg.ID = text(id)
+	o.address(text(endpoint), text(tenant))
 	return nil
 }
 
@@ -143,14 +144,20 @@ func text(v any) string {
 // fill takes the columns over, from message_id on.
 func (o *outboxRow) fill(v []any) {
 	m := &o.msg
-	m.Endpoints = []string{""}
+	var endpoint string
 	var errs []error
-	for i, s := range []*string{&m.ID, &m.Endpoints[0], &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType} {
+	for i, s := range []*string{&m.ID, &endpoint, &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType} {
 		if *s = text(v[i]); len(*s) > maxColumn {
 			*s, o.large = (*s)[:128], true
 			errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
 		}
 	}
+	tenant := text(v[13])
+	if len(tenant) > maxColumn {
+		tenant, o.large = tenant[:128], true
+		errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
+	}
+	o.address(endpoint, tenant)
 	o.headers, m.Body = text(v[9]), []byte(text(v[11]))
 	if m.ID == "" {
 		errs = append(errs, errors.New("message_id is empty"))
@@ -165,6 +172,23 @@ func (o *outboxRow) fill(v []any) {
 		o.headers = ""
 	}
 	o.bad = errors.Join(errs...)
+}
+
+// address says where the message goes. One that names both, or neither, is refused
+// like any other message.
+func (o *outboxRow) address(endpoint, tenant string) {
+	o.msg.Application = tenant
+	if endpoint != "" || tenant == "" {
+		o.msg.Endpoints = []string{endpoint}
+	}
+}
+
+// destination is where the letter of a refused row was to go.
+func (o *outboxRow) destination() string {
+	if o.msg.Application != "" {
+		return "application:" + o.msg.Application
+	}
+	return o.msg.Endpoints[0]
 }
 
 func outboxHeaders(text string) (list []webhook.Header, err error) {
@@ -211,7 +235,7 @@ func (o *outboxRow) letter() deadletter.Letter {
 	m := &o.msg
 	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 	l := deadletter.Letter{
-		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: valid(m.Endpoints[0]), EventID: valid(m.ID),
+		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: valid(o.destination()), EventID: valid(m.ID),
 		Source: valid(m.Source), Type: valid(m.Type), Subject: valid(m.Subject), PartitionKey: valid(m.Key),
 		IdempotencyKey: valid(m.IdempotencyKey), CorrelationID: valid(m.CorrelationID), ContentType: valid(m.ContentType),
 		Payload: m.Body, Reason: deadletter.ReasonInvalid, Description: fmt.Sprintf("%.*s", deadletter.MaxDescription/4, valid(o.bad.Error())),

@@ -18,6 +18,13 @@ type Endpoint struct {
 	ID  string `json:"id"`
 	URL string `json:"url"`
 
+	// Application is the tenant whose endpoint this is, or "". It cannot be changed.
+	Application string `json:"application,omitempty"`
+	// Types are the types of the application's messages that the endpoint wants:
+	// see [Endpoint.Subscribes]. Messages that name the endpoint itself come
+	// whatever their type.
+	Types []string `json:"types,omitempty"`
+
 	// Secrets sign each attempt, all of them, so that they can be rotated: a
 	// Standard Webhooks secret ("whsec_..."), an ed25519 private key
 	// ("whsk_..."), or a reference ("env:NAME", "file:PATH").
@@ -56,6 +63,10 @@ type Endpoint struct {
 	// Held says what the endpoint lacks, a secret or a token, while this process
 	// sends nothing to it for that. It is never stored.
 	Held string `json:"held,omitempty"`
+
+	// Tenant is the application as it was when the store read the endpoint; nil
+	// without one.
+	Tenant *Application `json:"-"`
 }
 
 // EndpointState says whether an endpoint is served.
@@ -108,15 +119,11 @@ func IsRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPr
 // addresses. References to secrets are no secrets. What it returns cannot be
 // put: the placeholders are refused.
 func (e Endpoint) Mask() Endpoint {
-	secrets := make([]string, len(e.Secrets))
-	for i, s := range e.Secrets {
-		secrets[i] = maskSecret(s)
-	}
 	headers := make([]Header, len(e.Headers))
 	for i, h := range e.Headers {
 		headers[i] = Header{Name: h.Name, Value: deadletter.Masked}
 	}
-	e.Secrets, e.Headers, e.URL = secrets, headers, maskQuery(e.URL)
+	e.Secrets, e.Headers, e.URL = maskSecrets(e.Secrets), headers, maskQuery(e.URL)
 	if e.Auth != nil {
 		auth := *e.Auth
 		auth.Secret, auth.ClientSecret = maskSecret(auth.Secret), maskSecret(auth.ClientSecret)
@@ -124,6 +131,15 @@ func (e Endpoint) Mask() Endpoint {
 		e.Auth = &auth
 	}
 	return e
+}
+
+// maskSecrets masks a list of secrets and leaves references as they are.
+func maskSecrets(list []string) []string {
+	masked := make([]string, len(list))
+	for i, s := range list {
+		masked[i] = maskSecret(s)
+	}
+	return masked
 }
 
 // maskSecret masks a secret and leaves a reference as it is.
@@ -145,11 +161,7 @@ func maskQuery(address string) string {
 // placeholders names the fields that hold what [Endpoint.Mask] puts there
 // instead of their values. Written back, it would replace them.
 func placeholders(e *Endpoint) (fields []string) {
-	for i, s := range e.Secrets {
-		if s == deadletter.Masked {
-			fields = append(fields, fmt.Sprintf("secrets[%d]", i))
-		}
-	}
+	fields = maskedSecrets(e.Secrets)
 	for _, h := range e.Headers {
 		if h.Value == deadletter.Masked {
 			fields = append(fields, fmt.Sprintf("the value of header %.40q", h.Name))
@@ -168,6 +180,16 @@ func placeholders(e *Endpoint) (fields []string) {
 		}
 		if maskedQuery(a.TokenURL) {
 			fields = append(fields, "the query of auth.token_url")
+		}
+	}
+	return fields
+}
+
+// maskedSecrets names the secrets of a list that are placeholders.
+func maskedSecrets(list []string) (fields []string) {
+	for i, s := range list {
+		if s == deadletter.Masked {
+			fields = append(fields, fmt.Sprintf("secrets[%d]", i))
 		}
 	}
 	return fields

@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// Message is what is to be delivered. Endpoints and Body are required.
+// Message is what is to be delivered. Body is required, and either Endpoints or
+// Application.
 type Message struct {
 	// ID and an endpoint identify the message for good: the id is sent as
 	// webhook-id in every attempt. The same message again is a duplicate, and
@@ -16,9 +17,12 @@ type Message struct {
 	// An ID is made when it is empty.
 	ID        string   `json:"id"`
 	Endpoints []string `json:"endpoints"`
-	Type      string   `json:"type,omitempty"`
-	Source    string   `json:"source,omitempty"`
-	Subject   string   `json:"subject,omitempty"`
+	// Application sends the message to each of an application's endpoints that
+	// subscribes to its Type. When it is accepted they take its place in Endpoints.
+	Application string `json:"application,omitempty"`
+	Type        string `json:"type,omitempty"`
+	Source      string `json:"source,omitempty"`
+	Subject     string `json:"subject,omitempty"`
 	// Key orders the messages to an ordered endpoint.
 	Key string `json:"key,omitempty"`
 	// IdempotencyKey is sent as Idempotency-Key in every attempt; ID is, when
@@ -39,6 +43,12 @@ type Accepted struct {
 	// Duplicate says that this message was accepted before at each of its
 	// endpoints; nothing was added.
 	Duplicate bool `json:"duplicate,omitempty"`
+	// Endpoints are where a message to an application goes: none when none of its
+	// endpoints subscribes to the type, and the message is not kept then.
+	Endpoints []string `json:"endpoints,omitempty"`
+	// PassedOver are those of them that subscribe and have been disabled for so
+	// long that nothing is kept for them.
+	PassedOver []string `json:"passed_over,omitempty"`
 }
 
 // Delivery is one message on its way to one endpoint, as a worker holds it.

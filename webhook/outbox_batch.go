@@ -73,7 +73,7 @@ func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*Outbo
 func checkEndpointIDs(list []string) error {
 	f := faults{of: "message"}
 	for _, e := range list {
-		f.when(!validEndpointID(e), "endpoint %.64q is no endpoint's id", e)
+		f.when(!name(e), "endpoint %.64q is no endpoint's id", e)
 	}
 	return f.join()
 }

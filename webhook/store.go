@@ -49,6 +49,18 @@ type Store interface {
 	// state, reason and the begin of its failures.
 	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
 
+	// PutApplication adds an application or replaces its configuration, as
+	// PutEndpoint does an endpoint's. PutEndpoint refuses one of an application that
+	// does not exist with [ErrUnknownApplication], one beyond its limit with
+	// [ErrTooManyEndpoints], and a change of the application with [ErrInvalid].
+	PutApplication(ctx context.Context, a Application) (Application, error)
+	// Application returns one, or [ErrNotFound], and Applications up to limit of
+	// them in the order of their ids, from the one behind after on.
+	Application(ctx context.Context, id string) (Application, error)
+	Applications(ctx context.Context, after string, limit int) ([]Application, error)
+	// DeleteApplication deletes one that has no endpoints; else it is [ErrInUse].
+	DeleteApplication(ctx context.Context, id string) error
+
 	// Accept adds messages, each with one delivery for each endpoint that does
 	// not have it. ordered names the endpoints that keep the order of keys.
 	// When one of the messages conflicts with another (see [ErrConflict]),
@@ -57,10 +69,10 @@ type Store interface {
 	// Relay accepts up to limit rows of the outbox table, in the order of their
 	// ids, each in the transaction that removes it. One process works at a time:
 	// for the others there is nothing. A row that cannot be accepted becomes a
-	// dead letter and holds no other up. admit completes a message and reports
-	// whether its endpoint keeps the order of keys; with [ErrInvalid] or
-	// [ErrUnknownEndpoint] it says that the row is at fault.
-	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (RelayResult, error)
+	// dead letter and holds no other up. admit completes a message and names
+	// those of its endpoints that keep the order of keys; with [ErrInvalid],
+	// [ErrUnknownEndpoint] or [ErrUnknownApplication] it says that the row is at fault.
+	Relay(ctx context.Context, limit int, admit func(*Message) (ordered map[string]bool, err error)) (RelayResult, error)
 
 	// Heads returns for each endpoint with waiting deliveries when the first is
 	// due.

@@ -50,7 +50,9 @@ func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, e
 func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
 	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
-	f.when(len(m.Endpoints) == 0 || len(m.Endpoints) > 1000, "%d endpoints, want 1 to 1000", len(m.Endpoints))
+	f.when(m.Application == "" && len(m.Endpoints) == 0 || len(m.Endpoints) > maxEndpoints, "%d endpoints, want 1 to %d, or an application", len(m.Endpoints), maxEndpoints)
+	f.when(m.Application != "" && !name(m.Application), "application "+nameRule)
+	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want one of them")
 	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, layer.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
 		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
@@ -74,14 +76,20 @@ func (m *Message) CheckPayload(limit int) error {
 // put: a placeholder in the place of a value would replace it.
 func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
-	f.when(!validEndpointID(e.ID), "id is not 1 to 64 visible characters without / ? # %%")
-	f.when(e.Version < VersionNone, "version %d: want one that is stored, 0 or %d", e.Version, VersionNone)
+	f.when(!name(e.ID), "id "+nameRule)
+	f.when(e.Application != "" && !name(e.Application), "application "+nameRule)
+	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
+	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
+	for i, t := range e.Types {
+		f.when(!pattern(t), `types[%d] %.40q: want a type, such as "order.shipped", the beginning of one, such as "order.*", or "*"`, i, t)
+	}
+	f.when(e.Version < VersionNone, versionRule, e.Version, VersionNone)
 	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
 	f.when(e.Concurrency < 0 || e.Concurrency > maxConcurrency, "concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
 	f.when(e.Rate < 0, "rate %v is negative", e.Rate)
 	f.when(e.DisableAfter < 0, "disable_after %v is negative", e.DisableAfter)
 	for _, field := range placeholders(e) {
-		f.when(true, "%s is %s, which stands for what is not shown: send the value itself, or PATCH the endpoint, where what is left out stays as it is", field, deadletter.Masked)
+		f.when(true, placeholderRule, field, deadletter.Masked)
 	}
 	p := e.Policy
 	f.when(p.Kind != forbear.Sync && p.Kind != forbear.Webhook, "policy is of kind %s, want webhook", p.Kind)
@@ -92,8 +100,16 @@ func (e *Endpoint) Validate(g Guard) error {
 	return f.join(g.CheckURL(e.URL), checkHeaders(e.Headers))
 }
 
-// validEndpointID reports whether an endpoint can have this id.
-func validEndpointID(id string) bool { return visible(id, 64) && !strings.ContainsAny(id, "/?#%") }
+// What faults say that messages, endpoints and applications have in common.
+const (
+	nameRule        = "is not 1 to 64 visible characters without / ? # %%"
+	versionRule     = "version %d: want one that is stored, 0 or %d"
+	placeholderRule = "%s is %s, which stands for what is not shown: send the value itself, or use PATCH, where what is left out stays as it is"
+)
+
+// name reports whether s can be the id of an endpoint or an application, which
+// stands in paths.
+func name(s string) bool { return visible(s, 64) && !strings.ContainsAny(s, "/?#%") }
 
 // ownHeaders are headers that a message or an endpoint may not set: the
 // transport's, forbear's and those that carry credentials, which would be

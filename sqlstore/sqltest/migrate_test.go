@@ -79,7 +79,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 			if again, err := db.Migrate(t.Context()); err != nil || len(again) != 0 {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
-			admit := func(m *webhook.Message) (bool, error) { return false, nil }
+			admit := func(*webhook.Message) (map[string]bool, error) { return nil, nil }
 			if done, err := db.Webhooks().Relay(t.Context(), 10, admit); err != nil || done.Rows != 2 || done.Accepted != 1 || len(done.Dead) != 1 || done.Dead[0].Reason != deadletter.ReasonConflict {
 				t.Fatalf("relayed %+v, %v", done, err)
 			}

@@ -30,16 +30,16 @@ func TestOneRelayAtATime(t *testing.T) {
 	var once sync.Once
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		done, err := first.Relay(t.Context(), 3, func(*webhook.Message) (bool, error) {
+		done, err := first.Relay(t.Context(), 3, func(*webhook.Message) (map[string]bool, error) {
 			once.Do(func() { close(begun); <-goOn })
-			return true, nil
+			return map[string]bool{"a": true}, nil
 		})
 		if err != nil || done.Accepted != 3 {
 			t.Errorf("the first relayed %+v, %v", done, err)
 		}
 	})
 	<-begun
-	ordered := func(*webhook.Message) (bool, error) { return true, nil }
+	ordered := func(*webhook.Message) (map[string]bool, error) { return map[string]bool{"a": true}, nil }
 	if done, err := second.Relay(t.Context(), 3, ordered); err != nil || done.Rows != 0 {
 		t.Errorf("beside the first, the second relayed %+v, %v", done, err)
 	}
@@ -80,13 +80,13 @@ func TestFrozenTransactionEnds(t *testing.T) {
 	defer wg.Wait()
 	defer close(thaw)
 	wg.Go(func() {
-		_, _ = frozen.Relay(t.Context(), 3, func(*webhook.Message) (bool, error) {
+		_, _ = frozen.Relay(t.Context(), 3, func(*webhook.Message) (map[string]bool, error) {
 			once.Do(func() { close(begun); <-thaw })
-			return true, nil
+			return map[string]bool{"a": true}, nil
 		})
 	})
 	<-begun
-	ordered := func(*webhook.Message) (bool, error) { return true, nil }
+	ordered := func(*webhook.Message) (map[string]bool, error) { return map[string]bool{"a": true}, nil }
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		done, err := other.Relay(t.Context(), 3, ordered)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -14,76 +15,111 @@ import (
 
 // Accept takes messages over: when it returns without an error they are on
 // disk, and will be delivered or become dead letters. [webhook.ErrConflict]
-// refuses all of them when the id of one stands for another message. After any
-// error nothing was promised, and the same call may be made again: messages that
-// were taken are duplicates then.
+// refuses all of them when the id of one stands for another message, and
+// [ErrRate] when an application has sent too many. After any error nothing was
+// promised, and the same call may be made again: messages that were taken are
+// duplicates then.
 func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]webhook.Accepted, error) {
 	admit := d.admitter(ctx)
-	// A message without a key has no order to keep, whatever its endpoint.
+	list := make([]webhook.Accepted, len(msgs))
 	ordered := map[string]bool{}
-	for i := range msgs {
-		m := &msgs[i]
+	var kept []webhook.Message // which go anywhere
+	var places []int           // of those in list
+	for i, m := range msgs {
 		m.Trace(ctx)
-		if err := admit(m); err != nil {
+		tenant := m.Application
+		order, passed, err := admit(&m)
+		if err != nil {
 			return nil, err
 		}
-		for _, e := range m.Endpoints {
-			if m.Key != "" && d.keepsOrder(e) {
-				ordered[e] = true
-			}
+		maps.Copy(ordered, order)
+		list[i] = webhook.Accepted{ID: m.ID, PassedOver: passed}
+		if tenant != "" {
+			list[i].Endpoints = m.Endpoints
+		}
+		if len(m.Endpoints) > 0 {
+			kept, places = append(kept, m), append(places, i)
 		}
 	}
-	accepted, err := d.cfg.Store.Accept(ctx, msgs, ordered)
+	if err := d.limit(msgs); err != nil || len(kept) == 0 {
+		return list, err
+	}
+	accepted, err := d.cfg.Store.Accept(ctx, kept, ordered)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	for i := range msgs {
-		if accepted[i].Duplicate {
-			continue // its lane knows of it, or the next look will
-		}
-		d.stats.accepted.Add(1)
-		// The lanes count on the monotonic clock, NotBefore is of the wall's.
-		due := now.Add(max(msgs[i].NotBefore.Sub(d.now()), 0))
-		for _, e := range msgs[i].Endpoints {
-			d.dueAt(e, due)
+	for k, i := range places {
+		if list[i].Duplicate = accepted[k].Duplicate; !list[i].Duplicate { // else its lanes know of it, or the next look will
+			d.stats.accepted.Add(1)
+			d.announce(&kept[k])
 		}
 	}
 	d.wake()
-	return accepted, nil
+	return list, nil
+}
+
+// announce lets the lanes of a message know of it.
+func (d *Dispatcher) announce(m *webhook.Message) {
+	// The lanes count on the monotonic clock, NotBefore is of the wall's.
+	due := time.Now().Add(max(m.NotBefore.Sub(d.now()), 0))
+	for _, e := range m.Endpoints {
+		d.dueAt(e, due)
+	}
 }
 
 // admitter returns admit for a few messages. It reads the endpoints once more,
 // at the most, when it meets one that it does not know: another process may
 // have just added it. Not more often, or messages to an endpoint that does not
 // exist would read the whole list each.
-func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) error {
+func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) (ordered map[string]bool, passed []string, err error) {
 	read := false
-	return func(m *webhook.Message) error {
-		err := d.admit(m)
-		if !errors.Is(err, webhook.ErrUnknownEndpoint) || read {
-			return err
+	return func(m *webhook.Message) (map[string]bool, []string, error) {
+		passed, err := d.admit(ctx, m)
+		if unknown := errors.Is(err, webhook.ErrUnknownEndpoint) || errors.Is(err, webhook.ErrUnknownApplication); unknown && !read {
+			read = true
+			if err := d.Load(ctx); err != nil {
+				return nil, nil, err
+			}
+			passed, err = d.admit(ctx, m)
 		}
-		read = true
-		if err := d.Load(ctx); err != nil {
-			return err
+		if err != nil {
+			return nil, nil, err
 		}
-		return d.admit(m)
+		return d.ordered(m), passed, nil
 	}
 }
 
-// admit completes a message and refuses what could not be delivered: with
-// [webhook.ErrInvalid], or with [webhook.ErrUnknownEndpoint].
-func (d *Dispatcher) admit(m *webhook.Message) error {
+// admit completes a message, finds the endpoints of its application and refuses
+// what could not be delivered: with [webhook.ErrInvalid], or with
+// [webhook.ErrUnknownEndpoint] or [webhook.ErrUnknownApplication].
+func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []string, err error) {
 	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
-		return err
+		return nil, err
+	}
+	if m.Application != "" {
+		return d.fanOut(ctx, m)
 	}
 	for _, e := range m.Endpoints {
 		if d.lane(e) == nil {
-			return fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e)
+			return nil, fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e)
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// ordered names the endpoints of a message that keep the order of its key. A
+// message without one has no order to keep.
+func (d *Dispatcher) ordered(m *webhook.Message) (ordered map[string]bool) {
+	for _, e := range m.Endpoints {
+		if m.Key == "" || !d.keepsOrder(e) {
+			continue
+		}
+		if ordered == nil {
+			ordered = map[string]bool{}
+		}
+		ordered[e] = true
+	}
+	return ordered
 }
 
 // relay empties the outbox, as messages that are accepted like all others. A row
@@ -92,9 +128,9 @@ func (d *Dispatcher) admit(m *webhook.Message) error {
 func (d *Dispatcher) relay(ctx context.Context) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
-		done, err := d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (bool, error) {
-			err := admit(m)
-			return d.keepsOrder(m.Endpoints[0]), err
+		done, err := d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
+			ordered, _, err := admit(m)
+			return ordered, err
 		})
 		for _, l := range done.Dead {
 			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
@@ -114,7 +150,7 @@ func (d *Dispatcher) relay(ctx context.Context) {
 // error that matches [deadletter.ErrRefused] would come again each time.
 func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
 	m := webhook.FromLetter(l)
-	err := d.admitter(ctx)(&m)
+	_, _, err := d.admitter(ctx)(&m)
 	if err == nil {
 		err = d.cfg.Store.Requeue(ctx, l, d.keepsOrder(l.Destination))
 	}

@@ -15,16 +15,16 @@ import (
 // faults. What its references name is looked up, so that a misspelt one is
 // found here and not by the first delivery.
 func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) error {
-	err := errors.Join(e.Validate(d.cfg.Guard), d.checkSecrets(ctx, e.Secrets), d.checkAuth(ctx, e.Auth))
+	err := errors.Join(e.Validate(d.cfg.Guard), d.checkSecrets(ctx, "endpoint", e.Secrets), d.checkAuth(ctx, e.Auth))
 	e.Policy.Kind = forbear.Webhook
 	return err
 }
 
 // checkSecrets refuses secrets that nothing can be signed with, and references
 // that name no such secret. Its errors show positions and references, no secrets.
-func (d *Dispatcher) checkSecrets(ctx context.Context, secrets []string) error {
+func (d *Dispatcher) checkSecrets(ctx context.Context, of string, secrets []string) error {
 	if len(secrets) > 10 {
-		return fmt.Errorf("%w endpoint: %d secrets, at most 10", webhook.ErrInvalid, len(secrets))
+		return fmt.Errorf("%w %s: %d secrets, at most 10", webhook.ErrInvalid, of, len(secrets))
 	}
 	var errs []error
 	for i, s := range secrets {
@@ -34,7 +34,7 @@ func (d *Dispatcher) checkSecrets(ctx context.Context, secrets []string) error {
 		if webhook.IsRef(s) {
 			value, err := d.cfg.Secrets.lookup(ctx, s)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%w endpoint: secrets[%d]: %w", webhook.ErrInvalid, i, err))
+				errs = append(errs, fmt.Errorf("%w %s: secrets[%d]: %w", webhook.ErrInvalid, of, i, err))
 				continue
 			}
 			if err := webhook.ParseSecret(value); err != nil {

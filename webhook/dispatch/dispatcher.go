@@ -80,6 +80,9 @@ type Dispatcher struct {
 	// lanes holds a lane for each endpoint. Load replaces the map and never
 	// changes it, so that readers need no lock.
 	lanes atomic.Pointer[map[string]*lane]
+	// tenants has the lanes of each application, as lanes has all of them.
+	tenants atomic.Pointer[map[string][]*lane]
+	limits  limits // of what applications send
 	// loading has one place. Only one Load runs at a time, or the one that read
 	// an older list could install it last.
 	loading chan struct{}
@@ -155,6 +158,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
 	d.lanes.Store(&map[string]*lane{})
+	d.tenants.Store(&map[string][]*lane{})
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/wait"
@@ -36,36 +37,46 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 	return e, nil
 }
 
-// updates is how often a change is made anew because another write came first:
-// one of those writes succeeds each time, so that only a crowd gets there.
-const updates = 32
-
 // UpdateEndpoint changes an endpoint: change is handed what is stored, secrets
 // included, and what it makes of that replaces that very version. When another
 // write comes first, change is called again with what that one wrote, so that
 // of two changes neither is lost.
-func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (webhook.Endpoint, error) {
-	backoff := wait.Backoff{Base: time.Millisecond, Cap: 128 * time.Millisecond}
-	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
-	for range updates {
-		e, err := d.stored(ctx, id)
-		if err != nil {
-			return e, err
+func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (e webhook.Endpoint, err error) {
+	err = anew(ctx, "endpoint "+strconv.Quote(id), func() error {
+		if e, err = d.stored(ctx, id); err != nil {
+			return err
 		}
-		version := e.Version
+		version, tenant := e.Version, e.Application
 		if err := change(&e); err != nil {
-			return e, err
+			return err
+		}
+		if e.Application != tenant {
+			return fmt.Errorf("%w endpoint: application cannot be changed: delete the endpoint and add it to the other", webhook.ErrInvalid)
 		}
 		e.ID, e.Version = id, version
 		e, err = d.PutEndpoint(ctx, e)
-		if !errors.Is(err, webhook.ErrVersion) {
-			return e, err
+		return err
+	})
+	return e, err
+}
+
+// updates is how often a change is made anew because another write came first:
+// one of those writes succeeds each time, so that only a crowd gets there.
+const updates = 32
+
+// anew calls update until no other write has come first.
+func anew(ctx context.Context, what string, update func() error) error {
+	backoff := wait.Backoff{Base: time.Millisecond, Cap: 128 * time.Millisecond}
+	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
+	for range updates {
+		if err := update(); !errors.Is(err, webhook.ErrVersion) {
+			return err
 		}
 		if !wait.Sleep(ctx, backoff.Next()) {
-			return e, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	return webhook.Endpoint{}, fmt.Errorf("endpoint %q: other writes came first, %d times", id, updates)
+	return fmt.Errorf("%s: other writes came first, %d times", what, updates)
 }
 
 // stored returns a copy of an endpoint as the store has it. It shares nothing with
@@ -80,7 +91,7 @@ func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, e
 		return webhook.Endpoint{}, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
 	}
 	e := list[i]
-	e.Secrets, e.Headers = slices.Clone(e.Secrets), slices.Clone(e.Headers)
+	e.Secrets, e.Headers, e.Types = slices.Clone(e.Secrets), slices.Clone(e.Headers), slices.Clone(e.Types)
 	if e.Auth != nil {
 		auth := *e.Auth
 		auth.Scopes = slices.Clone(auth.Scopes)

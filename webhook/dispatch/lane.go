@@ -40,7 +40,7 @@ const quick = 200 * time.Millisecond
 // serves reports whether the lane was made for e's configuration, and if so
 // takes over the state that the store has for it.
 func (l *lane) serves(e *webhook.Endpoint) bool {
-	if l.ep.conf.Version != e.Version {
+	if l.ep.conf.Version != e.Version || !sameTenant(l.ep.conf.Tenant, e.Tenant) {
 		return false
 	}
 	if l.ep.adopt(e) {
@@ -49,6 +49,12 @@ func (l *lane) serves(e *webhook.Endpoint) bool {
 		l.closeBreaker(l.d.now())
 	}
 	return true
+}
+
+// sameTenant reports whether two endpoints have the same configuration of an
+// application.
+func sameTenant(a, b *webhook.Application) bool {
+	return a == b || a != nil && b != nil && a.ID == b.ID && a.Version == b.Version
 }
 
 // want returns how many deliveries the lane can take now, and otherwise when it

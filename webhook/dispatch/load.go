@@ -41,7 +41,9 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 			lanes[e.ID] = l
 		}
 	}
+	tenants := byTenant(lanes)
 	d.lanes.Store(&lanes)
+	d.tenants.Store(&tenants)
 	if changed {
 		d.look() // a new lane knows of no work yet
 	}
@@ -65,6 +67,9 @@ func leaseTime(lanes map[string]*lane) time.Duration {
 // now: a change of a header must not make a dead one look well.
 func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 	conf.Policy.Kind = forbear.Webhook
+	if len(conf.Secrets) == 0 && conf.Tenant != nil {
+		conf.Secrets = conf.Tenant.Secrets
+	}
 	ep, err := d.newEndpoint(conf)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,163 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Applications are written under the lock of the endpoints: what is counted and
+// compared here stays so until the commit. To its endpoints a change of an application
+// is one of theirs.
+
+// PutApplication implements webhook.Store.
+func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error) {
+	expected := a.Version
+	a.Version, a.Created = 0, time.Time{} // not of the configuration
+	spec, err := w.db.sealJSON(a)
+	if err != nil {
+		return a, err
+	}
+	const (
+		add    = `INSERT INTO forbear_applications (id, spec, created) VALUES (?, ?, {t}) ON CONFLICT (id) DO `
+		result = ` RETURNING version, created`
+	)
+	text := add + `UPDATE SET spec = EXCLUDED.spec, version = forbear_applications.version + 1` + result
+	args := []any{a.ID, spec, after(0)}
+	switch {
+	case expected == webhook.VersionNone:
+		text = add + `NOTHING` + result
+	case expected != 0:
+		text = `UPDATE forbear_applications SET spec = ?, version = version + 1 WHERE id = ? AND version = ?` + result
+		args = []any{spec, a.ID, expected}
+	}
+	ok, err := do(ctx, w.db, func(t *tx) (bool, error) {
+		if err := t.db.d.lock(t, endpointLock); err != nil {
+			return false, err
+		}
+		var created int64
+		ok, err := t.row([]any{&a.Version, &created}, text, slices.Clone(args)...) // a replay wants them as they were
+		if a.Created = at(created); err == nil && ok {
+			_, err = t.exec(`UPDATE forbear_endpoints SET changed = `+nextChange+` WHERE application = ?`, a.ID)
+		}
+		return ok, err
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("application %q: %w", a.ID, webhook.ErrVersion)
+	}
+	w.db.notify.wake()
+	return a, err
+}
+
+// Application implements webhook.Store.
+func (w *Webhooks) Application(ctx context.Context, id string) (webhook.Application, error) {
+	list, err := readAll(ctx, w.db, w.db.scanApplication, selectApplication+` WHERE id = ?`, id)
+	return first(list, err, fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+}
+
+// Applications implements webhook.Store.
+func (w *Webhooks) Applications(ctx context.Context, after string, limit int) ([]webhook.Application, error) {
+	return readAll(ctx, w.db, w.db.scanApplication, selectApplication+` WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+}
+
+// selectApplication reads what [DB.scanApplication] wants.
+const selectApplication = `SELECT spec, version, created FROM forbear_applications`
+
+func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, err error) {
+	var spec string
+	var version, created int64
+	if err := r.Scan(&spec, &version, &created); err != nil {
+		return a, err
+	}
+	return db.application(spec, version, created)
+}
+
+// application makes an application of its columns.
+func (db *DB) application(spec string, version, created int64) (a webhook.Application, err error) {
+	if err := db.unsealJSON(spec, &a); err != nil {
+		return a, fmt.Errorf("an application: %w", err)
+	}
+	a.Version, a.Created = version, at(created)
+	return a, nil
+}
+
+// DeleteApplication implements webhook.Store.
+func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
+	return w.db.write(ctx, func(t *tx) error {
+		if err := t.db.d.lock(t, endpointLock); err != nil {
+			return err
+		}
+		switch n, err := t.endpointsOf(id); {
+		case err != nil:
+			return err
+		case n > 0:
+			return own(fmt.Errorf("application %q: %w", id, webhook.ErrInUse))
+		}
+		n, err := t.exec(`DELETE FROM forbear_applications WHERE id = ?`, id)
+		if err == nil && n == 0 {
+			err = own(fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+		}
+		return err
+	})
+}
+
+// tenant returns the application of an endpoint that is to be written, or nil. It
+// refuses one that the endpoint cannot have.
+func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
+	var is string
+	known, err := t.row([]any{&is}, `SELECT COALESCE(application, '') FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, e.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case known && is != e.Application:
+		return nil, own(fmt.Errorf("%w endpoint: %q is of another application", webhook.ErrInvalid, e.ID))
+	case e.Application == "":
+		return nil, nil
+	}
+	list, err := collect(t, t.db.scanApplication, selectApplication+` WHERE id = ?`, e.Application)
+	a, err := first(list, err, own(fmt.Errorf("endpoint %q: %w %q", e.ID, webhook.ErrUnknownApplication, e.Application)))
+	if err != nil || known {
+		return &a, err
+	}
+	n, err := t.endpointsOf(a.ID)
+	if err == nil && n >= a.Limit() {
+		err = own(fmt.Errorf("application %q: %w: %d", a.ID, webhook.ErrTooManyEndpoints, a.Limit()))
+	}
+	return &a, err
+}
+
+// endpointsOf counts the endpoints of an application.
+func (t *tx) endpointsOf(application string) (n int, err error) {
+	_, err = t.row([]any{&n}, `SELECT count(*) FROM forbear_endpoints WHERE application = ?`, application)
+	return n, err
+}
+
+// null returns a text, or NULL for an empty one.
+func null(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// sealJSON seals the JSON of v, and unsealJSON is its inverse.
+func (db *DB) sealJSON(v any) (string, error) {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return db.sealText(plain)
+}
+
+func (db *DB) unsealJSON(text string, v any) error {
+	plain, err := db.unsealText(text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, v)
+}

@@ -1,0 +1,93 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// An application is stored whole, its writes are conditional like those of an
+// endpoint, and lists go on behind an id.
+func testApplications(t *testing.T, s Store) {
+	a := must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Name: "Acme", Secrets: []string{"env:ACME"}, Rate: 5, MaxEndpoints: 2, Version: webhook.VersionNone}))(t)
+	if a.Version != 1 || a.Created.IsZero() {
+		t.Errorf("a new one is %+v", a)
+	}
+	if got := must(s.Application(t.Context(), "acme"))(t); got.Name != "Acme" || len(got.Secrets) != 1 || got.Rate != 5 || got.MaxEndpoints != 2 || got.Version != 1 || !got.Created.Equal(a.Created) {
+		t.Errorf("stored is %+v", got)
+	}
+	wantErr(t, "there already", errOf(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Version: webhook.VersionNone})), webhook.ErrVersion)
+	wantErr(t, "another version", errOf(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Version: 7})), webhook.ErrVersion)
+	if a = must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Name: "Acme Corp", Version: 1}))(t); a.Version != 2 || a.Created.IsZero() {
+		t.Errorf("replaced it is %+v", a)
+	}
+	for _, id := range []string{"b", "c", "d"} {
+		must(s.PutApplication(t.Context(), webhook.Application{ID: id}))(t)
+	}
+	var ids []string
+	for after := ""; ; {
+		list := must(s.Applications(t.Context(), after, 3))(t)
+		for _, a := range list {
+			after = a.ID
+			ids = append(ids, a.ID)
+		}
+		if len(list) < 3 {
+			break
+		}
+	}
+	if fmt.Sprint(ids) != "[acme b c d]" {
+		t.Errorf("the list has %v", ids)
+	}
+	check(t, s.DeleteApplication(t.Context(), "b"))
+	wantErr(t, "deleted twice", s.DeleteApplication(t.Context(), "b"), webhook.ErrNotFound)
+	wantErr(t, "deleted", errOf(s.Application(t.Context(), "b")), webhook.ErrNotFound)
+}
+
+// An endpoint keeps its application, which it is read with, and no application is
+// deleted from under its endpoints.
+func testTenants(t *testing.T, s Store) {
+	endpoint := webhook.Endpoint{ID: "a", URL: "https://example.com/", Application: "acme", Types: []string{"order.*"}}
+	wantErr(t, "no such application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrUnknownApplication)
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Secrets: []string{"env:ACME"}}))(t)
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "other"}))(t)
+	must(s.PutEndpoint(t.Context(), endpoint))(t)
+	endpoint.Application = "other"
+	wantErr(t, "taken from its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrInvalid)
+	endpoint.Application = ""
+	wantErr(t, "taken out of its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrInvalid)
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Secrets: []string{"env:NEW"}}))(t)
+	list := must(s.Endpoints(t.Context()))(t)
+	if len(list) != 1 || list[0].Application != "acme" || len(list[0].Types) != 1 || list[0].Tenant == nil || list[0].Tenant.Version != 2 || list[0].Tenant.Secrets[0] != "env:NEW" {
+		t.Fatalf("stored is %+v", list)
+	}
+	wantErr(t, "deleted with an endpoint", s.DeleteApplication(t.Context(), "acme"), webhook.ErrInUse)
+}
+
+// Of many endpoints that are added at once, as many come in as the application may
+// have, and each of those can still be changed.
+func testLimitOfEndpoints(t *testing.T, s Store) {
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", MaxEndpoints: 3}))(t)
+	put := func(i int) error {
+		return errOf(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: fmt.Sprint("e", i), URL: "https://example.com/", Application: "acme"}))
+	}
+	var added atomic.Int64
+	parallel(8, func(i int) {
+		switch err := put(i); {
+		case err == nil:
+			added.Add(1)
+		case !errors.Is(err, webhook.ErrTooManyEndpoints):
+			t.Error(err)
+		}
+	})
+	list := must(s.Endpoints(t.Context()))(t)
+	if added.Load() != 3 || len(list) != 3 {
+		t.Fatalf("%d were added and %d are stored, want 3", added.Load(), len(list))
+	}
+	for _, e := range list {
+		e.URL = "https://example.com/new"
+		must(s.PutEndpoint(t.Context(), e))(t)
+	}
+}

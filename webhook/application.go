@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Application is a tenant: one of the parties to whom a service sends messages,
+// with endpoints of its own. A message to an application goes to each of its
+// endpoints that subscribes to the message's type. The zero value of each field
+// is its default; ID is required.
+type Application struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for people
+	// Secrets sign the attempts to those of its endpoints that have none of their
+	// own. They are what [Endpoint.Secrets] may be.
+	Secrets []string `json:"secrets,omitempty"`
+	// Rate bounds how many messages a second one process accepts for the
+	// application, whose excess is refused. 0 means no bound. What comes by the
+	// outbox is accepted already, and not counted.
+	Rate float64 `json:"rate,omitempty"`
+	// MaxEndpoints bounds its endpoints, at most 1000. Default 100.
+	MaxEndpoints int `json:"max_endpoints,omitempty"`
+
+	// What follows is the store's.
+
+	// Version counts the configurations, as that of an [Endpoint] does.
+	Version int64     `json:"version"`
+	Created time.Time `json:"created_at,omitzero"`
+}
+
+// The bounds of an application's endpoints. A message goes to all of them in one
+// transaction.
+const (
+	DefaultEndpoints = 100
+	maxEndpoints     = 1000
+)
+
+// The errors about applications.
+var (
+	// ErrUnknownApplication refuses what names an application that does not exist.
+	ErrUnknownApplication = errors.New("unknown application")
+	// ErrInUse refuses to delete an application that has endpoints.
+	ErrInUse = errors.New("the application has endpoints")
+	// ErrTooManyEndpoints refuses an endpoint beyond its application's bound.
+	ErrTooManyEndpoints = errors.New("the application has as many endpoints as it may")
+)
+
+// Limit returns how many endpoints the application may have.
+func (a *Application) Limit() int {
+	if a.MaxEndpoints == 0 {
+		return DefaultEndpoints
+	}
+	return a.MaxEndpoints
+}
+
+// Mask returns a without its secrets. References to secrets are no secrets. What
+// it returns cannot be put: the placeholders are refused.
+func (a Application) Mask() Application {
+	a.Secrets = maskSecrets(a.Secrets)
+	return a
+}
+
+// Validate refuses an application with all of its faults at once. It does not look
+// up what the references name.
+func (a *Application) Validate() error {
+	f := faults{of: "application"}
+	f.when(!name(a.ID), "id "+nameRule)
+	f.when(len(a.Name) > 256 || !printable(a.Name), "name is longer than 256 bytes, no UTF-8 or has control characters")
+	f.when(a.Rate < 0, "rate %v is negative", a.Rate)
+	f.when(a.MaxEndpoints < 0 || a.MaxEndpoints > maxEndpoints, "max_endpoints %d is outside 1-%d", a.MaxEndpoints, maxEndpoints)
+	f.when(a.Version < VersionNone, versionRule, a.Version, VersionNone)
+	for _, field := range maskedSecrets(a.Secrets) {
+		f.when(true, placeholderRule, field, deadletter.Masked)
+	}
+	return f.join()
+}
+
+// maxTypes bounds the patterns of one endpoint.
+const maxTypes = 100
+
+// Subscribes reports whether the endpoint wants messages of a type: whether one of
+// its Types matches. Without any it wants all. A pattern is a type, or its
+// beginning and ".*", which stands for one part or more, or "*".
+func (e *Endpoint) Subscribes(messageType string) bool {
+	for _, pattern := range e.Types {
+		if matches(pattern, messageType) {
+			return true
+		}
+	}
+	return len(e.Types) == 0
+}
+
+// matches reports whether a pattern stands for a type: "order.*" for
+// "order.shipped" and "order.item.added", and not for "order".
+func matches(pattern, messageType string) bool {
+	if pattern == "*" {
+		return true
+	}
+	begin, ok := strings.CutSuffix(pattern, "*")
+	if !ok {
+		return pattern == messageType
+	}
+	return len(messageType) > len(begin) && strings.HasPrefix(messageType, begin)
+}
+
+// pattern reports whether s can be one of an endpoint's types. A star stands at the
+// end and behind a dot: elsewhere it would look like more than it is.
+func pattern(s string) bool {
+	if s == "*" {
+		return true
+	}
+	plain := strings.TrimSuffix(s, ".*")
+	return plain != "" && len(s) <= 256 && printable(s) && !strings.Contains(plain, "*")
+}

@@ -1,0 +1,62 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// fanOut names in a message the endpoints of its application that subscribe to its
+// type. It returns those that subscribe and are passed over.
+func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []string, err error) {
+	lanes := (*d.tenants.Load())[m.Application]
+	if len(lanes) == 0 {
+		_, err := d.cfg.Store.Application(ctx, m.Application)
+		if errors.Is(err, webhook.ErrNotFound) {
+			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
+		}
+		return nil, err
+	}
+	m.Endpoints = nil
+	now := d.now()
+	for _, l := range lanes {
+		switch {
+		case !l.ep.conf.Subscribes(m.Type):
+		case l.ep.abandoned(now, l.retryer.Policy().Total):
+			passed = append(passed, l.ep.id())
+		default:
+			m.Endpoints = append(m.Endpoints, l.ep.id())
+		}
+	}
+	return passed, nil
+}
+
+// abandoned reports whether the endpoint has been disabled for so long that what was
+// sent to it then is dead by now. Nothing more is kept for it until it is enabled: a
+// receiver that is gone for good would fill the store with letters. Until then its
+// messages wait for it, so that a pause loses nothing.
+func (e *endpoint) abandoned(now time.Time, total time.Duration) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.conf.State == webhook.Disabled && now.Sub(e.conf.Since) > cmp.Or(total, 24*time.Hour)
+}
+
+// byTenant groups lanes by the applications of their endpoints, each in the order of
+// its endpoints' ids.
+func byTenant(lanes map[string]*lane) map[string][]*lane {
+	tenants := map[string][]*lane{}
+	for _, l := range lanes {
+		if id := l.ep.conf.Application; id != "" {
+			tenants[id] = append(tenants[id], l)
+		}
+	}
+	for _, list := range tenants {
+		slices.SortFunc(list, func(a, b *lane) int { return cmp.Compare(a.ep.id(), b.ep.id()) })
+	}
+	return tenants
+}
