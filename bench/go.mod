@@ -6,6 +6,8 @@ go 1.26.0
 
 replace github.com/forbear-go/forbear => ../
 
+replace github.com/forbear-go/forbear/pgxoutbox => ../pgxoutbox
+
 replace github.com/forbear-go/forbear/redisstore => ../redisstore
 
 require (
@@ -15,6 +17,7 @@ require (
 	github.com/cenkalti/backoff/v7 v7.0.3
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/pgxoutbox v0.0.0
 	github.com/forbear-go/forbear/redisstore v0.0.0
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/gofiber/storage/redis/v3 v3.4.3

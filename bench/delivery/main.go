@@ -3,7 +3,7 @@
 // million messages scheduled ahead cost, how late a due retry is, and what an
 // idle process takes.
 //
-//	go run ./delivery [-only throughput,scheduled,late,idle] [-rounds 5]
+//	go run ./delivery [-only throughput,burst,scheduled,late,idle] [-rounds 5]
 //
 // Each measurement is a process of its own with a fresh database; the receiver
 // is this process. It uses free ports of the loopback interface, a temporary
@@ -31,6 +31,7 @@ type options struct {
 	databases string
 	rounds    int
 	messages  int
+	inserted  int
 	scheduled int
 	length    time.Duration
 	profile   string
@@ -38,10 +39,11 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "throughput,scheduled,late,idle", "the parts to run")
+	flag.StringVar(&o.only, "only", "throughput,burst,scheduled,late,idle", "the parts to run")
 	flag.StringVar(&o.databases, "databases", "sqlite,postgres", "the databases to run them on")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the median counts")
 	flag.IntVar(&o.messages, "messages", 16*1250, "messages of a turn")
+	flag.IntVar(&o.inserted, "inserted", 50_000, "rows of a burst")
 	flag.IntVar(&o.scheduled, "scheduled", 1_000_000, "messages scheduled ahead")
 	flag.DurationVar(&o.length, "length", 10*time.Second, "how long lateness and idleness are watched in a round")
 	flag.StringVar(&o.profile, "profile", "", "a folder for CPU profiles of the deliveries")
@@ -95,7 +97,7 @@ func run(ctx context.Context, o options) error {
 	parts := []struct {
 		name string
 		run  func(context.Context, string) error
-	}{{"throughput", b.throughput}, {"scheduled", b.ahead}, {"late", b.late}, {"idle", b.idle}}
+	}{{"throughput", b.throughput}, {"burst", b.burst}, {"scheduled", b.ahead}, {"late", b.late}, {"idle", b.idle}}
 	for _, p := range parts {
 		if !strings.Contains(o.only, p.name) {
 			continue

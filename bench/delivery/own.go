@@ -91,9 +91,10 @@ func (s *store) close() error {
 // service is a store with a dispatcher over it.
 type service struct {
 	*store
-	d    *dispatch.Dispatcher
-	stop context.CancelFunc
-	done chan error
+	database string
+	d        *dispatch.Dispatcher
+	stop     context.CancelFunc
+	done     chan error
 }
 
 // newService opens both, with the endpoint "a": signed, and with as many slots
@@ -103,7 +104,7 @@ func newService(ctx context.Context, t task, path string) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{store: st}
+	s := &service{store: st, database: t.Database}
 	s.d, err = dispatch.New(dispatch.Config{
 		Store: st.Webhooks(), Alerts: st.DeadLetters(), Logger: slog.New(slog.DiscardHandler),
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},

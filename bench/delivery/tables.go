@@ -8,6 +8,7 @@ import (
 var titles = map[string]string{
 	"sqlite": "SQLite, synchronous=FULL", "postgres": "PostgreSQL, fsync on",
 	"bare": "bare claim-and-post loop", "forbear": "**forbear**", "river": "River", "river-tuned": "River, fetching as often as it permits",
+	"burst-sql": "**webhook.Outbox**, database/sql", "burst-pgx": "**pgxoutbox**, COPY", "burst-river": "River, InsertManyTx", "burst-river-fast": "River, InsertManyFastTx (COPY)",
 }
 
 // throughput compares what is accepted and delivered in a second.

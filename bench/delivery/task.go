@@ -16,7 +16,7 @@ import (
 
 // task is one measurement, made by a process of its own.
 type task struct {
-	Kind     string // bare, forbear, river, river-tuned; fill, late, idle
+	Kind     string // bare, forbear, river, river-tuned; burst-..., fill, late, idle
 	Database string
 	Sink     string
 	Messages int
@@ -28,6 +28,7 @@ type task struct {
 // report is what a measurement came to.
 type report struct {
 	Accepted, Delivered float64 // in a second
+	Relayed             float64 // in a second, from the outbox
 	CPU                 float64 // microseconds of this process for one delivery, or for a second
 	Peak                float64 // resident memory, MiB
 	P50, P99, Most      float64 // milliseconds late
@@ -36,6 +37,7 @@ type report struct {
 
 var tasks = map[string]func(context.Context, task) (report, error){
 	"bare": bareTask, "forbear": forbearTask, "river": riverTask, "river-tuned": riverTask,
+	"burst-sql": burstTask, "burst-pgx": burstTask, "burst-river": burstRiverTask, "burst-river-fast": burstRiverTask,
 	"fill": fillTask, "late": lateTask, "idle": idleTask,
 }
 
