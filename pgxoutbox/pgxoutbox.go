@@ -29,7 +29,7 @@ import (
 // Outbox is [webhook.Outbox] for pgx. It has no state, and may be used concurrently as
 // the transactions may.
 type Outbox struct {
-	// CheckEndpoints refuses messages to endpoints that do not exist: see
+	// CheckEndpoints refuses messages to endpoints and applications that do not exist: see
 	// [webhook.Outbox].
 	CheckEndpoints bool
 	// MaxPayload is the limit of bodies, in bytes: that of forbear serve --max-payload,
@@ -78,15 +78,30 @@ func insert(columns []string) string {
 	return `INSERT INTO ` + table + ` (` + strings.Join(columns, ", ") + `) VALUES (` + strings.Join(places, ", ") + `)`
 }
 
-// checkEndpoints refuses a batch to endpoints that do not exist.
+// checkEndpoints refuses a batch to endpoints or applications that do not exist.
 func checkEndpoints(ctx context.Context, tx pgx.Tx, b *webhook.OutboxBatch) error {
-	rows, err := tx.Query(ctx, `SELECT id FROM forbear_endpoints WHERE id = ANY($1)`, b.Endpoints())
+	endpoints, err := existing(ctx, tx, "forbear_endpoints", b.Endpoints())
 	if err != nil {
-		return fmt.Errorf("outbox: endpoints not read: %w", err)
+		return err
 	}
-	known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	applications, err := existing(ctx, tx, "forbear_applications", b.Applications())
 	if err != nil {
-		return fmt.Errorf("outbox: endpoints not read: %w", err)
+		return err
 	}
-	return b.Known(known)
+	return b.Known(endpoints, applications)
+}
+
+// existing returns those of the ids that a table has.
+func existing(ctx context.Context, tx pgx.Tx, table string, ids []string) (known []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, `SELECT id FROM `+table+` WHERE id = ANY($1)`, ids)
+	if err == nil {
+		known, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	if err != nil {
+		err = fmt.Errorf("outbox: %s not read: %w", table, err)
+	}
+	return known, err
 }

@@ -40,7 +40,7 @@ func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	if _, err := conn.Exec(t.Context(), `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id) ON forbear_endpoints TO shop; SET ROLE shop`); err != nil {
+	if _, err := conn.Exec(t.Context(), `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id) ON forbear_endpoints, forbear_applications TO shop; SET ROLE shop`); err != nil {
 		t.Fatal(err)
 	}
 	return conn, db
@@ -50,9 +50,9 @@ func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 func relayed(t *testing.T, db *sqlstore.DB) (list []webhook.Message) {
 	t.Helper()
 	for {
-		done, err := db.Webhooks().Relay(t.Context(), 500, func(m *webhook.Message) (bool, error) {
+		done, err := db.Webhooks().Relay(t.Context(), 500, func(m *webhook.Message) (map[string]bool, error) {
 			list = append(list, *m)
-			return false, m.Prepare(time.Now())
+			return nil, m.Prepare(time.Now())
 		})
 		if err != nil || len(done.Dead) > 0 {
 			t.Fatal(done, err)
@@ -113,9 +113,10 @@ func TestRefusedAndRolledBack(t *testing.T) {
 		bad  webhook.Message
 		want error
 	}{
-		"invalid":  {webhook.Message{ID: "named", Endpoints: []string{"a"}, Type: "a\nb"}, webhook.ErrInvalid},
-		"unknown":  {webhook.Message{Endpoints: []string{"named"}}, webhook.ErrUnknownEndpoint},
-		"conflict": {webhook.Message{ID: "good", Endpoints: []string{"a"}, Body: []byte("named")}, webhook.ErrConflict},
+		"invalid":             {webhook.Message{ID: "named", Endpoints: []string{"a"}, Type: "a\nb"}, webhook.ErrInvalid},
+		"unknown":             {webhook.Message{Endpoints: []string{"named"}}, webhook.ErrUnknownEndpoint},
+		"unknown application": {webhook.Message{Application: "named"}, webhook.ErrUnknownApplication},
+		"conflict":            {webhook.Message{ID: "good", Endpoints: []string{"a"}, Body: []byte("named")}, webhook.ErrConflict},
 	} {
 		ids, err := box.Insert(t.Context(), tx, good, c.bad)
 		if !errors.Is(err, c.want) || ids != nil || name != "conflict" && !strings.Contains(err.Error(), `"named"`) {

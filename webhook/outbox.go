@@ -20,10 +20,11 @@ import (
 type Outbox struct {
 	// SQLite says that the database is SQLite.
 	SQLite bool
-	// CheckEndpoints refuses messages to endpoints that do not exist, with
-	// [ErrUnknownEndpoint], at the cost of a look at forbear_endpoints, whose column id the
-	// application's role must be permitted to read. Without it, such a message becomes a
-	// dead letter with the reason invalid once it is committed.
+	// CheckEndpoints refuses messages to endpoints and applications that do not exist, with
+	// [ErrUnknownEndpoint] or [ErrUnknownApplication], at the cost of a look at
+	// forbear_endpoints or forbear_applications: the application's role must be permitted to
+	// read their column id. Without it, such a message becomes a dead letter with the reason
+	// invalid once it is committed.
 	CheckEndpoints bool
 	// MaxPayload is the limit of bodies, in bytes: that of forbear serve --max-payload,
 	// whose default is that of 0, [DefaultMaxPayload].
@@ -81,7 +82,7 @@ const outboxChunk = 500
 var insertOutboxPostgres = `INSERT INTO forbear_outbox (` + strings.Join(outboxColumns, ", ") + `)
 	SELECT x.` + strings.Join(outboxColumns[:len(outboxColumns)-1], ", x.") + `, substr($1::bytea, x.at, x.size)
 	FROM json_to_recordset($2::json) AS x(n int, at int, size int, message_id text, endpoint text, type text, source text, subject text, order_key text,
-		idempotency_key text, correlation_id text, content_type text, headers text, not_before bigint) ORDER BY x.n`
+		idempotency_key text, correlation_id text, content_type text, headers text, application text, not_before bigint) ORDER BY x.n`
 
 // COALESCE is for drivers that bind an empty value as NULL.
 var insertOutboxSQLite = `INSERT INTO forbear_outbox (` + strings.Join(outboxColumns, ", ") + `)
@@ -95,7 +96,7 @@ func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
 		At             int    `json:"at"` // from 1
 		Size           int    `json:"size"`
 		MessageID      string `json:"message_id"`
-		Endpoint       string `json:"endpoint"`
+		Endpoint       string `json:"endpoint,omitempty"`
 		Type           string `json:"type,omitempty"`
 		Source         string `json:"source,omitempty"`
 		Subject        string `json:"subject,omitempty"`
@@ -104,6 +105,7 @@ func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
 		CorrelationID  string `json:"correlation_id,omitempty"`
 		ContentType    string `json:"content_type,omitempty"`
 		Headers        string `json:"headers,omitempty"`
+		Application    string `json:"application,omitempty"`
 		NotBefore      int64  `json:"not_before,omitempty"`
 	}
 	list := make([]row, len(rows))
@@ -116,38 +118,55 @@ func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
 		}
 		list[i] = row{
 			i, len(bodies) - len(m.Body) + 1, len(m.Body), m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key,
-			m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), r.notBefore(),
+			m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), m.Application, r.notBefore(),
 		}
 	}
 	text, err := json.Marshal(list)
 	return string(text), bodies, err
 }
 
-// checkEndpoints refuses a batch to endpoints that do not exist.
-func (o Outbox) checkEndpoints(ctx context.Context, tx OutboxTx, b *OutboxBatch) (err error) {
-	names, err := json.Marshal(b.Endpoints())
+// checkEndpoints refuses a batch to endpoints or applications that do not exist.
+func (o Outbox) checkEndpoints(ctx context.Context, tx OutboxTx, b *OutboxBatch) error {
+	endpoints, err := o.existing(ctx, tx, "forbear_endpoints", b.Endpoints())
 	if err != nil {
-		return fmt.Errorf("outbox: %w", err)
+		return err
 	}
-	text := `SELECT id FROM forbear_endpoints WHERE id IN (SELECT json_array_elements_text($1::json))`
+	applications, err := o.existing(ctx, tx, "forbear_applications", b.Applications())
+	if err != nil {
+		return err
+	}
+	return b.Known(endpoints, applications)
+}
+
+// existing returns those of the ids that a table has.
+func (o Outbox) existing(ctx context.Context, tx OutboxTx, table string, ids []string) (known []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("outbox: %s not read: %w", table, err)
+		}
+	}()
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	among := `json_array_elements_text($1::json)`
 	if o.SQLite {
-		text = `SELECT id FROM forbear_endpoints WHERE id IN (SELECT value FROM json_each(?))`
+		among = `value FROM json_each(?)`
 	}
-	rows, err := tx.QueryContext(ctx, text, string(names))
+	rows, err := tx.QueryContext(ctx, `SELECT id FROM `+table+` WHERE id IN (SELECT `+among+`)`, string(list))
 	if err != nil {
-		return fmt.Errorf("outbox: endpoints not read: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var known []string
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
-			return fmt.Errorf("outbox: endpoints not read: %w", err)
+			return nil, err
 		}
 		known = append(known, id)
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("outbox: endpoints not read: %w", err)
-	}
-	return b.Known(known)
+	return known, rows.Err()
 }

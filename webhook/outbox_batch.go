@@ -15,7 +15,7 @@ type OutboxBatch struct {
 	rows []outboxRow
 }
 
-// outboxRow is a message to one endpoint.
+// outboxRow is a message to one endpoint, or to its application.
 type outboxRow struct {
 	m        *Message
 	endpoint string
@@ -23,7 +23,7 @@ type outboxRow struct {
 
 // outboxColumns are the columns that a row fills, the body at the end.
 var outboxColumns = []string{
-	"message_id", "endpoint", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id", "content_type", "headers", "not_before", "body",
+	"message_id", "endpoint", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id", "content_type", "headers", "application", "not_before", "body",
 }
 
 // maxOutboxFaults bounds how many messages an error names.
@@ -31,11 +31,12 @@ const maxOutboxFaults = 20
 
 // NewOutboxBatch completes copies of messages: with an id and the trace context of ctx,
 // where they have none. It refuses all of them when one could never be delivered
-// ([ErrInvalid]), or when two of them have one id at one endpoint and are not the same
-// message ([ErrConflict]). Bodies have at most maxPayload bytes, 0 for [DefaultMaxPayload]. The error names each message by its place, from 0, and its id.
+// ([ErrInvalid]), or when two of them have one id at one endpoint or application and are
+// not the same message ([ErrConflict]). Bodies have at most maxPayload bytes, 0 for
+// [DefaultMaxPayload]. The error names each message by its place, from 0, and its id.
 func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*OutboxBatch, error) {
 	b := &OutboxBatch{msgs: slices.Clone(msgs), rows: make([]outboxRow, 0, len(msgs))}
-	type identity struct{ id, endpoint string }
+	type identity struct{ id, endpoint, application string }
 	known := map[identity]*Message{}
 	var errs []error
 	for i := range b.msgs {
@@ -46,16 +47,16 @@ func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*Outbo
 		if made {
 			m.ID = NewID("msg")
 		}
-		for _, e := range m.Endpoints {
+		for _, e := range m.destinations() {
 			b.rows = append(b.rows, outboxRow{m, e})
 			if made {
 				continue
 			}
-			other := known[identity{m.ID, e}]
-			if other != nil && !m.SameContent(other) {
+			key := identity{m.ID, e, m.Application}
+			if other := known[key]; other != nil && !m.SameContent(other) {
 				err = errors.Join(err, fmt.Errorf("endpoint %q: %w", e, ErrConflict))
 			}
-			known[identity{m.ID, e}] = m
+			known[key] = m
 		}
 		if err == nil {
 			continue
@@ -67,6 +68,15 @@ func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*Outbo
 		errs = append(errs, fmt.Errorf("outbox: message %d %.128q: %w", i, m.ID, err))
 	}
 	return b, errors.Join(errs...)
+}
+
+// destinations are the endpoints of the message's rows: one without, where it goes to an
+// application.
+func (m *Message) destinations() []string {
+	if m.Application != "" {
+		return []string{""}
+	}
+	return m.Endpoints
 }
 
 // checkEndpointIDs refuses what no endpoint can be called.
@@ -87,7 +97,8 @@ func (b *OutboxBatch) IDs() []string {
 	return ids
 }
 
-// Len returns the number of rows: one for each endpoint of each message.
+// Len returns the number of rows: one for each endpoint of each message, or one for its
+// application.
 func (b *OutboxBatch) Len() int { return len(b.rows) }
 
 // Columns returns the names of the columns, as [OutboxBatch.Row] fills them.
@@ -98,7 +109,7 @@ func (b *OutboxBatch) Row(i int) []any {
 	r := b.rows[i]
 	m := r.m
 	row := make([]any, 0, len(outboxColumns))
-	for _, s := range []string{m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers()} {
+	for _, s := range []string{m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), m.Application} {
 		if s == "" {
 			row = append(row, nil)
 		} else {
@@ -118,23 +129,37 @@ func (b *OutboxBatch) Row(i int) []any {
 
 // Endpoints returns the endpoints of all rows, each once, sorted.
 func (b *OutboxBatch) Endpoints() []string {
-	list := make([]string, len(b.rows))
-	for i, r := range b.rows {
-		list[i] = r.endpoint
+	return b.each(func(r outboxRow) string { return r.endpoint })
+}
+
+// Applications returns the applications of all rows, each once, sorted.
+func (b *OutboxBatch) Applications() []string {
+	return b.each(func(r outboxRow) string { return r.m.Application })
+}
+
+func (b *OutboxBatch) each(of func(outboxRow) string) (list []string) {
+	for _, r := range b.rows {
+		if s := of(r); s != "" {
+			list = append(list, s)
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// Known refuses the batch with [ErrUnknownEndpoint] when an endpoint is not among those
-// that exist. The error names up to 20 of them.
-func (b *OutboxBatch) Known(existing []string) error {
+// Known refuses the batch with [ErrUnknownEndpoint] or [ErrUnknownApplication] when an
+// endpoint or an application is not among those that exist. The error names up to 20 of
+// each.
+func (b *OutboxBatch) Known(endpoints, applications []string) error {
 	var errs []error
-	for _, e := range b.Endpoints() {
-		if !slices.Contains(existing, e) && len(errs) < maxOutboxFaults {
-			errs = append(errs, fmt.Errorf("outbox: %w %q", ErrUnknownEndpoint, e))
+	missing := func(names, existing []string, unknown error) {
+		names = slices.DeleteFunc(names, func(s string) bool { return slices.Contains(existing, s) })
+		for _, s := range names[:min(len(names), maxOutboxFaults)] {
+			errs = append(errs, fmt.Errorf("outbox: %w %q", unknown, s))
 		}
 	}
+	missing(b.Endpoints(), endpoints, ErrUnknownEndpoint)
+	missing(b.Applications(), applications, ErrUnknownApplication)
 	return errors.Join(errs...)
 }
 

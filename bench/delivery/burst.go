@@ -79,7 +79,7 @@ func burstTask(ctx context.Context, t task) (r report, err error) {
 		return r, err
 	}
 	for n := 0; n < t.Messages; {
-		done, err := s.Webhooks().Relay(ctx, 500, func(m *webhook.Message) (bool, error) { return false, m.Prepare(time.Now()) })
+		done, err := s.Webhooks().Relay(ctx, 500, func(m *webhook.Message) (map[string]bool, error) { return nil, m.Prepare(time.Now()) })
 		if err != nil || done.Rows == 0 {
 			return r, fmt.Errorf("relayed %d of %d: %w", n, t.Messages, err)
 		}

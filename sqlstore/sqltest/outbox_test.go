@@ -14,7 +14,8 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// outboxApp is an application's own database, with the endpoint a.
+// outboxApp is an application's own database, with the endpoint a and the application
+// customer.
 type outboxApp struct {
 	*sql.DB
 	box webhook.Outbox
@@ -33,6 +34,9 @@ func outboxApps(t *testing.T, test func(t *testing.T, s outboxApp)) {
 			}
 			db := open(t, place)
 			if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "customer"}); err != nil {
 				t.Fatal(err)
 			}
 			var err error
@@ -59,16 +63,16 @@ func (s outboxApp) begin(t *testing.T) *sql.Tx {
 // rows returns what is in the outbox, a line for each row.
 func (s outboxApp) rows(t *testing.T) (list []string) {
 	t.Helper()
-	rows, err := s.QueryContext(t.Context(), `SELECT message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body FROM forbear_outbox ORDER BY id`)
+	rows, err := s.QueryContext(t.Context(), `SELECT message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, application, not_before, body FROM forbear_outbox ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var text [10]sql.NullString
+		var text [11]sql.NullString
 		var notBefore sql.NullInt64
 		var body []byte
-		dest := make([]any, 0, 12)
+		dest := make([]any, 0, 13)
 		for i := range text {
 			dest = append(dest, &text[i])
 		}
@@ -95,17 +99,17 @@ func TestOutboxInsert(t *testing.T) {
 		msgs := []webhook.Message{{
 			ID: "full", Endpoints: []string{"a", "b"}, Type: `t"ü<`, Source: "/s", Subject: "sub", Key: "k", IdempotencyKey: "i", CorrelationID: "c",
 			ContentType: "text/plain", Headers: []webhook.Header{{Name: "X-A", Value: `"1"`}}, NotBefore: time.UnixMicro(1_800_000_000_000_001), Body: []byte("\x00\xff\\x41"),
-		}, {ID: "empty", Endpoints: []string{"a"}}}
-		const full = `|t"ü<|/s|sub|k|i|c|text/plain|[{"name":"X-A","value":"\"1\""}]|1800000000000001|` + "\x00\xff\\x41"
-		want := []string{"full|a" + full, "full|b" + full, "empty|a|||||||||0|"}
+		}, {ID: "empty", Endpoints: []string{"a"}}, {ID: "tenant", Application: "customer"}}
+		const full = `|t"ü<|/s|sub|k|i|c|text/plain|[{"name":"X-A","value":"\"1\""}]||1800000000000001|` + "\x00\xff\\x41"
+		want := []string{"full|a" + full, "full|b" + full, "empty|a||||||||||0|", "tenant||||||||||customer|0|"}
 		for i := range 1200 {
 			id, body := fmt.Sprint("m", i), strings.Repeat(fmt.Sprint(i), i%4)
 			msgs = append(msgs, webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte(body)})
-			want = append(want, id+"|a|||||||||0|"+body)
+			want = append(want, id+"|a||||||||||0|"+body)
 		}
 		tx := s.begin(t)
 		ids, err := s.box.Insert(t.Context(), tx, msgs...)
-		if err != nil || len(ids) != len(msgs) || ids[0] != "full" || ids[1201] != "m1199" {
+		if err != nil || len(ids) != len(msgs) || ids[0] != "full" || ids[1202] != "m1199" {
 			t.Fatalf("%d ids, %v", len(ids), err)
 		}
 		if err := tx.Commit(); err != nil {
@@ -143,6 +147,10 @@ func TestOutboxRefusesBatch(t *testing.T) {
 		if err := insert(webhook.Message{Endpoints: []string{"b", "a"}}, webhook.Message{Endpoints: []string{"c"}}); !errors.Is(err, webhook.ErrUnknownEndpoint) ||
 			!strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"c"`) || strings.Contains(err.Error(), `"a"`) {
 			t.Errorf("unknown endpoints: %v", err)
+		}
+		if err := insert(webhook.Message{Application: "b"}, webhook.Message{Application: "customer"}); !errors.Is(err, webhook.ErrUnknownApplication) ||
+			!strings.Contains(err.Error(), `"b"`) || strings.Contains(err.Error(), "customer") {
+			t.Errorf("unknown application: %v", err)
 		}
 		if err := insert(webhook.Message{ID: "good", Endpoints: []string{"a"}, Body: []byte("2")}); !errors.Is(err, webhook.ErrConflict) {
 			t.Errorf("two messages with one id: %v", err)
