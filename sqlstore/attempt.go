@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -54,16 +55,8 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 			Delivery: r.ID, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
 			Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
 		}
-		// An empty response is NULL: most attempts succeed and keep none.
-		if a.Response != "" {
-			row.Response = &a.Response
-		}
-		if a.Error != "" {
-			text, err := json.Marshal(attemptCause{a.Class, a.Error, a.Chain})
-			if err != nil {
-				return err
-			}
-			row.Cause = new(string(text))
+		if err := t.db.sealAttempt(&row, a); err != nil {
+			return err
 		}
 		list = append(list, row)
 	}
@@ -73,20 +66,54 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 	return t.db.d.addAttempts(t, list)
 }
 
+// sealAttempt fills in what an attempt quotes, which may be the payload. What is
+// empty is NULL: most attempts succeed and keep nothing.
+func (db *DB) sealAttempt(row *attemptRow, a *webhook.Attempt) error {
+	if response := a.Response; response != "" {
+		// No receiver's text must look as if it were sealed.
+		if strings.HasPrefix(response, sealedText) {
+			response = " " + response
+		}
+		text, err := db.sealText([]byte(response))
+		if err != nil {
+			return err
+		}
+		row.Response = &text
+	}
+	if a.Error == "" {
+		return nil
+	}
+	plain, err := json.Marshal(attemptCause{a.Class, a.Error, a.Chain})
+	if err != nil {
+		return err
+	}
+	text, err := db.sealText(plain)
+	row.Cause = &text
+	return err
+}
+
 // historyQuery reads in the order of claims, which is that of time: a claim has
 // one attempt at most.
 const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, ''), COALESCE(cause, '{}') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
 
 // scanAttempt is the inverse of an attemptRow.
-func scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
+func (db *DB) scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	var due, began, took, wait int64
-	var cause string
-	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &a.Response, &cause)
+	var response, cause string
+	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &response, &cause)
 	if err != nil {
 		return a, err
 	}
+	plain, err := db.unsealText(response)
+	if err != nil {
+		return a, err
+	}
+	a.Response = string(plain)
+	if plain, err = db.unsealText(cause); err != nil {
+		return a, err
+	}
 	var c attemptCause
-	err = json.Unmarshal([]byte(cause), &c)
+	err = json.Unmarshal(plain, &c)
 	a.Class, a.Error, a.Chain = c.Class, c.Error, c.Chain
 	a.Due, a.At = at(due), at(began)
 	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond

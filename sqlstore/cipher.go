@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Encrypted are bodies, headers, envelopes and endpoints, with their secrets. In
-// the clear are the columns that statements compare: ids, endpoints, keys, states
+// Encrypted are bodies, headers, envelopes and endpoints, with their secrets, and
+// what receivers respond and errors quote. In the clear are the columns that statements compare: ids, endpoints, keys, states
 // and times, and the reasons of dead letters.
 
 // Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
@@ -22,15 +22,16 @@ type Cipher interface {
 }
 
 // NewCipher returns AES-256-GCM under the first key; the others open what was
-// sealed before a rotation. A key is 32 bytes, named by a short id.
+// sealed before a rotation: see [DB.Reencrypt]. A key is 32 bytes, named by an id of
+// 1 to 31 visible characters.
 func NewCipher(keys ...Key) (Cipher, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no encryption key")
 	}
 	c := &keyring{aeads: map[string]cipher.AEAD{}}
 	for _, k := range keys {
-		if len(k.Secret) != 32 || k.ID == "" || len(k.ID) > 255 || c.aeads[k.ID] != nil {
-			return nil, fmt.Errorf("encryption key %q: want a unique id and 32 bytes, got %d", k.ID, len(k.Secret))
+		if len(k.Secret) != 32 || !keyID(k.ID) || c.aeads[k.ID] != nil {
+			return nil, fmt.Errorf("encryption key %.40q: want a unique id of up to %d visible characters and 32 bytes, got %d", k.ID, maxKeyID, len(k.Secret))
 		}
 		block, err := aes.NewCipher(k.Secret)
 		if err != nil {
@@ -72,18 +73,48 @@ func (c *keyring) Seal(plain []byte) ([]byte, error) {
 	return c.aeads[c.current].Seal(head, nil, plain, head), nil
 }
 
+// ErrKey says that something is encrypted under a key that is not at hand. The error
+// that wraps it names the key.
+var ErrKey = errors.New("encrypted under a key that is not among those given")
+
 // Open implements [Cipher].
 func (c *keyring) Open(sealed []byte) ([]byte, error) {
-	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
+	id, ok := keyOf(sealed)
+	if !ok {
 		return nil, errors.New("not encrypted, or cut short")
 	}
-	n := 1 + int(sealed[0])
-	id := string(sealed[1:n])
 	aead := c.aeads[id]
 	if aead == nil {
-		return nil, fmt.Errorf("encrypted under unknown key %q", id)
+		return nil, fmt.Errorf("%w: key %q", ErrKey, id)
 	}
-	return aead.Open(nil, nil, sealed[n:], sealed[:n])
+	n := 1 + len(id)
+	plain, err := aead.Open(nil, nil, sealed[n:], sealed[:n])
+	if err != nil {
+		return nil, fmt.Errorf("encrypted under key %q and changed since: %w", id, err)
+	}
+	return plain, nil
+}
+
+// maxKeyID bounds the ids of keys. What is sealed begins with a length of at most
+// that, which no text does but one that begins with white space.
+const maxKeyID = 31
+
+// overhead is what AES-GCM adds: its nonce and its tag.
+const overhead = 12 + 16
+
+// keyID reports whether a key can have this id.
+func keyID(id string) bool {
+	return id != "" && len(id) <= maxKeyID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// keyOf returns the id of the key that a keyring has sealed something under; false
+// for what is not sealed.
+func keyOf(b []byte) (id string, ok bool) {
+	if len(b) == 0 || len(b) < 1+int(b[0])+overhead {
+		return "", false
+	}
+	id = string(b[1 : 1+int(b[0])])
+	return id, keyID(id)
 }
 
 // sealedText marks a text that was encrypted.
@@ -101,6 +132,11 @@ func (db *DB) seal(plain []byte) ([]byte, error) {
 func (db *DB) unseal(sealed []byte) ([]byte, error) {
 	if db.cipher == nil {
 		return sealed, nil
+	}
+	if _, ours := db.cipher.(*keyring); ours {
+		if _, ok := keyOf(sealed); !ok {
+			return sealed, nil // written before encryption was switched on
+		}
 	}
 	return db.cipher.Open(sealed)
 }

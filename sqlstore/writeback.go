@@ -230,7 +230,7 @@ func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, 
 // deadLetter adds the letter of a delivery with its history, or returns the
 // letter that was being redriven to the dead ones.
 func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
-	history, err := collect(t, scanAttempt, historyQuery, delivery)
+	history, err := collect(t, t.db.scanAttempt, historyQuery, delivery)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/maintain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/man"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
@@ -51,6 +52,7 @@ func program() cli.Program {
 		dlq.Command(),
 		keys.Command(),
 		migrate.Command(),
+		maintain.Command(),
 		completion.Command(program),
 		man.Command(program),
 		version.Command(),

@@ -2,11 +2,14 @@ package database
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // The environment names the database of all commands, and a flag another one.
@@ -62,5 +65,57 @@ func TestCipher(t *testing.T) {
 		t.Error(err)
 	} else if got, err := other.Open(sealed); err == nil {
 		t.Errorf("another key opens it as %q", got)
+	}
+}
+
+// The first key encrypts and all decrypt; the flag replaces what the environment says,
+// where files are listed as in PATH.
+func TestKeyFlag(t *testing.T) {
+	write := func(letter string) string {
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, []byte(strings.Repeat(letter, minKey)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	a, b := write("a"), write("b")
+	t.Setenv("FORBEAR_ENCRYPTION_KEY_FILE", a+string(filepath.ListSeparator)+b)
+	keys := func(args ...string) *KeyFiles {
+		t.Helper()
+		f := flag.NewFlagSet("", flag.ContinueOnError)
+		k := &KeyFiles{}
+		KeyFlag(f, k, "")
+		if err := f.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	for _, tt := range []struct {
+		name           string
+		by, under, not *KeyFiles
+	}{
+		{"environment", keys(), keys("--encryption-key-file", a), keys("--encryption-key-file", b)},
+		{"flags", keys("--encryption-key-file", b, "--encryption-key-file", a), keys("--encryption-key-file", b), keys("--encryption-key-file", a)},
+	} {
+		var ciphers [3]sqlstore.Cipher
+		for i, k := range []*KeyFiles{tt.by, tt.under, tt.not} {
+			var err error
+			if ciphers[i], err = k.Cipher(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sealed, err := ciphers[0].Seal([]byte("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ciphers[1].Open(sealed); err != nil {
+			t.Errorf("%s: the first key: %v", tt.name, err)
+		}
+		if _, err := ciphers[2].Open(sealed); !errors.Is(err, sqlstore.ErrKey) {
+			t.Errorf("%s: another key: %v", tt.name, err)
+		}
+	}
+	if got := keys().String(); got != a+string(filepath.ListSeparator)+b {
+		t.Errorf("shown as %q", got)
 	}
 }

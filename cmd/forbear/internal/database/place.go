@@ -110,3 +110,17 @@ func opening(name string, err error) error {
 	}
 	return fmt.Errorf("database %s: %w", name, err)
 }
+
+// Exists refuses an SQLite file that is not there: opening it would make an empty
+// one, and hide that its name was misspelt. A server says itself when it has no such
+// database.
+func Exists(name string) error {
+	path, ok := filePath(name)
+	if !ok || strings.Contains(name, "://") {
+		return nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database %s: name serve's with --database", path)
+	}
+	return nil
+}

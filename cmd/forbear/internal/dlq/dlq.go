@@ -10,10 +10,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -100,7 +98,7 @@ type dlq struct {
 	db       *database.DB
 	cipher   deadletter.Cipher // nil without a key file
 	database string
-	keyFile  string
+	keys     database.KeyFiles
 	id       string // the operand, or ""
 	filtered bool   // a flag chooses letters
 
@@ -195,11 +193,11 @@ func (q *dlq) run(ctx context.Context, name string) int {
 // Without the key the letters are listed all the same, and payloads cannot
 // be revealed.
 func (q *dlq) open(ctx context.Context) error {
-	c, err := database.Cipher(q.keyFile)
+	c, err := q.keys.Cipher()
 	if err != nil {
 		return err
 	}
-	if err := exists(q.database); err != nil {
+	if err := database.Exists(q.database); err != nil {
 		return err
 	}
 	q.cipher = c
@@ -225,21 +223,6 @@ func (q *dlq) upToDate(ctx context.Context) error {
 	}
 	_, err = q.db.Migrate(ctx) // of an empty one
 	return err
-}
-
-// exists refuses an SQLite file that is not there: opening it would create
-// an empty one, and hide that its name was misspelt.
-func exists(name string) error {
-	// A server says itself when it has no such database.
-	if strings.Contains(name, "://") {
-		return nil
-	}
-	// SQLite's options follow the name of the file.
-	path, _, _ := strings.Cut(name, "?")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no database %s: name serve's with --database", path)
-	}
-	return nil
 }
 
 // json writes v as a line of JSON and reports true, when that format was

@@ -3,7 +3,6 @@ package dlq
 import (
 	"errors"
 	"flag"
-	"os"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": 
 // every call: database, key file and name.
 func (q *dlq) register(f *flag.FlagSet) {
 	database.Flag(f, &q.database, database.Usage)
-	f.StringVar(&q.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "the `file` with the key that serve encrypts payloads under (also from FORBEAR_ENCRYPTION_KEY_FILE)")
+	database.KeyFlag(f, &q.keys, "the `file` with the key that serve encrypts payloads under")
 	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
 	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
 	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")

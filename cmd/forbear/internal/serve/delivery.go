@@ -34,7 +34,7 @@ type delivery struct {
 	listen     string   // of the API; "" puts it on the gateway's address
 	options    durable.Options
 	alert      alertFlags
-	keyFile    string
+	keys       database.KeyFiles
 	tokenFile  string
 	maxPayload policyfile.Size
 
@@ -62,7 +62,7 @@ func (d *delivery) register(all *flag.FlagSet) {
 	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
 	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
-	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
+	database.KeyFlag(f, &d.keys, "encrypt payloads at rest, and exports, under the key in this `file`")
 	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
 	registerRetention(f, o)
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
@@ -98,7 +98,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	if o.MaxPayload = int(d.maxPayload); o.MaxPayload > webhook.MaxPayload {
 		return fmt.Errorf("--max-payload %d is above %d bytes, 1MiB", o.MaxPayload, webhook.MaxPayload)
 	}
-	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
+	if o.Cipher, err = d.keys.Cipher(); err != nil {
 		return err
 	}
 	where := cmp.Or(d.listen, address)
@@ -189,7 +189,7 @@ func (d *delivery) database() *database.DB {
 // openOwn opens the database that deliveries would be kept in, for a gateway
 // that delivers nothing and still honors idempotency keys.
 func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB, error) {
-	c, err := database.Cipher(d.keyFile)
+	c, err := d.keys.Cipher()
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (s *server) openSpool() error {
 	if in.spool == "" || in.backlog == nil {
 		return nil
 	}
-	c, err := database.Cipher(s.delivery.keyFile)
+	c, err := s.delivery.keys.Cipher()
 	if err == nil {
 		err = in.backlog.Spool(idempotency.SpoolOptions{Path: in.spool, Cipher: c})
 	}

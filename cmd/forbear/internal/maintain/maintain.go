@@ -1,0 +1,106 @@
+// Package maintain is the command database: what an operator does to the database as a
+// whole, beside the processes that work on it.
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// Command returns the command database.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "database",
+		Summary: "encrypt the database under another key",
+		Usage:   "reencrypt [FLAGS]",
+		About: `
+Database works on the database that serve works on, beside processes that serve.
+
+Reencrypt writes anew what is not encrypted under the first of the keys: what
+is under another one, and what was written before there was a key. It goes on
+where it was ended, and counts at the end what is encrypted under which key;
+--check only counts. The exit code is 1 while anything is not under the first
+key. To rotate a key without a pause:
+
+  1. give all processes both keys, the old one first;
+  2. when all have it, give them both with the new one first;
+  3. forbear database reencrypt, with both, the new one first;
+  4. when it exits with 0, take the old key from all processes. Exports of dead
+     letters are not rewritten: keep the key for as long as those.`,
+		Examples: `
+forbear database reencrypt --encryption-key-file new.key --encryption-key-file old.key
+forbear database reencrypt --check --encryption-key-file new.key
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		m := &maintenance{std: std}
+		database.Flag(f, &m.name, database.Usage)
+		database.KeyFlag(f, &m.keys, "the `file` with the key that serve encrypts under")
+		f.BoolVar(&m.check, "check", false, "reencrypt: only count what is encrypted under which key")
+		words, code, done := c.Operands(std, f, args)
+		switch {
+		case done:
+			return code
+		case len(words) == 0:
+			return std.Fail("database: what shall be done? want %s (see forbear database --help)", strings.Join(c.Verbs(), ", "))
+		}
+		code, err := m.run(ctx, words[0], words[1:])
+		if err != nil {
+			return std.Fail("database: %v", err)
+		}
+		return code
+	}
+	return c
+}
+
+// maintenance is one run of the command.
+type maintenance struct {
+	std   *cli.Streams
+	name  string // of the database
+	keys  database.KeyFiles
+	check bool
+	db    *database.DB
+}
+
+// run opens the database and does what the verb says.
+func (m *maintenance) run(ctx context.Context, verb string, operands []string) (int, error) {
+	if len(operands) > 0 {
+		return 0, fmt.Errorf("%s: unexpected argument %q", verb, operands[0])
+	}
+	if err := m.open(ctx); err != nil {
+		return 0, err
+	}
+	defer func() { _ = m.db.Close() }()
+	return m.reencrypt(ctx)
+}
+
+// open opens the database, which is there and has the schema that this forbear knows.
+func (m *maintenance) open(ctx context.Context) error {
+	c, err := m.keys.Cipher()
+	if err != nil {
+		return err
+	}
+	if err := database.Exists(m.name); err != nil {
+		return err
+	}
+	if m.db, err = database.Open(ctx, m.name, sqlstore.WithCipher(c)); err != nil {
+		return err
+	}
+	m.db.Note(slog.Default())
+	steps, err := m.db.Pending(ctx)
+	if err == nil && len(steps) > 0 {
+		err = fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
+	}
+	if err != nil {
+		return errors.Join(err, m.db.Close())
+	}
+	return nil
+}

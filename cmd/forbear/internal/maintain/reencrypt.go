@@ -1,0 +1,66 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// tellEvery is how often a rewrite says how far it is.
+const tellEvery = 2 * time.Second
+
+// reencrypt writes anew what is under other keys than the first, and counts what is
+// under which in the end.
+func (m *maintenance) reencrypt(ctx context.Context) (int, error) {
+	if !m.check {
+		told := time.Now()
+		n, err := m.db.Reencrypt(ctx, func(part string, rows, written int64) {
+			if time.Since(told) > tellEvery {
+				told = time.Now()
+				fmt.Fprintf(m.std.Err, "%s: %d rows passed, %d rewritten so far\n", part, rows, written)
+			}
+		})
+		if err != nil {
+			return 0, hint(err)
+		}
+		fmt.Fprintf(m.std.Out, "%d rows rewritten\n", n)
+	}
+	list, err := m.db.SealedUnder(ctx)
+	if err != nil {
+		return 0, hint(err)
+	}
+	code := cli.ExitOK
+	for _, s := range list {
+		key := "key " + s.Key
+		if s.Key == "" {
+			key = "not encrypted"
+		}
+		if !s.Current {
+			code = cli.ExitFound
+		}
+		fmt.Fprintf(m.std.Out, "%-20s %-14s %d\n", s.Part, key, s.Rows)
+	}
+	if code != cli.ExitOK {
+		what := "a process still writes under another one, give it the new key first and run this again"
+		if m.check {
+			what = "run reencrypt without --check"
+		}
+		m.std.Fail("database: not everything is encrypted under the first key: %s", what)
+	}
+	return code, nil
+}
+
+// hint says what to do about a key that is missing.
+func hint(err error) error {
+	switch {
+	case errors.Is(err, sqlstore.ErrKey):
+		return fmt.Errorf("%w: give that key too, behind the first, with another --encryption-key-file", err)
+	case errors.Is(err, sqlstore.ErrNoKey):
+		return fmt.Errorf("%w: name its file with --encryption-key-file", err)
+	}
+	return err
+}
