@@ -11,14 +11,13 @@ ALTER TABLE forbear_endpoints ADD COLUMN application TEXT;
 CREATE INDEX forbear_endpoints_application ON forbear_endpoints (application) WHERE application IS NOT NULL;
 
 CREATE TABLE forbear_tokens (
-  id          TEXT PRIMARY KEY,
-  name        TEXT NOT NULL,
+  name        TEXT PRIMARY KEY,
   hash        TEXT NOT NULL,
   scope       TEXT NOT NULL,
-  application TEXT NOT NULL DEFAULT '',
+  application TEXT NOT NULL,
   created     BIGINT NOT NULL,
   creator     TEXT NOT NULL,
-  expires     BIGINT
+  expires     BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX forbear_tokens_hash ON forbear_tokens (hash);
 

@@ -3,8 +3,6 @@ package durable
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"crypto/subtle"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/inbound"
-	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -52,6 +49,14 @@ func (s *Service) routes() []route {
 		{"PATCH", "/v1/endpoints/{id}", s.patchEndpoint},
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},
+		{"GET", "/v1/applications", s.listApplications},
+		{"GET", "/v1/applications/{id}", s.getApplication},
+		{"PUT", "/v1/applications/{id}", s.putApplication},
+		{"PATCH", "/v1/applications/{id}", s.patchApplication},
+		{"DELETE", "/v1/applications/{id}", s.deleteApplication},
+		{"GET", "/v1/tokens", s.listTokens},
+		{"POST", "/v1/tokens", s.postToken},
+		{"DELETE", "/v1/tokens/{name}", s.revokeToken},
 		{"GET", "/v1/dead-letters", s.listLetters},
 		{"GET", "/v1/dead-letters/stats", listing(s, "stats", statsByCause)},
 		{"GET", "/v1/dead-letters/export", s.exportLetters},
@@ -102,27 +107,7 @@ func (s *Service) handler(o Options) http.Handler {
 	forgery.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a state-changing request from another site")
 	}))
-	return forgery.Handler(authorize(o, mux))
-}
-
-// authorize demands the token, and without one that the request is addressed
-// to this very machine: a name that a stranger controls may resolve to it. Tokens
-// are compared as digests in constant time, so that neither their length nor a
-// common prefix shows in the timing.
-func authorize(o Options, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + o.Token))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		switch {
-		case o.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing or wrong")
-		case o.Token == "" && !loopback.Host(r.Host):
-			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only")
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
+	return forgery.Handler(s.authorize(o, mux))
 }
 
 // correlation returns the caller's id, when it is fit to be repeated, or a new

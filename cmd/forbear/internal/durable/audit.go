@@ -1,21 +1,29 @@
 package durable
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// actor names who asks, for the audit. The name is the caller's own word, which the
-// token does not prove; the address beside it is not. Control characters are
-// refused, because they could forge a line of the trail.
+// actor names who asks, for the audit: the token's name, and behind it, or without
+// one, the caller's own word, which nothing proves. Control characters are refused,
+// because they could forge a line of the trail.
 func actor(r *http.Request) string {
 	name := r.Header.Get("X-Forbear-Actor")
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		name = "anonymous"
+	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		name = ""
+	}
+	switch token := callerOf(r).Name; {
+	case token != "" && name != "":
+		name = token + " (" + name + ")"
+	default:
+		name = cmp.Or(token, name, "anonymous")
 	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return name + " at " + host
@@ -39,6 +47,9 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 	case "", "false":
 		return false, nil
 	case "true":
+		if c := callerOf(r); c.Scope == sqlstore.ScopeReadOnly {
+			return false, fmt.Errorf("%w: the token %q shows no payloads", errForbidden, c.Name)
+		}
 		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:
 		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)

@@ -76,26 +76,27 @@ func parseTags(text string) (tags []string, err error) {
 	}
 }
 
-// check refuses a stored endpoint that the condition does not name. It must run
-// inside the write's transaction, where stored cannot change any more.
-func (c condition) check(stored *webhook.Endpoint) error {
-	if !c.given || c.exists || slices.Contains(c.tags, tagOf(stored.Version)) {
+// check refuses a stored version, of an endpoint or an application, that the
+// condition does not name. It must run inside the write's transaction, where that
+// cannot change any more.
+func (c condition) check(what, id string, version int64) error {
+	if !c.given || c.exists || slices.Contains(c.tags, tagOf(version)) {
 		return nil
 	}
-	return c.failed(stored.ID, "it is at version "+tagOf(stored.Version)+", which If-Match does not name")
+	return c.failed(what, id, "it is at version "+tagOf(version)+", which If-Match does not name")
 }
 
-// missing makes of an endpoint that is not there a condition that does not
-// hold. Other errors pass through unchanged.
-func (c condition) missing(id string, err error) error {
+// missing makes of what is not there a condition that does not hold. Other errors
+// pass through unchanged.
+func (c condition) missing(what, id string, err error) error {
 	if errors.Is(err, webhook.ErrNotFound) {
-		return c.failed(id, "it does not exist")
+		return c.failed(what, id, "it does not exist")
 	}
 	return err
 }
 
-// failed says which endpoint, and why. Saying that nothing was written spares the
-// caller the question.
-func (condition) failed(id, why string) error {
-	return fmt.Errorf("%w: endpoint %q: %s; nothing was written", errPrecondition, id, why)
+// failed says of what, and why. Saying that nothing was written spares the caller
+// the question.
+func (condition) failed(what, id, why string) error {
+	return fmt.Errorf("%w: %s %q: %s; nothing was written", errPrecondition, what, id, why)
 }

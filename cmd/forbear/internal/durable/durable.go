@@ -11,7 +11,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -75,6 +74,7 @@ type Service struct {
 	Alerter    *deadletter.Alerter
 	Handler    http.Handler
 
+	tokens    tokenCache
 	retention *deadletter.Retention
 	path      string
 	// maxRequest bounds a request to the API, in bytes.
@@ -86,9 +86,6 @@ type Service struct {
 // machines reach needs a token. After an error nothing is left open. The
 // schema is migrated before anything reads it. Several processes may start at once.
 func New(ctx context.Context, o Options) (*Service, error) {
-	if o.Open && o.Token == "" {
-		return nil, fmt.Errorf("delivery: the API listens beyond loopback and needs a token")
-	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	opts := []sqlstore.Option{sqlstore.WithCipher(o.Cipher)}
 	if o.Now != nil {
@@ -113,7 +110,12 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.UpdateBeside(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
-	s := &Service{DB: db, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload)}
+	s := &Service{DB: db, tokens: tokenCache{store: db.Tokens()}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload)}
+	if o.Open && o.Token == "" {
+		if some, err := s.tokens.any(ctx); err != nil || !some {
+			return nil, cmp.Or(err, ErrNoToken)
+		}
+	}
 	var err error
 	guard := webhook.Guard{Allow: o.Allow}
 	if o.Transport == nil {

@@ -17,6 +17,9 @@ import (
 // them.
 func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Endpoints(r.Context())
+	if c := callerOf(r); c.Application != "" {
+		list = slices.DeleteFunc(list, func(e webhook.Endpoint) bool { return e.Application != c.Application })
+	}
 	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
 }
 
@@ -63,6 +66,9 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	}
 	e.ID = r.PathValue("id")
 	e.Policy.Kind = forbear.Webhook
+	if err := callerOf(r).confine(&e.Application); err != nil {
+		return 0, nil, err
+	}
 	if err := s.checkState(r, e); err != nil {
 		return 0, nil, err
 	}
@@ -80,25 +86,25 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 	e.Version = 0 // the body's says nothing: If-Match does
 	if c.create {
 		if c.given {
-			return e, c.failed(e.ID, "it cannot both be there and be new")
+			return e, c.failed("endpoint", e.ID, "it cannot both be there and be new")
 		}
 		e.Version = webhook.VersionNone
 	}
 	if !c.given {
 		put, err := s.Dispatcher.PutEndpoint(r.Context(), e)
 		if errors.Is(err, webhook.ErrVersion) {
-			err = c.failed(e.ID, "it is there already")
+			err = c.failed("endpoint", e.ID, "it is there already")
 		}
 		return put, err
 	}
 	put, err := s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
-		err := c.check(stored)
+		err := c.check("endpoint", stored.ID, stored.Version)
 		*stored = e
 		return err
 	})
 	// If-Match on an endpoint that is not there is 412 and not 404: the condition is
 	// asked first (RFC 9110 section 13.1.1).
-	return put, c.missing(e.ID, err)
+	return put, c.missing("endpoint", e.ID, err)
 }
 
 // theWay says how the state of an endpoint is changed, for the errors of those who
@@ -149,14 +155,14 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 	}
 	var changed []string
 	e, err := s.Dispatcher.UpdateEndpoint(r.Context(), r.PathValue("id"), func(e *webhook.Endpoint) (err error) {
-		if err := c.check(e); err != nil {
+		if err := c.check("endpoint", e.ID, e.Version); err != nil {
 			return err
 		}
 		changed, err = applyPatch(e, patch)
 		return err
 	})
 	if c.given {
-		err = c.missing(r.PathValue("id"), err)
+		err = c.missing("endpoint", r.PathValue("id"), err)
 	}
 	if err != nil {
 		return 0, nil, err
@@ -168,7 +174,7 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them. Names are compared in lower case, because encoding/json would accept any
 // case.
-var readOnly = []string{"id", "state", "reason", "since", "version", "failing_since", "held"}
+var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
 // may have been meant.
@@ -179,6 +185,8 @@ func checkPatch(patch map[string]any) error {
 			continue
 		case name == "id":
 			return fmt.Errorf("%w endpoint: id cannot be changed: PUT another endpoint", webhook.ErrInvalid)
+		case name == "application":
+			return fmt.Errorf("%w endpoint: application cannot be changed: PUT another endpoint", webhook.ErrInvalid)
 		case name == "version":
 			return fmt.Errorf("%w endpoint: version cannot be patched: If-Match says which one a PATCH is for", webhook.ErrInvalid)
 		}

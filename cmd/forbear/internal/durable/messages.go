@@ -3,6 +3,7 @@ package durable
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -19,6 +20,7 @@ type newMessage struct {
 	ID             string           `json:"id"`
 	Endpoint       string           `json:"endpoint"`
 	Endpoints      []string         `json:"endpoints"`
+	Application    string           `json:"application"`
 	Type           string           `json:"type"`
 	Source         string           `json:"source"`
 	Subject        string           `json:"subject"`
@@ -50,7 +52,11 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	if n.Endpoint != "" {
 		endpoints = append(endpoints, n.Endpoint)
 	}
+	if err := s.confineMessage(r, endpoints, &n.Application); err != nil {
+		return 0, nil, err
+	}
 	m := webhook.Message{
+		Application: n.Application,
 		// The caller's Idempotency-Key makes a repeated POST harmless.
 		ID: cmp.Or(n.ID, r.Header.Get("Idempotency-Key")), Endpoints: endpoints, Type: n.Type, Source: n.Source, Subject: n.Subject, Key: n.Key,
 		IdempotencyKey: n.IdempotencyKey, CorrelationID: cmp.Or(n.CorrelationID, r.Header.Get("X-Correlation-ID")), ContentType: n.ContentType,
@@ -72,10 +78,27 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, a[0], nil
 }
 
+// confineMessage keeps a message to the caller's application, or to endpoints of it.
+func (s *Service) confineMessage(r *http.Request, endpoints []string, application *string) error {
+	c := callerOf(r)
+	if len(endpoints) == 0 {
+		return c.confine(application)
+	}
+	for _, e := range endpoints {
+		if err := s.owns(r.Context(), c, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // getMessage shows what has become of a message at each of its endpoints. The
 // history stays visible without a reveal; only the endpoints' own texts are cleared.
 func (s *Service) getMessage(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Deliveries(r.Context(), r.PathValue("id"))
+	if err == nil {
+		list, err = s.own(r, list)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -89,4 +112,21 @@ func (s *Service) getMessage(r *http.Request) (int, any, error) {
 		}
 	}
 	return http.StatusOK, map[string]any{"id": r.PathValue("id"), "deliveries": list}, err
+}
+
+// own takes out of a message's deliveries those to endpoints that are not of the
+// caller's application. One that has no other is not found.
+func (s *Service) own(r *http.Request, list []webhook.DeliveryInfo) (own []webhook.DeliveryInfo, err error) {
+	for _, i := range list {
+		switch err := s.owns(r.Context(), callerOf(r), i.Endpoint); {
+		case err == nil:
+			own = append(own, i)
+		case !errors.Is(err, webhook.ErrNotFound):
+			return nil, err
+		}
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf("message %q: %w", r.PathValue("id"), webhook.ErrNotFound)
+	}
+	return own, nil
 }

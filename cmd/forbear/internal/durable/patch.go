@@ -53,10 +53,10 @@ func object(text []byte) (m map[string]any, err error) {
 	return m, err
 }
 
-// applyPatch merges a patch into an endpoint and names the fields that changed,
-// never their values. The endpoint is changed only when the whole patch is good. The
-// version and the state pass through unchanged.
-func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, err error) {
+// applyPatch merges a patch into an endpoint or an application and names the fields
+// that changed, never their values. It is changed only when the whole patch is good.
+// The version and the state pass through unchanged.
+func applyPatch[T webhook.Endpoint | webhook.Application](e *T, patch map[string]any) (changed []string, err error) {
 	before, err := fieldsOf(e)
 	if err != nil {
 		return nil, err
@@ -70,16 +70,18 @@ func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, er
 	}
 	text, err := json.Marshal(merged)
 	if err == nil {
-		text, err = inward.value(reflect.TypeFor[webhook.Endpoint](), "", text)
+		text, err = inward.value(reflect.TypeFor[T](), "", text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var next webhook.Endpoint
+	var next T
 	if err := decode(bytes.NewReader(text), &next); err != nil {
-		return nil, fmt.Errorf("the patch does not make an endpoint: %w", err)
+		return nil, fmt.Errorf("the patch is not one of its fields: %w", err)
 	}
-	next.Policy.Kind = forbear.Webhook
+	if e, ok := any(&next).(*webhook.Endpoint); ok {
+		e.Policy.Kind = forbear.Webhook
+	}
 	after, err := fieldsOf(&next)
 	if err != nil {
 		return nil, err
@@ -88,9 +90,9 @@ func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, er
 	return differences(before, after, ""), nil
 }
 
-// fieldsOf returns the fields of an endpoint as JSON has them. Going through JSON
+// fieldsOf returns the fields of a value as JSON has them. Going through JSON
 // keeps one list of fields, that of the struct's tags.
-func fieldsOf(e *webhook.Endpoint) (map[string]any, error) {
+func fieldsOf(e any) (map[string]any, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, err

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // stream is a response that is written bit by bit, because it may be larger than
@@ -30,6 +33,10 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		w.Header().Set("X-Correlation-ID", correlation(r))
+		if err := s.permit(r, rt); err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		status, body, err := rt.serve(r)
 		if err != nil {
 			s.fail(w, r, err)
@@ -42,6 +49,8 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			body = a.body
 		}
 		switch b := body.(type) {
+		case nil:
+			w.WriteHeader(status)
 		case stream:
 			w.Header().Set("Content-Type", b.contentType)
 			w.WriteHeader(status)
@@ -82,6 +91,13 @@ var faults = []struct {
 	{webhook.ErrInvalid, http.StatusUnprocessableEntity, "invalid"},
 	{webhook.ErrBlocked, http.StatusUnprocessableEntity, "invalid"},
 	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
+	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
+	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
+	{webhook.ErrInUse, http.StatusConflict, "in-use"},
+	{dispatch.ErrRate, http.StatusTooManyRequests, "rate"},
+	{errForbidden, http.StatusForbidden, "forbidden"},
+	{sqlstore.ErrTokenExists, http.StatusConflict, "conflict"},
+	{sqlstore.ErrTokenNotFound, http.StatusNotFound, "not-found"},
 	{webhook.ErrNotFound, http.StatusNotFound, "not-found"},
 	{deadletter.ErrNotFound, http.StatusNotFound, "not-found"},
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
@@ -103,6 +119,9 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		if f.err == errMediaType {
 			w.Header().Set("Accept-Patch", mergePatch) // RFC 5789 section 2.2
+		}
+		if rate, ok := errors.AsType[*dispatch.RateError](err); ok {
+			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(rate.RetryAfter.Seconds()), 'f', 0, 64))
 		}
 		writeProblem(w, r, f.status, f.kind, err.Error())
 		return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -46,7 +47,8 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Attempt": reflect.TypeFor[webhook.Attempt](), "Delivery": reflect.TypeFor[webhook.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
 		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[webhook.Endpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
-		"NewRedrive": reflect.TypeFor[newRedrive](),
+		"NewRedrive": reflect.TypeFor[newRedrive](), "Application": reflect.TypeFor[webhook.Application](),
+		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[madeToken](),
 	} {
 		if c.schemas[name] == nil {
 			t.Errorf("there is no schema %s", name)

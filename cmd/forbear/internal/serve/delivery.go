@@ -102,10 +102,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 		return err
 	}
 	where := cmp.Or(d.listen, address)
-	if o.Open = !loopback.Host(where); o.Open && o.Token == "" {
-		return fmt.Errorf("the delivery API listens beyond loopback, on %s, and needs a token: give it one with --api-token-file or FORBEAR_API_TOKEN, "+
-			"or a loopback address with --api 127.0.0.1:8081, or switch deliveries off with --no-delivery; they are on because of this: %s", where, d.why)
-	}
+	o.Open = !loopback.Host(where)
 	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
 		return err
 	}
@@ -114,6 +111,10 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	}
 	// What may refuse to start comes before the database is opened.
 	if d.service, err = durable.New(ctx, o); err != nil {
+		if errors.Is(err, durable.ErrNoToken) {
+			err = fmt.Errorf("%w, on %s: make one with forbear token create, or give it one with --api-token-file or FORBEAR_API_TOKEN, "+
+				"or a loopback address with --api 127.0.0.1:8081, or switch deliveries off with --no-delivery; they are on because of this: %s", err, where, d.why)
+		}
 		if d.alone && errors.Is(err, database.ErrPlace) {
 			err = fmt.Errorf("%w; or deliver nothing, and need none, with --no-delivery", err)
 		}

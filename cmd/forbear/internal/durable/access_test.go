@@ -1,0 +1,167 @@
+package durable
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// token makes a token and returns the header that brings it.
+func token(t *testing.T, s *Service, body string, header ...string) string {
+	t.Helper()
+	status, made := call(t, s, "POST", "/v1/tokens", body, header...)
+	text, _ := made["token"].(string)
+	if status != http.StatusCreated || !strings.HasPrefix(text, "forbear_") {
+		t.Fatalf("token: %d %v", status, made)
+	}
+	return "Bearer " + text
+}
+
+// Each token does what its scope says and nothing else, and what is of another
+// application is not found.
+func TestTokensDoWhatTheirScopeSays(t *testing.T) {
+	s, _ := start(t, Options{Token: "the operator's own token", Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200), nil })})
+	root := "Bearer the operator's own token"
+	must := func(status int, method, path, body, auth string) map[string]any {
+		t.Helper()
+		got, v := call(t, s, method, path, body, "Authorization", auth)
+		if got != status {
+			t.Fatalf("%s %s %s: got %d %v, want %d", method, path, body, got, v, status)
+		}
+		return v
+	}
+	must(200, "PUT", "/v1/applications/acme", `{}`, root)
+	must(200, "PUT", "/v1/applications/other", `{}`, root)
+	must(200, "PUT", "/v1/endpoints/theirs", `{"url":"https://example.com/","application":"other"}`, root)
+	must(200, "PUT", "/v1/endpoints/free", `{"url":"https://example.com/"}`, root)
+	must(202, "POST", "/v1/messages", `{"id":"m1","endpoint":"theirs","payload":1}`, root)
+	admin := token(t, s, `{"name":"deploy","scope":"admin"}`, "Authorization", root)
+	acme := token(t, s, `{"name":"acme-app","scope":"application","application":"acme","expires_in":"30d"}`, "Authorization", admin)
+	reader := token(t, s, `{"name":"board","scope":"read-only"}`, "Authorization", admin)
+	acmeReader := token(t, s, `{"name":"acme-board","scope":"read-only","application":"acme"}`, "Authorization", admin)
+	must(200, "PUT", "/v1/endpoints/mine", `{"url":"https://example.com/","types":["order.*"]}`, acme)
+	for _, c := range []struct {
+		name, method, path, body, auth string
+		want                           int
+	}{
+		{"without a token", "GET", "/v1/endpoints", "", "", 401},
+		{"with a wrong one", "GET", "/v1/endpoints", "", "Bearer forbear_wrong", 401},
+		{"a message of its own", "POST", "/v1/messages", `{"id":"m2","type":"order.shipped","payload":1}`, acme, 202},
+		{"a message to its endpoint", "POST", "/v1/messages", `{"id":"m3","endpoint":"mine","payload":1}`, acme, 202},
+		{"a message to another's endpoint", "POST", "/v1/messages", `{"endpoint":"theirs","payload":1}`, acme, 404},
+		{"a message to an endpoint of none", "POST", "/v1/messages", `{"endpoint":"free","payload":1}`, acme, 404},
+		{"a message to another application", "POST", "/v1/messages", `{"application":"other","payload":1}`, acme, 403},
+		{"its message", "GET", "/v1/messages/m2", "", acme, 200},
+		{"another's message", "GET", "/v1/messages/m1", "", acme, 404},
+		{"its endpoint", "GET", "/v1/endpoints/mine", "", acme, 200},
+		{"another's endpoint", "GET", "/v1/endpoints/theirs", "", acme, 404},
+		{"a change of another's endpoint", "PATCH", "/v1/endpoints/theirs", `{"rate":1}`, acme, 404},
+		{"another's endpoint, replaced", "PUT", "/v1/endpoints/theirs", `{"url":"https://example.com/evil"}`, acme, 422},
+		{"an endpoint for another", "PUT", "/v1/endpoints/new", `{"url":"https://example.com/","application":"other"}`, acme, 403},
+		{"a stop of another's endpoint", "POST", "/v1/endpoints/theirs/disable", "", acme, 404},
+		{"a test of another's endpoint", "POST", "/v1/endpoints/theirs/test-and-enable", "", acme, 404},
+		{"itself", "GET", "/v1/applications/acme", "", acme, 200},
+		{"another application", "GET", "/v1/applications/other", "", acme, 404},
+		{"a change of itself", "PATCH", "/v1/applications/acme", `{"rate":1}`, acme, 403},
+		{"all applications", "GET", "/v1/applications", "", acme, 403},
+		{"the letters of all", "GET", "/v1/dead-letters", "", acme, 403},
+		{"the tokens", "GET", "/v1/tokens", "", acme, 403},
+		{"a token for itself", "POST", "/v1/tokens", `{"name":"x","scope":"admin"}`, acme, 403},
+		{"the audit", "GET", "/v1/audit", "", acme, 403},
+		{"a look", "GET", "/v1/endpoints/theirs", "", reader, 200},
+		{"a look at the letters", "GET", "/v1/dead-letters", "", reader, 200},
+		{"a payload", "GET", "/v1/messages/m1?reveal=true", "", reader, 403},
+		{"a change by a reader", "PATCH", "/v1/endpoints/free", `{"rate":1}`, reader, 403},
+		{"a message by a reader", "POST", "/v1/messages", `{"endpoint":"free","payload":1}`, reader, 403},
+		{"a look of one application's reader", "GET", "/v1/endpoints/mine", "", acmeReader, 200},
+		{"a look of one application's reader elsewhere", "GET", "/v1/endpoints/free", "", acmeReader, 404},
+		{"a message by one application's reader", "POST", "/v1/messages", `{"payload":1}`, acmeReader, 403},
+		{"anything by an admin", "PATCH", "/v1/endpoints/theirs", `{"rate":1}`, admin, 200},
+	} {
+		if got, v := call(t, s, c.method, c.path, c.body, "Authorization", c.auth); got != c.want {
+			t.Errorf("%s: got %d %v, want %d", c.name, got, v, c.want)
+		}
+	}
+	if list := must(200, "GET", "/v1/endpoints", "", acme)["endpoints"].([]any); len(list) != 1 || list[0].(map[string]any)["id"] != "mine" {
+		t.Errorf("its list is %v", list)
+	}
+	if e := endpointOf(t, s, "theirs"); e.URL != "https://example.com/" || e.Application != "other" {
+		t.Errorf("another's endpoint is %+v by now", e)
+	}
+}
+
+// endpointOf reads an endpoint as it is stored.
+func endpointOf(t *testing.T, s *Service, id string) webhook.Endpoint {
+	t.Helper()
+	e, err := s.DB.Webhooks().Endpoint(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// The first token closes the API, whose text is nowhere but in one response; the
+// audit names it; and it ends when it is revoked or expires.
+func TestTokensOfTheStore(t *testing.T) {
+	s, _ := start(t, Options{})
+	if status, _ := call(t, s, "GET", "/v1/endpoints", ""); status != 200 {
+		t.Fatalf("before the first token: %d", status)
+	}
+	auth := token(t, s, `{"name":"ci","scope":"admin","expires_in":"1h"}`, "X-Forbear-Actor", "ann")
+	if status, _ := call(t, s, "GET", "/v1/endpoints", ""); status != 401 {
+		t.Errorf("behind the first token, without it: %d", status)
+	}
+	if status, p := call(t, s, "POST", "/v1/tokens", `{"name":"ci","scope":"admin"}`, "Authorization", auth); status != 409 {
+		t.Errorf("the name again: %d %v", status, p)
+	}
+	call(t, s, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/"}`, "Authorization", auth, "X-Forbear-Actor", "bob")
+	status, list := call(t, s, "GET", "/v1/tokens", "", "Authorization", auth)
+	if text := strings.TrimPrefix(auth, "Bearer "); status != 200 || strings.Contains(string(dumpFile(t, s)), text) || len(list["tokens"].([]any)) != 1 {
+		t.Errorf("the list is %d %v, and must not have the text", status, list)
+	}
+	_, audit := call(t, s, "GET", "/v1/audit", "", "Authorization", auth)
+	var who []string
+	for _, a := range audit["audit"].([]any) {
+		e := a.(map[string]any)
+		who = append(who, e["action"].(string)+" by "+e["who"].(string))
+	}
+	if got := strings.Join(who, "; "); !strings.Contains(got, "token-create by ann at ") || !strings.Contains(got, "endpoint-put by ci (bob) at ") {
+		t.Errorf("the audit has %s", got)
+	}
+	for _, bad := range []string{
+		`{"scope":"admin"}`, `{"name":"a b","scope":"admin"}`, `{"name":"x","scope":"root"}`, `{"name":"x","scope":"application"}`,
+		`{"name":"x","scope":"admin","application":"acme"}`, `{"name":"x","scope":"admin","expires_in":"1s"}`, `{"name":"x","scope":"admin","expires_in":"9000d"}`,
+	} {
+		if status, p := call(t, s, "POST", "/v1/tokens", bad, "Authorization", auth); status != 422 {
+			t.Errorf("%s: %d %v", bad, status, p)
+		}
+	}
+	if status, _ := call(t, s, "DELETE", "/v1/tokens/ci", "", "Authorization", auth); status != 204 {
+		t.Errorf("revoked: %d", status)
+	}
+	s.tokens.exists, s.tokens.looked = true, time.Now() // as if another were left
+	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "Authorization", auth); status != 401 {
+		t.Errorf("with a revoked token: %d", status)
+	}
+}
+
+// An API that other machines reach needs a token of either kind, and one of the store
+// is enough.
+func TestOpenAPINeedsAToken(t *testing.T) {
+	o := Options{Open: true, Logger: quiet, Database: t.TempDir() + "/forbear.db"}
+	if _, err := New(t.Context(), o); err == nil || !strings.Contains(err.Error(), ErrNoToken.Error()) {
+		t.Fatalf("without a token: %v", err)
+	}
+	o.Open = false
+	s, stop := start(t, o)
+	token(t, s, `{"name":"ci","scope":"admin"}`)
+	stop()
+	o.Open = true
+	s, _ = start(t, o)
+	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "Host", "forbear.example.com"); status != 401 {
+		t.Errorf("without its token: %d", status)
+	}
+}

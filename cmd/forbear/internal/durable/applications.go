@@ -1,0 +1,124 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// maxPage bounds the items of one page of a list.
+const maxPage = 1000
+
+// listApplications lists applications in the order of their ids. next is the last
+// one's, to go on behind it.
+func (s *Service) listApplications(r *http.Request) (int, any, error) {
+	limit := 100
+	if text := r.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+			return 0, nil, fmt.Errorf("%w: limit %.20q is outside 1-%d", errBadRequest, text, maxPage)
+		}
+	}
+	list, err := s.DB.Webhooks().Applications(r.Context(), r.URL.Query().Get("after"), limit)
+	next := ""
+	for i := range list {
+		if list[i] = list[i].Mask(); len(list) == limit {
+			next = list[i].ID
+		}
+	}
+	return http.StatusOK, map[string]any{"applications": nonNil(list), "next": next}, err
+}
+
+// getApplication shows one, with the tag that a conditional write names.
+func (s *Service) getApplication(r *http.Request) (int, any, error) {
+	a, err := s.DB.Webhooks().Application(r.Context(), r.PathValue("id"))
+	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, err
+}
+
+// putApplication adds an application or replaces its configuration; conditions hold
+// as for endpoints.
+func (s *Service) putApplication(r *http.Request) (int, any, error) {
+	var a webhook.Application
+	if err := read(r, &a); err != nil {
+		return 0, nil, err
+	}
+	if a.ID != "" && a.ID != r.PathValue("id") {
+		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
+	}
+	c, err := conditionOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	a.ID, a.Version = r.PathValue("id"), 0 // the body's version says nothing: If-Match does
+	switch {
+	case c.create && c.given:
+		return 0, nil, c.failed("application", a.ID, "it cannot both be there and be new")
+	case c.given:
+		a, err = s.Dispatcher.UpdateApplication(r.Context(), a.ID, func(stored *webhook.Application) error {
+			err := c.check("application", stored.ID, stored.Version)
+			*stored = a
+			return err
+		})
+		err = c.missing("application", r.PathValue("id"), err)
+	case c.create:
+		a.Version = webhook.VersionNone
+		fallthrough
+	default:
+		if a, err = s.Dispatcher.PutApplication(r.Context(), a); errors.Is(err, webhook.ErrVersion) {
+			err = c.failed("application", a.ID, "it is there already")
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "application-put", a.ID, "version "+strconv.FormatInt(a.Version, 10))
+	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, nil
+}
+
+// patchApplication changes the fields that the body names (RFC 7396).
+func (s *Service) patchApplication(r *http.Request) (int, any, error) {
+	patch, err := readPatch(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, name := range []string{"id", "version", "created_at"} {
+		if _, ok := patch[name]; ok {
+			return 0, nil, fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
+		}
+	}
+	c, err := conditionOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	var changed []string
+	a, err := s.Dispatcher.UpdateApplication(r.Context(), r.PathValue("id"), func(a *webhook.Application) (err error) {
+		if err := c.check("application", a.ID, a.Version); err != nil {
+			return err
+		}
+		changed, err = applyPatch(a, patch)
+		return err
+	})
+	if c.given {
+		err = c.missing("application", r.PathValue("id"), err)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "application-patch", a.ID, fmt.Sprintf("version %d: %s", a.Version, strings.Join(changed, ", ")))
+	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, nil
+}
+
+// deleteApplication deletes one that has no endpoints: what waits for those would go
+// with them, which is for each of them to say.
+func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
+	id := r.PathValue("id")
+	if err := s.DB.Webhooks().DeleteApplication(r.Context(), id); err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "application-delete", id, "")
+	return http.StatusNoContent, nil, nil
+}

@@ -1,0 +1,91 @@
+package durable
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// The lifetime of a token that is asked for without one, and the longest.
+const (
+	tokenLifetime    = 90 * 24 * time.Hour
+	maxTokenLifetime = 2 * 365 * 24 * time.Hour
+)
+
+// NewToken is what is asked for of a token.
+type NewToken struct {
+	Name        string              `json:"name"`
+	Scope       sqlstore.TokenScope `json:"scope"`
+	Application string              `json:"application"`
+	ExpiresIn   time.Duration       `json:"expires_in"`
+}
+
+// Check completes what is asked for, and refuses what could not be granted, with
+// [webhook.ErrInvalid].
+func (n *NewToken) Check() error {
+	if n.ExpiresIn == 0 {
+		n.ExpiresIn = tokenLifetime
+	}
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w token: "+format, append([]any{webhook.ErrInvalid}, args...)...)
+	}
+	switch {
+	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/?#%", c) }):
+		return refuse("name is not 1 to 64 visible characters without / ? # %%")
+	case n.Scope != sqlstore.ScopeAdmin && n.Scope != sqlstore.ScopeApplication && n.Scope != sqlstore.ScopeReadOnly:
+		return refuse("scope %.20q: want %s, %s or %s", n.Scope, sqlstore.ScopeAdmin, sqlstore.ScopeApplication, sqlstore.ScopeReadOnly)
+	case n.Scope == sqlstore.ScopeApplication && n.Application == "":
+		return refuse("the scope %s needs an application", n.Scope)
+	case n.Scope == sqlstore.ScopeAdmin && n.Application != "":
+		return refuse("the scope %s is for all applications", n.Scope)
+	case n.ExpiresIn < time.Minute || n.ExpiresIn > maxTokenLifetime:
+		return refuse("expires_in %v is not between a minute and two years", n.ExpiresIn)
+	}
+	return nil
+}
+
+// postToken makes a token. Its text is in this response and nowhere else.
+func (s *Service) postToken(r *http.Request) (int, any, error) {
+	var n NewToken
+	if err := read(r, &n); err != nil {
+		return 0, nil, err
+	}
+	if err := n.Check(); err != nil {
+		return 0, nil, err
+	}
+	if n.Application != "" {
+		if _, err := s.DB.Webhooks().Application(r.Context(), n.Application); err != nil {
+			return 0, nil, err
+		}
+	}
+	text, t, err := s.tokens.store.Create(r.Context(), sqlstore.Token{Name: n.Name, Scope: n.Scope, Application: n.Application, Creator: actor(r)}, n.ExpiresIn)
+	if err != nil {
+		return 0, nil, err
+	}
+	s.tokens.forget()
+	return http.StatusCreated, madeToken{t, text}, nil
+}
+
+// madeToken is a new token with its text.
+type madeToken struct {
+	sqlstore.Token
+
+	Text string `json:"token"`
+}
+
+// listTokens lists the tokens, without what they are.
+func (s *Service) listTokens(r *http.Request) (int, any, error) {
+	list, err := s.tokens.store.List(r.Context())
+	return http.StatusOK, map[string]any{"tokens": nonNil(list)}, err
+}
+
+// revokeToken ends a token: here at once, and elsewhere within seconds.
+func (s *Service) revokeToken(r *http.Request) (int, any, error) {
+	err := s.tokens.store.Revoke(r.Context(), r.PathValue("name"), actor(r))
+	s.tokens.forget()
+	return http.StatusNoContent, nil, err
+}
