@@ -134,22 +134,28 @@ func (t *tx) migrationState() ([]Migration, error) {
 }
 
 // statements splits a migration into the statements for a dialect. One that
-// begins with {sqlite} or {postgres} is for that alone. No statement of ours
-// holds a semicolon.
+// begins with {sqlite} or {postgres} is for that alone. A statement ends with a
+// semicolon at the end of a line, and the next one is not indented: a function's
+// body, which is, has semicolons of its own.
 func statements(d dialect, text string) (list []string) {
-	// Comments go first: one of them may hold a semicolon.
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") {
-			b.WriteString(line)
+	var one strings.Builder
+	end := func() {
+		s := strings.TrimSuffix(strings.TrimSpace(one.String()), ";")
+		one.Reset()
+		s, ours := strings.CutPrefix(s, "{"+d.name()+"}")
+		if s != "" && (ours || !strings.HasPrefix(s, "{")) {
+			list = append(list, d.sql(s))
 		}
 	}
-	for s := range strings.SplitSeq(b.String(), ";") {
-		s, ours := strings.CutPrefix(strings.TrimSpace(s), "{"+d.name()+"}")
-		if s == "" || !ours && strings.HasPrefix(s, "{") {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "--") {
 			continue
 		}
-		list = append(list, d.sql(s))
+		if !strings.HasPrefix(line, " ") && strings.HasSuffix(strings.TrimSpace(one.String()), ";") {
+			end()
+		}
+		one.WriteString(line)
 	}
+	end()
 	return list
 }

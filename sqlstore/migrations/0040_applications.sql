@@ -26,7 +26,7 @@ CREATE UNIQUE INDEX forbear_tokens_hash ON forbear_tokens (hash);
 {sqlite} ALTER TABLE forbear_outbox RENAME TO forbear_outbox_old;
 {sqlite} CREATE TABLE forbear_outbox (
   id              {serial},
-  message_id      TEXT NOT NULL,
+  message_id      TEXT NOT NULL DEFAULT ('msg_' || lower(hex(randomblob(16)))),
   endpoint        TEXT,
   type            TEXT,
   source          TEXT,
