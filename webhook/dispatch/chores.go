@@ -107,10 +107,16 @@ func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, 
 // overdue dead-letters what could not be attempted within its total: deliveries
 // to endpoints that are disabled, held or slowed, whose lanes claim nothing.
 func (d *Dispatcher) overdue(ctx context.Context) {
-	// By endpoint, since each has a total of its own.
-	for id, l := range *d.lanes.Load() {
+	// By endpoint, since each has a total of its own, and only where anything waits.
+	heads, err := d.cfg.Store.NextDues(ctx)
+	d.warn(ctx, "waiting deliveries not read", err)
+	for _, h := range heads {
+		l := d.lane(h.Endpoint)
+		if l == nil {
+			continue
+		}
 		total := l.retryer.Policy().Total
-		spec := webhook.Lane{Endpoint: id, Max: overdueBatch}
+		spec := webhook.Lane{Endpoint: h.Endpoint, Max: overdueBatch}
 		for ctx.Err() == nil {
 			list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
 			if !d.warn(ctx, "overdue deliveries not read", err) || len(list) == 0 {

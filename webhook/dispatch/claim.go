@@ -26,26 +26,35 @@ type claim struct {
 	again time.Time // when to ask again at the latest; zero: when something happens
 }
 
-// wants asks the lanes. They come in the random order of a map, so that none is
-// first each time and none starves when there is more than one claim may take.
+// wants asks the lanes on the agenda. They come in the random order of a map, so that
+// none is first each time and none starves when there is more than one claim may take.
 func (d *Dispatcher) wants() (c claim) {
 	if d.paused.Load() {
 		return claim{}
 	}
 	now := time.Now()
 	total := 0
-	for _, l := range *d.lanes.Load() {
+	asked := d.agenda.take(now)
+	for id := range asked {
 		if total >= maxClaim {
+			d.agenda.putBack(asked)
 			c.again = now
-			break
+			return c
 		}
-		n, next := l.want(now)
-		if n > 0 {
+		delete(asked, id)
+		l := d.lane(id)
+		if l == nil {
+			continue
+		}
+		switch n, next := l.want(now); {
+		case n > 0:
 			total += n
-			c.lanes, c.specs = append(c.lanes, l), append(c.specs, webhook.Lane{Endpoint: l.ep.id(), Max: n})
+			c.lanes, c.specs = append(c.lanes, l), append(c.specs, webhook.Lane{Endpoint: id, Max: n})
+		case !next.IsZero():
+			d.agenda.askAt(id, next)
 		}
-		c.again = earliest(c.again, next)
 	}
+	c.again = d.agenda.next()
 	return c
 }
 

@@ -77,18 +77,16 @@ type Dispatcher struct {
 	now    func() time.Time
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
-	// lanes holds a lane for each endpoint. Load replaces the map and never
-	// changes it, so that readers need no lock.
-	lanes atomic.Pointer[map[string]*lane]
-	// tenants has the lanes of each application, as lanes has all of them.
-	tenants atomic.Pointer[map[string][]*lane]
-	limits  limits // of what applications send
-	// loading has one place. Only one Load runs at a time, or the one that read
-	// an older list could install it last.
-	loading chan struct{}
-	reload  atomic.Bool  // another process has changed something
-	paused  atomic.Bool  // nothing is claimed any more
-	lease   atomic.Int64 // a [time.Duration], for the slowest endpoint
+	lanes  lanes
+	agenda agenda
+	limits limits // of what applications send
+	// loading has one place, which guards mark and compared. Only one Load runs at
+	// a time, or the one that read an older list could install it last.
+	loading  chan struct{}
+	mark     int64        // of the changes that are known
+	compared time.Time    // when all endpoints were read
+	paused   atomic.Bool  // nothing is claimed any more
+	lease    atomic.Int64 // a [time.Duration], for the slowest endpoint
 
 	wakes    chan struct{}          // a lane may want work
 	looks    chan struct{}          // the store may hold work that the lanes do not know of
@@ -157,8 +155,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
-	d.lanes.Store(&map[string]*lane{})
-	d.tenants.Store(&map[string][]*lane{})
+	d.lease.Store(int64(leaseTime(nil)))
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil
 }

@@ -82,15 +82,10 @@ func anew(ctx context.Context, what string, update func() error) error {
 // stored returns a copy of an endpoint as the store has it. It shares nothing with
 // what a store in memory keeps, so that a change that fails changes nothing.
 func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, error) {
-	list, err := d.cfg.Store.Endpoints(ctx)
+	e, err := d.cfg.Store.Endpoint(ctx, id)
 	if err != nil {
-		return webhook.Endpoint{}, err
+		return e, err
 	}
-	i := slices.IndexFunc(list, func(e webhook.Endpoint) bool { return e.ID == id })
-	if i < 0 {
-		return webhook.Endpoint{}, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
-	}
-	e := list[i]
 	e.Secrets, e.Headers, e.Types = slices.Clone(e.Secrets), slices.Clone(e.Headers), slices.Clone(e.Types)
 	if e.Auth != nil {
 		auth := *e.Auth
@@ -106,6 +101,20 @@ func (d *Dispatcher) reread(ctx context.Context) error {
 	err := d.Load(ctx)
 	d.wake()
 	return err
+}
+
+// Endpoint returns one endpoint as [Dispatcher.Endpoints] does, or
+// [webhook.ErrNotFound].
+func (d *Dispatcher) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	e, err := d.cfg.Store.Endpoint(ctx, id)
+	if err != nil {
+		return e, err
+	}
+	e = e.Mask()
+	if l := d.lane(id); l != nil && l.ep.enabled() {
+		e.Held = l.ep.hold.reason()
+	}
+	return e, nil
 }
 
 // Endpoints lists the endpoints, with their secrets masked and with what this
@@ -124,7 +133,7 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 // secret or a token is not to be had, with what is missing.
 func (d *Dispatcher) Held() map[string]string {
 	held := map[string]string{}
-	for id, l := range *d.lanes.Load() {
+	for id, l := range d.lanes.all() {
 		if why := l.ep.hold.reason(); why != "" && l.ep.enabled() {
 			held[id] = why
 		}
@@ -174,6 +183,7 @@ func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, er
 	}
 	m.Created = d.now().UTC()
 	held := l.ep.hold.lookAgain()
+	d.ask(m.Endpoints[0])
 	r := l.ep.send(ctx, &m, 1, l.attemptTimeout())
 	if r.unready != nil {
 		if held {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -14,7 +13,7 @@ import (
 // fanOut names in a message the endpoints of its application that subscribe to its
 // type. It returns those that subscribe and are passed over.
 func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []string, err error) {
-	lanes := (*d.tenants.Load())[m.Application]
+	lanes := d.lanes.tenant(m.Application)
 	if len(lanes) == 0 {
 		_, err := d.cfg.Store.Application(ctx, m.Application)
 		if errors.Is(err, webhook.ErrNotFound) {
@@ -44,19 +43,4 @@ func (e *endpoint) abandoned(now time.Time, total time.Duration) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.conf.State == webhook.Disabled && now.Sub(e.conf.Since) > cmp.Or(total, 24*time.Hour)
-}
-
-// byTenant groups lanes by the applications of their endpoints, each in the order of
-// its endpoints' ids.
-func byTenant(lanes map[string]*lane) map[string][]*lane {
-	tenants := map[string][]*lane{}
-	for _, l := range lanes {
-		if id := l.ep.conf.Application; id != "" {
-			tenants[id] = append(tenants[id], l)
-		}
-	}
-	for _, list := range tenants {
-		slices.SortFunc(list, func(a, b *lane) int { return cmp.Compare(a.ep.id(), b.ep.id()) })
-	}
-	return tenants
 }

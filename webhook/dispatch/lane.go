@@ -161,7 +161,7 @@ func (l *lane) work(j *job) {
 		if len(l.buffer) == 0 {
 			l.inFlight--
 			l.mu.Unlock()
-			l.d.wake()
+			l.d.ask(l.ep.id())
 			return
 		}
 		j = l.buffer[0]
@@ -169,7 +169,7 @@ func (l *lane) work(j *job) {
 		low := len(l.buffer) == l.ep.slots()/2
 		l.mu.Unlock()
 		if low {
-			l.d.wake()
+			l.d.ask(l.ep.id())
 		}
 	}
 }
@@ -192,6 +192,7 @@ func (l *lane) dueAt(t time.Time) {
 	if l.due.IsZero() || t.Before(l.due) {
 		l.due = t
 	}
+	l.d.agenda.ask(l.ep.id())
 }
 
 // attemptTimeout returns how long an attempt may take.
@@ -213,8 +214,9 @@ func (l *lane) end(r *response, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sending--
-	if r.delivered() {
+	if r.delivered() && !l.restrained.IsZero() {
 		l.restrained = time.Time{}
+		l.d.agenda.ask(l.ep.id())
 	}
 	switch {
 	case !r.counts():

@@ -47,7 +47,7 @@ func (d *Dispatcher) limit(msgs []webhook.Message) error {
 		}
 	}
 	for id, n := range counts {
-		lanes := (*d.tenants.Load())[id]
+		lanes := d.lanes.tenant(id)
 		if len(lanes) == 0 || lanes[0].ep.conf.Tenant.Rate <= 0 {
 			continue // no endpoint: nothing is stored
 		}

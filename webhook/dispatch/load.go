@@ -10,8 +10,14 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Load reads the endpoints and makes a lane for each that is new or changed. Run
-// does so by itself. An endpoint that cannot be served keeps the lane it had.
+// compareEvery is how often all endpoints are read, and not only what has changed:
+// a store that was brought back from a backup knows nothing of what came after it.
+const compareEvery = 5 * time.Minute
+
+// Load reads the endpoints that were changed since it last did, and makes a lane
+// for each that is new or has another configuration; the first time, and then
+// every five minutes, it reads them all. Run does so by itself. An endpoint that
+// cannot be served keeps the lane it had.
 func (d *Dispatcher) Load(ctx context.Context) error {
 	select {
 	case d.loading <- struct{}{}:
@@ -19,44 +25,72 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	d.reload.Store(false) // before the list is read: a change from now on is another
-	list, err := d.cfg.Store.Endpoints(ctx)
+	since, began := d.mark, time.Now()
+	whole := began.Sub(d.compared) >= compareEvery
+	if whole {
+		since = 0
+	}
+	c, err := d.cfg.Store.EndpointChanges(ctx, since)
 	if err != nil {
 		return err
 	}
-	lanes := make(map[string]*lane, len(list))
-	changed := false
-	for i := range list {
-		e := &list[i]
-		l := d.lane(e.ID)
-		if l == nil || !l.serves(e) {
-			made, err := d.newLane(*e, l)
-			if err != nil {
-				d.log.Error("endpoint cannot be served", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
-			} else {
-				l, changed = made, true
-			}
-		}
-		if l != nil {
-			lanes[e.ID] = l
-		}
+	for i := range c.Endpoints {
+		d.loadEndpoint(&c.Endpoints[i])
 	}
-	tenants := byTenant(lanes)
-	d.lanes.Store(&lanes)
-	d.tenants.Store(&tenants)
-	if changed {
-		d.look() // a new lane knows of no work yet
+	for _, id := range c.Deleted {
+		d.lanes.drop(id)
 	}
-	d.lease.Store(int64(leaseTime(lanes)))
+	if whole {
+		d.dropOthers(c.Endpoints)
+		d.compared = began
+	}
+	d.mark = c.Mark
 	return nil
+}
+
+// loadEndpoint makes the lane of an endpoint that is new or was changed.
+func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) {
+	old := d.lane(e.ID)
+	if old != nil && old.serves(e) {
+		return
+	}
+	l, err := d.newLane(*e, old)
+	if err != nil {
+		d.log.Error("endpoint cannot be served", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
+		return
+	}
+	if d.compared.IsZero() {
+		l.due = time.Time{} // the first look at the store finds those that have work
+	}
+	d.lanes.set(l)
+	d.lease.Store(max(d.lease.Load(), int64(leaseTime(l))))
+	d.agenda.ask(e.ID)
+}
+
+// dropOthers drops the lanes of endpoints that are not in a list of all, and finds
+// the lease that the rest needs.
+func (d *Dispatcher) dropOthers(list []webhook.Endpoint) {
+	known := make(map[string]bool, len(list))
+	for i := range list {
+		known[list[i].ID] = true
+	}
+	lease := leaseTime(nil)
+	for id, l := range d.lanes.all() {
+		if known[id] {
+			lease = max(lease, leaseTime(l))
+		} else {
+			d.lanes.drop(id)
+		}
+	}
+	d.lease.Store(int64(lease))
 }
 
 // leaseTime covers the longest attempt, the wait for a slot and the writing
 // back. What a dead process held stays for as long, so that it is not longer than
-// it must be.
-func leaseTime(lanes map[string]*lane) time.Duration {
+// it must be. nil is no lane.
+func leaseTime(l *lane) time.Duration {
 	longest := 10 * time.Second
-	for _, l := range lanes {
+	if l != nil {
 		longest = max(longest, l.attemptTimeout())
 	}
 	return longest + 10*time.Second
@@ -95,9 +129,12 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 // pacing that observes the breaker.
 func (l *lane) newRetryer() (err error) {
 	d, id := l.d, l.ep.id()
-	l.pacing = &pacing{opened: func() {
-		d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
-	}}
+	l.pacing = &pacing{
+		opened: func() {
+			d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
+		},
+		closed: func() { d.ask(id) },
+	}
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing.observer())}
 	l.retryer, err = forbear.New("webhook:"+id, l.ep.conf.Policy, append(opts, d.cfg.Options...)...)
 	return err
@@ -105,7 +142,13 @@ func (l *lane) newRetryer() (err error) {
 
 // lane returns the lane of an endpoint, or nil. Callers that wait in between ask
 // again: a change of the endpoint may have replaced it.
-func (d *Dispatcher) lane(id string) *lane { return (*d.lanes.Load())[id] }
+func (d *Dispatcher) lane(id string) *lane { return d.lanes.of(id) }
+
+// ask makes the main loop ask the lane of an endpoint what it wants.
+func (d *Dispatcher) ask(id string) {
+	d.agenda.ask(id)
+	d.wake()
+}
 
 // dueAt lets the lane of an endpoint know that it has work from t on.
 func (d *Dispatcher) dueAt(id string, t time.Time) {

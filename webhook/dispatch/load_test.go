@@ -17,13 +17,13 @@ type lateStore struct {
 	first chan struct{}
 }
 
-func (s *lateStore) Endpoints(context.Context) ([]webhook.Endpoint, error) {
+func (s *lateStore) EndpointChanges(context.Context, int64) (webhook.EndpointChanges, error) {
 	s.reads++
 	if s.reads == 1 {
 		<-s.first
-		return nil, nil
+		return webhook.EndpointChanges{}, nil
 	}
-	return []webhook.Endpoint{{ID: "a", URL: "https://example.com/", State: webhook.Enabled, Version: 1}}, nil
+	return webhook.EndpointChanges{Mark: 1, Endpoints: []webhook.Endpoint{{ID: "a", URL: "https://example.com/", State: webhook.Enabled, Version: 1}}}, nil
 }
 
 type noAlerts struct{}

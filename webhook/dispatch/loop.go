@@ -136,7 +136,7 @@ func ordered(o webhook.WriteBack) bool { return o.OrderKey != "" }
 
 // await waits for something to do: outcomes that are worth a look, a wake, the
 // time again, the end. Most outcomes are worth none: under load they come by the
-// thousand, and each look asks all the lanes.
+// thousand, and each look asks the lanes.
 func (l *loop) await(ended <-chan struct{}, again time.Time) {
 	var late <-chan time.Time
 	if !again.IsZero() {

@@ -17,7 +17,8 @@ import (
 //
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
-	opened func() // called when an outage begins, with the lock held
+	// Called with the lock held: when an outage begins, and when it is over.
+	opened, closed func()
 
 	mu    sync.Mutex
 	wait  time.Duration // the breaker's own, when the outage began
@@ -43,6 +44,7 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 	switch e.To {
 	case breaker.Closed:
 		p.times, p.until = 0, time.Time{}
+		p.closed()
 	case breaker.Open:
 		if p.times == 0 {
 			p.wait = e.OpenFor

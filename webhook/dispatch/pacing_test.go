@@ -13,7 +13,7 @@ import (
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outages := 0
-		p := &pacing{opened: func() { outages++ }}
+		p := &pacing{opened: func() { outages++ }, closed: func() {}}
 		open := breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second}
 		want := 5 * time.Second
 		for range 10 {

@@ -47,6 +47,9 @@ func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forb
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	e.ID = "a"
 	if e.URL == "" {
 		e.URL = "https://example.com/"

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	reloadEvery  = 5 * time.Second        // look at the endpoints, which other processes change
 	overdueEvery = 30 * time.Second       // look for what waits for too long
 	sweepEvery   = 30 * time.Second       // delete old history
 	headsEvery   = 25 * time.Millisecond  // read what is due, at most
@@ -45,17 +44,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
 	if w, ok := d.cfg.Store.(webhook.Waker); ok {
 		polls.Go(func() {
-			w.Wakes(ctx, func() {
-				d.reload.Store(true)
-				d.look()
-			})
+			w.Wakes(ctx, d.look)
 		})
 	}
 	<-ctx.Done()
 	close(d.stop)
 	polls.Wait()
 	<-quiet // the last claim is with the lanes
-	for _, l := range *d.lanes.Load() {
+	for _, l := range d.lanes.all() {
 		for _, j := range l.drain() {
 			j.release(0)
 		}
@@ -78,17 +74,13 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 	}
 }
 
-// scout reads the endpoints and looks for work that the lanes do not know of,
-// apart from the main loop, which does not wait for it. It reads when something
-// has hinted at work, and now and then without: hints from other processes may be
-// lost.
+// scout reads what other processes have changed of the endpoints and looks for
+// work that the lanes do not know of, apart from the main loop, which does not wait
+// for it. It reads when something has hinted at work, and now and then without:
+// hints from other processes may be lost.
 func (d *Dispatcher) scout(ctx context.Context) {
-	loaded := time.Now()
 	for ctx.Err() == nil {
-		if d.reload.Load() || time.Since(loaded) > reloadEvery {
-			d.warn(ctx, "endpoints not read", d.Load(ctx))
-			loaded = time.Now()
-		}
+		d.warn(ctx, "endpoints not read", d.Load(ctx))
 		pause := headsRetry
 		if d.warn(ctx, "due deliveries not read", d.heads(ctx)) {
 			pause = d.cfg.Poll

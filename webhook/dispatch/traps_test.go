@@ -198,13 +198,14 @@ func TestDisabledDuringAClaim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()
-		<-g.claimed
+		synctest.Wait()
+		if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
+			t.Fatal(err)
+		}
+		<-g.claimed // a lane that is new asks for what there may be
 		if err := d.Disable(t.Context(), "a", "test"); err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,6 @@ func TestRefusedStep(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{Rate: 100})
 		s := &refusing{Store: r.store, refuse: 1}
 		r.d.cfg.Store = s
-		<-r.d.looks
 		c := r.d.wants()
 		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.l.tokens != 0 {
 			t.Fatalf("wanted %+v", c.specs)

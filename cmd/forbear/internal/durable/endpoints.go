@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,19 +24,10 @@ func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
 }
 
-// getEndpoint shows one endpoint, with the tag that a conditional write names. The
-// list is short enough to search: endpoints are configuration and not data.
+// getEndpoint shows one endpoint, with the tag that a conditional write names.
 func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
-	list, err := s.Dispatcher.Endpoints(r.Context())
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, e := range list {
-		if e.ID == r.PathValue("id") {
-			return http.StatusOK, withTag(e), nil
-		}
-	}
-	return 0, nil, fmt.Errorf("endpoint %q: %w", r.PathValue("id"), webhook.ErrNotFound)
+	e, err := s.Dispatcher.Endpoint(r.Context(), r.PathValue("id"))
+	return http.StatusOK, withTag(e), err
 }
 
 // tagged is a response with an ETag, which adapt sends. Handlers return it in place
@@ -118,17 +110,11 @@ func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
 	if e.State == "" {
 		return nil
 	}
-	list, err := s.DB.Webhooks().Endpoints(r.Context())
-	if err != nil {
+	stored, err := s.DB.Webhooks().Endpoint(r.Context(), e.ID)
+	if err != nil && !errors.Is(err, webhook.ErrNotFound) {
 		return err
 	}
-	is := webhook.Enabled
-	for _, stored := range list {
-		if stored.ID == e.ID {
-			is = stored.State
-		}
-	}
-	if e.State != is {
+	if is := cmp.Or(stored.State, webhook.Enabled); e.State != is {
 		return fmt.Errorf("%w endpoint: state is %q and cannot be put as %.20q: %s", webhook.ErrInvalid, is, e.State, theWay)
 	}
 	return nil
