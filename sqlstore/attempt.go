@@ -43,27 +43,28 @@ const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, sta
 // recordAttempts adds the attempts that were written back under a good lease to
 // the history of their deliveries. A claim has one attempt at most, so that a
 // write-back that is repeated adds nothing.
-func (t *tx) recordAttempts(rows []writeBack) error {
+func (t *tx) recordAttempts(rows []*writeBack) error {
 	var list []attemptRow
-	for i := range rows {
-		r := &rows[i]
-		a := r.Attempt
-		if !r.ok || a == nil {
+	for _, r := range rows {
+		if !r.ok || r.Attempt == nil {
 			continue
 		}
-		row := attemptRow{
-			Delivery: r.ID, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
-			Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
-		}
-		if err := t.db.sealAttempt(&row, a); err != nil {
+		row, err := t.db.newAttemptRow(r.ID, r.Attempt)
+		if err != nil {
 			return err
 		}
 		list = append(list, row)
 	}
-	if len(list) == 0 {
-		return nil
+	return t.addAttempts(list)
+}
+
+// newAttemptRow makes the row of an attempt.
+func (db *DB) newAttemptRow(delivery int64, a *webhook.Attempt) (attemptRow, error) {
+	row := attemptRow{
+		Delivery: delivery, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
+		Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
 	}
-	return t.db.d.addAttempts(t, list)
+	return row, db.sealAttempt(&row, a)
 }
 
 // sealAttempt fills in what an attempt quotes, which may be the payload. What is

@@ -54,13 +54,14 @@ func intoHeads(list *[]webhook.NextDue) func(*sql.Rows) error {
 const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.message_id, m.created, m.meta, m.body`
 
 // scanClaim reads a claimed delivery whole, so that it can be sent without
-// another question. It unseals the message: a delivery whose key is missing
-// fails its claim instead of being sent in part.
-func (db *DB) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
+// another question, and what a statement selects beside it. It unseals the message:
+// a delivery whose key is missing fails its claim instead of being sent in part.
+func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error) {
 	var due, start, made int64
 	var progress, id, meta string
 	var body []byte
-	if err := r.Scan(&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &id, &made, &meta, &body); err != nil {
+	dest := append([]any{&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &id, &made, &meta, &body}, more...)
+	if err := r.Scan(dest...); err != nil {
 		return d, err
 	}
 	d.Due, d.Start = at(due), at(start)
@@ -89,15 +90,6 @@ const (
 	claimOld = `start < {now} ORDER BY start`
 )
 
-// claim takes deliveries. It comes last in its transaction: it locks rows that
-// a write-back may wait for, and waits for none.
-func (t *tx) claim(c claim) ([]webhook.Delivery, error) {
-	if len(c.lanes) == 0 {
-		return nil, nil
-	}
-	return t.db.d.claim(t, c)
-}
-
 // until notes when the leases end. They are counted from before the question,
 // on the monotonic clock: they end here no later than in the database.
 func until(list []webhook.Delivery, end time.Time) []webhook.Delivery {
@@ -120,8 +112,8 @@ func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Du
 	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: claimOld, bound: after(-age)}
 	// Before the claim: what passes until it is written shortens the lease here.
 	end := time.Now().Add(lease)
-	list, err := doLast(ctx, w.db, func(t *tx) ([]webhook.Delivery, error) { return t.claim(c) })
-	return until(list, end), err
+	done, err := doLast(ctx, w.db, op{apart: true}, func(t *tx) (webhook.StepResult, error) { return t.db.d.claim(t, c) })
+	return until(done.Claimed, end), err
 }
 
 // lost is a delivery whose lease ran out.
@@ -138,7 +130,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 
 // Reclaim implements webhook.Store.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
-	return doLast(ctx, w.db, func(t *tx) (int, error) {
+	return doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
 		list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
 		if err != nil {
 			return 0, err

@@ -1,15 +1,20 @@
 package sqlstore
 
-import "github.com/forbear-go/forbear/webhook"
+import (
+	"database/sql"
+
+	"github.com/forbear-go/forbear/webhook"
+)
 
 // claim reads lane by lane and then leases what it read: no one can change the
 // rows in between.
-func (sqlite) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
+func (sqlite) claim(t *tx, c claim) (done webhook.StepResult, err error) {
+	scan := func(r *sql.Rows) (webhook.Delivery, error) { return t.db.scanClaim(r) }
 	for _, lane := range c.lanes {
-		found, err := collect(t, t.db.scanClaim, `SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
+		found, err := collect(t, scan, `SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
 			WHERE d.endpoint = ? AND d.`+stateWaiting+` AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)
 		if err != nil {
-			return nil, err
+			return done, err
 		}
 		if len(found) == 0 {
 			continue
@@ -24,9 +29,10 @@ func (sqlite) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
 		}
 		if _, err := t.exec(`UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN ({ids})`,
 			c.owner, after(c.lease), asJSON{ids}); err != nil {
-			return nil, err
+			return done, err
 		}
-		list = append(list, found...)
+		done.Claimed = append(done.Claimed, found...)
 	}
-	return list, nil
+	done.Next, err = t.heads(short(c.lanes, done.Claimed))
+	return done, err
 }

@@ -22,6 +22,7 @@ type DB struct {
 	reads   *sql.DB
 	slots   slots // of reads
 	ops     chan *op
+	accepts chan *op // those that accept, and decide about no order
 	ordered chan *op // those that decide about the order of keys
 	records records
 	cipher  Cipher
@@ -56,10 +57,10 @@ func WithListener(listen func(ctx context.Context, channel string, wake func(pay
 var ErrClosed = errors.New("store is closed")
 
 // open starts the writers. Writes of all kinds share one queue, unless the
-// dialect makes another for those that are ordered.
+// dialect makes others.
 func open(d dialect, write, read *sql.DB, opts []Option) *DB {
 	db := &DB{d: d, now: time.Now, reads: read, slots: slots{d: d, pool: read, part: storePart}, ops: make(chan *op, maxGroup)}
-	db.ordered = db.ops
+	db.accepts, db.ordered = db.ops, db.ops
 	for _, o := range opts {
 		o(db)
 	}
@@ -77,8 +78,10 @@ func (db *DB) Close() error {
 	if !db.closed {
 		db.closed = true
 		close(db.ops)
-		if db.ordered != db.ops {
-			close(db.ordered)
+		for _, other := range []chan *op{db.accepts, db.ordered} {
+			if other != db.ops {
+				close(other)
+			}
 		}
 	}
 	db.mu.Unlock()

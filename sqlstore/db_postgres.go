@@ -11,15 +11,20 @@ import (
 // Give the pool a bound that fits the server, SetMaxOpenConns(16) for example,
 // and as many idle connections. Without a bound the store takes at most a twelfth
 // of the connections that the server has for the pool's user at once, beside its
-// writers' five, and the transactions of [DB.Transactions] at most a sixth: what
+// writers' six, and the transactions of [DB.Transactions] at most a sixth: what
 // comes beyond that waits.
 func Postgres(pool *sql.DB, opts ...Option) *DB {
 	return open(postgres{}, pool, pool, opts)
 }
 
-// postgresWriters is the number of writers in a process beside the ordered one:
-// while one waits for the server to sync its commit the others gather.
-const postgresWriters = 4
+// The number of writers in a process beside the ordered one. While one group of
+// messages is being accepted the next gathers and is sent: with more writers the
+// groups would be smaller, and each costs. Of the others one claims and two write
+// back, mostly.
+const (
+	acceptWriters = 2
+	otherWriters  = 3
+)
 
 // connections is the least of what the server, the database and the role allow,
 // without what is kept for superusers.
@@ -38,9 +43,12 @@ func (postgres) start(db *DB, write *sql.DB) {
 	// Other processes listen.
 	db.notify.send = db.sendNotify
 	db.records.open(db)
-	db.ordered = make(chan *op, maxGroup)
+	db.accepts, db.ordered = make(chan *op, maxGroup), make(chan *op, maxGroup)
 	db.startWriter(write, db.ordered)
-	for range postgresWriters {
+	for range acceptWriters {
+		db.startWriter(write, db.accepts)
+	}
+	for range otherWriters {
 		db.startWriter(write, db.ops)
 	}
 }

@@ -41,6 +41,9 @@ type dialect interface {
 	// apart takes out of a group what cannot be in the same transaction as the
 	// others: it comes in the next one.
 	apart(group []*op) (now, later []*op)
+	// bare reports whether a group needs no transaction around its statements: all
+	// that it writes is one of them.
+	bare(group []*op) bool
 	// bounded returns the context of a group's transaction.
 	bounded(group []*op) (context.Context, context.CancelFunc)
 	// begin is the statement that begins a writer's transaction.
@@ -83,13 +86,16 @@ type dialect interface {
 	acceptAll(t *tx, calls []*acceptance) error
 	// addMessage adds one message and returns its number.
 	addMessage(t *tx, m *encoded) (seq int64, err error)
-	// claim takes deliveries for lanes, of which there is at least one.
-	claim(t *tx, c claim) ([]webhook.Delivery, error)
-	// writeStates writes the states of deliveries back, fenced by their leases,
-	// and marks the rows that were written.
-	writeStates(t *tx, rows []writeBack) error
-	// addAttempts adds at least one attempt to the history.
-	addAttempts(t *tx, list []attemptRow) error
+	// claim takes deliveries for lanes, of which there is at least one, and finds when
+	// the next is due for those that got less than they want. It comes last in its
+	// transaction: it locks rows that a write-back may wait for, and waits for none.
+	claim(t *tx, c claim) (webhook.StepResult, error)
+	// writeRows writes the states of deliveries back, fenced by their leases, with
+	// their attempts, and marks the rows that were written. Without all it may leave
+	// those that redrive a letter.
+	writeRows(t *tx, rows []*writeBack, all bool) error
+	// plain chooses the rows that are better written apart, by one writeRows.
+	plain(rows []*writeBack) []*writeBack
 }
 
 // vocabulary is the words in braces that statements are written with, for one

@@ -86,7 +86,7 @@ func TestKeyLocks(t *testing.T) {
 		t.Errorf("the call locks %b, want %b", got, one)
 	}
 	for range 2 {
-		if got := finishedKeys([]writeBack{
+		if got := finishedKeys([]*writeBack{
 			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k1"}, Finished: true},
 			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k2"}}, // goes on
 		}); got != one {
@@ -120,7 +120,7 @@ func TestAttemptsAreGrouped(t *testing.T) {
 		t.Errorf("the group has %d arguments", n)
 	}
 	w, f := fakeWriter(t, sqlite{})
-	o := &op{done: make(chan error, 1), run: func(t *tx) error { return t.db.d.addAttempts(t, make([]attemptRow, 2*attemptGroup+3)) }}
+	o := &op{done: make(chan error, 1), run: func(t *tx) error { return t.addAttempts(make([]attemptRow, 2*attemptGroup+3)) }}
 	w.commit([]*op{o})
 	if err := ends(t, o)[0]; err != nil {
 		t.Fatal(err)

@@ -25,6 +25,9 @@ type op struct {
 	// alone says that the write has a transaction of its own on PostgreSQL: it
 	// takes locks that the order of the others does not foresee.
 	alone bool
+	// apart says that each statement of the write may be a transaction of its own on
+	// PostgreSQL: it is done with the first one, and what follows only reads.
+	apart bool
 	// volatile says that the write means nothing after a restart of the machine
 	// that made it, so that a power cut may take it back when the database is
 	// on that machine.
@@ -64,8 +67,11 @@ func (db *DB) enqueue(ctx context.Context, o *op) error {
 		return ErrClosed
 	}
 	ops := db.ops
-	if o.keys != 0 {
+	switch {
+	case o.keys != 0:
 		ops = db.ordered
+	case o.accept != nil:
+		ops = db.accepts
 	}
 	// A full queue makes callers wait: the database is the slower side then.
 	select {
@@ -91,10 +97,11 @@ func doAs[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T,
 	return submitted(ctx, db, &as, box)
 }
 
-// doLast is do, for what comes last in its group.
-func doLast[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
+// doLast is doAs, for what comes last in its group.
+func doLast[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
 	box := new(T)
-	return submitted(ctx, db, &op{last: fill(box, f)}, box)
+	as.last = fill(box, f)
+	return submitted(ctx, db, &as, box)
 }
 
 // fill returns f with its result put into box.

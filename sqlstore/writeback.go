@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -17,53 +18,64 @@ import (
 // claimed again when the lease ends, or finished with its letter, its alert and
 // the next of its key on its way.
 
-// WriteBackAndClaim implements webhook.Store. What the outcomes let go, the next message of
-// a key, can be claimed in the same turn.
-func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (webhook.StepResult, error) {
-	// All that can fail without the database comes before the transaction.
-	rows, err := newWriteBacks(turn.WriteBacks)
-	if err != nil {
-		return webhook.StepResult{}, err
+// WriteBackAndClaim implements webhook.Store. The claim follows the write-back, so
+// that what that let go, the next message of a key, can be claimed.
+func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (done webhook.StepResult, err error) {
+	if len(turn.WriteBacks) > 0 {
+		if done.OK, err = w.writeBack(ctx, turn.WriteBacks); err != nil {
+			return done, err
+		}
 	}
-	letters, err := w.db.encodeLetters(turn.WriteBacks)
-	if err != nil {
-		return webhook.StepResult{}, err
+	if len(turn.Lanes) == 0 {
+		return done, nil
 	}
+	claimed, err := w.claim(ctx, turn)
+	if err != nil && len(turn.WriteBacks) > 0 {
+		return done, nil // the claim is made with the next turn
+	}
+	done.Claimed, done.Next = claimed.Claimed, claimed.Next
+	return done, err
+}
+
+// claim takes what is due.
+func (w *Webhooks) claim(ctx context.Context, turn webhook.Step) (webhook.StepResult, error) {
 	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
 	end := time.Now().Add(turn.Lease)
-	// Only the writer writes to box, and only submitted reads it.
-	box := new(webhook.StepResult)
-	as := op{
-		keys: finishedKeys(rows),
-		// A lease ends with the machine that holds it: a claim alone need not
-		// wait for the disk.
-		volatile: len(rows) == 0,
-		run: func(t *tx) (err error) {
-			box.OK, err = t.writeBack(rows, letters)
-			return err
-		},
-		last: func(t *tx) (err error) {
-			if box.Claimed, err = t.claim(c); err == nil {
-				box.Next, err = t.heads(short(turn.Lanes, box.Claimed))
-			}
-			return err
-		},
-	}
-	written := as.keys != 0 && len(turn.Lanes) > 0
-	if written {
-		// In a transaction of its own, so that the keys are free before others
-		// are claimed.
-		if err := w.db.submit(ctx, &op{keys: as.keys, run: as.run}); err != nil {
-			return webhook.StepResult{}, err
-		}
-		as = op{last: as.last}
-	}
-	done, err := submitted(ctx, w.db, &as, box)
-	if err != nil && written {
-		return webhook.StepResult{OK: box.OK}, nil // the claim is made with the next turn
-	}
+	// A lease ends with the machine that holds it: a claim need not wait for the
+	// disk.
+	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (webhook.StepResult, error) { return t.db.d.claim(t, c) })
 	until(done.Claimed, end)
 	return done, err
+}
+
+// writeBack writes outcomes back. ok has a place for each.
+func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) (ok []bool, err error) {
+	// All that can fail without the database comes before the transaction.
+	rows, err := newWriteBacks(outcomes)
+	if err != nil {
+		return nil, err
+	}
+	letters, err := w.db.encodeLetters(outcomes)
+	if err != nil {
+		return nil, err
+	}
+	left := rows
+	if plain := w.db.d.plain(rows); len(plain) > 0 {
+		if err := w.db.submit(ctx, &op{apart: true, run: func(t *tx) error { return t.writeRows(plain, false) }}); err != nil {
+			return nil, err
+		}
+		left = slices.DeleteFunc(slices.Clone(rows), func(r *writeBack) bool { return r.ok })
+	}
+	if len(left) > 0 {
+		if err := w.db.submit(ctx, &op{keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
+			return nil, err
+		}
+	}
+	ok = make([]bool, len(rows))
+	for i, r := range rows {
+		ok[i] = r.ok
+	}
+	return ok, nil
 }
 
 // short returns the endpoints that got less than they wanted.
@@ -99,11 +111,11 @@ type writeBack struct {
 
 // newWriteBacks makes rows of outcomes. The outcomes must stay as they are until
 // the write-back has ended.
-func newWriteBacks(outcomes []webhook.WriteBack) ([]writeBack, error) {
-	rows := make([]writeBack, len(outcomes))
+func newWriteBacks(outcomes []webhook.WriteBack) ([]*writeBack, error) {
+	rows := make([]*writeBack, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
-		r := writeBack{WriteBack: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
+		r := &writeBack{WriteBack: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
 		switch o.Kind {
 		case webhook.Delivered:
 			r.State, r.Finished = delivered, true
@@ -125,9 +137,9 @@ func newWriteBacks(outcomes []webhook.WriteBack) ([]writeBack, error) {
 }
 
 // finishedKeys returns the locks of the keys whose next message may go.
-func finishedKeys(rows []writeBack) (keys keyLocks) {
-	for i := range rows {
-		if r := &rows[i]; r.Finished && r.OrderKey != "" {
+func finishedKeys(rows []*writeBack) (keys keyLocks) {
+	for _, r := range rows {
+		if r.Finished && r.OrderKey != "" {
 			keys.add(r.Endpoint, r.OrderKey)
 		}
 	}
@@ -135,26 +147,21 @@ func finishedKeys(rows []writeBack) (keys keyLocks) {
 }
 
 // writeBack writes outcomes back, fenced, with their history and what they
-// entail. ok has a place for each: false for one whose lease has passed to
-// another, for which nothing is written.
-func (t *tx) writeBack(rows []writeBack, letters map[int64]letterRow) (ok []bool, err error) {
-	if len(rows) == 0 {
-		return nil, nil
+// entail. It marks those that are written; for one whose lease has passed to
+// another nothing is.
+func (t *tx) writeBack(rows []*writeBack, letters map[int64]letterRow) error {
+	if err := t.writeRows(rows, true); err != nil {
+		return err
 	}
-	for i := range rows {
-		rows[i].ok, rows[i].letter = false, "" // of an earlier try
+	return t.followUp(rows, letters)
+}
+
+// writeRows is the dialect's, which may be called again.
+func (t *tx) writeRows(rows []*writeBack, all bool) error {
+	for _, r := range rows {
+		r.ok, r.letter = false, "" // of an earlier try
 	}
-	if err := t.db.d.writeStates(t, rows); err != nil {
-		return nil, err
-	}
-	if err := t.recordAttempts(rows); err != nil {
-		return nil, err
-	}
-	ok = make([]bool, len(rows))
-	for i := range rows {
-		ok[i] = rows[i].ok
-	}
-	return ok, t.followUp(rows, letters)
+	return t.db.d.writeRows(t, rows, all)
 }
 
 // leaseID names one claim of a delivery.
@@ -177,10 +184,9 @@ func written(index map[leaseID]*writeBack) func(*sql.Rows) error {
 // followUp does what a delivery that was written back entails, in the same
 // transaction: its letter and alert, the redrive that it belongs to, the next
 // of its key, whose lock the transaction holds.
-func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
+func (t *tx) followUp(rows []*writeBack, letters map[int64]letterRow) error {
 	var keys []ordering
-	for i := range rows {
-		r := &rows[i]
+	for _, r := range rows {
 		if !r.ok {
 			continue
 		}

@@ -1,28 +1,62 @@
 package sqlstore
 
-// writeStates writes all rows in one statement.
+import (
+	"strconv"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// plain are those that entail nothing, as far as one can know here: nearly all.
+func (postgres) plain(rows []*writeBack) (list []*writeBack) {
+	for _, r := range rows {
+		if r.Kind != webhook.Dead && (r.OrderKey == "" || !r.Finished) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// outcome is the JSON of a row with its attempt.
+type outcome struct {
+	*writeBack
+	*attemptRow
+}
+
+// writeRows writes all rows and their attempts in one statement. No table is joined
+// in it: a plan that was made while the table was small may read all of it later
+// on, for each row. The rows are found by their ids, in the order of these, and
+// each looks for its outcome by its own.
 //
 // A row may have to be waited for: another process's claim that came too late
 // locks it, too. Claims wait for nothing, and come last in their transactions,
-// so that this ends. The sum keeps the planner from the partial index on
-// leases: it may take that for small, and then compares each row with each
-// lease.
-func (postgres) writeStates(t *tx, rows []writeBack) error {
-	const isLeased = `d.state + 0 = ` + string(leased)
+// so that this ends.
+func (postgres) writeRows(t *tx, rows []*writeBack, all bool) error {
+	ids := make([]int64, len(rows))
+	outcomes := make(map[string]outcome, len(rows))
 	index := make(map[leaseID]*writeBack, len(rows))
-	for i := range rows {
-		index[leaseID{rows[i].ID, rows[i].Fence}] = &rows[i]
+	for i, r := range rows {
+		o := outcome{writeBack: r}
+		if r.Attempt != nil {
+			a, err := t.db.newAttemptRow(r.ID, r.Attempt)
+			if err != nil {
+				return err
+			}
+			o.attemptRow = &a
+		}
+		ids[i], outcomes[strconv.FormatInt(r.ID, 10)], index[leaseID{r.ID, r.Fence}] = r.ID, o, r
 	}
-	return t.each(written(index), `WITH x AS MATERIALIZED (SELECT x.* FROM json_to_recordset(?::json) AS x(id bigint, fence bigint, state smallint, "after" bigint, progress text, finished boolean)
-			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND `+isLeased+` ORDER BY x.id FOR UPDATE OF d)
-		UPDATE forbear_deliveries d SET state = x.state, due = CASE WHEN x.finished THEN d.due ELSE {t} + x."after" END,
-			progress = COALESCE(x.progress, d.progress), finished = CASE WHEN x.finished THEN {t} END, lease = NULL
-		FROM x WHERE d.id = x.id AND d.fence = x.fence AND `+isLeased+` RETURNING d.id, d.fence, COALESCE(d.letter, '')`, asJSON{rows}, after(0), after(0))
+	// The sum keeps the planner from the partial index on leases.
+	return t.each(written(index), `WITH p AS MATERIALIZED (SELECT ?::jsonb AS o),
+		d AS (UPDATE forbear_deliveries SET state = (`+outcomeOf+` ->> 'state')::smallint, lease = NULL,
+			due = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN due ELSE {t} + (`+outcomeOf+` ->> 'after')::bigint END,
+			progress = COALESCE(`+outcomeOf+` ->> 'progress', progress), finished = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN {t} END
+			WHERE id = ANY(ARRAY({ids})) AND fence = (`+outcomeOf+` ->> 'fence')::bigint AND state + 0 = `+string(leased)+` AND (letter IS NULL OR ?::boolean)
+			RETURNING id, fence, letter),
+		a AS (INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT x.* FROM d CROSS JOIN LATERAL jsonb_to_record(`+outcomeOf+`)
+			AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text, cause text)
+			WHERE x.delivery IS NOT NULL ON CONFLICT DO NOTHING)
+		SELECT id, fence, COALESCE(letter, '') FROM d`, asJSON{outcomes}, after(0), after(0), asJSON{ids}, all)
 }
 
-// addAttempts adds all attempts in one statement.
-func (postgres) addAttempts(t *tx, list []attemptRow) error {
-	_, err := t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT `+attemptColumns+` FROM json_to_recordset(?::json)
-		AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text, cause text) ON CONFLICT DO NOTHING`, asJSON{list})
-	return err
-}
+// outcomeOf is the outcome of the delivery with an id.
+const outcomeOf = `((SELECT o FROM p) -> id::text)`

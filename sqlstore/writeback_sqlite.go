@@ -6,14 +6,16 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// writeStates writes the successes in one statement, nearly all there is on a
-// good day, and the others one by one.
-func (sqlite) writeStates(t *tx, rows []writeBack) (err error) {
+// plain is none: a statement is as quick within the transaction of the others.
+func (sqlite) plain([]*writeBack) []*writeBack { return nil }
+
+// writeRows writes the successes in one statement, nearly all there is on a good
+// day, and the others one by one, and then the attempts.
+func (sqlite) writeRows(t *tx, rows []*writeBack, _ bool) (err error) {
 	if err := t.writeDelivered(rows); err != nil {
 		return err
 	}
-	for i := range rows {
-		r := &rows[i]
+	for _, r := range rows {
 		if r.Kind == webhook.Delivered {
 			continue
 		}
@@ -30,15 +32,15 @@ func (sqlite) writeStates(t *tx, rows []writeBack) (err error) {
 			return err
 		}
 	}
-	return nil
+	return t.recordAttempts(rows)
 }
 
 // writeDelivered writes back what was delivered.
-func (t *tx) writeDelivered(rows []writeBack) error {
+func (t *tx) writeDelivered(rows []*writeBack) error {
 	index := make(map[leaseID]*writeBack, len(rows))
 	var leases [][2]int64
-	for i := range rows {
-		if r := &rows[i]; r.Kind == webhook.Delivered {
+	for _, r := range rows {
+		if r.Kind == webhook.Delivered {
 			index[leaseID{r.ID, r.Fence}] = r
 			leases = append(leases, [2]int64{r.ID, r.Fence})
 		}
@@ -64,7 +66,7 @@ var attemptsInsertGroup, attemptsInsertOne = attemptsInsert(attemptGroup), attem
 
 // addAttempts adds whole groups, and what is left one by one: two statements
 // that stay prepared.
-func (sqlite) addAttempts(t *tx, list []attemptRow) error {
+func (t *tx) addAttempts(list []attemptRow) error {
 	for len(list) > 0 {
 		n, text := 1, attemptsInsertOne
 		if len(list) >= attemptGroup {

@@ -121,14 +121,19 @@ func (w *writer) together(group []*op) (err error) {
 	// Alerts of a try that was rolled back are not raised.
 	w.tx.ctx, w.tx.alerts = ctx, nil
 	defer w.db.d.unsynced(w, group)(&err)
-	if _, err := w.tx.exec(w.db.d.begin()); err != nil {
-		w.drop()
-		return err
-	}
-	if err = w.run(group); err == nil {
-		if _, err = w.tx.exec("COMMIT"); err == nil {
-			return nil
+	// A statement is a transaction by itself: nothing has to begin or commit it.
+	bare := w.db.d.bare(group)
+	if !bare {
+		if _, err := w.tx.exec(w.db.d.begin()); err != nil {
+			w.drop()
+			return err
 		}
+	}
+	if err = w.run(group); err == nil && !bare {
+		_, err = w.tx.exec("COMMIT")
+	}
+	if err == nil {
+		return nil
 	}
 	// The database may have ended the transaction by itself; a rollback that
 	// fails for another reason costs the connection.

@@ -18,13 +18,29 @@ const groupTimeout = 30 * time.Second
 // frozen in the middle of one, whose locks would hold up all others.
 func (postgres) session(_ context.Context, t *tx) error {
 	return t.execOnce(`SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
-		SET idle_in_transaction_session_timeout = '10s'`)
+		SET idle_in_transaction_session_timeout = '10s'; SET default_transaction_isolation = 'read committed'`)
 }
 
 // alone keeps writes apart that lock rows of their own choice, letters and jobs
 // and endpoints: two groups with the same two in another order would wait for
-// each other.
-func (postgres) alone(o *op) bool { return o.alone }
+// each other. What needs no transaction is quicker without the others, too.
+func (postgres) alone(o *op) bool { return o.alone || o.apart }
+
+// bare is the way of nearly all accepting, claiming and writing back: one round trip
+// instead of the three that a transaction takes at least, and no lock is held
+// while the server waits for this process. What accepts several deliveries may
+// have to take some of them back, and what has keys holds their locks.
+func (postgres) bare(group []*op) bool {
+	if len(group) == 1 && group[0].apart {
+		return true
+	}
+	for _, o := range group {
+		if o.accept == nil || o.keys != 0 || len(o.accept.rows) != 1 || len(o.accept.rows[0].Endpoints) != 1 {
+			return false
+		}
+	}
+	return len(group) <= maxRows
+}
 
 // apart takes those that accept a message which one before them accepts as
 // well: in the same transaction they would come out of the order in which all

@@ -20,6 +20,9 @@ func (sqlite) alone(*op) bool { return false }
 // apart leaves the group as it is: add finds a repeated identity known.
 func (sqlite) apart(group []*op) (now, later []*op) { return group, nil }
 
+// bare is false: there is no network to save a way on, and a group shares a sync.
+func (sqlite) bare([]*op) bool { return false }
+
 // bounded sets no bound: no other process holds this one up for longer than the
 // busy timeout.
 func (sqlite) bounded([]*op) (context.Context, context.CancelFunc) {

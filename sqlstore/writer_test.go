@@ -176,6 +176,49 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 	}
 }
 
+// What one statement does needs no transaction around it on PostgreSQL; what may have
+// to be taken back, holds locks or shares a group with such does.
+func TestOneStatementIsItsOwnTransaction(t *testing.T) {
+	accept := func(endpoints ...string) *op {
+		return &op{done: make(chan error, 1), accept: &acceptance{rows: []encoded{{Message: webhook.Message{ID: "m" + endpoints[0], Endpoints: endpoints}}}}}
+	}
+	ordered := accept("a")
+	ordered.keys = 1
+	for _, tt := range []struct {
+		name  string
+		group []*op
+		bare  bool
+	}{
+		{"messages", []*op{accept("a"), accept("b")}, true},
+		{"several endpoints", []*op{accept("a"), accept("b", "c")}, false},
+		{"an ordered one", []*op{ordered}, false},
+		{"another write", []*op{accept("a"), {run: func(*tx) error { return nil }}}, false},
+		{"a claim", []*op{{apart: true, last: func(*tx) error { return nil }}}, true},
+		{"more than one statement takes", slices.Repeat([]*op{accept("a")}, maxRows+1), false},
+	} {
+		if got := (postgres{}).bare(tt.group); got != tt.bare {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.bare)
+		}
+	}
+	w, f := fakeWriter(t, postgres{})
+	both := func(string) [][]driver.Value { return [][]driver.Value{{"ma", "a"}, {"mb", "b"}} }
+	f.rows = both
+	a, b := accept("a"), accept("b")
+	w.commit([]*op{a, b})
+	if errs := ends(t, a, b); !slices.Equal(errs, []error{nil, nil}) {
+		t.Errorf("told %v", errs)
+	}
+	wantLog(t, f, "SET enable_hashjoin", "WITH x")
+	// One that fails is replayed like any other.
+	w, f = fakeWriter(t, postgres{})
+	f.fail, f.rows = failOn("WITH x", 2), both
+	a, b = accept("a"), accept("b")
+	w.commit([]*op{a, b})
+	if errs := ends(t, a, b); !errors.Is(errs[0], errBroken) || errs[1] != nil {
+		t.Errorf("told %v, want the first replay to fail", errs)
+	}
+}
+
 // The same message twice in a group would be added out of the order of
 // identities: the second comes in the next transaction.
 func TestSameMessageComesInTheNextTransaction(t *testing.T) {

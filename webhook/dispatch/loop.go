@@ -58,8 +58,14 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 			quiet = nil
 		}
 		back, ripe := l.take()
-		if len(c.lanes) > 0 || len(back) > 0 {
-			l.step(background, c, back)
+		// Side by side: neither waits for the other's commit.
+		if len(back) > 0 {
+			l.step(background, claim{}, back)
+		}
+		if len(c.lanes) > 0 {
+			l.step(background, c, nil)
+		}
+		if len(back) > 0 || len(c.lanes) > 0 {
 			continue
 		}
 		ended := ctx.Done()
