@@ -167,6 +167,8 @@ dlq o: text json
 dlq state: dead redriving resolved discarded
 keys o: text json
 keys state: held started completed released all
+token o: text json
+token scope: admin application read-only
 version o: text json
 `
 	if b.String() != want {

@@ -23,6 +23,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/token"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/httpretry"
@@ -51,6 +52,7 @@ func program() cli.Program {
 		top.Command(),
 		dlq.Command(),
 		keys.Command(),
+		token.Command(),
 		migrate.Command(),
 		maintain.Command(),
 		completion.Command(program),

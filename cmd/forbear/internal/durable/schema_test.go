@@ -48,7 +48,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[webhook.Endpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
 		"NewRedrive": reflect.TypeFor[newRedrive](), "Application": reflect.TypeFor[webhook.Application](),
-		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[madeToken](),
+		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[MadeToken](),
 	} {
 		if c.schemas[name] == nil {
 			t.Errorf("there is no schema %s", name)

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -48,33 +49,39 @@ func (n *NewToken) Check() error {
 	return nil
 }
 
+// MadeToken is a new token with its text.
+type MadeToken struct {
+	sqlstore.Token
+
+	Text string `json:"token"`
+}
+
+// Create makes a token that was asked for, in the name of who asks.
+func (n NewToken) Create(ctx context.Context, db *sqlstore.DB, who string) (MadeToken, error) {
+	if err := n.Check(); err != nil {
+		return MadeToken{}, err
+	}
+	if n.Application != "" {
+		if _, err := db.Webhooks().Application(ctx, n.Application); err != nil {
+			return MadeToken{}, err
+		}
+	}
+	text, t, err := db.Tokens().Create(ctx, sqlstore.Token{Name: n.Name, Scope: n.Scope, Application: n.Application, Creator: who}, n.ExpiresIn)
+	return MadeToken{t, text}, err
+}
+
 // postToken makes a token. Its text is in this response and nowhere else.
 func (s *Service) postToken(r *http.Request) (int, any, error) {
 	var n NewToken
 	if err := read(r, &n); err != nil {
 		return 0, nil, err
 	}
-	if err := n.Check(); err != nil {
-		return 0, nil, err
-	}
-	if n.Application != "" {
-		if _, err := s.DB.Webhooks().Application(r.Context(), n.Application); err != nil {
-			return 0, nil, err
-		}
-	}
-	text, t, err := s.tokens.store.Create(r.Context(), sqlstore.Token{Name: n.Name, Scope: n.Scope, Application: n.Application, Creator: actor(r)}, n.ExpiresIn)
+	made, err := n.Create(r.Context(), s.DB.DB, actor(r))
 	if err != nil {
 		return 0, nil, err
 	}
 	s.tokens.forget()
-	return http.StatusCreated, madeToken{t, text}, nil
-}
-
-// madeToken is a new token with its text.
-type madeToken struct {
-	sqlstore.Token
-
-	Text string `json:"token"`
+	return http.StatusCreated, made, nil
 }
 
 // listTokens lists the tokens, without what they are.

@@ -39,6 +39,9 @@ func withMessages(t *testing.T, n int, keys ...string) (path string) {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "acme", Secrets: []string{"planted"}}); err != nil {
+		t.Fatal(err)
+	}
 	msgs := make([]webhook.Message, n)
 	for i := range msgs {
 		msgs[i] = webhook.Message{ID: webhook.NewID("msg"), Endpoints: []string{"a"}, Body: []byte("planted")}
@@ -62,7 +65,7 @@ func TestReencrypt(t *testing.T) {
 		{"no key", []string{"reencrypt"}, cli.ExitUsage, "no encryption key is given: name its file with --encryption-key-file"},
 		{"the new key alone", []string{"reencrypt", "--encryption-key-file", current}, cli.ExitUsage, "give that key too, behind the first"},
 		{"count before", []string{"reencrypt", "--check", "--encryption-key-file", current}, cli.ExitFound, "messages             key 426277fe   150"},
-		{"rewrite", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "150 rows rewritten\nmessages             key "},
+		{"rewrite", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "151 rows rewritten\napplications         key "},
 		{"again", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "0 rows rewritten"},
 		{"count after", []string{"--check", "reencrypt", "--encryption-key-file", current}, cli.ExitOK, "150\n"},
 		{"no verb", nil, cli.ExitUsage, "what shall be done? want reencrypt"},

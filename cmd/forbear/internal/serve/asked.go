@@ -63,7 +63,11 @@ func (d *delivery) greeting() string {
 	case d.why == "":
 		return "deliveries: off, and no database; on with --database " + database.Default
 	default:
-		return fmt.Sprintf("deliveries: on, in %s (%s); off with --no-delivery", database.Name(d.options.Database), d.why)
+		where := ""
+		if d.api != "" {
+			where = "; the API on " + d.api + "/v1/"
+		}
+		return fmt.Sprintf("deliveries: on, in %s (%s)%s; off with --no-delivery", database.Name(d.options.Database), d.why, where)
 	}
 }
 

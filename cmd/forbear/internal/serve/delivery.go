@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
@@ -27,11 +29,13 @@ import (
 // delivery is serve's durable side: its flags, and the service that they make.
 // The zero value delivers nothing: see decide. It has no service until start.
 type delivery struct {
-	off        bool     // by its flag
-	why        string   // deliveries are on, or ""
-	alone      bool     // and nothing else needs the database
-	flags      []string // the names of those that ask for deliveries
-	listen     string   // of the API; "" puts it on the gateway's address
+	off        bool        // by its flag
+	why        string      // deliveries are on, or ""
+	alone      bool        // and nothing else needs the database
+	flags      []string    // the names of those that ask for deliveries
+	listen     string      // of the API; "" puts it on the gateway's address
+	tls        gateway.TLS // of the API\'s own address
+	api        string      // where that is, once start has opened it
 	options    durable.Options
 	alert      alertFlags
 	keys       database.KeyFiles
@@ -59,6 +63,9 @@ func (d *delivery) register(all *flag.FlagSet) {
 	}()
 	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
 	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
+	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "the `file` with the certificate of --api, which speaks TLS then; it is read again when it changes")
+	f.StringVar(&d.tls.Key, "api-tls-key", "", "the `file` with its key (default: that of --api-tls-cert)")
+	f.StringVar(&d.tls.ClientCA, "api-tls-client-ca", "", "a `file` with the authorities of those who may call --api: others are refused")
 	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
 	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
@@ -101,6 +108,10 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	if o.Cipher, err = d.keys.Cipher(); err != nil {
 		return err
 	}
+	secure, err := d.secured(w.log)
+	if err != nil {
+		return err
+	}
 	where := cmp.Or(d.listen, address)
 	o.Open = !loopback.Host(where)
 	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
@@ -129,14 +140,32 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 			_ = d.service.Close()
 			return fmt.Errorf("--api: %w", err)
 		}
-		d.server = &http.Server{Handler: d.service.Handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 120 * time.Second}
-		go func() { _ = d.server.Serve(l) }()
+		d.api = map[bool]string{false: "http://", true: "https://"}[secure != nil] + l.Addr().String()
+		d.server = gateway.NewServer(d.service.Handler)
+		go func() { _ = d.server.Serve(gateway.Listener(l, secure, w.log)) }()
 	}
 	// Deliveries end after the gateway's calls, which may still add some.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d.cancel, d.done = cancel, make(chan error, 1)
 	go func() { d.done <- d.service.Run(run) }()
 	return nil
+}
+
+// secured returns the TLS of the API's own address, or nil.
+func (d *delivery) secured(log *slog.Logger) (*tls.Config, error) {
+	c := d.tls
+	switch {
+	case c == gateway.TLS{}:
+		return nil, nil
+	case d.listen == "":
+		return nil, errors.New("--api-tls-cert is for an address of the API's own: give it one with --api, or the gateway its TLS in the policy file, at gateway.tls")
+	}
+	c.Key, c.Logger = cmp.Or(c.Key, c.Cert), log
+	config, err := c.Config()
+	if err != nil {
+		return nil, fmt.Errorf("--api-tls-cert: %w", err)
+	}
+	return config, nil
 }
 
 // pause leaves what is due to another process, which has taken over, and goes on
