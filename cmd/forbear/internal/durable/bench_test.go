@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // What the store takes for a delivery that succeeds at once: accepted, claimed
@@ -70,4 +72,73 @@ func BenchmarkStore(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a change of one endpoint costs the process that makes it, and another one
+// that reads it: the same, however many endpoints there are.
+func BenchmarkEndpointChange(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		for kind, name := range map[string]func() string{
+			"SQLite":     func() string { return filepath.Join(b.TempDir(), "forbear.db") },
+			"PostgreSQL": func() string { return pgtest.Start(b).Database(b) },
+		} {
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				place := name()
+				var list []*dispatch.Dispatcher
+				for range 2 {
+					db, err := database.Open(b.Context(), place)
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer func() { _ = db.Close() }()
+					if _, err := db.Migrate(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					if len(list) == 0 {
+						putMany(b, db.Webhooks(), n)
+					}
+					d, err := dispatch.New(dispatch.Config{Store: db.Webhooks(), Alerts: db.DeadLetters()})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := d.Load(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					list = append(list, d)
+				}
+				var reads time.Duration
+				for b.Loop() {
+					if _, err := list[0].PutEndpoint(b.Context(), webhook.Endpoint{ID: "e7", URL: "https://example.com/"}); err != nil {
+						b.Fatal(err)
+					}
+					at := time.Now()
+					if err := list[1].Load(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					reads += time.Since(at)
+				}
+				b.ReportMetric(float64(reads.Microseconds())/float64(b.N), "read-us/op")
+			})
+		}
+	}
+}
+
+// putMany puts endpoints e0, e1 ..., many at a time.
+func putMany(b *testing.B, s webhook.Store, n int) {
+	var wg sync.WaitGroup
+	ids := make(chan int)
+	for range 64 {
+		wg.Go(func() {
+			for i := range ids {
+				if _, err := s.PutEndpoint(b.Context(), webhook.Endpoint{ID: fmt.Sprint("e", i), URL: "https://example.com/"}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		ids <- i
+	}
+	close(ids)
+	wg.Wait()
 }
