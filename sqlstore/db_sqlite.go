@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -28,11 +29,35 @@ func SQLiteNames(path string) (write, read string) {
 		more = "&" + more
 	}
 	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
-	return base + "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
+	// A file is made so that it can give its free pages back, which does nothing to one
+	// that is there already.
+	return base + "&_pragma=auto_vacuum(2)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
 }
 
 // connections knows no limit: a file has no server.
 func (sqlite) connections(context.Context, *sql.DB) (int, error) { return 0, nil }
+
+const (
+	shrinkStep = 256  // pages that are given back at once: 1 MiB
+	shrinkKeep = 1024 // that are free and kept in any case
+)
+
+// shrink moves pages from the end of the file into free ones, for the next checkpoint
+// to cut it off. An eighth of the file stays free, for what is accepted next: a file
+// that grows again for each message would be slower, and no smaller.
+func (sqlite) shrink(t *tx) (more bool, err error) {
+	var mode, free, pages int64
+	for pragma, v := range map[string]*int64{"auto_vacuum": &mode, "freelist_count": &free, "page_count": &pages} {
+		if _, err := t.row([]any{v}, "PRAGMA "+pragma); err != nil {
+			return false, err
+		}
+	}
+	if mode != 2 || free <= max(shrinkKeep, pages/8) {
+		return false, nil
+	}
+	// It frees one page with each row that it returns.
+	return true, t.each(func(*sql.Rows) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", shrinkStep))
+}
 
 // start starts the one writer: SQLite takes one at a time, and a second would
 // only wait for it.

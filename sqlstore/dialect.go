@@ -81,6 +81,10 @@ type dialect interface {
 	// lockSchema waits until no one else changes the schema.
 	lockSchema(t *tx) error
 
+	// shrink gives a part of the free space back to the file system, and reports
+	// whether there may be more.
+	shrink(t *tx) (more bool, err error)
+
 	// acceptAll adds the messages of calls, and notes at each call and message
 	// what became of it.
 	acceptAll(t *tx, calls []*acceptance) error

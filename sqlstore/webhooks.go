@@ -95,6 +95,11 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 	})
 }
 
+// Shrink implements webhook.Shrinker.
+func (w *Webhooks) Shrink(ctx context.Context) (more bool, err error) {
+	return do(ctx, w.db, func(t *tx) (bool, error) { return t.db.d.shrink(t) })
+}
+
 // deleteDelivery deletes a delivery with its history, and its message with the
 // last of its deliveries.
 func (t *tx) deleteDelivery(f finished) error {

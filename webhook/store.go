@@ -204,3 +204,11 @@ type Waker interface {
 	// missed: the dispatcher looks by itself as well.
 	Wakes(ctx context.Context, wake func())
 }
+
+// Shrinker is a [Store] in a file, which does not become smaller by itself when much of
+// it is swept.
+type Shrinker interface {
+	// Shrink gives a small part of the free space back, and reports whether there may
+	// be more. A part is left for what is accepted next.
+	Shrink(ctx context.Context) (more bool, err error)
+}

@@ -14,7 +14,8 @@ import (
 const (
 	storeBatch   = 500 // rows that a poll asks of the store at once
 	overdueBatch = 256
-	bodyBatch    = 64              // bodies that are read to be dropped
+	bodyBatch    = 64 // bodies that are read to be dropped
+	sweepPause   = 50 * time.Millisecond
 	choresGrace  = 5 * time.Second // for alerts that cannot be stored, at the end
 )
 
@@ -90,6 +91,20 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 		d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
 	}
 	d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, storeBatch)
+	if s, ok := d.cfg.Store.(webhook.Shrinker); ok {
+		d.shrink(ctx, s)
+	}
+}
+
+// shrink gives back what the sweeps have freed, in steps as small as theirs.
+func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
+	for ctx.Err() == nil {
+		more, err := s.Shrink(ctx)
+		if !d.warn(ctx, "free space not given back", err) || !more {
+			return
+		}
+		wait.Sleep(ctx, sweepPause)
+	}
 }
 
 // sweepWith sweeps in small batches, with pauses in which deliveries have the store
@@ -100,7 +115,7 @@ func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, 
 		if !d.warn(ctx, "history not swept", err) || n < batch {
 			return
 		}
-		wait.Sleep(ctx, 50*time.Millisecond)
+		wait.Sleep(ctx, sweepPause)
 	}
 }
 

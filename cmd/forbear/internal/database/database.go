@@ -95,13 +95,18 @@ func (d *DB) UpdateBeside(ctx context.Context, log *slog.Logger, beside bool) er
 // Open opens a PostgreSQL database by its URL, or an SQLite file by its path.
 // The schema is as it is: see Migrate. Errors do not show the URL's password.
 func Open(ctx context.Context, name string, opts ...sqlstore.Option) (*DB, error) {
-	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+	if isServer(name) {
 		return openPostgres(ctx, name, opts)
 	}
 	if strings.Contains(name, "://") {
 		return nil, fmt.Errorf("database %q: want postgres://... or the path of an SQLite file", redact(name))
 	}
 	return openSQLite(ctx, name, opts)
+}
+
+// isServer reports whether a name is that of a PostgreSQL database.
+func isServer(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
 // Name returns what may be shown of a database's name: a path, or a URL's place.

@@ -12,7 +12,10 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	db := openTest(t, filepath.Join(t.TempDir(), "forbear.db"))
 	for i, pool := range db.pools {
 		name := [...]string{"writing", "reading"}[i]
-		want := map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "10000", "foreign_keys": "1", "query_only": [...]string{"0", "1"}[i]}
+		want := map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "10000", "foreign_keys": "1", "query_only": [...]string{"0", "1"}[i], "auto_vacuum": "2"}
+		if i == 0 {
+			want["journal_size_limit"] = "67108864"
+		}
 		if got := pool.Stats().MaxOpenConnections; got != [...]int{1, 4}[i] {
 			t.Errorf("the %s pool has %d connections", name, got)
 		}

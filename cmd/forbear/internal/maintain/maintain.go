@@ -18,10 +18,19 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "database",
-		Summary: "encrypt the database under another key",
-		Usage:   "reencrypt [FLAGS]",
+		Summary: "back the database up, make its file smaller, encrypt it under another key",
+		Usage:   "backup FILE | reencrypt [--check] | shrink",
 		About: `
 Database works on the database that serve works on, beside processes that serve.
+
+Backup writes a copy of an SQLite file as it is at one moment, with what waits
+and what is in flight. It takes no key: what is encrypted stays so. The copy is
+a database: serve starts on it. A PostgreSQL has pg_dump.
+
+Shrink rewrites an SQLite file without its free space. A file that this version
+has made gives space back by itself, one of before does so from then on. No
+process can write meanwhile, so stop serve first when the file is large; there
+has to be room for a copy.
 
 Reencrypt writes anew what is not encrypted under the first of the keys: what
 is under another one, and what was written before there was a key. It goes on
@@ -35,6 +44,8 @@ key. To rotate a key without a pause:
   4. when it exits with 0, take the old key from all processes. Exports of dead
      letters are not rewritten: keep the key for as long as those.`,
 		Examples: `
+forbear database backup forbear-2026-03-01.db
+forbear database shrink --database /var/lib/forbear/forbear.db
 forbear database reencrypt --encryption-key-file new.key --encryption-key-file old.key
 forbear database reencrypt --check --encryption-key-file new.key
 `,
@@ -52,7 +63,7 @@ forbear database reencrypt --check --encryption-key-file new.key
 		case len(words) == 0:
 			return std.Fail("database: what shall be done? want %s (see forbear database --help)", strings.Join(c.Verbs(), ", "))
 		}
-		code, err := m.run(ctx, words[0], words[1:])
+		code, err := verbs[words[0]](m, ctx, words[1:])
 		if err != nil {
 			return std.Fail("database: %v", err)
 		}
@@ -70,16 +81,43 @@ type maintenance struct {
 	db    *database.DB
 }
 
-// run opens the database and does what the verb says.
-func (m *maintenance) run(ctx context.Context, verb string, operands []string) (int, error) {
+// verbs are what Usage lists, by name. Each returns the exit code.
+var verbs = map[string]func(m *maintenance, ctx context.Context, operands []string) (int, error){
+	"backup":    (*maintenance).backup,
+	"reencrypt": (*maintenance).reencrypt,
+	"shrink":    (*maintenance).shrink,
+}
+
+// none refuses operands.
+func none(verb string, operands []string) error {
 	if len(operands) > 0 {
-		return 0, fmt.Errorf("%s: unexpected argument %q", verb, operands[0])
+		return fmt.Errorf("%s: unexpected argument %q", verb, operands[0])
 	}
-	if err := m.open(ctx); err != nil {
+	return nil
+}
+
+// backup copies the file.
+func (m *maintenance) backup(ctx context.Context, operands []string) (int, error) {
+	if len(operands) != 1 {
+		return 0, errors.New("backup wants the name of one new file")
+	}
+	err := database.Backup(ctx, m.name, operands[0])
+	if errors.Is(err, database.ErrServer) {
+		err = fmt.Errorf("%w: pg_dump makes a copy of it, see docs/guides/backup.md", err)
+	}
+	return cli.ExitOK, err
+}
+
+// shrink rewrites the file.
+func (m *maintenance) shrink(ctx context.Context, operands []string) (int, error) {
+	if err := none("shrink", operands); err != nil {
 		return 0, err
 	}
-	defer func() { _ = m.db.Close() }()
-	return m.reencrypt(ctx)
+	before, after, err := database.Shrink(ctx, m.name)
+	if err == nil {
+		fmt.Fprintf(m.std.Out, "%s: %d bytes before, %d now\n", m.name, before, after)
+	}
+	return cli.ExitOK, err
 }
 
 // open opens the database, which is there and has the schema that this forbear knows.

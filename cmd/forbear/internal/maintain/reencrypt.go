@@ -15,7 +15,14 @@ const tellEvery = 2 * time.Second
 
 // reencrypt writes anew what is under other keys than the first, and counts what is
 // under which in the end.
-func (m *maintenance) reencrypt(ctx context.Context) (int, error) {
+func (m *maintenance) reencrypt(ctx context.Context, operands []string) (int, error) {
+	if err := none("reencrypt", operands); err != nil {
+		return 0, err
+	}
+	if err := m.open(ctx); err != nil {
+		return 0, err
+	}
+	defer func() { _ = m.db.Close() }()
 	if !m.check {
 		told := time.Now()
 		n, err := m.db.Reencrypt(ctx, func(part string, rows, written int64) {
