@@ -127,6 +127,7 @@ const (
 // Reasons beyond those of [forbear.Reason].
 const (
 	ReasonGone        = "gone"        // the receiver said that it is no more
+	ReasonDeleted     = "deleted"     // its endpoint was deleted
 	ReasonInvalid     = "invalid"     // it could never have been sent
 	ReasonConflict    = "conflict"    // its id stands for another message
 	ReasonUndecodable = "undecodable" // a consumer could not read it

@@ -106,6 +106,10 @@ func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.sorted() {
+		if n < limit && d.state == stateWaiting && d.Canceled {
+			n++
+			m.cancel(d)
+		}
 		if n < limit && d.state == stateSending && d.lease.Before(time.Now()) {
 			// No one knows whether the attempt was made: that is what the history says.
 			n++

@@ -45,6 +45,9 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	if e.Version > 0 && (!known || e.Version != old.Version) || e.Version < 0 && known {
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
 	}
+	if old != nil && old.deleted && m.deleting(e.ID) {
+		return e, webhook.ErrDeleting
+	}
 	if old == nil {
 		old = &endpoint{}
 	}

@@ -44,11 +44,12 @@ type laneKey struct{ endpoint, key string }
 // The states of a delivery, as webhook.Info shows them. A held delivery is
 // due only when the one before it in its key finishes.
 const (
-	stateWaiting = "waiting"
-	stateSending = "sending"
-	stateHeld    = "held"
-	stateDone    = "delivered"
-	stateDead    = "dead"
+	stateWaiting  = webhook.StateWaiting
+	stateSending  = webhook.StateSending
+	stateHeld     = webhook.StateHeld
+	stateDone     = webhook.StateDelivered
+	stateDead     = webhook.StateDead
+	stateCanceled = webhook.StateCanceled
 )
 
 // delivery is one message to one endpoint, with what a database keeps beside

@@ -106,12 +106,10 @@ func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) er
 		return conflict(l.EventID, l.Destination)
 	case d.state == stateDone:
 		m.endRedrive(l.ID, deadletter.RedriveDelivered)
-	case d.state != stateDead:
+	case d.state != stateDead && d.state != stateCanceled:
 		d.Letter = cmp.Or(d.Letter, l.ID)
 	default:
-		d.Progress = webhook.Delivery{}.Progress // it begins anew
-		d.finished, d.Letter, d.Start, d.Due = time.Time{}, l.ID, time.Now(), time.Now()
-		m.again(d)
+		m.restart(d, l.ID)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func intoHeads(list *[]webhook.NextDue) func(*sql.Rows) error {
 }
 
 // claimed are the columns that scanClaim reads of a delivery d and its message.
-const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.message_id, m.created, m.meta, m.body`
+const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.cancel IS NOT NULL, d.message_id, m.created, m.meta, m.body`
 
 // scanClaim reads a claimed delivery whole, so that it can be sent without
 // another question, and what a statement selects beside it. It unseals the message:
@@ -60,7 +60,7 @@ func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error
 	var due, start, made int64
 	var progress, id, meta string
 	var body []byte
-	dest := append([]any{&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &id, &made, &meta, &body}, more...)
+	dest := append([]any{&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &d.Canceled, &id, &made, &meta, &body}, more...)
 	if err := r.Scan(dest...); err != nil {
 		return d, err
 	}
@@ -128,9 +128,14 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 	return l, err
 }
 
-// Reclaim implements webhook.Store.
+// Reclaim implements webhook.Store. What was to be canceled while it was under way
+// is canceled here, once it waits again.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
-	return doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
+	n, err := w.cancelMarked(ctx, limit)
+	if err != nil {
+		return n, err
+	}
+	expired, err := doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
 		list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
 		if err != nil {
 			return 0, err
@@ -142,6 +147,7 @@ func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 		}
 		return len(list), nil
 	})
+	return n + expired, err
 }
 
 // interrupted is the error type of an attempt that no one saw the end of.

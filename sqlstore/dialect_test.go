@@ -150,7 +150,7 @@ func TestTimesComeBack(t *testing.T) {
 
 // The numbers are on disk: a change would give old rows another state.
 func TestStatesAreNumbers(t *testing.T) {
-	for state, number := range map[rowState]int64{waiting: 0, leased: 1, delivered: 2, dead: 3, held: 4} {
+	for state, number := range map[rowState]int64{waiting: 0, leased: 1, delivered: 2, dead: 3, held: 4, canceled: 5} {
 		var back rowState
 		if err := back.Scan(number); err != nil || state.number() != number || back != state {
 			t.Errorf("state %s: %d, and back %q, %v; want %d", stateNames[state], state.number(), back, err, number)

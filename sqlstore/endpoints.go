@@ -64,6 +64,9 @@ func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webh
 		return nil, err
 	}
 	var err error
+	if err := t.deleting(e.ID); err != nil {
+		return nil, err
+	}
 	if e.Tenant, err = t.tenant(e); err != nil {
 		return nil, err
 	}

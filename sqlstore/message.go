@@ -81,21 +81,27 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 // decode is the inverse of encode, but for the endpoints, which are the
 // deliveries.
 func (db *DB) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
-	if meta != plain {
-		text, err := db.unsealText(meta)
-		if err != nil {
-			return m, err
-		}
-		var v envelope
-		if err := json.Unmarshal(text, &v); err != nil {
-			return m, err
-		}
-		m = webhook.Message{
-			Type: v.Type, Source: v.Source, Subject: v.Subject, Key: v.Key, IdempotencyKey: v.IdempotencyKey,
-			CorrelationID: v.CorrelationID, ContentType: v.ContentType, Headers: v.Headers, NotBefore: v.NotBefore,
-		}
+	v, err := db.openEnvelope(meta)
+	if err != nil {
+		return m, err
 	}
-	m.ID, m.CorrelationID, m.Created = id, cmp.Or(m.CorrelationID, id), at(made)
+	m = webhook.Message{
+		ID: id, Type: v.Type, Source: v.Source, Subject: v.Subject, Key: v.Key, IdempotencyKey: v.IdempotencyKey,
+		CorrelationID: cmp.Or(v.CorrelationID, id), ContentType: v.ContentType, Headers: v.Headers, NotBefore: v.NotBefore, Created: at(made),
+	}
 	m.Body, err = db.unseal(body)
 	return m, err
+}
+
+// openEnvelope reads what a row keeps of a message besides its body.
+func (db *DB) openEnvelope(meta string) (v envelope, err error) {
+	if meta == plain {
+		return v, nil
+	}
+	text, err := db.unsealText(meta)
+	if err != nil {
+		return v, err
+	}
+	err = json.Unmarshal(text, &v)
+	return v, err
 }

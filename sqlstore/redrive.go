@@ -85,20 +85,18 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 		return own(conflict(l.EventID, l.Destination))
 	case k.state == delivered: // by another way, or this letter's redrive is over
 		return t.endRedrive(l.ID, deadletter.RedriveDelivered)
-	case k.state != dead: // on its way
+	case k.state != dead && k.state != canceled: // on its way
 		_, err := t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE id = ? AND letter IS NULL`, l.ID, k.delivery)
 		return err
 	}
-	// It was dead: it begins anew, with a fresh count of attempts.
+	// It had ended: it begins anew, with a fresh count of attempts.
 	state := waiting
 	if k.okey != "" { // behind those of its key that are on their way
 		if state, err = t.place(l.Destination, k.okey); err != nil {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE forbear_deliveries SET state = ?, due = {t}, start = {t}, progress = NULL, finished = NULL, letter = ? WHERE id = ?`,
-		state, after(0), after(0), l.ID, k.delivery)
-	return err
+	return t.restart(k.delivery, state, l.ID)
 }
 
 // requeueUnknown adds the message of a letter anew.

@@ -20,6 +20,7 @@ const (
 	delivered rowState = "2"
 	dead      rowState = "3"
 	held      rowState = "4"
+	canceled  rowState = "5"
 )
 
 // The states of an alert.

@@ -24,7 +24,10 @@ type Webhooks struct{ db *DB }
 func (db *DB) Webhooks() *Webhooks { return &Webhooks{db} }
 
 // stateNames are the states of a delivery as people see them.
-var stateNames = map[rowState]string{waiting: "waiting", leased: "sending", delivered: "delivered", dead: "dead", held: "held"}
+var stateNames = map[rowState]string{
+	waiting: webhook.StateWaiting, leased: webhook.StateSending, delivered: webhook.StateDelivered, dead: webhook.StateDead,
+	held: webhook.StateHeld, canceled: webhook.StateCanceled,
+}
 
 // Deliveries implements webhook.Store.
 func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webhook.DeliveryInfo, err error) {

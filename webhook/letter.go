@@ -66,6 +66,14 @@ func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int,
 	return letter
 }
 
+// Abandoned returns the letter that a delivery becomes whose endpoint was deleted.
+func (dl *Delivery) Abandoned(now time.Time) *deadletter.Letter {
+	l := dl.DeadLetter(&Endpoint{}, forbear.ReasonCanceled, 0, now)
+	l.Reason = deadletter.ReasonDeleted
+	l.Description = describe(l)
+	return l
+}
+
 // statusOf returns the status of an error_type such as "http_503", or 0.
 func statusOf(errorType string) int {
 	text, _ := strings.CutPrefix(errorType, "http_")

@@ -65,6 +65,9 @@ type Delivery struct {
 	Progress forbear.Progress
 	// Letter is the dead letter that this delivery redrives, or "".
 	Letter string
+	// Canceled says that it was canceled while it was under way: it must not be
+	// sent again.
+	Canceled bool
 	// LeaseEnd is when others may take the delivery, on this process's
 	// monotonic clock.
 	LeaseEnd time.Time

@@ -30,6 +30,8 @@ const VersionNone int64 = -1
 // durations. Implementations are safe for concurrent use by many processes and
 // pass storetest.
 type Store interface {
+	MessageStore
+
 	// PutEndpoint adds an endpoint or replaces one, counting its version up, and
 	// returns it with the state that is stored. e.Version is what the write
 	// expects: 0 any version or none, more than 0 that very one, [VersionNone]
@@ -158,7 +160,7 @@ type Lane struct {
 type DeliveryInfo struct {
 	Message   string    `json:"message"`
 	Endpoint  string    `json:"endpoint"`
-	State     string    `json:"state"` // waiting, sending, delivered, dead, held
+	State     string    `json:"state"` // see [StateWaiting] and those behind it
 	Due       time.Time `json:"due,omitzero"`
 	Attempts  int       `json:"attempts"`
 	Claims    int       `json:"claims"`

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -66,7 +67,8 @@ func (d *Dispatcher) raise(a deadletter.Alert) {
 // next change brings another, and a late one could undo that.
 func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, failing time.Time) {
 	d.chore(func(ctx context.Context) {
-		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil {
+		// One that was deleted meanwhile has no state.
+		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil && !errors.Is(err, webhook.ErrNotFound) {
 			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
 		}
 	})

@@ -151,6 +151,15 @@ func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
 	return d.reread(ctx)
 }
 
+// Enable serves an endpoint again, on the caller's word alone: see
+// [Dispatcher.TestAndEnable].
+func (d *Dispatcher) Enable(ctx context.Context, id string) error {
+	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Enabled, "", time.Time{}); err != nil {
+		return err
+	}
+	return d.reread(ctx)
+}
+
 // TestResult is how an endpoint responded to a test message.
 type TestResult struct {
 	OK        bool   `json:"ok"`
@@ -167,11 +176,11 @@ func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, 
 	if err != nil || !out.OK {
 		return out, err
 	}
-	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Enabled, "", time.Time{}); err != nil {
+	if err := d.Enable(ctx, id); err != nil {
 		return out, err
 	}
 	out.Enabled = true
-	return out, d.reread(ctx)
+	return out, nil
 }
 
 // try sends a message to its one endpoint, once and now, past the queue. It looks

@@ -40,6 +40,10 @@ func (j *job) resume() {
 // changed since the claim: the stop, the lease, the endpoint, the 24 hours.
 func (j *job) process() {
 	l := j.lane
+	if j.delivery.Canceled {
+		j.release(untilCanceled)
+		return
+	}
 	if l.d.stopping() || !j.leaseLasts() || l.ep.hold.waits(time.Now()) || !l.ep.enabled() {
 		j.release(0)
 		return
@@ -54,6 +58,10 @@ func (j *job) process() {
 		j.attempt()
 	}
 }
+
+// untilCanceled is how long a delivery is put off that was canceled while it was
+// under way: the store ends it by then.
+const untilCanceled = 15 * time.Second
 
 // leaseMargin is what a lease must leave beyond the attempt, for writing back.
 const leaseMargin = 2 * time.Second
@@ -138,6 +146,10 @@ func (j *job) refuse(dec forbear.Decision, now time.Time) {
 // expire ends a delivery whose time is over: its failure is the latest one,
 // or the deadline itself when it was never attempted.
 func (j *job) expire() {
+	if j.delivery.Canceled {
+		j.release(untilCanceled)
+		return
+	}
 	j.resume()
 	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.lane.d.now())
 	j.deadLetter(forbear.ReasonDeadline)

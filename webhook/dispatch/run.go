@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	abandonEvery = 5 * time.Second        // look for what waits for an endpoint that is no more
 	overdueEvery = 30 * time.Second       // look for what waits for too long
 	sweepEvery   = 30 * time.Second       // delete old history
 	headsEvery   = 25 * time.Millisecond  // read what is due, at most
@@ -42,6 +43,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
+	polls.Go(func() { every(ctx, abandonEvery, d.abandon) })
 	if w, ok := d.cfg.Store.(webhook.Waker); ok {
 		polls.Go(func() {
 			w.Wakes(ctx, d.look)

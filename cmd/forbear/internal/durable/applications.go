@@ -16,12 +16,9 @@ const maxPage = 1000
 // listApplications lists applications in the order of their ids. next is the last
 // one's, to go on behind it.
 func (s *Service) listApplications(r *http.Request) (int, any, error) {
-	limit := 100
-	if text := r.URL.Query().Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
-			return 0, nil, fmt.Errorf("%w: limit %.20q is outside 1-%d", errBadRequest, text, maxPage)
-		}
+	limit, err := limitOf(r.URL.Query())
+	if err != nil {
+		return 0, nil, err
 	}
 	list, err := s.DB.Webhooks().Applications(r.Context(), r.URL.Query().Get("after"), limit)
 	next := ""
@@ -36,7 +33,7 @@ func (s *Service) listApplications(r *http.Request) (int, any, error) {
 // getApplication shows one, with the tag that a conditional write names.
 func (s *Service) getApplication(r *http.Request) (int, any, error) {
 	a, err := s.DB.Webhooks().Application(r.Context(), r.PathValue("id"))
-	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, err
+	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, err
 }
 
 // putApplication adds an application or replaces its configuration; conditions hold
@@ -76,7 +73,7 @@ func (s *Service) putApplication(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	s.audit(r, "application-put", a.ID, "version "+strconv.FormatInt(a.Version, 10))
-	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, nil
+	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
 }
 
 // patchApplication changes the fields that the body names (RFC 7396).
@@ -109,7 +106,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	s.audit(r, "application-patch", a.ID, fmt.Sprintf("version %d: %s", a.Version, strings.Join(changed, ", ")))
-	return http.StatusOK, tagged{tagOf(a.Version), a.Mask()}, nil
+	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
 }
 
 // deleteApplication deletes one that has no endpoints: what waits for those would go

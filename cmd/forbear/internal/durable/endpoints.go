@@ -30,16 +30,17 @@ func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	return http.StatusOK, withTag(e), err
 }
 
-// tagged is a response with an ETag, which adapt sends. Handlers return it in place
-// of the body and never see the ResponseWriter.
+// tagged is a response with an ETag, and the address of what is new, which adapt
+// sends. Handlers return it in place of the body and never see the ResponseWriter.
 type tagged struct {
-	tag  string
-	body any
+	tag      string
+	body     any
+	location string
 }
 
 // withTag makes the response that shows an endpoint. Its tag is that of the
 // configuration: the state changes by itself, and is not what a write replaces.
-func withTag(e webhook.Endpoint) tagged { return tagged{tagOf(e.Version), e.Mask()} }
+func withTag(e webhook.Endpoint) tagged { return tagged{tag: tagOf(e.Version), body: e.Mask()} }
 
 // putEndpoint adds an endpoint or replaces its configuration. The state is not
 // among what it replaces: a client that puts its own copy every hour would
@@ -69,6 +70,59 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	}
 	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
 	return http.StatusOK, withTag(e), nil
+}
+
+// postEndpoint adds an endpoint under an id that is made for it.
+func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
+	var e webhook.Endpoint
+	if err := read(r, &e); err != nil {
+		return 0, nil, err
+	}
+	if e.ID != "" {
+		return 0, nil, fmt.Errorf("%w: POST makes the id: PUT /v1/endpoints/{id} adds an endpoint under one of yours", errBadRequest)
+	}
+	if err := callerOf(r).confine(&e.Application); err != nil {
+		return 0, nil, err
+	}
+	e.ID, e.Version, e.Policy.Kind = webhook.NewID("ep"), webhook.VersionNone, forbear.Webhook
+	if err := s.checkState(r, e); err != nil {
+		return 0, nil, err
+	}
+	e, err := s.Dispatcher.PutEndpoint(r.Context(), e)
+	if err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
+	shown := withTag(e)
+	shown.location = "/v1/endpoints/" + e.ID
+	return http.StatusCreated, shown, nil
+}
+
+// deleteEndpoint deletes an endpoint. What waits for it becomes dead letters.
+func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
+	id, version := r.PathValue("id"), int64(0)
+	c, err := conditionOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	if c.create {
+		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
+	}
+	if c.given {
+		e, err := s.DB.Webhooks().Endpoint(r.Context(), id)
+		if err == nil {
+			err = c.check("endpoint", id, e.Version)
+		}
+		if err != nil {
+			return 0, nil, c.missing("endpoint", id, err)
+		}
+		version = e.Version
+	}
+	if err := s.Dispatcher.DeleteEndpoint(r.Context(), id, version); err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-delete", id, "")
+	return http.StatusNoContent, nil, nil
 }
 
 // replace puts an endpoint, if the condition holds when it is written. Without a
@@ -102,7 +156,7 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 // theWay says how the state of an endpoint is changed, for the errors of those who
 // tried to write it. Its text is part of error messages that clients show to
 // operators.
-const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/test-and-enable serves it again"
+const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/enable or test-and-enable serves it again"
 
 // checkState refuses a state that the endpoint is not in: a body that says
 // "disabled" would otherwise be taken, and the endpoint served on.
@@ -192,8 +246,19 @@ func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 	return s.getEndpoint(r)
 }
 
+// enableEndpoint serves an endpoint again without asking it: an operator may know
+// what a test message would show.
+func (s *Service) enableEndpoint(r *http.Request) (int, any, error) {
+	id := r.PathValue("id")
+	if err := s.Dispatcher.Enable(r.Context(), id); err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-enable", id, "")
+	return s.getEndpoint(r)
+}
+
 // testEndpoint sends one test message, and enables the endpoint when it is taken:
-// an endpoint is not served again on an operator's word alone.
+// the operator's word alone is enough for enable.
 func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
 	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"))
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
@@ -118,12 +117,6 @@ func filterOf(r *http.Request) (deadletter.Filter, error) {
 			return f, fmt.Errorf("%w: limit %.20q is not 1 to %d", errBadRequest, v, deadletter.MaxList)
 		}
 	}
-	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		if v := q.Get(name); v != "" {
-			if *t, err = time.Parse(time.RFC3339, v); err != nil {
-				return f, fmt.Errorf("%w: %s is not an RFC 3339 time", errBadRequest, name)
-			}
-		}
-	}
-	return f, nil
+	f.Since, f.Until, err = timesOf(q)
+	return f, err
 }

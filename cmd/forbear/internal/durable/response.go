@@ -46,6 +46,9 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if a, ok := body.(tagged); ok {
 			w.Header().Set("ETag", a.tag)
+			if a.location != "" {
+				w.Header().Set("Location", a.location)
+			}
 			body = a.body
 		}
 		switch b := body.(type) {
@@ -100,6 +103,7 @@ var faults = []struct {
 	{sqlstore.ErrTokenNotFound, http.StatusNotFound, "not-found"},
 	{webhook.ErrNotFound, http.StatusNotFound, "not-found"},
 	{deadletter.ErrNotFound, http.StatusNotFound, "not-found"},
+	{webhook.ErrDeleting, http.StatusConflict, "conflict"},
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
 	{deadletter.ErrState, http.StatusConflict, "conflict"},
 	{deadletter.ErrRedriveLimit, http.StatusConflict, "conflict"},

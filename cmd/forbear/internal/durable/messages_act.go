@@ -1,0 +1,128 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// act is what can be done to messages, one or many.
+type act struct {
+	do func(d *dispatch.Dispatcher, ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error)
+	// states are those of messages that it can be done to.
+	states []string
+}
+
+var (
+	canceling    = act{(*dispatch.Dispatcher).Cancel, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}}
+	sendingAgain = act{(*dispatch.Dispatcher).SendAgain, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}}
+)
+
+// oneMessage is the body of what is done to one message. It may be left out.
+type oneMessage struct {
+	// Endpoint is where; empty: at all of them.
+	Endpoint string `json:"endpoint"`
+}
+
+// manyMessages is the body of what is done to many messages.
+type manyMessages struct {
+	Filter webhook.MessageFilter `json:"filter"`
+	// DryRun only counts.
+	DryRun bool `json:"dry_run"`
+	// After is the Next of the batch before.
+	After string `json:"after"`
+}
+
+// manyResult is what became of one batch.
+type manyResult struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	// Done are those that were changed, or would be by their state, and Refused the
+	// others by what stood against it.
+	Done    int            `json:"done"`
+	Refused map[string]int `json:"refused,omitempty"`
+	// Next is where the next batch begins; "" when this was the last one.
+	Next string `json:"next"`
+}
+
+// actOnOne does it to one message, at one endpoint or all.
+func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		var body oneMessage
+		if r.ContentLength != 0 {
+			if err := read(r, &body); err != nil {
+				return 0, nil, err
+			}
+		}
+		f := webhook.MessageFilter{ID: r.PathValue("id")}
+		if body.Endpoint != "" {
+			f.Endpoints = []string{body.Endpoint}
+		}
+		page, err := s.messages(r, f, 0, maxPage)
+		if err == nil && len(page.Messages) == 0 {
+			err = fmt.Errorf("message %q: %w", f.ID, webhook.ErrNotFound)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		results, err := a.do(s.Dispatcher, r.Context(), numbersOf(page), actor(r))
+		return http.StatusOK, map[string]any{"messages": nonNil(results)}, err
+	}
+}
+
+// actOnMany does it to a batch of those that a filter chooses, from the newest
+// down. A filter that chooses all is refused: it is more likely a mistake.
+func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		var body manyMessages
+		if err := read(r, &body); err != nil {
+			return 0, nil, err
+		}
+		after, err := cursorOf(body.After)
+		if err != nil {
+			return 0, nil, err
+		}
+		f := body.Filter
+		if f.IsZero() {
+			return 0, nil, fmt.Errorf("%w: the filter chooses all messages: name a state at least", errBadRequest)
+		}
+		if err := checkStates(f.States, a.states); err != nil {
+			return 0, nil, err
+		}
+		if len(f.States) == 0 {
+			f.States = a.states
+		}
+		page, err := s.messages(r, f, after, webhook.MaxAct)
+		if err != nil {
+			return 0, nil, err
+		}
+		result := manyResult{DryRun: body.DryRun, Done: len(page.Messages), Next: cursor(page.Next)}
+		if body.DryRun || len(page.Messages) == 0 {
+			return http.StatusOK, result, nil
+		}
+		results, err := a.do(s.Dispatcher, r.Context(), numbersOf(page), actor(r))
+		result.Done = 0
+		for _, m := range results {
+			if m.Done {
+				result.Done++
+				continue
+			}
+			if result.Refused == nil {
+				result.Refused = map[string]int{}
+			}
+			result.Refused[m.Why]++
+		}
+		return http.StatusOK, result, err
+	}
+}
+
+// numbersOf returns the numbers of a page's messages.
+func numbersOf(page webhook.MessagePage) []int64 {
+	numbers := make([]int64, len(page.Messages))
+	for i := range page.Messages {
+		numbers[i] = page.Messages[i].Number
+	}
+	return numbers
+}

@@ -1,0 +1,138 @@
+package durable
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// messageStates are the states that a list can be asked for.
+var messageStates = []string{
+	webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled,
+}
+
+// messageList is a page of messages. Next is "" on the last one.
+type messageList struct {
+	Messages []webhook.MessageInfo `json:"messages"`
+	Next     string                `json:"next"`
+}
+
+// listMessages lists messages at their endpoints, the newest first and without their
+// payloads. A page looks at a bounded number of them: it may be short, or empty, and
+// have a next.
+func (s *Service) listMessages(r *http.Request) (int, any, error) {
+	q := r.URL.Query()
+	limit, err := limitOf(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	after, err := cursorOf(q.Get("after"))
+	if err != nil {
+		return 0, nil, err
+	}
+	f := webhook.MessageFilter{ID: q.Get("id"), Endpoints: q["endpoint"], Type: q.Get("type"), Key: q.Get("key"), States: q["state"]}
+	if f.Since, f.Until, err = timesOf(q); err != nil {
+		return 0, nil, err
+	}
+	if err := checkStates(f.States, messageStates); err != nil {
+		return 0, nil, err
+	}
+	page, err := s.messages(r, f, after, limit)
+	return http.StatusOK, messageList{nonNil(page.Messages), cursor(page.Next)}, err
+}
+
+// messages reads a page of what the caller may see.
+func (s *Service) messages(r *http.Request, f webhook.MessageFilter, after int64, limit int) (page webhook.MessagePage, err error) {
+	if f.Endpoints, err = s.ownEndpoints(r, f.Endpoints); err != nil {
+		return page, err
+	}
+	if c := callerOf(r); c.Application != "" && len(f.Endpoints) == 0 {
+		return page, nil // it has none
+	}
+	return s.Dispatcher.Messages(r.Context(), f, after, limit)
+}
+
+// ownEndpoints returns the endpoints that a caller may ask about of those that are
+// asked about; none is all of them.
+func (s *Service) ownEndpoints(r *http.Request, asked []string) ([]string, error) {
+	c := callerOf(r)
+	if c.Application == "" {
+		return asked, nil
+	}
+	for _, id := range asked {
+		if err := s.owns(r.Context(), c, id); err != nil {
+			return nil, err
+		}
+	}
+	if len(asked) > 0 {
+		return asked, nil
+	}
+	all, err := s.DB.Webhooks().Endpoints(r.Context())
+	for _, e := range all {
+		if e.Application == c.Application {
+			asked = append(asked, e.ID)
+		}
+	}
+	return asked, err
+}
+
+// checkStates refuses states that are not among those allowed.
+func checkStates(states, allowed []string) error {
+	for _, state := range states {
+		if !slices.Contains(allowed, state) {
+			return fmt.Errorf("%w: state %.20q is not one of %q", errBadRequest, state, allowed)
+		}
+	}
+	return nil
+}
+
+// limitOf reads how many items a page may have.
+func limitOf(q url.Values) (int, error) {
+	text := q.Get("limit")
+	if text == "" {
+		return 100, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxPage {
+		return 0, fmt.Errorf("%w: limit %.20q is outside 1-%d", errBadRequest, text, maxPage)
+	}
+	return limit, nil
+}
+
+// cursor is where a list goes on, as a client has it, and cursorOf its inverse.
+func cursor(next int64) string {
+	if next == 0 {
+		return ""
+	}
+	return strconv.FormatInt(next, 10)
+}
+
+func cursorOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%w: after %.20q is not the next of an earlier page", errBadRequest, text)
+	}
+	return n, nil
+}
+
+// timesOf reads since and until, which are RFC 3339.
+func timesOf(q url.Values) (since, until time.Time, err error) {
+	for name, t := range map[string]*time.Time{"since": &since, "until": &until} {
+		v := q.Get(name)
+		if v == "" {
+			continue
+		}
+		if *t, err = time.Parse(time.RFC3339, v); err != nil {
+			return since, until, fmt.Errorf("%w: %s is not an RFC 3339 time", errBadRequest, name)
+		}
+	}
+	return since, until, nil
+}

@@ -1,0 +1,173 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Messages implements webhook.Store. It looks at all of them.
+func (m *Store) Messages(_ context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range slices.Backward(m.sorted()) {
+		if before > 0 && d.ID >= before || !d.chosen(&f) {
+			continue
+		}
+		if len(page.Messages) == limit {
+			page.Next = page.Messages[limit-1].Number
+			break
+		}
+		page.Messages = append(page.Messages, d.info())
+	}
+	return page, nil
+}
+
+// chosen reports whether a filter chooses the delivery.
+func (d *delivery) chosen(f *webhook.MessageFilter) bool {
+	is := func(want, got string) bool { return want == "" || want == got }
+	in := func(list []string, got string) bool { return len(list) == 0 || slices.Contains(list, got) }
+	made := d.Message.Created
+	return is(f.ID, d.Message.ID) && is(f.Type, d.Message.Type) && is(f.Key, d.Message.Key) && in(f.Endpoints, d.Endpoint) && in(f.States, d.state) &&
+		(f.Since.IsZero() || !made.Before(f.Since)) && (f.Until.IsZero() || made.Before(f.Until))
+}
+
+// info is the delivery as a list has it.
+func (d *delivery) info() webhook.MessageInfo {
+	i := webhook.MessageInfo{
+		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.state,
+		Created: d.Message.Created, Finished: d.finished,
+	}
+	if d.finished.IsZero() {
+		i.Due = d.Due
+		if d.Canceled {
+			i.State = webhook.StateCanceling
+		}
+	}
+	if n := len(d.history); n > 0 {
+		last := d.history[n-1]
+		i.Attempts, i.ErrorType, i.Status = last.Number, last.ErrorType, last.Status
+	}
+	return i
+}
+
+// act calls f for each of the deliveries, and notes what was done in the audit
+// trail.
+func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *webhook.MessageResult)) (list []webhook.MessageResult) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range slices.Sorted(slices.Values(numbers)) {
+		d := m.all[n]
+		if d == nil {
+			continue
+		}
+		r := webhook.MessageResult{ID: d.Message.ID, Endpoint: d.Endpoint, State: d.state}
+		f(d, &r)
+		if r.Done = r.Why == ""; r.Done {
+			m.audits = append(m.audits, deadletter.Entry{At: time.Now(), Who: by, Action: action, Target: r.ID, Detail: "endpoint " + r.Endpoint})
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// Cancel implements webhook.Store.
+func (m *Store) Cancel(_ context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
+	return m.act(numbers, by, "message-cancel", func(d *delivery, r *webhook.MessageResult) {
+		switch d.state {
+		case stateWaiting, stateHeld:
+			r.State = webhook.StateCanceled
+			m.cancel(d)
+		case stateSending:
+			r.State, d.Canceled = webhook.StateCanceling, true
+		default:
+			r.Why = webhook.WhyEnded
+		}
+	}), nil
+}
+
+// cancel ends a delivery that is not under way.
+func (m *Store) cancel(d *delivery) {
+	d.state, d.finished, d.Canceled = stateCanceled, time.Now(), false
+	if l := m.letter(d.Letter); l != nil && l.State == deadletter.Redriving {
+		l.State, l.Discard = deadletter.Discarded, "canceled"
+	}
+	m.promote(d)
+}
+
+// SendAgain implements webhook.Store.
+func (m *Store) SendAgain(_ context.Context, numbers []int64, redrives int, by string) ([]webhook.MessageResult, error) {
+	return m.act(numbers, by, "message-send-again", func(d *delivery, r *webhook.MessageResult) {
+		if r.Why = m.sendAgain(d, redrives, by); r.Why == "" {
+			r.State = webhook.StateWaiting
+		}
+	}), nil
+}
+
+// sendAgain makes a delivery due again, or says what stands against it.
+func (m *Store) sendAgain(d *delivery, redrives int, by string) string {
+	letter := ""
+	switch _, err := m.endpoint(d.Endpoint); {
+	case d.finished.IsZero():
+		return webhook.WhyUnderWay
+	case d.dropped:
+		return webhook.WhyBodyDropped
+	case err != nil:
+		return webhook.WhyNoEndpoint
+	case d.state == stateDead:
+		l := find(m.letters, func(l *deadletter.Letter) bool {
+			return l.EventID == d.Message.ID && l.Destination == d.Endpoint && l.State == deadletter.Dead
+		})
+		switch {
+		case l == nil:
+			return webhook.WhyLetter
+		case l.Redrives >= redrives:
+			return webhook.WhyLimit
+		}
+		l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.RedriveNone, "", by, time.Now()
+		l.Redrives++
+		letter = l.ID
+	}
+	m.restart(d, letter)
+	return ""
+}
+
+// restart makes a delivery that had ended due, with a fresh count of attempts.
+func (m *Store) restart(d *delivery, letter string) {
+	d.Progress = webhook.Delivery{}.Progress
+	d.finished, d.Canceled, d.Letter, d.Start, d.Due = time.Time{}, false, letter, time.Now(), time.Now()
+	m.again(d)
+}
+
+// Abandon implements webhook.Store.
+func (m *Store) Abandon(_ context.Context, limit int) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.sorted() {
+		if n == limit || d.state != stateWaiting && d.state != stateHeld {
+			continue
+		}
+		if _, err := m.endpoint(d.Endpoint); err == nil {
+			continue
+		}
+		n++
+		d.state, d.finished = stateDead, time.Now()
+		m.deadLetter(d, *d.Abandoned(time.Now()))
+		m.promote(d)
+	}
+	return n, nil
+}
+
+// deleting reports whether messages to a deleted endpoint have not ended yet. The
+// caller holds mu.
+func (m *Store) deleting(id string) bool {
+	for _, d := range m.all {
+		if d.Endpoint == id && d.finished.IsZero() {
+			return true
+		}
+	}
+	return false
+}

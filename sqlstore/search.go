@@ -1,0 +1,212 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	// maxLook is how many deliveries a page looks at. What a list asks about has no
+	// index of its own, which each message that is accepted would pay for; and type
+	// and key may be encrypted.
+	maxLook = 10_000
+	// clockSkew is how far the clocks of those that accept may be apart.
+	clockSkew = time.Minute
+)
+
+// Messages implements webhook.Store. Deliveries are numbered about in the order in
+// which they were accepted, and looked at from the newest down.
+func (w *Webhooks) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
+	s := search{db: w.db, MessageFilter: f, limit: limit, top: math.MaxInt64 - 1}
+	if before > 0 {
+		s.top = before - 1
+	}
+	if f.ID == "" {
+		if err := s.window(ctx); err != nil || s.top == 0 {
+			return page, err
+		}
+	}
+	if err := s.find(ctx); err != nil {
+		return page, err
+	}
+	page.Messages = s.found
+	switch over, err := s.over(ctx); {
+	case err != nil:
+		return page, err
+	case s.full():
+		page.Next = s.found[limit-1].Number
+	case !over:
+		page.Next = s.floor + 1
+	}
+	return page, w.latestAttempts(ctx, page.Messages)
+}
+
+// search looks for messages among the deliveries above floor, up to top.
+type search struct {
+	db *DB
+	webhook.MessageFilter
+
+	limit      int
+	floor, top int64
+	found      []webhook.MessageInfo
+}
+
+// full reports whether the page is.
+func (s *search) full() bool { return len(s.found) == s.limit }
+
+// window finds which deliveries to look at; top is 0 when there are none.
+func (s *search) window(ctx context.Context) error {
+	if !s.Until.IsZero() {
+		first, err := s.acceptedAt(ctx, s.Until.Add(clockSkew))
+		if err != nil {
+			return err
+		}
+		s.top = min(s.top, first)
+	}
+	// Not the number itself: there may be gaps of any size.
+	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&s.top) }, `SELECT COALESCE(max(id), 0) FROM forbear_deliveries WHERE id <= ?`, s.top)
+	s.floor = max(s.top-maxLook, 0)
+	return err
+}
+
+// acceptedAt finds about the first delivery that was accepted at a time or later,
+// by halves. One that is redriven after its history was swept looks older than
+// it is among its neighbors: that can only make the result too high.
+func (s *search) acceptedAt(ctx context.Context, t time.Time) (int64, error) {
+	var low, high int64
+	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&low, &high) }, `SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM forbear_deliveries`)
+	for err == nil && low < high {
+		middle := low + (high-low)/2
+		var id, created int64
+		err = s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&id, &created) },
+			`SELECT d.id, m.created FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.id >= ? ORDER BY d.id LIMIT 1`, middle)
+		if id != 0 && created < t.UnixMicro() {
+			low = id + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, err
+}
+
+// errFull ends a query whose further rows are not wanted.
+var errFull = errors.New("the page is full")
+
+// find reads the messages that the filter chooses, a page at the most.
+func (s *search) find(ctx context.Context) error {
+	text := `SELECT d.id, d.message_id, d.endpoint, d.state, d.due, COALESCE(d.finished, 0), d.cancel IS NOT NULL, m.meta, m.created
+		FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE `
+	var args []any
+	where := func(condition string, values ...any) { text, args = text+condition, append(args, values...) }
+	if s.ID != "" {
+		where(`d.message_id = ? AND d.id <= ?`, s.ID, s.top)
+	} else {
+		where(`d.id > ? AND d.id <= ?`, s.floor, s.top)
+	}
+	if len(s.Endpoints) > 0 {
+		where(` AND d.endpoint IN (SELECT value FROM {texts} x)`, asJSON{s.Endpoints})
+	}
+	if len(s.States) > 0 {
+		where(` AND d.state IN ({ids})`, asJSON{stateNumbers(s.States)})
+	}
+	if !s.Since.IsZero() {
+		where(` AND m.created >= ?`, s.Since)
+	}
+	if !s.Until.IsZero() {
+		where(` AND m.created < ?`, s.Until)
+	}
+	where(` ORDER BY d.id DESC`)
+	// What the envelope says is compared here: it may be encrypted.
+	if s.Type == "" && s.Key == "" {
+		where(` LIMIT ?`, s.limit)
+	}
+	err := s.db.each(ctx, s.add, text, args...)
+	if errors.Is(err, errFull) {
+		err = nil
+	}
+	return err
+}
+
+// stateNumbers are the numbers of states. One without a number chooses nothing.
+func stateNumbers(names []string) []int64 {
+	numbers := []int64{}
+	for state, name := range stateNames {
+		for _, n := range names {
+			if n == name {
+				numbers = append(numbers, state.number())
+			}
+		}
+	}
+	return numbers
+}
+
+// add adds a message that is chosen to the page.
+func (s *search) add(r *sql.Rows) error {
+	var i webhook.MessageInfo
+	var state rowState
+	var due, finished, created int64
+	var cancel bool
+	var meta string
+	if err := r.Scan(&i.Number, &i.ID, &i.Endpoint, &state, &due, &finished, &cancel, &meta, &created); err != nil {
+		return err
+	}
+	v, err := s.db.openEnvelope(meta)
+	if err != nil {
+		return err
+	}
+	if s.Type != "" && s.Type != v.Type || s.Key != "" && s.Key != v.Key {
+		return nil
+	}
+	i.Type, i.Key, i.State, i.Created, i.Finished = v.Type, v.Key, stateNames[state], at(created), at(finished)
+	if finished == 0 {
+		i.Due = at(due)
+		if cancel {
+			i.State = webhook.StateCanceling
+		}
+	}
+	if s.found = append(s.found, i); s.full() {
+		return errFull
+	}
+	return nil
+}
+
+// over reports whether nothing further down can be chosen.
+func (s *search) over(ctx context.Context) (bool, error) {
+	if s.full() || s.ID != "" || s.floor == 0 || s.Since.IsZero() {
+		return s.ID != "" || s.floor == 0, nil
+	}
+	// All of a whole window are too old, and not only one that looks older than it is.
+	var latest int64
+	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&latest) },
+		`SELECT COALESCE(max(m.created), 0) FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.id > ? AND d.id <= ?`, s.floor, s.top)
+	return latest < s.Since.Add(-clockSkew).UnixMicro(), err
+}
+
+// latestAttempts notes what came of the latest attempt of each message.
+func (w *Webhooks) latestAttempts(ctx context.Context, list []webhook.MessageInfo) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(list))
+	index := make(map[int64]*webhook.MessageInfo, len(list))
+	for i := range list {
+		ids[i] = list[i].Number
+		index[ids[i]] = &list[i]
+	}
+	return w.db.each(ctx, func(r *sql.Rows) error {
+		var id int64
+		var n, status int
+		var errorType string
+		err := r.Scan(&id, &n, &errorType, &status)
+		if i := index[id]; i != nil {
+			i.Attempts, i.ErrorType, i.Status = n, errorType, status
+		}
+		return err
+	}, `SELECT a.delivery, a.n, a.error_type, a.status FROM forbear_attempts a WHERE a.delivery IN ({ids})
+		AND a.claim = (SELECT max(b.claim) FROM forbear_attempts b WHERE b.delivery = a.delivery)`, asJSON{ids})
+}

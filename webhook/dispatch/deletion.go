@@ -1,0 +1,46 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// DeleteEndpoint removes an endpoint, if its version is the given one; 0 is any.
+// What waits for it becomes dead letters, in batches, by any process that works on
+// the store; attempts under way finish. The error matches
+// [webhook.ErrVersion] or [webhook.ErrNotFound].
+func (d *Dispatcher) DeleteEndpoint(ctx context.Context, id string, version int64) error {
+	if err := d.cfg.Store.DeleteEndpoint(ctx, id, version); err != nil {
+		return err
+	}
+	if l := d.lane(id); l != nil {
+		l.ep.retire()
+	}
+	if err := d.reread(ctx); err != nil {
+		return err
+	}
+	// A short backlog is done before the caller hears of it. A long one, or what
+	// fails here, is left to the next look.
+	_, _ = d.cfg.Store.Abandon(ctx, storeBatch)
+	return nil
+}
+
+// retire keeps what was claimed for an endpoint and not sent yet from being sent.
+func (e *endpoint) retire() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.conf.State = webhook.Disabled
+}
+
+// abandon makes dead letters of what waits for endpoints that are no more.
+func (d *Dispatcher) abandon(ctx context.Context) {
+	for ctx.Err() == nil {
+		n, err := d.cfg.Store.Abandon(ctx, storeBatch)
+		if !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
+			return
+		}
+		d.log.Info("deliveries to a deleted endpoint are dead letters", slog.Int("deliveries", n))
+	}
+}

@@ -1,0 +1,30 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// redrives is how often a dead message may be sent again, as by a redrive.
+const redrives = 3
+
+// Messages lists messages: see [webhook.MessageStore].
+func (d *Dispatcher) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (webhook.MessagePage, error) {
+	return d.cfg.Store.Messages(ctx, f, before, limit)
+}
+
+// Cancel ends messages that wait: see [webhook.MessageStore]. One that this process
+// has claimed is sent once more.
+func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
+	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
+	d.look() // others of their keys may go
+	return results, err
+}
+
+// SendAgain makes messages due again that have ended: see [webhook.MessageStore].
+func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, redrives, by)
+	d.look()
+	return results, err
+}

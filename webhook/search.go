@@ -1,0 +1,105 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// MessageStore is the part of a [Store] by which operators see messages and act
+// upon them. A message is one at one endpoint here: each has a state of its own.
+type MessageStore interface {
+	// Messages lists messages, the newest first, from before on, which is the Next
+	// of an earlier page and 0 at first. It looks at a bounded number of them: a
+	// page may have fewer than limit, or none, when Next says that there are more.
+	Messages(ctx context.Context, f MessageFilter, before int64, limit int) (MessagePage, error)
+	// Cancel ends messages that wait; by is for the audit trail. What is being sent
+	// is canceled when the attempt under way does not end it. It is harmless to
+	// repeat. numbers are those of MessageInfo, at most [MaxAct].
+	Cancel(ctx context.Context, numbers []int64, by string) ([]MessageResult, error)
+	// SendAgain makes messages that have ended due again, with a fresh count of
+	// attempts, and keeps their history. For one that is dead its letter is
+	// redriven, at most redrives times in all.
+	SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]MessageResult, error)
+	// Abandon makes dead letters of up to limit deliveries that wait for an endpoint
+	// which is no more, and returns their number.
+	Abandon(ctx context.Context, limit int) (int, error)
+}
+
+// MaxAct is how many messages are canceled or sent again at once.
+const MaxAct = 500
+
+// ErrDeleting refuses to put an endpoint that was deleted while messages to the
+// former one have not become dead letters yet.
+var ErrDeleting = errors.New("the endpoint is still being deleted: try again in a moment")
+
+// The states of a message at an endpoint.
+const (
+	StateWaiting   = "waiting"
+	StateHeld      = "held" // behind one of its key
+	StateSending   = "sending"
+	StateDelivered = "delivered"
+	StateDead      = "dead"
+	StateCanceled  = "canceled"
+	// StateCanceling is that of a message which is being sent for the last time.
+	StateCanceling = "canceling"
+)
+
+// MessageFilter chooses messages. An empty field chooses all.
+type MessageFilter struct {
+	ID        string    `json:"id,omitempty"`
+	Endpoints []string  `json:"endpoints,omitempty"`
+	Type      string    `json:"type,omitempty"`
+	Key       string    `json:"key,omitempty"`
+	States    []string  `json:"states,omitempty"`
+	Since     time.Time `json:"since,omitzero"` // when it was accepted
+	Until     time.Time `json:"until,omitzero"` // exclusive
+}
+
+// IsZero reports whether f chooses everything.
+func (f *MessageFilter) IsZero() bool {
+	return f.ID == "" && len(f.Endpoints) == 0 && f.Type == "" && f.Key == "" && len(f.States) == 0 && f.Since.IsZero() && f.Until.IsZero()
+}
+
+// MessageInfo is what a list has of a message: nothing of its payload.
+type MessageInfo struct {
+	Number   int64     `json:"-"` // of the delivery: higher ones are newer
+	ID       string    `json:"id"`
+	Endpoint string    `json:"endpoint"`
+	Type     string    `json:"type,omitempty"`
+	Key      string    `json:"key,omitempty"`
+	State    string    `json:"state"`
+	Created  time.Time `json:"created_at"`
+	Due      time.Time `json:"due,omitzero"`         // unless it has ended
+	Finished time.Time `json:"finished_at,omitzero"` // when it has
+	// Attempts, ErrorType and Status are those of the latest attempt.
+	Attempts  int    `json:"attempts"`
+	ErrorType string `json:"error_type,omitempty"`
+	Status    int    `json:"status,omitempty"`
+}
+
+// MessagePage is a page of a list.
+type MessagePage struct {
+	Messages []MessageInfo
+	Next     int64 // 0: it was the last one
+}
+
+// MessageResult is what became of a message that was to be canceled or sent again.
+type MessageResult struct {
+	ID       string `json:"id"`
+	Endpoint string `json:"endpoint"`
+	State    string `json:"state"`
+	// Done says that the message changed, and Why what stood against it.
+	Done bool   `json:"done"`
+	Why  string `json:"why,omitempty"`
+}
+
+// Why a message was left as it was.
+const (
+	WhyUnderWay    = "it is on its way"
+	WhyEnded       = "it has ended"
+	WhyBodyDropped = "its payload is no longer kept"
+	WhyNoEndpoint  = "its endpoint was deleted"
+	WhyLimit       = "its dead letter was redriven too often"
+	WhyLetter      = "its dead letter is not there, or was discarded"
+)
