@@ -77,9 +77,10 @@ type Dispatcher struct {
 	now    func() time.Time
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
-	lanes  lanes
-	agenda agenda
-	limits limits // of what applications send
+	lanes     lanes
+	agenda    agenda
+	refreshes refreshes
+	limits    limits // of what applications send
 	// loading has one place, which guards mark and compared. Only one Load runs at
 	// a time, or the one that read an older list could install it last.
 	loading  chan struct{}

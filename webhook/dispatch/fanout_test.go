@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,4 +120,37 @@ func TestApplicationKeepsToItsRate(t *testing.T) {
 			t.Errorf("behind it: %v", err)
 		}
 	})
+}
+
+// What one process has stored counts in every other: a message is sent to the
+// endpoints that there were when it was handed in, whichever process takes it.
+func TestFanOutKnowsOtherProcesses(t *testing.T) {
+	s := &memstore.Store{}
+	one, other := dispatcher(t, s, &vault{}), dispatcher(t, s, &vault{})
+	if _, err := one.PutApplication(t.Context(), webhook.Application{ID: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 200 {
+		id := fmt.Sprintf("e%03d", i%50)
+		wg.Go(func() {
+			list, err := other.Accept(t.Context(), webhook.Message{Application: "acme"})
+			if err != nil || len(list) != 1 {
+				t.Errorf("beside the changes: %+v, %v", list, err)
+			}
+		})
+		if i < 50 {
+			if _, err := one.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: "https://example.com/", Application: "acme"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := other.Accept(t.Context(), webhook.Message{Application: "acme"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(list[0].Endpoints, id) || len(list[0].Endpoints) != min(i+1, 50) {
+			t.Fatalf("behind %s the message goes to %v", id, list[0].Endpoints)
+		}
+	}
+	wg.Wait()
 }

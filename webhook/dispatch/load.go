@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -25,6 +26,11 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	return d.load(ctx)
+}
+
+// load is Load, for one at a time.
+func (d *Dispatcher) load(ctx context.Context) error {
 	since, began := d.mark, time.Now()
 	whole := began.Sub(d.compared) >= compareEvery
 	if whole {
@@ -46,6 +52,53 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 	}
 	d.mark = c.Mark
 	return nil
+}
+
+// refresh is a Load that several calls wait for.
+type refresh struct {
+	done chan struct{} // closed at the end
+	err  error         // then
+}
+
+// refreshes gathers calls of current. The zero value has none.
+type refreshes struct {
+	mu   sync.Mutex
+	next *refresh // which has not begun
+}
+
+// loadTimeout bounds a refresh, which goes on when who asked for it has given up.
+const loadTimeout = 10 * time.Second
+
+// current makes known what any process had changed of the endpoints when it was
+// called. Calls that come while a read is under way share the next one.
+func (d *Dispatcher) current(ctx context.Context) error {
+	d.refreshes.mu.Lock()
+	r := d.refreshes.next
+	if r == nil {
+		r = &refresh{done: make(chan struct{})}
+		d.refreshes.next = r
+		go d.refresh(context.WithoutCancel(ctx), r)
+	}
+	d.refreshes.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// refresh reads what has changed, behind the read that is under way.
+func (d *Dispatcher) refresh(ctx context.Context, r *refresh) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	defer close(r.done)
+	d.loading <- struct{}{}
+	defer func() { <-d.loading }()
+	d.refreshes.mu.Lock()
+	d.refreshes.next = nil // who comes from here on may know of a later change
+	d.refreshes.mu.Unlock()
+	r.err = d.load(ctx)
 }
 
 // loadEndpoint makes the lane of an endpoint that is new or was changed.
