@@ -12,7 +12,7 @@
 //	})
 //
 // For database/sql, and for SQLite, there is [webhook.Outbox]. The guide is
-// docs/guides/webhooks.md.
+// docs/guides/outbox.md.
 package pgxoutbox
 
 import (

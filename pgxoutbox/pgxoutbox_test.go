@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx", for the store
 
 	"github.com/forbear-go/forbear/internal/pgtest"
@@ -143,6 +145,41 @@ func TestRefusedAndRolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := relayed(t, db); len(got) != 1 || got[0].ID != "good" {
+		t.Errorf("in the outbox: %+v", got)
+	}
+}
+
+// The guide shows shipAll as it is, and it works.
+func TestGuide(t *testing.T) {
+	var texts [2]string
+	for i, name := range []string{"../docs/guides/outbox.md", "example_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	_, function, _ := strings.Cut(texts[1], "\n// shipAll")
+	function, _, ok := strings.Cut(function, "\n}\n")
+	if !ok || !strings.Contains(texts[0], "```go\n// shipAll"+function+"\n}\n```\n") {
+		t.Error("the guide does not show shipAll as it is")
+	}
+	conn, db := database(t)
+	if _, err := conn.Exec(t.Context(), `RESET ROLE; CREATE TABLE orders (id integer, shipped integer); INSERT INTO orders VALUES (1, 0), (2, 1), (3, 0)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: "acme", URL: "https://example.com/"}); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), conn.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := shipAll(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	if got := relayed(t, db); len(got) != 2 || got[0].ID != "order-1-shipped" || string(got[1].Body) != `{"order":3}` {
 		t.Errorf("in the outbox: %+v", got)
 	}
 }

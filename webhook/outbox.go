@@ -15,8 +15,8 @@ import (
 // otherwise. The table is in the application's database. The zero value is for
 // PostgreSQL. It has no state, and may be used concurrently as the transactions may.
 //
-// For pgx.Tx, and COPY, there is the module pgxoutbox. Without Go a plain INSERT does: see
-// docs/guides/webhooks.md.
+// For pgx.Tx, and COPY, there is the module pgxoutbox. Without Go a plain INSERT does, and on
+// PostgreSQL the function forbear_send: see docs/guides/outbox.md.
 type Outbox struct {
 	// SQLite says that the database is SQLite.
 	SQLite bool

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -127,27 +128,60 @@ func (d *Dispatcher) ordered(m *webhook.Message) (ordered map[string]bool) {
 	return ordered
 }
 
-// relay empties the outbox, as messages that are accepted like all others. A row
-// that is refused has become a dead letter, of which the observers learn here:
-// there is no endpoint, and so no lane, whose Retryer could say so.
-func (d *Dispatcher) relay(ctx context.Context) {
+// While rows come, the outbox is looked at ten times as often as otherwise: an
+// application that sends one message often sends the next.
+const (
+	relayBusy    = 5 * time.Second // after the last row
+	relayQuicker = 10
+)
+
+// watchOutbox relays until ctx ends.
+func (d *Dispatcher) watchOutbox(ctx context.Context) {
+	var last time.Time
+	for ctx.Err() == nil {
+		if d.relay(ctx) {
+			last = time.Now()
+		}
+		pause := d.cfg.Poll / 4
+		if time.Since(last) < relayBusy {
+			pause /= relayQuicker
+		}
+		wait.Sleep(ctx, pause)
+	}
+}
+
+// relay empties the outbox, as messages that are accepted like all others, and
+// reports whether there were any. A row that is refused has become a dead letter, of
+// which the observers learn here: there is no endpoint, and so no lane, whose Retryer
+// could say so.
+func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
+		var admitted []webhook.Message
 		done, err := d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
 			ordered, _, err := admit(m)
+			if err == nil {
+				admitted = append(admitted, webhook.Message{Endpoints: m.Endpoints, NotBefore: m.NotBefore})
+			}
 			return ordered, err
 		})
 		for _, l := range done.Dead {
 			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
-		if done.Rows > 0 {
-			d.look()
+		if done.Accepted > 0 {
+			// Of duplicates among them the lanes learn in vain.
+			for i := range admitted {
+				d.announce(&admitted[i])
+			}
+			d.wake()
 		}
 		if !d.warn(ctx, "outbox not read", err) || done.Rows == 0 {
-			return
+			return found
 		}
+		found = true
 	}
+	return found
 }
 
 // Redrive is the target of the webhooks' dead letters: it puts the message of a

@@ -39,7 +39,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	main.Go(func() { (&loop{d: d}).run(ctx, quiet) })
 	endChores := d.startChores(context.WithoutCancel(ctx))
 	polls.Go(func() { d.scout(ctx) })
-	polls.Go(func() { every(ctx, d.cfg.Poll/4, d.relay) })
+	polls.Go(func() { d.watchOutbox(ctx) })
 	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })

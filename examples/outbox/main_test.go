@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// acme is the endpoint, and forbear, which delivers to it.
+type acme struct {
+	*httptest.Server
+	db *sqlstore.DB
+
+	mu   sync.Mutex
+	seen map[string]string // bodies by message id
+}
+
+// deliver runs forbear on a database until the test ends.
+func deliver(t *testing.T, database string) *acme {
+	t.Helper()
+	a := &acme{seen: map[string]string{}}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		a.mu.Lock()
+		a.seen[r.Header.Get("Webhook-Id")] += string(body)
+		a.mu.Unlock()
+	}))
+	t.Cleanup(a.Close)
+	open := func(driver, name string, connections int) *sql.DB {
+		pool, err := sql.Open(driver, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.SetMaxOpenConns(connections)
+		t.Cleanup(func() { _ = pool.Close() })
+		return pool
+	}
+	if strings.HasPrefix(database, "postgres://") {
+		a.db = sqlstore.Postgres(open("pgx", database, 8))
+	} else {
+		write, read := sqlstore.SQLiteNames(database)
+		pool := open("sqlite", write, 1)
+		if err := pool.PingContext(t.Context()); err != nil { // makes the file
+			t.Fatal(err)
+		}
+		a.db = sqlstore.SQLite(pool, open("sqlite", read, 4))
+	}
+	t.Cleanup(func() { _ = a.db.Close() })
+	if _, err := a.db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dispatch.New(dispatch.Config{
+		Store: a.db.Webhooks(), Alerts: a.db.DeadLetters(), Logger: slog.New(slog.DiscardHandler),
+		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "acme", URL: a.URL}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// want waits until the endpoint has received these messages, and no other.
+func (a *acme) want(t *testing.T, bodies map[string]string) {
+	t.Helper()
+	var seen map[string]string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		a.mu.Lock()
+		seen = maps.Clone(a.seen)
+		a.mu.Unlock()
+		if len(seen) >= len(bodies) {
+			break
+		}
+	}
+	if !maps.Equal(seen, bodies) {
+		t.Errorf("received %q, want %q", seen, bodies)
+	}
+}
+
+// The guide's program ships one order and rolls the other one back, on both databases.
+func TestProgram(t *testing.T) {
+	server := pgtest.Start(t)
+	for name, database := range map[string]string{"SQLite": filepath.Join(t.TempDir(), "shop.db"), "PostgreSQL": server.Database(t)} {
+		t.Run(name, func(t *testing.T) {
+			a := deliver(t, database)
+			t.Setenv("DATABASE_URL", database)
+			guide.Check(t, "outbox", main)
+			a.want(t, map[string]string{"order-1-shipped": `{"order":1}`})
+		})
+	}
+}
