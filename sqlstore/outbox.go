@@ -20,6 +20,7 @@ import (
 const (
 	maxOutboxRow   = webhook.MaxPayload + 5<<18 // bytes: no valid row has more, whatever its headers' JSON escapes
 	maxOutboxBatch = 32 << 20                   // bytes that are read at once
+	maxFanOut      = 4 << 10                    // deliveries of one transaction, or those of one row
 	relayTries     = 3                          // of one row
 	// relayPause, doubled with each try, is the ceiling of the wait before it.
 	relayPause = 50 * time.Millisecond
@@ -95,7 +96,7 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 	if err != nil || len(list) == 0 {
 		return done, err
 	}
-	if err := t.acceptOutbox(list, ok, last); err != nil {
+	if list, err = t.acceptOutbox(list, ok, last); err != nil {
 		return done, err
 	}
 	ids := make([]int64, len(list))
@@ -118,11 +119,13 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 	return done, err
 }
 
-// acceptOutbox accepts rows. What is wrong with one of them is noted there.
-func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
+// acceptOutbox accepts rows, and returns those that it came to: the endpoints of an
+// application multiply them. What is wrong with one of them is noted there.
+func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow, error) {
 	var keys keyLocks
 	var calls []*acceptance
-	for _, o := range list {
+	deliveries := 0
+	for i, o := range list {
 		if o.bad != nil {
 			continue
 		}
@@ -132,11 +135,15 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 			continue
 		}
 		if err != nil { // the row is not to blame: it could not be found out
-			return err
+			return nil, err
+		}
+		if deliveries += len(o.msg.Endpoints); deliveries > maxFanOut && i > 0 {
+			list = list[:i]
+			break
 		}
 		m, err := t.db.encode(o.msg)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.call = &acceptance{rows: []encoded{m}, ordered: ordered}
 		if len(o.msg.Endpoints) == 0 {
@@ -146,20 +153,20 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 		calls = append(calls, o.call)
 	}
 	if err := t.db.d.lockKeys(t, keys); err != nil {
-		return err
+		return nil, err
 	}
 	if last && len(calls) > 0 {
-		return t.acceptOrBlame(list[0], calls)
+		return list, t.acceptOrBlame(list[0], calls)
 	}
 	if err := t.acceptAll(calls); err != nil {
-		return err
+		return nil, err
 	}
 	for _, o := range list {
 		if o.bad == nil {
 			o.bad = o.call.refused
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // acceptOrBlame accepts one row. When that fails, a message without any peculiarity

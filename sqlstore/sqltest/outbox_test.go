@@ -18,7 +18,8 @@ import (
 // customer.
 type outboxApp struct {
 	*sql.DB
-	box webhook.Outbox
+	box   webhook.Outbox
+	store *sqlstore.Webhooks // forbear's
 }
 
 // outboxApps runs a test on SQLite and on PostgreSQL.
@@ -39,6 +40,7 @@ func outboxApps(t *testing.T, test func(t *testing.T, s outboxApp)) {
 			if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "customer"}); err != nil {
 				t.Fatal(err)
 			}
+			s.store = db.Webhooks()
 			var err error
 			if s.DB, err = sql.Open(driver, name); err != nil {
 				t.Fatal(err)
