@@ -36,6 +36,9 @@ type Config struct {
 	// Transport sends the attempts; default Guard.Transport. It has to refuse
 	// what Guard would.
 	Transport http.RoundTripper
+	// Lookup resolves the name of an endpoint's host, while attempts fail for it.
+	// Default: as the default transport does.
+	Lookup func(ctx context.Context, host string) error
 	// Secrets finds what endpoints refer to. Default: none.
 	Secrets Secrets
 	// Options are what each endpoint's [forbear.Retryer] is built with, such as
@@ -129,6 +132,9 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = cfg.Guard.Transport(httpretry.DefaultConnect)
+	}
+	if cfg.Lookup == nil {
+		cfg.Lookup = lookup
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

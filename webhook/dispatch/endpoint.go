@@ -26,13 +26,17 @@ const (
 type endpoint struct {
 	d     *Dispatcher
 	plain *http.Request // what is the same in all requests
-	hold  *hold
+	hold  *hold         // for a credential
 	cred  *credential
+	names *names
+	// rejects is the hold for a response that accepts: see refused.
+	rejects *hold
 
 	mu       sync.Mutex
 	conf     webhook.Endpoint // mu guards State, Reason, Since and FailingSince
 	signer   *webhook.Signer  // nil while references have to be looked up
 	failures int              // in a row
+	refusals int              // since the latest success, weighed
 }
 
 // newEndpoint returns the endpoint of a configuration, without a credential.
@@ -41,7 +45,11 @@ func (d *Dispatcher) newEndpoint(conf webhook.Endpoint) (*endpoint, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &endpoint{d: d, plain: plain, hold: &hold{}, conf: conf}, nil
+	return &endpoint{
+		d: d, plain: plain, conf: conf,
+		hold: &hold{first: firstLook, last: lastLook}, rejects: &hold{first: firstProbe, last: lastProbe},
+		names: &names{hold: &hold{first: firstName, last: lastName}},
+	}, nil
 }
 
 // id names the endpoint: it never changes.

@@ -191,7 +191,7 @@ func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, er
 		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound)
 	}
 	m.Created = d.now().UTC()
-	held := l.ep.hold.lookAgain()
+	held := l.ep.lookAgain()
 	d.ask(m.Endpoints[0])
 	r := l.ep.send(ctx, &m, 1, l.attemptTimeout())
 	if r.unready != nil {
@@ -199,6 +199,9 @@ func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, er
 			l.ep.hold.missing(r.missing(), r.look)
 		}
 		return TestResult{ErrorType: "credential", Response: r.missing()}, nil
+	}
+	if r.delivered() {
+		l.ep.accepted(time.Now())
 	}
 	return TestResult{OK: r.delivered(), Status: r.status, ErrorType: r.failure.Type, Response: r.body}, nil
 }

@@ -1,23 +1,24 @@
 package dispatch
 
 import (
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// hold keeps a lane from claiming while its endpoint lacks a credential: a
-// secret that is not to be had, a token that is refused. It begins with the
-// first attempt that finds out, with one alert. Then single deliveries are
-// claimed as probes, spaced out, until one finds the credential. What is due
-// stays in the store meanwhile, for other processes too, which may have it.
+// hold keeps a lane from claiming while its endpoint lacks something: a credential
+// (a secret that is not to be had, a token that is refused), a name that resolves
+// (see [names]), or the will to take anything (see [endpoint.refused]). It begins
+// with the first attempt that finds out, with one alert. Then single deliveries are
+// claimed as probes, spaced out, until one finds that it is there. What is due stays
+// in the store meanwhile, for other processes too, which may fare better.
 //
 // It outlives the lane, so that a change of the endpoint begins no second one.
 type hold struct {
+	first, last time.Duration // ceilings of the waits between looks
+
 	mu    sync.Mutex
 	on    bool
 	why   string    // empty: the endpoint was changed, and no probe was made since
@@ -26,14 +27,17 @@ type hold struct {
 }
 
 // The wait before a look is drawn with full jitter, so that processes that began
-// together do not look together. Its ceiling doubles from firstLook to lastLook: most secrets come back within seconds, with a deployment, and a vault
-// that is down for hours must not be asked by every endpoint all the time.
+// together do not look together. Its ceiling doubles: most secrets come back within
+// seconds, with a deployment, and a vault that is down for hours must not be asked by
+// every endpoint all the time. A probe of an endpoint that refuses everything costs a
+// message, and comes as late as that of one that is down: after 10 minutes on average.
 const (
-	firstLook = 15 * time.Second
-	lastLook  = 90 * time.Second
+	firstLook, lastLook   = 15 * time.Second, 90 * time.Second // for a credential
+	firstName, lastName   = 5 * time.Second, 10 * time.Minute  // for a name
+	firstProbe, lastProbe = 10 * time.Second, 2 * slowest      // for a response that accepts
 )
 
-// missing records that a look which began at the given time found no credential.
+// missing records that a look which began at the given time found nothing.
 // began says that the hold begins. counts is false for a look that was under
 // way when another had found the same: all slots of a lane may find out at once,
 // and that is one find.
@@ -46,14 +50,14 @@ func (h *hold) missing(why string, look time.Time) (began, counts bool) {
 	if began = !h.on; began {
 		h.on, h.looks = true, 0
 	}
-	ceiling := min(firstLook<<min(h.looks, 8), lastLook)
+	ceiling := min(h.first<<min(h.looks, 16), h.last)
 	h.looks++
 	h.why = why
 	h.until = time.Now().Add(wait.Jitter(ceiling))
 	return began, true
 }
 
-// found records that a look which began at the given time found the credential,
+// found records that a look which began at the given time found it there,
 // and reports whether that ends the hold. A look that was under way when the
 // hold began does not: what one finds and another does not would begin and end
 // it all the time.
@@ -74,6 +78,13 @@ func (h *hold) lookAgain() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why, h.looks, h.until = "", 0, time.Time{}
+	return h.on
+}
+
+// holds reports whether there is a hold.
+func (h *hold) holds() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return h.on
 }
 
@@ -111,15 +122,14 @@ func (h *hold) allow(now time.Time, n int, busy bool) (int, time.Time) {
 // . The one that finds out is postponed, and any other given back as it
 // was. Both stay due: the lane waits, and may go on at any moment.
 func (j *job) unready(r *response) {
-	d, id, why := j.lane.d, j.delivery.Endpoint, r.missing()
+	d, why := j.lane.d, r.missing()
 	began, counts := j.lane.ep.hold.missing(why, r.look)
 	if !counts {
 		j.release(0)
 		return
 	}
 	if began {
-		d.log.Error("endpoint held", slog.String("endpoint", id), slog.String("reason", why))
-		d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "credential", Detail: "endpoint " + id + " is held: " + why})
+		j.lane.ep.warn("credential", "is held", why)
 	}
 	j.call.Postponed++
 	d.stats.postponed.Add(1)
@@ -129,10 +139,7 @@ func (j *job) unready(r *response) {
 // ready records that a look found the endpoint's credential. When the endpoint
 // was held, its deliveries go on at once.
 func (e *endpoint) ready(look time.Time) {
-	if !e.hold.found(look) {
-		return
+	if e.hold.found(look) {
+		e.goOn("endpoint no longer held")
 	}
-	e.d.log.Info("endpoint no longer held", slog.String("endpoint", e.id()))
-	e.d.dueAt(e.id(), time.Now()) // by its id: another lane may serve it by now
-	e.d.wake()
 }

@@ -10,7 +10,7 @@ import (
 // 15 s up to a minute and a half, and begin anew with the next hold.
 func TestHoldDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hold{}
+		h := &hold{first: firstLook, last: lastLook}
 		for range 3 {
 			seen := map[time.Duration]bool{}
 			for i, ceiling := range []time.Duration{15, 30, 60, 90, 90, 90, 90} {
@@ -54,7 +54,7 @@ func TestHoldDoubles(t *testing.T) {
 // counted, whatever they find: the hold neither ends nor grows by them.
 func TestHoldIgnoresOlderLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hold{}
+		h := &hold{first: firstLook, last: lastLook}
 		older := time.Now()
 		time.Sleep(time.Millisecond)
 		h.missing("why", time.Now())

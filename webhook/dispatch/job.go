@@ -44,7 +44,7 @@ func (j *job) process() {
 		j.release(untilCanceled)
 		return
 	}
-	if l.d.stopping() || !j.leaseLasts() || l.ep.hold.waits(time.Now()) || !l.ep.enabled() {
+	if l.d.stopping() || !j.leaseLasts() || l.ep.waits(time.Now()) || !l.ep.enabled() {
 		j.release(0)
 		return
 	}
@@ -83,6 +83,7 @@ func (j *job) attempt() {
 	l.begin()
 	r := l.ep.send(d.sendCtx, &dl.Message, number, j.call.Timeout(began))
 	took := time.Since(mono)
+	r.look = mono
 	l.end(&r, took)
 	if !r.counts() {
 		j.call.Release()
@@ -98,7 +99,9 @@ func (j *job) attempt() {
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
 		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
 	}
+	l.ep.named(&r)
 	if r.delivered() {
+		l.ep.accepted(mono)
 		j.call.Succeed(context.Background(), took, d.now())
 		d.stats.delivered.Add(1)
 		j.writeBack(webhook.Delivered, 0)
@@ -120,6 +123,7 @@ func (j *job) conclude(r *response, took time.Duration) {
 	failed := j.cause.Failed()
 	j.made.Class, j.made.Error, j.made.Chain = failed.Class, failed.Error, failed.Chain
 	dec := j.call.Fail(context.Background(), r.failure, took, now)
+	j.lane.ep.refused(r, dec)
 	if !dec.Retry {
 		j.refuse(dec, now)
 		return

@@ -45,7 +45,7 @@ func (l *lane) serves(e *webhook.Endpoint) bool {
 	}
 	if l.ep.adopt(e) {
 		l.dueAt(time.Now())
-		l.ep.hold.lookAgain()
+		l.ep.lookAgain()
 		l.closeBreaker(l.d.now())
 	}
 	return true
@@ -81,6 +81,12 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 		return 0, time.Time{} // an attempt that ends asks again
 	}
 	if n, next = l.ep.hold.allow(now, n, l.busy()); n <= 0 {
+		return 0, next
+	}
+	if n, next = l.resolving(now, n); n <= 0 {
+		return 0, next
+	}
+	if n, next = l.ep.rejects.allow(now, n, l.busy()); n <= 0 {
 		return 0, next
 	}
 	if n, next = l.probing(now, n); n <= 0 {
@@ -233,8 +239,9 @@ func (l *lane) inherit(old *lane) {
 	old.mu.Lock()
 	l.latency = old.latency
 	old.mu.Unlock()
+	l.ep.names, l.ep.rejects = old.ep.names, old.ep.rejects
 	old.ep.mu.Lock()
-	l.ep.failures = old.ep.failures
+	l.ep.failures, l.ep.refusals = old.ep.failures, old.ep.refusals
 	old.ep.mu.Unlock()
 	if reflect.DeepEqual(l.ep.conf.Policy, old.ep.conf.Policy) && l.ep.slots() == old.ep.slots() {
 		l.retryer, l.pacing = old.retryer, old.pacing

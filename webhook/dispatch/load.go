@@ -173,7 +173,7 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 			return nil, err
 		}
 	}
-	ep.hold.lookAgain()
+	ep.lookAgain()
 	ep.cred = newCredential(conf.Auth, d, l.retryer.Refreshed)
 	return l, nil
 }

@@ -24,7 +24,7 @@ type response struct {
 	// unready says that no attempt was made: a credential or a secret was not
 	// to be had.
 	unready error
-	look    time.Time // when the credential was looked for, on the monotonic clock
+	look    time.Time // when the attempt began, on the monotonic clock
 }
 
 // delivered reports whether the receiver has accepted the message.
@@ -48,6 +48,9 @@ func (r *response) missing() string {
 // distinguishes it from a stop.
 var errAttemptTimeout = errors.New("attempt timed out")
 
+// unsendable is the error type of a message that cannot be made a request.
+const unsendable = "unsendable"
+
 // send makes one attempt, within limit. Without its credential nothing is sent
 //
 func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, limit time.Duration) response {
@@ -66,7 +69,7 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	req, err := e.request(actx, m, sign, attempt)
 	if err != nil {
 		// The same message would fail in the same way each time.
-		return response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "unsendable", Err: err}}
+		return response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: unsendable, Err: err}}
 	}
 	if auth != "" {
 		req.Header.Set("Authorization", auth)

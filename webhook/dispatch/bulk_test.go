@@ -1,0 +1,236 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// transport is a receiver that a test writes as a function.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// responds returns a response of nothing but a status.
+func responds(status int) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+// trickle accepts n messages to endpoint "a", evenly over a time.
+func trickle(t *testing.T, d *dispatch.Dispatcher, n int, over time.Duration) {
+	t.Helper()
+	const at = 50
+	for range n / at {
+		accept(t, d, at)
+		time.Sleep(over / time.Duration(n/at))
+	}
+}
+
+// raised returns the reasons of the alerts about endpoints, with their counts, and
+// how many letters there are.
+func raised(t *testing.T, s *memstore.Store) (reasons []string, letters int64) {
+	t.Helper()
+	list, err := s.Alerts(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range list {
+		if a.Letter == "" {
+			reasons = append(reasons, fmt.Sprintf("%s %d", a.Reason, a.Count))
+		}
+	}
+	stats, err := s.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range stats {
+		letters += int64(q.Count)
+	}
+	return reasons, letters
+}
+
+// An endpoint that responds 404 to everything for ten minutes, with 10,000 messages
+// in them, costs the messages of the first row and those of its probes; all others
+// wait and arrive.
+func TestRejectingEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		respond func() (*http.Response, error)
+		n       int
+		letters int64 // at most
+	}{
+		{"404", func() (*http.Response, error) { return responds(404), nil }, 10_000, 60},
+		{"403", func() (*http.Response, error) { return responds(403), nil }, 2000, 60},
+		{"redirects", func() (*http.Response, error) { return responds(302), nil }, 2000, 60},
+		{"blocked", func() (*http.Response, error) { return nil, webhook.ErrBlocked }, 2000, 60},
+		{"422, which may be the messages'", func() (*http.Response, error) { return responds(422), nil }, 2000, 140},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var sends, good atomic.Int64
+				s := &memstore.Store{}
+				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Transport: transport(func(*http.Request) (*http.Response, error) {
+					time.Sleep(10 * time.Millisecond)
+					if sends.Add(1); time.Since(began) < 10*time.Minute {
+						return c.respond()
+					}
+					good.Add(1)
+					return responds(200), nil
+				})}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+				trickle(t, d, c.n, 10*time.Minute)
+				alerts, letters := raised(t, s)
+				time.Sleep(time.Hour)
+				_, letters = raised(t, s)
+				t.Logf("%d letters, %d sends, %d accepted, alerts %v", letters, sends.Load(), good.Load(), alerts)
+				if letters > c.letters || good.Load() != int64(c.n)-letters {
+					t.Errorf("%d letters, want at most %d; %d of the others arrived", letters, c.letters, good.Load())
+				}
+				if !slices.Equal(alerts, []string{"endpoint_rejecting 1"}) {
+					t.Errorf("alerts %v", alerts)
+				}
+			})
+		})
+	}
+}
+
+// Final responses among accepted messages slow nothing.
+func TestMixedStreamIsNotSlowed(t *testing.T) {
+	for _, share := range []float64{0.3, 0.6, 0.9} {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &receiver{takes: 10 * time.Millisecond, respond: func(n int, _ *http.Request) int {
+					if n%10 < int(10*share) {
+						return 422
+					}
+					return 200
+				}}
+				s := &memstore.Store{}
+				d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+				trickle(t, d, 5000, time.Minute)
+				time.Sleep(time.Second)
+				if alerts, _ := raised(t, s); len(alerts) != 0 || r.since(time.Time{}) != 5000 {
+					t.Errorf("%d of 5000 sent, alerts %v", r.since(time.Time{}), alerts)
+				}
+			})
+		})
+	}
+}
+
+// A name that does not resolve for ten minutes, with 10,000 messages in them, costs
+// none of them: they wait while the lane looks it up by itself.
+func TestUnresolvedEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		dns := &net.DNSError{Err: "no such host", Name: "example.com", IsNotFound: true}
+		var sends, lookups, good atomic.Int64
+		s := &memstore.Store{}
+		d := run(t, s, dispatch.Config{
+			Lookup: func(_ context.Context, host string) error {
+				if lookups.Add(1); host != "example.com" || time.Since(began) < 10*time.Minute {
+					return dns
+				}
+				return nil
+			},
+			Transport: transport(func(*http.Request) (*http.Response, error) {
+				if sends.Add(1); time.Since(began) < 10*time.Minute {
+					return nil, dns
+				}
+				good.Add(1)
+				return responds(200), nil
+			}),
+		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+		trickle(t, d, 10_000, 10*time.Minute)
+		alerts, _ := raised(t, s)
+		before := sends.Load()
+		time.Sleep(time.Hour)
+		_, letters := raised(t, s)
+		t.Logf("%d sends and %d lookups, then %d sends, %d letters, alerts %v", before, lookups.Load(), sends.Load()-before, letters, alerts)
+		if before > 10 || lookups.Load() > 40 || letters != 0 || good.Load() != 10_000 {
+			t.Errorf("%d sends and %d lookups while it did not resolve; %d of 10000 arrived, %d letters", before, lookups.Load(), good.Load(), letters)
+		}
+		if !slices.Equal(alerts, []string{"endpoint_unresolved 1"}) {
+			t.Errorf("alerts %v", alerts)
+		}
+	})
+}
+
+// A name that lookups resolve and connections do not costs a message its two
+// attempts now and then, and no more of them with time.
+func TestNameThatOnlyLookupsKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sends atomic.Int64
+		s := &memstore.Store{}
+		d := run(t, s, dispatch.Config{
+			Lookup: func(context.Context, string) error { return nil },
+			Transport: transport(func(*http.Request) (*http.Response, error) {
+				sends.Add(1)
+				return nil, &net.DNSError{Err: "server misbehaving", Name: "example.com"}
+			}),
+		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+		accept(t, d, 1000)
+		time.Sleep(10 * time.Hour)
+		if alerts, letters := raised(t, s); sends.Load() > 250 || letters > 130 || !slices.Contains(alerts, "endpoint_unresolved 1") {
+			t.Errorf("%d sends and %d letters in ten hours, alerts %v", sends.Load(), letters, alerts)
+		}
+	})
+}
+
+// A change of the endpoint has the next message sent at once, and a test that is
+// accepted all of them: the operator does not wait for the next probe.
+func TestMendedEndpointGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		mend func(t *testing.T, d *dispatch.Dispatcher)
+	}{
+		{"a header", func(t *testing.T, d *dispatch.Dispatcher) {
+			_, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/", Headers: []webhook.Header{{Name: "X-Key", Value: "1"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the address", func(t *testing.T, d *dispatch.Dispatcher) {
+			if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/new"}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a test", func(t *testing.T, d *dispatch.Dispatcher) {
+			if res, err := d.TestAndEnable(t.Context(), "a"); err != nil || !res.OK {
+				t.Fatal(res, err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mended atomic.Bool
+				s := &memstore.Store{}
+				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Transport: transport(func(*http.Request) (*http.Response, error) {
+					if mended.Load() {
+						return responds(200), nil
+					}
+					return responds(404), nil
+				})}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
+				accept(t, d, 300)
+				time.Sleep(2 * time.Hour)
+				_, letters := raised(t, s)
+				mended.Store(true)
+				c.mend(t, d)
+				time.Sleep(time.Second)
+				if got := d.Stats().Delivered; got != 300-letters || letters > 60 {
+					t.Errorf("%d letters, and %d of the rest delivered within a second", letters, got)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package dispatch
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// names keeps a lane from claiming while the name of its endpoint does not resolve.
+// R-4 gives a message two attempts that fail for that, and they are kept for when it
+// does: from the first failure on the lane resolves the name by itself, spaced out,
+// and what is due waits. When the name resolves a single delivery is sent, and the
+// others follow if that met anything but the same failure.
+type names struct {
+	*hold
+
+	mu       sync.Mutex
+	looking  bool // a lookup is under way
+	resolved bool // by the latest lookup
+	alerted  bool // in this hold
+}
+
+// lookupTimeout bounds one lookup.
+const lookupTimeout = 10 * time.Second
+
+// lookup resolves a name as the default transport does.
+func lookup(ctx context.Context, host string) error {
+	_, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err
+}
+
+// resolving returns how many of n deliveries may be claimed by what is known of the
+// endpoint's name, and otherwise when to ask again. It looks the name up when that is
+// due. The lane is locked.
+func (l *lane) resolving(now time.Time, n int) (int, time.Time) {
+	s := l.ep.names
+	n, next := s.allow(now, n, l.busy())
+	if n == 0 || !s.holds() {
+		return n, next
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resolved {
+		return n, next
+	}
+	if !s.looking {
+		s.looking = true
+		l.d.workers.Go(l.ep.lookUp)
+	}
+	return 0, time.Time{} // its end asks again
+}
+
+// lookUp resolves the endpoint's name, apart from the main loop. A failure counts as
+// one of the endpoint, which is disabled after a day of them.
+func (e *endpoint) lookUp() {
+	look := time.Now()
+	ctx, cancel := context.WithTimeout(e.d.sendCtx, lookupTimeout)
+	defer cancel()
+	err := e.d.cfg.Lookup(ctx, e.plain.URL.Hostname())
+	e.names.mu.Lock()
+	e.names.looking, e.names.resolved = false, err == nil
+	e.names.mu.Unlock()
+	if err != nil && e.d.sendCtx.Err() == nil {
+		r := response{failure: forbear.Failure{Class: forbear.ClassDNS, Type: "dns_failure", Err: err}, look: look}
+		e.record(&r, e.d.now())
+		e.named(&r)
+	}
+	e.d.ask(e.id())
+}
+
+// named learns from an attempt or a lookup whether the endpoint's name resolves. The
+// alert is raised when a lookup has failed as well: one failure is soon over, mostly.
+func (e *endpoint) named(r *response) {
+	s := e.names
+	if r.failure.Class != forbear.ClassDNS {
+		if s.found(r.look) {
+			e.goOn("endpoint's name resolves again")
+		}
+		return
+	}
+	began, counts := s.missing(r.failure.Type, r.look)
+	if !counts {
+		return
+	}
+	s.mu.Lock()
+	alert := !began && !s.alerted
+	s.resolved, s.alerted = false, !began
+	s.mu.Unlock()
+	if alert {
+		e.warn("endpoint_unresolved", "waits until its name resolves", e.plain.URL.Hostname()+": "+r.failure.Type)
+	}
+}
