@@ -80,6 +80,9 @@ type dialect interface {
 	endedIdle(err error) bool
 	// lockSchema waits until no one else changes the schema.
 	lockSchema(t *tx) error
+	// denied reports whether an error says that a user has not the right to do
+	// something, or that the database can only be read.
+	denied(err error) bool
 
 	// shrink gives a part of the free space back to the file system, and reports
 	// whether there may be more.
@@ -112,7 +115,8 @@ type dialect interface {
 //   - {ids} are the rows of an argument that is a JSON array of numbers, {texts}
 //     a table with the column value of an array of strings, and {keys} the table
 //     x with the columns e and k of an array of [ordering].
-//   - {serial}, {bytes}, {hot} and {clustered} are words of the migrations.
+//   - {migrated} is whether the table of the migrations is there; {serial}, {bytes},
+//     {hot} and {clustered} are words of theirs.
 type vocabulary struct{ *strings.Replacer }
 
 // after is an argument: the store's present, plus a duration.

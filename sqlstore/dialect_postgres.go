@@ -24,7 +24,7 @@ var postgresWords = vocabulary{strings.NewReplacer(
 	// Rows change three times in their short lives: room on the page keeps that
 	// page theirs, and an early vacuum keeps claims quick.
 	"{hot}", "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
-	"{clustered}", "",
+	"{clustered}", "", "{migrated}", "to_regclass('forbear_migrations') IS NOT NULL",
 )}
 
 func (postgres) name() string { return "postgres" }

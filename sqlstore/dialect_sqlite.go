@@ -14,6 +14,7 @@ var sqliteWords = vocabulary{strings.NewReplacer(
 	"{ids}", "SELECT value FROM json_each(?)", "{texts}", "json_each(?)",
 	"{keys}", "(SELECT value ->> 'e' AS e, value ->> 'k' AS k FROM json_each(?)) x",
 	"{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{bytes}", "BLOB", "{hot}", "", "{clustered}", "WITHOUT ROWID",
+	"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'forbear_migrations')",
 )}
 
 func (sqlite) name() string { return "sqlite" }

@@ -62,6 +62,18 @@ const idleInTransaction = "25P03"
 // endedIdle goes by the code.
 func (postgres) endedIdle(err error) bool { return sqlState(err) == idleInTransaction }
 
+// The codes of errors about rights, and of a server that only replays another's log.
+const (
+	insufficientPrivilege = "42501"
+	readOnlyTransaction   = "25006"
+)
+
+// denied goes by the code.
+func (postgres) denied(err error) bool {
+	s := sqlState(err)
+	return s == insufficientPrivilege || s == readOnlyTransaction
+}
+
 // lockSchema waits: the process that migrates will be done in a while, and the
 // others find their schema up to date.
 func (postgres) lockSchema(t *tx) error {

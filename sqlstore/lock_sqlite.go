@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
@@ -20,3 +21,14 @@ func (sqlite) tryLockRecord(*tx, idempotency.ID, time.Duration) (bool, error) { 
 func (sqlite) endedIdle(error) bool { return false }
 
 func (sqlite) lockSchema(*tx) error { return nil }
+
+// readOnly is SQLITE_READONLY, the lower byte of the codes of a file that this user
+// may only read.
+const readOnly = 8
+
+// denied goes by the code, which each driver has in its own way: this is
+// modernc.org/sqlite's.
+func (sqlite) denied(err error) bool {
+	var coded interface{ Code() int }
+	return errors.As(err, &coded) && coded.Code()&0xff == readOnly
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,8 +29,14 @@ type Migration struct {
 	text    string
 }
 
-// ErrNewer refuses a database that a later forbear has migrated.
-var ErrNewer = errors.New("the database is newer than this forbear")
+var (
+	// ErrNewer refuses a database that a later forbear has migrated. The error that
+	// wraps it names what is newer.
+	ErrNewer = errors.New("the database is newer than this forbear, and there is no way down: run the version that migrated it, or restore the backup that was made before")
+	// ErrRights says that steps are missing and that this user may not apply them.
+	// The error that wraps it names them.
+	ErrRights = errors.New("this user may not change the schema")
+)
 
 // migrations lists the embedded steps in order. All stores of this package
 // share the one list.
@@ -61,76 +68,107 @@ const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version I
 const migrationTimeout = time.Hour
 
 // Migrate brings the schema up to date and returns the steps that were
-// applied. Several processes may call it at the same time.
+// applied. Several processes may call it at the same time. A schema that is up to
+// date is only read: that takes no lock, and no right to change it.
 func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
-	return doAs(ctx, db, op{alone: true, limit: migrationTimeout}, func(t *tx) (applied []Migration, err error) {
-		if err := t.lockSchema(); err != nil {
-			return nil, err
-		}
-		list, err := t.migrationState()
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range list {
-			if !m.Applied.IsZero() {
-				continue
-			}
-			// All steps are one transaction, on both databases: a failed one leaves the
-			// schema as it was.
-			for _, statement := range statements(db.d, m.text) {
-				if err := t.execOnce(statement); err != nil {
-					return nil, fmt.Errorf("migration %04d_%s: %w", m.Version, m.Name, err)
-				}
-			}
-			if _, err := t.exec(`INSERT INTO forbear_migrations (version, name, applied) VALUES (?, ?, {t})`, m.Version, m.Name, after(0)); err != nil {
-				return nil, err
-			}
-			applied = append(applied, m)
-		}
-		return applied, nil
-	})
-}
-
-// Migrations lists all steps with the time when they were applied.
-func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
-	return do(ctx, db, func(t *tx) ([]Migration, error) {
-		if err := t.lockSchema(); err != nil {
-			return nil, err
-		}
-		return t.migrationState()
-	})
-}
-
-// lockSchema makes concurrent migrations wait for each other, and makes the
-// table that says which steps were applied.
-func (t *tx) lockSchema() error {
-	if err := t.db.d.lockSchema(t); err != nil {
-		return err
+	list, err := db.Migrations(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return t.execOnce(migrationTable)
+	missing := Missing(list)
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	applied, err := doAs(ctx, db, op{alone: true, limit: migrationTimeout}, (*tx).migrate)
+	if db.d.denied(err) {
+		err = own(fmt.Errorf("%w: it lacks %s: %w", ErrRights, strings.Join(missing, ", "), err))
+	}
+	return applied, err
+}
+
+// Missing names the steps of a list that are not applied.
+func Missing(list []Migration) (names []string) {
+	for _, m := range list {
+		if m.Applied.IsZero() {
+			names = append(names, m.String())
+		}
+	}
+	return names
+}
+
+// String returns the name of the step's file, without its ending.
+func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
+
+// migrate applies what is missing. All steps are one transaction, on both
+// databases: a failed one leaves the schema as it was.
+func (t *tx) migrate() (applied []Migration, err error) {
+	// Concurrent migrations wait for each other.
+	if err := t.db.d.lockSchema(t); err != nil {
+		return nil, err
+	}
+	if err := t.execOnce(migrationTable); err != nil {
+		return nil, err
+	}
+	list, err := migrationState(t.each)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if !m.Applied.IsZero() {
+			continue
+		}
+		for _, statement := range statements(t.db.d, m.text) {
+			if err := t.execOnce(statement); err != nil {
+				return nil, fmt.Errorf("migration %v: %w", m, err)
+			}
+		}
+		if _, err := t.exec(`INSERT INTO forbear_migrations (version, name, applied) VALUES (?, ?, {t})`, m.Version, m.Name, after(0)); err != nil {
+			return nil, err
+		}
+		applied = append(applied, m)
+	}
+	return applied, nil
+}
+
+// Migrations lists all steps with the time when they were applied. It writes
+// nothing, and works on a read-only replica.
+func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
+	there := false
+	err := db.each(ctx, func(r *sql.Rows) error { return r.Scan(&there) }, `SELECT {migrated}`)
+	if err == nil && !there {
+		return migrations()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return migrationState(func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) })
 }
 
 // migrationState lists the steps with the time when each was applied.
-func (t *tx) migrationState() ([]Migration, error) {
+func migrationState(each func(f func(*sql.Rows) error, text string, args ...any) error) ([]Migration, error) {
 	list, err := migrations()
 	if err != nil {
 		return nil, err
 	}
-	return list, t.each(func(r *sql.Rows) error {
-		var version int
+	var newer []string
+	err = each(func(r *sql.Rows) error {
+		var made Migration
 		var applied int64
-		if err := r.Scan(&version, &applied); err != nil {
+		if err := r.Scan(&made.Version, &made.Name, &applied); err != nil {
 			return err
 		}
-		// A step that this list does not have was made by a later forbear.
-		for i := range list {
-			if list[i].Version == version {
-				list[i].Applied = at(applied)
-				return nil
-			}
+		i := slices.IndexFunc(list, func(m Migration) bool { return m.Version == made.Version })
+		if i < 0 { // of a later forbear
+			newer = append(newer, made.String())
+			return nil
 		}
-		return fmt.Errorf("migration %d: %w", version, ErrNewer)
-	}, `SELECT version, applied FROM forbear_migrations ORDER BY version`)
+		list[i].Applied = at(applied)
+		return nil
+	}, `SELECT version, name, applied FROM forbear_migrations ORDER BY version`)
+	if err == nil && len(newer) > 0 {
+		err = own(fmt.Errorf("%s: %w", strings.Join(newer, ", "), ErrNewer))
+	}
+	return list, err
 }
 
 // statements splits a migration into the statements for a dialect. One that

@@ -24,6 +24,7 @@ import (
 // that read meanwhile.
 type DB struct {
 	*sqlstore.DB
+	name   string // as it may be shown
 	pools  []*sql.DB
 	mended string // the file, if other users of the machine could read it until now
 }
@@ -44,7 +45,7 @@ func (d *DB) Pending(ctx context.Context) (names []string, err error) {
 	used := false
 	for _, m := range list {
 		if used = used || !m.Applied.IsZero(); m.Applied.IsZero() {
-			names = append(names, fmt.Sprintf("%04d_%s", m.Version, m.Name))
+			names = append(names, m.String())
 		}
 	}
 	if !used {
@@ -70,6 +71,9 @@ func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 	}
 	if err == nil {
 		_, err = d.Migrate(ctx)
+	}
+	if errors.Is(err, sqlstore.ErrRights) {
+		return fmt.Errorf("database schema: %w: run forbear migrate --database %s as a user that may: on PostgreSQL the owner of its tables", err, d.name)
 	}
 	if err != nil {
 		return fmt.Errorf("database schema: %w", err)
@@ -146,7 +150,7 @@ func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, 
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
 	}
 	read.SetMaxOpenConns(4)
-	return &DB{DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}, mended: mended}, nil
+	return &DB{name: path, DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}, mended: mended}, nil
 }
 
 // openPostgres opens a pool, small enough that a few processes fit into a server's
@@ -167,7 +171,7 @@ func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB
 		return listen(ctx, cfg, channel, wake)
 	}
 	opts = append([]sqlstore.Option{sqlstore.WithListener(listen)}, opts...)
-	return &DB{DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
+	return &DB{name: redact(name), DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
 }
 
 // listen waits for notifications on a connection of its own.

@@ -28,7 +28,11 @@ func Command() *cli.Command {
 		About: `
 Migrate applies the steps of the schema that the database does not have yet,
 all of them or none. Serve does the same when it starts; migrate is for those
-who want to do it beforehand, or with another user. Several may run at once.
+who want to do it beforehand, or with another user: serve needs no right to
+change a schema that is up to date. Several may run at once.
+
+There is no way down: make a backup before. An older forbear refuses a newer
+schema, and names what is newer.
 
 With --status nothing is applied: the exit code is 0 when the schema is up to
 date and 1 when steps are missing.`,

@@ -1,0 +1,88 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// A schema that is up to date is only read: neither another's lock on it nor a
+// missing right is in the way.
+func TestCurrentSchemaIsOnlyRead(t *testing.T) {
+	server := pgtest.Start(t)
+	for _, c := range []struct{ name, driver, database, empty, lock, readOnly string }{
+		{"SQLite", "sqlite", filepath.Join(t.TempDir(), "forbear.db"), filepath.Join(t.TempDir(), "empty.db"), `BEGIN IMMEDIATE`, "?_pragma=query_only(1)"},
+		{"PostgreSQL", "pgx", server.Database(t), server.Database(t), `BEGIN; LOCK TABLE forbear_migrations IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_advisory_xact_lock(x'666f72626561'::bigint)`, "&default_transaction_read_only=on"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			open(t, c.database)
+			raw := pool(t, c.driver, c.database)
+			if _, err := raw.ExecContext(t.Context(), c.lock); err != nil {
+				t.Fatal(err)
+			}
+			for _, place := range []string{c.database, c.database + c.readOnly} {
+				db, end, err := connect(t.Context(), place)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				if steps, err := db.Migrate(ctx); err != nil || len(steps) > 0 {
+					t.Errorf("%s: applied %v, %v", place, steps, err)
+				}
+				if steps, err := db.Migrations(ctx); err != nil || len(sqlstore.Missing(steps)) > 0 {
+					t.Errorf("%s: %v, %v", place, steps, err)
+				}
+				end()
+			}
+			// What may not be changed, and lacks steps, is refused with their names.
+			db, end, err := connect(t.Context(), c.empty+c.readOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end()
+			if _, err := db.Migrate(t.Context()); !errors.Is(err, sqlstore.ErrRights) || !strings.Contains(err.Error(), "0001_delivery, 0010_idempotency") {
+				t.Errorf("without a right to change it: %v", err)
+			}
+		})
+	}
+}
+
+// There is no way down: what a later version has added is named.
+func TestNewerSchemaIsRefused(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "forbear.db")
+	db := open(t, place)
+	if _, err := pool(t, "sqlite", place).ExecContext(t.Context(), `INSERT INTO forbear_migrations (version, name, applied) VALUES (9000, 'later', 1), (9001, 'latest', 1)`); err != nil {
+		t.Fatal(err)
+	}
+	const want = "9000_later, 9001_latest: the database is newer than this forbear, and there is no way down"
+	_, migrate := db.Migrate(t.Context())
+	_, status := db.Migrations(t.Context())
+	for _, err := range []error{migrate, status} {
+		if !errors.Is(err, sqlstore.ErrNewer) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// pool opens a pool of one connection that is not forbear's.
+func pool(t *testing.T, driver, place string) *sql.DB {
+	t.Helper()
+	if driver == "sqlite" {
+		place, _ = sqlstore.SQLiteNames(place)
+	}
+	raw, err := sql.Open(driver, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = raw.Close() })
+	return raw
+}
