@@ -28,8 +28,8 @@ type sealedPart struct {
 }
 
 var sealedParts = []sealedPart{
-	{"endpoints", "forbear_endpoints", []string{"id"}, []string{"spec"}, nil},
 	{"applications", "forbear_applications", []string{"id"}, []string{"spec"}, nil},
+	{"endpoints", "forbear_endpoints", []string{"id"}, []string{"spec"}, nil},
 	{"messages", "forbear_messages", []string{"seq"}, []string{"meta"}, []string{"body"}},
 	{"attempts", "forbear_attempts", []string{"delivery", "claim"}, []string{"response", "cause"}, nil},
 	{"dead letters", "forbear_letters", []string{"seq"}, nil, []string{"sealed"}},

@@ -71,7 +71,7 @@ func atRest(t *testing.T, database string) []byte {
 	db := outside(t, database)
 	for _, text := range []string{
 		`SELECT meta, body FROM forbear_messages`, `SELECT COALESCE(response, ''), COALESCE(cause, '') FROM forbear_attempts`,
-		`SELECT meta, sealed FROM forbear_letters`, `SELECT spec, '' FROM forbear_endpoints`, `SELECT header, body FROM forbear_idempotency`,
+		`SELECT meta, sealed FROM forbear_letters`, `SELECT spec, '' FROM forbear_endpoints`, `SELECT spec, '' FROM forbear_applications`, `SELECT header, body FROM forbear_idempotency`,
 	} {
 		rows, err := db.QueryContext(t.Context(), text)
 		if err != nil {
@@ -127,6 +127,9 @@ func TestKeyRotation(t *testing.T) {
 		s, stop := run()
 		e := webhook.Endpoint{ID: "a", URL: sink.URL, Secrets: []string{webhook.NewSecret()}}
 		put(t, s, e)
+		if _, err := s.Dispatcher.PutApplication(t.Context(), webhook.Application{ID: "tenant"}); err != nil {
+			t.Fatal(err)
+		}
 		offer(s, "plain", 3*time.Second)
 		send(t, s, webhook.Message{ID: "dead-plain", Endpoints: []string{"a"}, Body: []byte(planted("dead"))})
 		waitLetters(t, s, 1)
@@ -160,7 +163,7 @@ func TestKeyRotation(t *testing.T) {
 				t.Errorf("%+v is left", c)
 			}
 		}
-		if err != nil || parts["messages"] != 4*n+2 || parts["dead letters"] != 2 || parts["idempotency records"] != 1 || parts["endpoints"] != 1 || parts["attempts"] < 2 {
+		if err != nil || parts["messages"] != 4*n+2 || parts["dead letters"] != 2 || parts["idempotency records"] != 1 || parts["endpoints"] != 1 || parts["applications"] != 1 || parts["attempts"] < 2 {
 			t.Errorf("counted %v, %v", parts, err)
 		}
 		stop()
