@@ -31,6 +31,9 @@ type Endpoint struct {
 	Secrets []string `json:"secrets,omitempty"`
 	// Auth is where the Authorization of each attempt comes from.
 	Auth *Auth `json:"auth,omitempty"`
+	// TLS has authorities and a client certificate for an https URL; nil: the system's
+	// authorities and none.
+	TLS *TLS `json:"tls,omitempty"`
 	// Headers are sent with each attempt. Authorization is refused here: it
 	// would be persisted.
 	Headers []Header `json:"headers,omitempty"`

@@ -97,7 +97,7 @@ func (e *Endpoint) Validate(g Guard) error {
 	if err := p.Validate(); err != nil {
 		f.when(true, "policy: %w", err)
 	}
-	return f.join(g.CheckURL(e.URL), checkHeaders(e.Headers))
+	return f.join(g.CheckURL(e.URL), e.TLS.check(e.URL), checkHeaders(e.Headers))
 }
 
 // What faults say that messages, endpoints and applications have in common.

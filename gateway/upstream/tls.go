@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/clientcert"
 	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
@@ -163,12 +164,7 @@ func (d *secureDialer) dial(ctx context.Context, network, address string) (net.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	asked := false
 	config := d.config.Clone()
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		asked = true
-		return d.shown(), nil
-	}
 	if ctx.Value(onlyHTTP1{}) != nil {
 		config.NextProtos = HTTP2Off.next()
 	}
@@ -177,18 +173,9 @@ func (d *secureDialer) dial(ctx context.Context, network, address string) (net.C
 			return nil, errors.Join(err, raw.Close())
 		}
 	}
-	ahead := &aheadConn{Conn: raw}
-	conn := tls.Client(ahead, config)
-	began := time.Now()
-	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
+	conn, err := clientcert.Handshake(ctx, raw, config, d.cert)
+	if err != nil {
 		return nil, err
-	}
-	if asked && conn.ConnectionState().Version == tls.VersionTLS13 {
-		if err := ahead.verdict(conn, time.Since(began)); err != nil {
-			_ = raw.Close()
-			return nil, err
-		}
 	}
 	return conn, nil
 }

@@ -15,7 +15,7 @@ import (
 // faults. What its references name is looked up, so that a misspelt one is
 // found here and not by the first delivery.
 func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) error {
-	err := errors.Join(e.Validate(d.cfg.Guard), d.checkSecrets(ctx, "endpoint", e.Secrets), d.checkAuth(ctx, e.Auth))
+	err := errors.Join(e.Validate(d.cfg.Guard), d.checkSecrets(ctx, "endpoint", e.Secrets), d.checkAuth(ctx, e.Auth), d.checkTLS(ctx, e.TLS))
 	e.Policy.Kind = forbear.Webhook
 	return err
 }
@@ -47,6 +47,26 @@ func (d *Dispatcher) checkSecrets(ctx context.Context, of string, secrets []stri
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkTLS refuses references that name nothing that TLS could use now.
+func (d *Dispatcher) checkTLS(ctx context.Context, t *webhook.TLS) error {
+	if t == nil || (t.Cert == "") != (t.Key == "") {
+		return nil // refused as such
+	}
+	for _, ref := range []string{t.CA, t.Cert, t.Key} {
+		if ref != "" && !webhook.IsRef(ref) {
+			return nil // refused as such, and no error may show it
+		}
+	}
+	m, err := loadTLS(ctx, d.cfg.Secrets, t)
+	if err == nil {
+		err = m.valid(t.Cert, d.now())
+	}
+	if err != nil {
+		return fmt.Errorf("%w endpoint: tls: %w", webhook.ErrInvalid, err)
+	}
+	return nil
 }
 
 // checkAuth refuses a source of the Authorization that could not work: it is one

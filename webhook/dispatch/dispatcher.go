@@ -39,6 +39,9 @@ type Config struct {
 	// Lookup resolves the name of an endpoint's host, while attempts fail for it.
 	// Default: as the default transport does.
 	Lookup func(ctx context.Context, host string) error
+	// Wrap goes around the transports that endpoints with TLS settings of their own get,
+	// as the caller has wrapped Transport: for traces. Nil: nothing.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Secrets finds what endpoints refer to. Default: none.
 	Secrets Secrets
 	// Options are what each endpoint's [forbear.Retryer] is built with, such as
@@ -78,6 +81,7 @@ type Dispatcher struct {
 	log    *slog.Logger
 	client *http.Client // for tokens; attempts use the transport itself
 	now    func() time.Time
+	tls    *tlsTransports
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
 	lanes     lanes
@@ -157,7 +161,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox,
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
 		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),

@@ -31,6 +31,7 @@ type endpoint struct {
 	names *names
 	// rejects is the hold for a response that accepts: see refused.
 	rejects *hold
+	tls     *endpointTLS // nil: the dispatcher's transport
 
 	mu       sync.Mutex
 	conf     webhook.Endpoint // mu guards State, Reason, Since and FailingSince
@@ -45,11 +46,15 @@ func (d *Dispatcher) newEndpoint(conf webhook.Endpoint) (*endpoint, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &endpoint{
+	e := &endpoint{
 		d: d, plain: plain, conf: conf,
 		hold: &hold{first: firstLook, last: lastLook}, rejects: &hold{first: firstProbe, last: lastProbe},
 		names: &names{hold: &hold{first: firstName, last: lastName}},
-	}, nil
+	}
+	if conf.TLS != nil {
+		e.tls = &endpointTLS{d: d, conf: *conf.TLS}
+	}
+	return e, nil
 }
 
 // id names the endpoint: it never changes.
@@ -142,6 +147,14 @@ func (e *endpoint) hopeless(r *response, at time.Time) string {
 		return "no success since " + since.UTC().Format(time.RFC3339)
 	}
 	return ""
+}
+
+// transport returns what sends an attempt.
+func (e *endpoint) transport(ctx context.Context) (http.RoundTripper, error) {
+	if e.tls == nil {
+		return e.d.cfg.Transport, nil
+	}
+	return e.tls.transport(ctx)
 }
 
 // signing returns the endpoint's signer; references are looked up each time,

@@ -92,6 +92,10 @@ func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, e
 		auth.Scopes = slices.Clone(auth.Scopes)
 		e.Auth = &auth
 	}
+	if e.TLS != nil {
+		settings := *e.TLS
+		e.TLS = &settings
+	}
 	return e, nil
 }
 

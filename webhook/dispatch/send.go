@@ -65,6 +65,10 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	if err != nil {
 		return response{unready: err, look: look}
 	}
+	transport, err := e.transport(actx)
+	if err != nil {
+		return response{unready: err, look: look}
+	}
 	e.ready(look) // before the send, which may take long
 	req, err := e.request(actx, m, sign, attempt)
 	if err != nil {
@@ -76,7 +80,7 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	}
 	// Not through an http.Client: it would follow redirects, and each hop would
 	// be another way in.
-	resp, err := e.d.cfg.Transport.RoundTrip(req)
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return response{failure: noResponse(ctx, actx, req, err)}
 	}

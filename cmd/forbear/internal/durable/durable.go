@@ -126,7 +126,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
 		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
-		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
+		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Wrap: o.Wrap, Now: o.Now, Poll: o.Poll,
 		MaxPayload: o.MaxPayload, Retention: o.History, BodyRetention: o.Bodies,
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package upstream
+package clientcert
 
 import (
 	"crypto/tls"

@@ -1,0 +1,182 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/clientcert"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	tlsLook = time.Second // between two looks at what an endpoint's references name
+	// tlsGrace is how long what was read last stays in use when a certificate and its
+	// key do not fit: one of them may be about to be replaced as well.
+	tlsGrace = 10 * time.Second
+	// tlsUnused is after how long a transport goes that no attempt has used.
+	tlsUnused = 10 * time.Minute
+)
+
+// tlsMaterial is what the references of an endpoint's TLS name at one time.
+type tlsMaterial struct {
+	sum        [sha256.Size]byte // equal where all is equal
+	pool       *x509.CertPool    // nil: the system's
+	cert       *tls.Certificate  // nil: none
+	until      time.Time         // when cert expires; zero without one
+	serverName string
+}
+
+// errPair says that a certificate and its key do not fit, or are none.
+var errPair = errors.New("no pair of a certificate and its key")
+
+// loadTLS looks the references up. Its errors match [ErrSecret] and show references
+// alone.
+func loadTLS(ctx context.Context, secrets Secrets, conf *webhook.TLS) (*tlsMaterial, error) {
+	texts := make([]string, 0, 3)
+	for _, ref := range []string{conf.CA, conf.Cert, conf.Key} {
+		text := ""
+		if ref != "" {
+			var err error
+			if text, err = secrets.lookup(ctx, ref); err != nil {
+				return nil, err
+			}
+		}
+		texts = append(texts, text)
+	}
+	m := &tlsMaterial{serverName: conf.ServerName}
+	h := sha256.New()
+	for _, text := range append(texts, conf.ServerName) {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(text), text)
+	}
+	h.Sum(m.sum[:0])
+	if conf.CA != "" {
+		if m.pool = x509.NewCertPool(); !m.pool.AppendCertsFromPEM([]byte(texts[0])) {
+			return nil, fmt.Errorf("%w: %s: it has no certificate in PEM", ErrSecret, conf.CA)
+		}
+	}
+	if conf.Cert == "" {
+		return m, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(texts[1]), []byte(texts[2]))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s and %s: %w: %w", ErrSecret, conf.Cert, conf.Key, errPair, err)
+	}
+	m.cert, m.until = &pair, pair.Leaf.NotAfter
+	return m, nil
+}
+
+// valid refuses a certificate that has expired: nothing that shows it is taken.
+func (m *tlsMaterial) valid(ref string, now time.Time) error {
+	if m.cert != nil && now.After(m.until) {
+		return fmt.Errorf("%w: %s: the certificate has expired at %s", ErrSecret, ref, m.until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// endpointTLS has the transport of an endpoint with settings of its own. It is safe for
+// concurrent use.
+type endpointTLS struct {
+	d    *Dispatcher
+	conf webhook.TLS
+
+	mu       sync.Mutex
+	looked   time.Time // when the references named what is in use, on the monotonic clock
+	material *tlsMaterial
+	rt       http.RoundTripper
+}
+
+// transport returns the transport for an attempt. Without what the references name there
+// is none, and nothing is sent.
+func (t *endpointTLS) transport(ctx context.Context) (http.RoundTripper, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); t.rt == nil || now.Sub(t.looked) >= tlsLook || t.material.valid("", t.d.now()) != nil {
+		m, err := loadTLS(ctx, t.d.cfg.Secrets, &t.conf)
+		switch {
+		case err == nil:
+			t.material, t.rt, t.looked = m, t.d.tls.transport(m), now
+		case t.rt == nil || !errors.Is(err, errPair) || now.Sub(t.looked) > tlsGrace:
+			return nil, err
+		}
+	}
+	return t.rt, t.material.valid(t.conf.Cert, t.d.now())
+}
+
+// tlsTransports are the transports of endpoints with TLS settings of their own, one for
+// all that have the same. It is safe for concurrent use.
+type tlsTransports struct {
+	guard webhook.Guard
+	wrap  func(http.RoundTripper) http.RoundTripper
+
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]*tlsTransport
+}
+
+type tlsTransport struct {
+	http.RoundTripper // wrapped
+	base              *http.Transport
+	used              time.Time
+}
+
+// transport returns the transport for what an endpoint's settings name. One that no
+// attempt uses any more goes when another one comes.
+func (s *tlsTransports) transport(m *tlsMaterial) http.RoundTripper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	t := s.all[m.sum]
+	if t == nil {
+		for sum, old := range s.all {
+			if now.Sub(old.used) > tlsUnused {
+				old.base.CloseIdleConnections()
+				delete(s.all, sum)
+			}
+		}
+		t = &tlsTransport{base: secureTransport(s.guard, m)}
+		if t.RoundTripper = t.base; s.wrap != nil {
+			t.RoundTripper = s.wrap(t.base)
+		}
+		if s.all == nil {
+			s.all = map[[sha256.Size]byte]*tlsTransport{}
+		}
+		s.all[m.sum] = t
+	}
+	t.used = now
+	return t.RoundTripper
+}
+
+// secureTransport is the guard's transport with certificates. It waits for what a server
+// says to ours, so that a refusal is known as one.
+func secureTransport(guard webhook.Guard, m *tlsMaterial) *http.Transport {
+	t := guard.Transport(httpretry.DefaultConnect)
+	t.MaxIdleConns = t.MaxIdleConnsPerHost // one receiver, usually
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: m.pool, ServerName: m.serverName, NextProtos: []string{"h2", "http/1.1"}}
+	t.TLSClientConfig = config
+	t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := t.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+		defer cancel()
+		host, _, _ := net.SplitHostPort(address)
+		named := config.Clone()
+		named.ServerName = cmp.Or(m.serverName, host)
+		conn, err := clientcert.Handshake(ctx, raw, named, m.cert)
+		if err != nil {
+			return nil, err // no nil of a type
+		}
+		return conn, nil
+	}
+	return t
+}
