@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -94,7 +95,7 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 				return 0, err
 			}
 		}
-		return len(list), t.sweepEndpoints()
+		return len(list), cmp.Or(t.sweepEndpoints(), t.sweepTallies())
 	})
 }
 

@@ -24,6 +24,9 @@ type MessageStore interface {
 	// Abandon makes dead letters of up to limit deliveries that wait for an endpoint
 	// which is no more, and returns their number.
 	Abandon(ctx context.Context, limit int) (int, error)
+	// PutTallies stores what a process, the owner, has counted in whole slots, in the
+	// place of what it has stored for them before.
+	PutTallies(ctx context.Context, owner string, list []Tally) error
 }
 
 // MaxAct is how many messages are canceled or sent again at once.

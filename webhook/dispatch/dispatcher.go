@@ -107,7 +107,8 @@ type Dispatcher struct {
 	sendCtx   context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
 	abort     context.CancelFunc
 
-	stats counters
+	stats   counters
+	tallies tallies
 }
 
 // counters are what [Stats] reads.

@@ -94,6 +94,7 @@ func (j *job) attempt() {
 		}
 		return
 	}
+	d.tallies.add(dl.Endpoint, began, r.status, took)
 	l.ep.record(&r, began.Add(took))
 	j.made = &webhook.Attempt{
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,

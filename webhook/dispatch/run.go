@@ -44,6 +44,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
 	polls.Go(func() { every(ctx, abandonEvery, d.abandon) })
+	polls.Go(func() { every(ctx, tallyEvery, d.storeTallies) })
 	if w, ok := d.cfg.Store.(webhook.Waker); ok {
 		polls.Go(func() {
 			w.Wakes(ctx, d.look)
@@ -62,6 +63,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	close(d.outcomes)
 	main.Wait()
 	d.rewriting.Wait()
+	d.chore(d.storeTallies)
 	endChores()
 	d.abort()
 	return nil

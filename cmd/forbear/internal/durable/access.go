@@ -89,6 +89,8 @@ var forApplications = []string{
 	"PUT /v1/endpoints/{id}",
 	"PATCH /v1/endpoints/{id}",
 	"DELETE /v1/endpoints/{id}",
+	"GET /v1/endpoints/{id}/stats",
+	"GET /v1/stats",
 	"POST /v1/endpoints/{id}/enable",
 	"POST /v1/endpoints/{id}/disable",
 	"POST /v1/endpoints/{id}/test-and-enable",

@@ -68,6 +68,8 @@ func TestTokensDoWhatTheirScopeSays(t *testing.T) {
 		{"another's message, canceled", "POST", "/v1/messages/m1/cancel", "", acme, 404},
 		{"another's message, sent again", "POST", "/v1/messages/m1/send-again", "", acme, 404},
 		{"another's messages, canceled", "POST", "/v1/messages/cancel", `{"filter":{"endpoints":["theirs"]}}`, acme, 404},
+		{"how another's endpoint fares", "GET", "/v1/endpoints/theirs/stats", "", acme, 404},
+		{"how its endpoints fare", "GET", "/v1/stats", "", acme, 200},
 		{"itself", "GET", "/v1/applications/acme", "", acme, 200},
 		{"another application", "GET", "/v1/applications/other", "", acme, 404},
 		{"a change of itself", "PATCH", "/v1/applications/acme", `{"rate":1}`, acme, 403},

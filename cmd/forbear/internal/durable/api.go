@@ -54,6 +54,8 @@ func (s *Service) routes() []route {
 		{"PUT", "/v1/endpoints/{id}", s.putEndpoint},
 		{"PATCH", "/v1/endpoints/{id}", s.patchEndpoint},
 		{"DELETE", "/v1/endpoints/{id}", s.deleteEndpoint},
+		{"GET", "/v1/endpoints/{id}/stats", s.getStats},
+		{"GET", "/v1/stats", s.listStats},
 		{"POST", "/v1/endpoints/{id}/enable", s.enableEndpoint},
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},

@@ -49,6 +49,8 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
 		"MessageInfo": reflect.TypeFor[webhook.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[webhook.MessageFilter](),
 		"MessageResult": reflect.TypeFor[webhook.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
+		"AttemptStats": reflect.TypeFor[webhook.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[webhook.OutboxStats](),
+		"EndpointStats": reflect.TypeFor[endpointStats](), "StatsList": reflect.TypeFor[statsList](),
 		"NewRedrive": reflect.TypeFor[newRedrive](), "Application": reflect.TypeFor[webhook.Application](),
 		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[MadeToken](),
 	} {

@@ -1,0 +1,98 @@
+package durable
+
+import (
+	"net/http"
+
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// How far backlogs are counted: for one endpoint, and for each of a page. A count
+// costs what it counts.
+const (
+	countOne  = 10_000
+	countEach = 1_000
+)
+
+// endpointStats is how an endpoint fares: the store's part, which is the same in all
+// processes, and this process's own.
+type endpointStats struct {
+	webhook.EndpointStats
+
+	State   webhook.EndpointState `json:"state"`
+	Process dispatch.LaneStats    `json:"process"`
+}
+
+// statsList is a page of the endpoints, with the outbox for those who may see it.
+type statsList struct {
+	Outbox    *webhook.OutboxStats `json:"outbox,omitempty"`
+	Endpoints []endpointStats      `json:"endpoints"`
+	Next      string               `json:"next"`
+}
+
+// getStats shows how an endpoint fares.
+func (s *Service) getStats(r *http.Request) (int, any, error) {
+	e, err := s.DB.Webhooks().Endpoint(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	list, err := s.stats(r, []webhook.Endpoint{e}, countOne)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, list[0], nil
+}
+
+// listStats shows how the endpoints fare, in the order of their ids, and what waits
+// in the outbox.
+func (s *Service) listStats(r *http.Request) (int, any, error) {
+	limit, err := limitOf(r.URL.Query())
+	if err != nil {
+		return 0, nil, err
+	}
+	all, err := s.DB.Webhooks().Endpoints(r.Context())
+	if err != nil {
+		return 0, nil, err
+	}
+	c, after := callerOf(r), r.URL.Query().Get("after")
+	var page []webhook.Endpoint
+	list := statsList{}
+	for _, e := range all {
+		if e.ID <= after || c.Application != "" && e.Application != c.Application {
+			continue
+		}
+		if len(page) == limit {
+			list.Next = page[limit-1].ID
+			break
+		}
+		page = append(page, e)
+	}
+	if list.Endpoints, err = s.stats(r, page, countEach); err != nil {
+		return 0, nil, err
+	}
+	if c.Application == "" {
+		outbox, err := s.DB.Webhooks().OutboxStats(r.Context(), countOne)
+		if err != nil {
+			return 0, nil, err
+		}
+		list.Outbox = &outbox
+	}
+	return http.StatusOK, list, nil
+}
+
+// stats puts both parts together.
+func (s *Service) stats(r *http.Request, of []webhook.Endpoint, most int) ([]endpointStats, error) {
+	ids := make([]string, len(of))
+	for i := range of {
+		ids[i] = of[i].ID
+	}
+	stored, err := s.DB.Webhooks().EndpointStats(r.Context(), ids, most)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]endpointStats, len(of))
+	for i := range of {
+		list[i] = endpointStats{stored[i], of[i].State, s.Dispatcher.LaneStats(ids[i])}
+	}
+	return list, nil
+}

@@ -1,0 +1,99 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// tallyEvery is how often what was counted is stored: that is how late any process
+// knows of it, and what a killed one takes along.
+const tallyEvery = 10 * time.Second
+
+// tallies counts the attempts of this process, by endpoint, for the store: a write
+// for each would double what a delivery costs. A row of the store has the count of a
+// whole slot, so that writing it again adds nothing.
+type tallies struct {
+	mu   sync.Mutex
+	open map[string]*webhook.Tally // of the present slot
+	// dirty are those that the store does not have as they are.
+	dirty map[*webhook.Tally]bool
+}
+
+// add counts an attempt.
+func (s *tallies) add(endpoint string, at time.Time, status int, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open, s.dirty = map[string]*webhook.Tally{}, map[*webhook.Tally]bool{}
+	}
+	t, slot := s.open[endpoint], webhook.SlotOf(at)
+	if t == nil || t.Slot != slot {
+		t = &webhook.Tally{Endpoint: endpoint, Slot: slot}
+		s.open[endpoint] = t
+	}
+	t.Add(status, took)
+	s.dirty[t] = true
+}
+
+// changed returns copies of what is to be stored, and forgets what is over.
+func (s *tallies) changed(now time.Time) (list []webhook.Tally, of []*webhook.Tally) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.dirty {
+		list, of = append(list, *t), append(of, t)
+	}
+	clear(s.dirty)
+	for id, t := range s.open {
+		if t.Slot < webhook.SlotOf(now) {
+			delete(s.open, id)
+		}
+	}
+	return list, of
+}
+
+// again marks what could not be stored.
+func (s *tallies) again(of []*webhook.Tally) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range of {
+		s.dirty[t] = true
+	}
+}
+
+// storeTallies stores what was counted since the last time.
+func (d *Dispatcher) storeTallies(ctx context.Context) {
+	list, of := d.tallies.changed(d.now())
+	for len(list) > 0 {
+		n := min(len(list), storeBatch)
+		if err := d.cfg.Store.PutTallies(ctx, d.cfg.Owner, list[:n]); !d.warn(ctx, "counts of attempts not stored", err) {
+			d.tallies.again(of)
+			return
+		}
+		list, of = list[n:], of[n:]
+	}
+}
+
+// LaneStats is what this process alone knows of an endpoint.
+type LaneStats struct {
+	Breaker  string        `json:"breaker"` // closed, open or half-open
+	Held     string        `json:"held,omitempty"`
+	InFlight int           `json:"in_flight"`
+	Latency  time.Duration `json:"latency,omitempty"` // smoothed
+}
+
+// LaneStats returns what this process knows of an endpoint; the zero value for one
+// that it does not serve.
+func (d *Dispatcher) LaneStats(id string) LaneStats {
+	l := d.lane(id)
+	if l == nil {
+		return LaneStats{}
+	}
+	s := LaneStats{Breaker: l.breaker().String(), Held: l.ep.hold.reason()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.InFlight, s.Latency = l.sending, l.latency.Round(time.Microsecond)
+	return s
+}

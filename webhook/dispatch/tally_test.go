@@ -1,0 +1,39 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// A slot is stored with all that it has so far, again when the store did not take
+// it, and as it ended when the next has begun.
+func TestTalliesAreOfWholeSlots(t *testing.T) {
+	var s tallies
+	now := time.Unix(0, 0)
+	stored := func() map[int64]int64 {
+		list, of := s.changed(now)
+		s.again(of)
+		list, _ = s.changed(now)
+		counts := map[int64]int64{}
+		for _, l := range list {
+			counts[l.Slot] += l.Responses[2]
+		}
+		return counts
+	}
+	s.add("a", now, 200, time.Second)
+	if got := stored(); len(got) != 1 || got[0] != 1 {
+		t.Errorf("got %v", got)
+	}
+	s.add("a", now, 200, time.Second)
+	now = now.Add(webhook.Slot)
+	s.add("a", now, 200, time.Second)
+	if got := stored(); len(got) != 2 || got[0] != 2 || got[1] != 1 {
+		t.Errorf("got %v", got)
+	}
+	now = now.Add(webhook.Slot)
+	if got := stored(); len(got) != 0 || len(s.open) != 0 {
+		t.Errorf("got %v, and %d are kept", got, len(s.open))
+	}
+}
