@@ -32,11 +32,32 @@ func QueueOf(endpoint string) string {
 // Queue is the name of the webhooks' dead-letter queue.
 const Queue = "webhooks"
 
+// applicationPrefix begins the destination of a letter that was to go to an
+// application: no endpoint's id has a slash.
+const applicationPrefix = "application/"
+
+// DestinationOf returns the destination of the letter of a message that was accepted
+// nowhere: an endpoint, or its application.
+func DestinationOf(m *Message) string {
+	if m.Application != "" || len(m.Endpoints) == 0 {
+		return applicationPrefix + m.Application
+	}
+	return m.Endpoints[0]
+}
+
 // FromLetter returns the message that a letter of the webhooks' queue was, for
-// its one endpoint: with its id and its key, so that its receiver recognises it.
+// its one endpoint, or for its application where it was accepted nowhere: with its id
+// and its key, so that its receiver recognises it.
 func FromLetter(l deadletter.Letter) Message {
+	application, whole := strings.CutPrefix(l.Destination, applicationPrefix)
+	endpoints := []string{l.Destination}
+	if whole {
+		endpoints = nil
+	} else {
+		application = ""
+	}
 	return Message{
-		ID: l.EventID, Endpoints: []string{l.Destination}, Type: l.Type, Source: l.Source, Subject: l.Subject, Key: l.PartitionKey,
+		ID: l.EventID, Endpoints: endpoints, Application: application, Type: l.Type, Source: l.Source, Subject: l.Subject, Key: l.PartitionKey,
 		IdempotencyKey: l.IdempotencyKey, CorrelationID: l.CorrelationID, ContentType: l.ContentType,
 		Headers: l.Headers, Created: l.EnqueuedAt, Body: l.Payload,
 	}

@@ -44,7 +44,7 @@
     IF fault IS NOT NULL THEN
       RAISE EXCEPTION 'forbear_send: message %: %', quote_literal(left(message_id, 128)), fault USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF check_endpoint AND endpoint IS NOT NULL AND NOT EXISTS (SELECT FROM forbear_endpoints t WHERE t.id = endpoint) THEN
+    IF check_endpoint AND endpoint IS NOT NULL AND NOT EXISTS (SELECT FROM forbear_endpoints t WHERE t.id = endpoint AND t.deleted IS NULL) THEN
       RAISE EXCEPTION 'forbear_send: message %: unknown endpoint %', quote_literal(message_id), quote_literal(endpoint) USING ERRCODE = 'foreign_key_violation';
     END IF;
     IF check_endpoint AND application IS NOT NULL AND NOT EXISTS (SELECT FROM forbear_applications t WHERE t.id = application) THEN

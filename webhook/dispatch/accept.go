@@ -186,22 +186,42 @@ func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 
 // Redrive is the target of the webhooks' dead letters: it puts the message of a
 // letter on its way again, with a count of attempts and 24 hours of its own. An
-// error that matches [deadletter.ErrRefused] would come again each time.
-func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
+// error that matches [deadletter.ErrRefused] would come again each time. done says that
+// the letter's part is over: its message, which had been accepted nowhere, is accepted
+// by the endpoints of its application now.
+func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done bool, err error) {
 	m := webhook.FromLetter(l)
-	_, _, err := d.admitter(ctx)(&m)
-	if err == nil {
+	if m.Application != "" {
+		return true, unredrivable(d.acceptAnew(ctx, m))
+	}
+	if _, _, err = d.admitter(ctx)(&m); err == nil {
 		err = d.cfg.Store.Requeue(ctx, l, d.keepsOrder(l.Destination))
 	}
-	if errors.Is(err, webhook.ErrInvalid) || errors.Is(err, webhook.ErrUnknownEndpoint) || errors.Is(err, webhook.ErrConflict) {
-		return fmt.Errorf("%w: %w", deadletter.ErrRefused, err)
-	}
 	if err != nil {
-		return err
+		return false, unredrivable(err)
 	}
 	d.dueAt(l.Destination, time.Now())
 	d.wake()
-	return nil
+	return false, nil
+}
+
+// acceptAnew accepts a message to an application that a letter had.
+func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
+	list, err := d.Accept(ctx, m)
+	if err == nil && len(list[0].Endpoints) == 0 {
+		err = fmt.Errorf("%w: no endpoint of application %q wants it", deadletter.ErrRefused, m.Application)
+	}
+	return err
+}
+
+// unredrivable marks what a redrive cannot mend.
+func unredrivable(err error) error {
+	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrConflict} {
+		if errors.Is(err, final) {
+			return fmt.Errorf("%w: %w", deadletter.ErrRefused, err)
+		}
+	}
+	return err
 }
 
 // Deliveries returns how a message fares at each of its endpoints, with the

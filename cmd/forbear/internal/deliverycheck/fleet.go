@@ -200,12 +200,19 @@ func (f *Fleet) Stop() {
 	f.processes = nil
 }
 
-// Register puts the endpoints, at the first process. Concurrency is 20, so that
+// applicationOf names an application that has one endpoint: whoever sends to it
+// sends to that.
+func applicationOf(endpoint string) string { return "app-of-" + endpoint }
+
+// Register puts the endpoints, each with an application, at the first process. Concurrency is 20, so that
 // messages of different keys overtake each other and only the order within a key can
 // hold.
 func (f *Fleet) Register(ctx context.Context, endpoints []Endpoint, url func(id string) string) error {
 	for _, e := range endpoints {
-		spec := map[string]any{"url": url(e.ID), "ordered": e.Ordered, "concurrency": 20}
+		if err := call(ctx, http.MethodPut, "http://"+f.Addrs()[0]+"/v1/applications/"+applicationOf(e.ID), map[string]any{}, nil); err != nil {
+			return fmt.Errorf("application of %s: %w", e.ID, err)
+		}
+		spec := map[string]any{"url": url(e.ID), "ordered": e.Ordered, "concurrency": 20, "application": applicationOf(e.ID), "types": []string{"*"}}
 		if e.Binary {
 			spec["format"] = "cloudevents-binary"
 		}

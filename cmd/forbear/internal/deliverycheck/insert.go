@@ -16,7 +16,7 @@ type row map[string]any
 // columns are those of the outbox that a row may set, in a fixed order. A fixed
 // order makes the statements of equal seeds equal.
 var columns = []string{
-	"message_id", "endpoint", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id",
+	"message_id", "endpoint", "application", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id",
 	"content_type", "headers", "not_before", "body",
 }
 
@@ -127,6 +127,10 @@ func (p *producer) row(o *Offer) row {
 	}
 	if p.chance(0.02) {
 		r["not_before"] = time.Now().Add(-time.Hour).UnixMicro()
+	}
+	if p.chance(0.3) {
+		delete(r, "endpoint")
+		r["application"] = applicationOf(o.Endpoints[0])
 	}
 	if !p.Postgres && o.Content.ContentType != raw && p.chance(0.3) {
 		r["body"] = o.Content.Body // as a statement with a literal does

@@ -1,9 +1,6 @@
 package deliverycheck
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // tooLarge is a body above the 256 KiB that a message may have.
 const tooLarge = 256<<10 + 1
@@ -20,8 +17,6 @@ type fault struct {
 // so it says what is wrong with the row.
 var faults = []fault{
 	{"unknown endpoint", func(o *Offer, r row) { o.Endpoints = []string{"nowhere"}; r["endpoint"] = "nowhere" }},
-	{"not_before in nanoseconds", func(_ *Offer, r row) { r["not_before"] = time.Now().UnixNano() }},
-	{"negative not_before", func(_ *Offer, r row) { r["not_before"] = int64(-1) }},
 	{"headers are an object", func(_ *Offer, r row) { r["headers"] = `{"X-Check-A":"a"}` }},
 	{"headers are no JSON", func(_ *Offer, r row) { r["headers"] = "X-Check-A: a" }},
 	{"type is too long", func(_ *Offer, r row) { r["type"] = strings.Repeat("t", 300) }},
@@ -33,7 +28,6 @@ var faults = []fault{
 var foreign = []fault{
 	{"a blob for the type", func(_ *Offer, r row) { r["type"] = []byte{0x00, 0x01, 0xff} }},
 	{"a blob for the subject, no UTF-8", func(_ *Offer, r row) { r["subject"] = []byte{0x80, 0xfe, 0xff} }},
-	{"a text for not_before", func(_ *Offer, r row) { r["not_before"] = "tomorrow" }},
 }
 
 // large is apart: a few of its rows are enough.

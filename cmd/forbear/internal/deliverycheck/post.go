@@ -17,6 +17,7 @@ type request struct {
 	ID             string          `json:"id,omitempty"`
 	Endpoint       string          `json:"endpoint,omitempty"`
 	Endpoints      []string        `json:"endpoints,omitempty"`
+	Application    string          `json:"application,omitempty"`
 	Type           string          `json:"type,omitempty"`
 	Source         string          `json:"source,omitempty"`
 	Subject        string          `json:"subject,omitempty"`
@@ -74,6 +75,9 @@ func (p *producer) request(o *Offer) (body []byte, idHeader string) {
 	}
 	if len(o.Endpoints) == 1 && p.chance(0.5) {
 		r.Endpoint, r.Endpoints = o.Endpoints[0], nil
+		if p.chance(0.5) {
+			r.Endpoint, r.Application = "", applicationOf(o.Endpoints[0])
+		}
 	}
 	if p.chance(0.1) {
 		r.ID, idHeader = "", o.ID

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -87,9 +88,15 @@ func TestMessagesFanOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent.wait(t, "m1 at /all", "m1 at /orders", "m1 at /shipped", "m3 at /invoices", "o1 at /orders")
-		if l := waitLetters(t, s, 1); len(l) != 1 || l[0].EventID != "o3" || l[0].Destination != "application:none" || string(l[0].Payload) != "kept" {
+		if l := waitLetters(t, s, 1); len(l) != 1 || l[0].EventID != "o3" || l[0].Destination != "application/none" || string(l[0].Payload) != "kept" {
 			t.Errorf("letters are %+v", l)
 		}
+		// Once there is such an application, the letter's message is accepted after all.
+		must(200, "PUT", "/v1/applications/none", `{}`)
+		must(200, "PUT", "/v1/endpoints/late", `{"url":"https://example.com/late","application":"none"}`)
+		must(202, "POST", "/v1/redrives", `{"filter":{"queue":"webhooks","reason":"invalid"}}`)
+		sent.wait(t, "m1 at /all", "m1 at /orders", "m1 at /shipped", "m3 at /invoices", "o1 at /orders", "o3 at /late")
+		waitState(t, s, "resolved")
 		var left int
 		if err := outside(t, name).QueryRowContext(t.Context(), `SELECT count(*) FROM forbear_outbox`).Scan(&left); err != nil || left != 0 {
 			t.Errorf("%d rows are left in the outbox, %v", left, err)
@@ -157,5 +164,22 @@ func TestApplicationsConfigureTheirEndpoints(t *testing.T) {
 	}
 	if shown, _ := ask(t, s, "GET", "/v1/applications/acme", ""); strings.Contains(shown.Body.String(), secrets["second"]) || shown.Header().Get("ETag") != `"2"` {
 		t.Errorf("shown is %s, tag %s", shown.Body, shown.Header().Get("ETag"))
+	}
+}
+
+// waitState waits until all letters are in a state.
+func waitState(t *testing.T, s *Service, state string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(list, func(l deadletter.Letter) bool { return string(l.State) != state }) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("letters are %+v, want %s", list, state)
+		}
 	}
 }

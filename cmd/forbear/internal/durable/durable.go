@@ -136,7 +136,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	// Alerts that could not be delivered are redriven like messages.
-	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
+	targets := map[string]deadletter.Target{webhook.Queue: s.redrive, webhook.AlertQueue: s.redrive}
 	s.Redriver = deadletter.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
 		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)

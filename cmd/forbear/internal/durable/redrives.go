@@ -2,6 +2,7 @@ package durable
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 
@@ -60,4 +61,13 @@ func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int
 		}
 		return s.getRedrive(r)
 	}
+}
+
+// redrive is what a redrive does with a letter.
+func (s *Service) redrive(ctx context.Context, l deadletter.Letter) error {
+	done, err := s.Dispatcher.Redrive(ctx, l)
+	if err == nil && done {
+		err = s.DB.DeadLetters().RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
+	}
+	return err
 }
