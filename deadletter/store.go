@@ -80,6 +80,10 @@ type Store interface {
 	// Discard gives a dead letter up. It stays listed until its retention
 	// ends; the audit keeps who and why.
 	Discard(ctx context.Context, id, by, why string) error
+	// DiscardMany gives up to [MaxList] letters up, of those in state Dead that the
+	// filter chooses, the oldest first, each with a line of its own in the audit. It
+	// returns how many. [DiscardAll] is for callers.
+	DiscardMany(ctx context.Context, f Filter, by, why string) (int, error)
 	// Remove deletes letters that were exported, whatever their state but
 	// Redriving.
 	Remove(ctx context.Context, ids []string) (int, error)

@@ -180,6 +180,21 @@ func (m *Store) Discard(_ context.Context, id, by, why string) error {
 	return nil
 }
 
+// DiscardMany implements deadletter.Store.
+func (m *Store) DiscardMany(_ context.Context, f deadletter.Filter, by, why string) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f.State = deadletter.Dead
+	for _, l := range m.letters {
+		if n < deadletter.MaxList && chosen(&f, l) {
+			l.State, l.Discard = deadletter.Discarded, why
+			m.audit(deadletter.Entry{Who: by, Action: "discard", Target: l.ID, Detail: why})
+			n++
+		}
+	}
+	return n, nil
+}
+
 // A letter that is being redriven stays: the delivery's outcome has to find
 // it.
 // Remove implements deadletter.Store.

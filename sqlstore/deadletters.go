@@ -261,6 +261,22 @@ func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
 	})
 }
 
+// DiscardMany implements deadletter.Store.
+func (l *DeadLetters) DiscardMany(ctx context.Context, f deadletter.Filter, by, why string) (n int, err error) {
+	f.State = deadletter.Dead
+	cond, args := letterFilter(f)
+	return do(ctx, l.db, func(t *tx) (int, error) {
+		// What another has changed in between is looked at again, and left alone.
+		ids, err := collect(t, one[string], `UPDATE forbear_letters SET `+letterDiscarded+`, discard = ? WHERE `+letterDead+` AND seq IN
+			(SELECT seq FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?) RETURNING id`, append(append([]any{why}, args...), deadletter.MaxList)...)
+		if err != nil || len(ids) == 0 {
+			return 0, err
+		}
+		_, err = t.exec(`INSERT INTO forbear_audit (at, who, action, target, detail) SELECT {t}, ?, 'discard', value, ? FROM {texts} x`, after(0), by, why, asJSON{ids})
+		return len(ids), err
+	})
+}
+
 // whyNot finds out why a letter could not change: it is unknown, or in another
 // state.
 func (t *tx) whyNot(id string) error {

@@ -116,6 +116,48 @@ func testDiscard(t *testing.T, s Store) {
 	}
 }
 
+// What a filter chooses is discarded in bounded steps, each letter with its line in the
+// audit trail. Other letters, and those in another state, stay as they are, and a filter
+// that chooses everything is refused.
+func testDiscardMany(t *testing.T, s Store) {
+	const many = deadletter.MaxList + 20
+	for i := range many + 3 {
+		l := letter(fmt.Sprint("l", i))
+		if l.Destination = "gone"; i >= many {
+			l.Destination = "stays"
+		}
+		check(t, s.Put(t.Context(), l))
+	}
+	check(t, s.Discard(t.Context(), "l0", "ann", "by itself"))
+	f := deadletter.Filter{Destination: "gone"}
+	if n := must(s.DiscardMany(t.Context(), f, "ann", "one step"))(t); n != deadletter.MaxList {
+		t.Errorf("one step discarded %d", n)
+	}
+	if n := must(deadletter.DiscardAll(t.Context(), s, f, "bob", "the rest"))(t); n != many-1-deadletter.MaxList {
+		t.Errorf("the rest were %d", n)
+	}
+	for id, want := range map[string]string{"l0": "by itself", "l1": "one step", fmt.Sprint("l", many-1): "the rest", fmt.Sprint("l", many): ""} {
+		if l := must(s.Get(t.Context(), id))(t); l.Discard != want || (l.State == deadletter.Discarded) != (want != "") {
+			t.Errorf("%s is %s, %q; want %q", id, l.State, l.Discard, want)
+		}
+	}
+	if n := must(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead}))(t); n != 3 {
+		t.Errorf("%d letters are dead", n)
+	}
+	audited := map[string]string{}
+	for _, e := range must(s.AuditTrail(t.Context(), 2*many))(t) {
+		audited[e.Target] = e.Who + " " + e.Action + " " + e.Detail
+	}
+	if len(audited) != many || audited["l1"] != "ann discard one step" || audited[fmt.Sprint("l", many-1)] != "bob discard the rest" {
+		t.Errorf("%d lines in the audit trail, that of l1 is %q", len(audited), audited["l1"])
+	}
+	for _, f := range []deadletter.Filter{{}, {Destination: "gone", State: deadletter.Resolved}} {
+		if n, err := deadletter.DiscardAll(t.Context(), s, f, "ann", "why"); n != 0 || err == nil {
+			t.Errorf("%+v: discarded %d, %v", f, n, err)
+		}
+	}
+}
+
 // A redrive keeps the message's id and idempotency key, so that the receiver
 // recognises the event, and begins with fresh attempts. The letter follows
 // it: failing while it is tried, dead again without a second letter,

@@ -65,6 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"LettersSayWhy", testCauses},
 		{"DeliveriesSayWhy", testCauseOfDelivery},
 		{"DiscardIsAudited", testDiscard},
+		{"DiscardByFilter", testDiscardMany},
 		{"RedriveKeepsIDAndKey", testRedrive},
 		{"RedriveSendsItsOwn", testRedriveIdentity},
 		{"RedriveOfWhatArrived", testRedriveOfDelivered},

@@ -37,7 +37,8 @@ same PostgreSQL from anywhere.
   redrive ID | FILTER       send letters on their way again, with their id and key
   redrives                  the redrives and how far they are
   pause, resume, cancel ID  a redrive
-  discard ID --why REASON   give a letter up; it stays listed until it expires
+  discard ID | FILTER --why REASON
+                            give letters up; they stay listed until they expire
   export                    letters as lines of JSON
   read FILE                 print an export that serve has written and encrypted
   audit                     who revealed, redrove and discarded what
@@ -52,7 +53,8 @@ an error type, and the text of the error but for numbers and quoted parts.
 Redrive sends the letters that the filter chooses: --dry-run only counts them;
 --canary sends one, and the others when it was delivered. A running serve does
 the sending, at --rate a second, and stops when more than --stop-ratio of the
-outcomes are failures. Without a filter flag, an id, or --all it refuses.
+outcomes are failures. Without a filter flag, an id, or --all it refuses, and so
+does discard.
 
 Exit code 1 means that nothing was found, or that a redrive was stopped.`,
 		Examples: `
@@ -63,6 +65,7 @@ forbear dlq redrive --cause 5f1c09a2b3d4 --dry-run
 forbear dlq redrive --destination acme --dry-run
 forbear dlq redrive --destination acme --canary --rate 50 --wait
 forbear dlq discard --why "test data" dlq_01jd3x6v9k8e5m2n4p7q
+forbear dlq discard --why "the customer has left" --destination acme --dry-run
 forbear dlq export --state dead > letters.jsonl
 forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 `,
@@ -123,13 +126,13 @@ type verb struct {
 	do      func(*dlq, context.Context) (int, error)
 }
 
-// verbs are all verbs by name. A redrive is chosen by an id or by a filter,
-// so that it takes an operand and does not need one.
+// verbs are all verbs by name. What is redriven or discarded is chosen by an id or
+// by a filter, so that these take an operand and do not need one.
 var verbs = map[string]verb{
 	"stats":    {"", false, (*dlq).stats},
 	"list":     {"", false, (*dlq).list},
 	"show":     {"the id of a letter", true, (*dlq).show},
-	"discard":  {"the id of a letter", true, (*dlq).discard},
+	"discard":  {"the id of a letter", false, (*dlq).discard},
 	"export":   {"", false, (*dlq).export},
 	"read":     {"the file of an export", true, (*dlq).read},
 	"audit":    {"", false, (*dlq).audits},

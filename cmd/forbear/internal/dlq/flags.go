@@ -11,9 +11,9 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// filterFlags are those that choose letters. Redrive demands one of them, an
-// id, or --all: a redrive of everything must be asked for, and not happen
-// because a flag was forgotten.
+// filterFlags are those that choose letters. Redrive and discard demand one of
+// them, an id, or --all: all letters must be asked for, and not be meant because a
+// flag was forgotten.
 var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "cause": true, "state": true, "since": true, "until": true}
 
 // register registers the flags of all verbs in one set, so that flags may
@@ -39,8 +39,8 @@ func (q *dlq) register(f *flag.FlagSet) {
 	// and the name says who it was.
 	cli.ActorFlag(f, &q.who, "your `name`, for the audit")
 	f.StringVar(&q.why, "why", "", "discard: the `reason`")
-	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
-	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")
+	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters of the queue")
+	f.BoolVar(&q.dryRun, "dry-run", false, "redrive, discard: only count")
 	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
 	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
 	// A redrive into a dependency that is still broken stops by itself,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // table returns a writer that aligns columns. It must be flushed.
@@ -202,19 +203,55 @@ func (q *dlq) printCause(l *deadletter.Letter, line func(name, format string, ar
 	}
 }
 
-// discard gives a letter up. A reason is demanded: months later the audit
-// trail is all that says why an event was never delivered.
+// discard gives letters up: one, or all that the filter chooses. A reason is
+// demanded: months later the audit trail is all that says why an event was never
+// delivered.
 func (q *dlq) discard(ctx context.Context) (int, error) {
 	// Checked here and not in the store: serve's API has its own form of
 	// it.
-	if q.why == "" {
+	if q.why == "" && !q.dryRun {
 		return 0, errors.New("discard wants a reason: --why")
+	}
+	if q.id == "" {
+		return q.discardMany(ctx)
+	}
+	if q.filtered || q.all || q.dryRun {
+		return 0, errors.New("discard: an id, or a filter")
 	}
 	if err := q.db.DeadLetters().Discard(ctx, q.id, q.who, q.why); err != nil {
 		return 0, err
 	}
 	if !q.json(map[string]string{"id": q.id, "state": string(deadletter.Discarded)}) {
 		fmt.Fprintf(q.std.Out, "%s discarded\n", q.id)
+	}
+	return cli.ExitOK, nil
+}
+
+// discardMany gives up what the filter chooses.
+func (q *dlq) discardMany(ctx context.Context) (n int, err error) {
+	if !q.filtered && !q.all {
+		return 0, errors.New("discard: which letters? (an id, a filter flag, or --all)")
+	}
+	q.filter.Queue = cmp.Or(q.filter.Queue, webhook.Queue)
+	f, err := q.filter.Discardable()
+	if err != nil {
+		return 0, fmt.Errorf("discard: %w", err)
+	}
+	done := "discarded"
+	if q.dryRun {
+		done = "would be discarded"
+		n, err = q.db.DeadLetters().Count(ctx, f)
+	} else {
+		n, err = deadletter.DiscardAll(ctx, q.db.DeadLetters(), f, q.who, q.why)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return q.nothing("no such dead letters")
+	}
+	if !q.json(map[string]any{"dry_run": q.dryRun, "count": n}) {
+		fmt.Fprintf(q.std.Out, "%s %s\n", deadLetters(n), done)
 	}
 	return cli.ExitOK, nil
 }

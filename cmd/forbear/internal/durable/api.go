@@ -71,6 +71,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/dead-letters/stats", listing(s, "stats", statsByCause)},
 		{"GET", "/v1/dead-letters/export", s.exportLetters},
 		{"GET", "/v1/dead-letters/{id}", s.getLetter},
+		{"POST", "/v1/dead-letters/discard", s.discardLetters},
 		{"POST", "/v1/dead-letters/{id}/discard", s.discardLetter},
 		{"GET", "/v1/redrives", listing(s, "redrives", (*sqlstore.DeadLetters).Jobs)},
 		{"POST", "/v1/redrives", s.postRedrive},

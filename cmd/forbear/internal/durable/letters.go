@@ -102,6 +102,34 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	return http.StatusOK, l.Mask(), err
 }
 
+// discardMany is the body of POST /v1/dead-letters/discard.
+type discardMany struct {
+	Filter deadletter.Filter `json:"filter"`
+	Reason string            `json:"reason"`
+	DryRun bool              `json:"dry_run"`
+}
+
+// discardLetters gives all letters up that a filter chooses, or counts them. The
+// filter is not empty: all letters are not discarded because a field was forgotten.
+func (s *Service) discardLetters(r *http.Request) (int, any, error) {
+	var body discardMany
+	if err := read(r, &body); err != nil {
+		return 0, nil, err
+	}
+	f, err := body.Filter.Discardable()
+	switch {
+	case err != nil:
+		return 0, nil, fmt.Errorf("%w: %w", errBadRequest, err)
+	case body.DryRun:
+		n, err := s.DB.DeadLetters().Count(r.Context(), f)
+		return http.StatusOK, map[string]any{"dry_run": true, "count": n}, err
+	case strings.TrimSpace(body.Reason) == "":
+		return 0, nil, fmt.Errorf("%w: letters are discarded for a reason", errBadRequest)
+	}
+	n, err := deadletter.DiscardAll(r.Context(), s.DB.DeadLetters(), f, actor(r), body.Reason)
+	return http.StatusOK, map[string]any{"count": n}, err
+}
+
 // filterOf reads a filter from a query. A value that cannot be read is refused: a
 // filter that is passed over would show, or redrive, too much. Times are RFC 3339,
 // limits 1 to deadletter.MaxList.
