@@ -112,7 +112,8 @@ type dialect interface {
 //     clock. {now} is {t} where an index is to find what is before it.
 //   - {skip locked} takes the rows of a SELECT and passes over what others have
 //     taken; {lock delivery} waits for the row that is called d.
-//   - {ids} are the rows of an argument that is a JSON array of numbers, {texts}
+//   - {in ids} compares with an argument that is a JSON array of numbers, where
+//     thousands are looked up in a large table. {ids} are the rows of one, {texts}
 //     a table with the column value of an array of strings, and {keys} the table
 //     x with the columns e and k of an array of [ordering].
 //   - {migrated} is whether the table of the migrations is there; {serial}, {bytes},

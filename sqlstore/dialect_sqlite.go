@@ -11,7 +11,7 @@ type sqlite struct{}
 var sqliteWords = vocabulary{strings.NewReplacer(
 	"{t}", "?", "{now}", "?",
 	"{skip locked}", "", "{lock delivery}", "",
-	"{ids}", "SELECT value FROM json_each(?)", "{texts}", "json_each(?)",
+	"{in ids}", "IN (SELECT value FROM json_each(?))", "{ids}", "SELECT value FROM json_each(?)", "{texts}", "json_each(?)",
 	"{keys}", "(SELECT value ->> 'e' AS e, value ->> 'k' AS k FROM json_each(?)) x",
 	"{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{bytes}", "BLOB", "{hot}", "", "{clustered}", "WITHOUT ROWID",
 	"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'forbear_migrations')",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -90,10 +91,8 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 		if err != nil {
 			return 0, err
 		}
-		for _, f := range list {
-			if err := t.deleteDelivery(f); err != nil {
-				return 0, err
-			}
+		if err := t.deleteDeliveries(list); err != nil {
+			return 0, err
 		}
 		return len(list), cmp.Or(t.sweepEndpoints(), t.sweepTallies())
 	})
@@ -104,15 +103,23 @@ func (w *Webhooks) Shrink(ctx context.Context) (more bool, err error) {
 	return do(ctx, w.db, func(t *tx) (bool, error) { return t.db.d.shrink(t) })
 }
 
-// deleteDelivery deletes a delivery with its history, and its message with the
-// last of its deliveries.
-func (t *tx) deleteDelivery(f finished) error {
-	for _, text := range []string{`DELETE FROM forbear_attempts WHERE delivery = ?`, `DELETE FROM forbear_deliveries WHERE id = ?`} {
-		if _, err := t.exec(text, f.id); err != nil {
+// deleteDeliveries deletes deliveries with their history, and each message with the
+// last of its deliveries, in three statements for any number of them.
+func (t *tx) deleteDeliveries(list []finished) error {
+	ids, messages := make([]int64, len(list)), make([]ordering, len(list))
+	for i, f := range list {
+		ids[i], messages[i] = f.id, ordering{f.messageID, strconv.FormatInt(f.message, 10)}
+	}
+	for _, text := range []string{`DELETE FROM forbear_attempts WHERE delivery {in ids}`, `DELETE FROM forbear_deliveries WHERE id {in ids}`} {
+		if _, err := t.exec(text, asJSON{ids}); err != nil {
 			return err
 		}
 	}
 	// Deliveries of one message have its id: their index is by that.
-	_, err := t.exec(`DELETE FROM forbear_messages WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM forbear_deliveries WHERE message_id = ? AND message = ?)`, f.message, f.messageID, f.message)
+	left, err := collect(t, one[int64], `SELECT DISTINCT CAST(x.k AS BIGINT) FROM {keys} WHERE NOT EXISTS (
+		SELECT 1 FROM forbear_deliveries d WHERE d.message_id = x.e AND d.message = CAST(x.k AS BIGINT))`, asJSON{messages})
+	if err == nil && len(left) > 0 {
+		_, err = t.exec(`DELETE FROM forbear_messages WHERE seq {in ids}`, asJSON{left})
+	}
 	return err
 }

@@ -50,7 +50,7 @@ func (postgres) writeRows(t *tx, rows []*writeBack, all bool) error {
 		d AS (UPDATE forbear_deliveries SET state = (`+outcomeOf+` ->> 'state')::smallint, lease = NULL,
 			due = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN due ELSE {t} + (`+outcomeOf+` ->> 'after')::bigint END,
 			progress = COALESCE(`+outcomeOf+` ->> 'progress', progress), finished = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN {t} END
-			WHERE id = ANY(ARRAY({ids})) AND fence = (`+outcomeOf+` ->> 'fence')::bigint AND state + 0 = `+string(leased)+` AND (letter IS NULL OR ?::boolean)
+			WHERE id {in ids} AND fence = (`+outcomeOf+` ->> 'fence')::bigint AND state + 0 = `+string(leased)+` AND (letter IS NULL OR ?::boolean)
 			RETURNING id, fence, letter),
 		a AS (INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT x.* FROM d CROSS JOIN LATERAL jsonb_to_record(`+outcomeOf+`)
 			AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text, cause text)

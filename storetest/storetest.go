@@ -237,16 +237,31 @@ func testWhole(t *testing.T, s Store) {
 // Sweep removes finished deliveries after their age and leaves those that
 // still wait, however old they are.
 func testSweep(t *testing.T, s Store) {
-	accept(t, s, false, message("done", "", "a"), message("waiting", "", "b"))
-	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
-	time.Sleep(5 * time.Millisecond)
-	if n := must(s.Sweep(t.Context(), time.Millisecond, 10))(t); n != 1 {
-		t.Errorf("swept %d, want 1", n)
+	accept(t, s, false, message("done", "", "a"), message("both", "", "a", "b"), message("waiting", "", "b"))
+	for _, d := range claim(t, s, "a", 2) {
+		finish(t, s, outcome(d, webhook.Delivered))
 	}
-	if list := must(s.Deliveries(t.Context(), "done"))(t); len(list) != 0 {
-		t.Errorf("still there: %+v", list)
+	sweep := func(want int) {
+		t.Helper()
+		time.Sleep(5 * time.Millisecond)
+		if n := must(s.Sweep(t.Context(), time.Millisecond, 10))(t); n != want {
+			t.Errorf("swept %d, want %d", n, want)
+		}
 	}
-	if n := len(claim(t, s, "b", 1)); n != 1 {
-		t.Error("the waiting one is gone")
+	sweep(2)
+	for id, want := range map[string]int{"done": 0, "both": 1, "waiting": 1} {
+		if list := must(s.Deliveries(t.Context(), id))(t); len(list) != want {
+			t.Errorf("%s has %d deliveries, want %d", id, len(list), want)
+		}
 	}
+	// A message stays with its last delivery.
+	left := claim(t, s, "b", 3)
+	if len(left) != 2 || len(left[0].Message.Body) == 0 || len(left[1].Message.Body) == 0 {
+		t.Fatalf("left are %+v", left)
+	}
+	for _, d := range left {
+		finish(t, s, outcome(d, webhook.Delivered))
+	}
+	sweep(2)
+	sweep(0)
 }
