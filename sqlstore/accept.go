@@ -37,7 +37,7 @@ func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered m
 	for i := range a.rows {
 		list[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
 	}
-	w.db.notify.wake()
+	w.db.notify.accepted(a.rows)
 	return list, nil
 }
 

@@ -47,11 +47,12 @@ func (postgres) start(db *DB, write *sql.DB) {
 	db.notify.send = db.sendNotify
 	db.records.open(db)
 	db.accepts, db.ordered = make(chan *op, maxGroup), make(chan *op, maxGroup)
-	db.startWriter(write, db.ordered)
+	db.startWriter(write, db.ordered, nil)
+	accepting := new(turns)
 	for range acceptWriters {
-		db.startWriter(write, db.accepts)
+		db.startWriter(write, db.accepts, accepting)
 	}
 	for range otherWriters {
-		db.startWriter(write, db.ops)
+		db.startWriter(write, db.ops, nil)
 	}
 }

@@ -61,4 +61,4 @@ func (sqlite) shrink(t *tx) (more bool, err error) {
 
 // start starts the one writer: SQLite takes one at a time, and a second would
 // only wait for it.
-func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops) }
+func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops, nil) }

@@ -40,11 +40,15 @@ func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (do
 // claim takes what is due.
 func (w *Webhooks) claim(ctx context.Context, turn webhook.Step) (webhook.StepResult, error) {
 	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
-	end := time.Now().Add(turn.Lease)
+	began := time.Now()
+	end := began.Add(turn.Lease)
 	// A lease ends with the machine that holds it: a claim need not wait for the
 	// disk.
 	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (webhook.StepResult, error) { return t.db.d.claim(t, c) })
 	until(done.Claimed, end)
+	if err == nil {
+		w.db.notify.drained(short(turn.Lanes, done.Claimed), began)
+	}
 	return done, err
 }
 

@@ -27,16 +27,18 @@ type writer struct {
 	pool *sql.DB
 	ops  <-chan *op
 	next *op // taken out of ops, and not for the group that was being gathered
-	conn *sql.Conn
-	tx   *tx
+	// turns is shared by the writers of a queue; nil: each group leaves at once.
+	turns *turns
+	conn  *sql.Conn
+	tx    *tx
 }
 
 // maxGroup is how many writes are in one transaction at most.
 const maxGroup = 256
 
 // startWriter starts a writer for what is sent to ops, until ops is closed.
-func (db *DB) startWriter(pool *sql.DB, ops <-chan *op) {
-	db.group.Go((&writer{db: db, pool: pool, ops: ops}).loop)
+func (db *DB) startWriter(pool *sql.DB, ops <-chan *op, t *turns) {
+	db.group.Go((&writer{db: db, pool: pool, ops: ops, turns: t}).loop)
 }
 
 // loop runs until ops is closed.
@@ -50,9 +52,35 @@ func (w *writer) loop() {
 			runtime.Gosched()
 			group = w.gather(group)
 		}
+		if w.turns == nil {
+			w.commit(group)
+			continue
+		}
+		group = w.await(group)
 		w.commit(group)
+		w.turns.end()
 	}
 	w.drop()
+}
+
+// await waits for the group's turn, and gathers meanwhile.
+func (w *writer) await(group []*op) []*op {
+	ops := w.ops
+	for {
+		ok, ended := w.turns.leave(len(group))
+		if ok {
+			return group
+		}
+		select {
+		case o, ok := <-ops:
+			if !ok {
+				ops = nil // the end, and the other group's is near
+				continue
+			}
+			group = w.gather(append(group, o))
+		case <-ended:
+		}
+	}
 }
 
 // first waits for the write that begins a group; nil is the end.
