@@ -44,7 +44,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidy vet fix static self alone openapi ## the quick static checks
+lint: tools format tidy vet fix static self alone generated openapi ## the quick static checks
 
 .PHONY: tools
 tools:
@@ -90,14 +90,26 @@ alone:
 	@bad=0; for m in $(MODULES); do \
 		echo "go build, alone  $$m"; GOWORK=off $(GO) -C $$m build -o /dev/null ./... || bad=1; done; exit $$bad
 
+.PHONY: generate
+generate: tools ## generate the client of the API from its description
+	$(BIN)/oapi-codegen -config tools/openapi/client.yaml -o client/client.gen.go $(OPENAPI)
+	$(BIN)/gofumpt -w client/client.gen.go
+
+# The generated files are those of the description.
+.PHONY: generated
+generated: tools
+	@$(BIN)/oapi-codegen -config tools/openapi/client.yaml -o $(BIN)/client.gen.go $(OPENAPI) && $(BIN)/gofumpt -w $(BIN)/client.gen.go
+	@cmp -s $(BIN)/client.gen.go client/client.gen.go || { echo "client/client.gen.go is not what openapi.json describes: make generate"; exit 1; }
+
 OPENAPI = cmd/forbear/internal/durable/openapi.json
 # What npm installs is below bin, where no test looks for the product's files.
 NODE    = bin/openapi/node_modules
 
 .PHONY: openapi
-openapi: $(NODE)/.package-lock.json ## hold the description of the API against spectral and redocly (needs npm)
+openapi: $(NODE)/.package-lock.json ## hold the description of the API against spectral, redocly and TypeScript (needs npm)
 	@$(NODE)/.bin/spectral lint -q -F hint -r tools/openapi/spectral.yaml $(OPENAPI)
 	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(NODE)/.bin/redocly lint --config tools/openapi/redocly.yaml $(OPENAPI)
+	@cp tools/openapi/example.ts tools/openapi/tsconfig.json bin/openapi && $(NODE)/.bin/openapi-typescript $(OPENAPI) -o bin/openapi/forbear.d.ts && $(NODE)/.bin/tsc -p bin/openapi
 
 $(NODE)/.package-lock.json: tools/openapi/package-lock.json
 	@mkdir -p bin/openapi && cp tools/openapi/package.json tools/openapi/package-lock.json bin/openapi

@@ -120,12 +120,12 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // has seen.
 func TestProgramsOfTheDocumentsCompile(t *testing.T) {
 	known := map[string]bool{}
-	for _, name := range []string{"internal/doctest/example_test.go", "httpretry/internal/guide/main.go"} {
+	for _, name := range []string{"internal/doctest/example_test.go", "httpretry/internal/guide/main.go", "client/internal/guide/main.go"} {
 		for line := range strings.SplitSeq(read(t, name), "\n") {
 			known[strings.TrimSpace(line)] = true
 		}
 	}
-	for _, name := range []string{"README.md", "docs/guides/http.md"} {
+	for _, name := range []string{"README.md", "docs/guides/http.md", "docs/guides/webhooks-api.md"} {
 		blocks := 0
 		for _, block := range fenced.FindAllString(read(t, name), -1) {
 			code, ok := strings.CutPrefix(block, "```go\n")

@@ -155,7 +155,7 @@ func kindOf(t reflect.Type) (kind, format string) {
 	case reflect.Bool:
 		return "boolean", ""
 	case reflect.Float64:
-		return "number", ""
+		return "number", "double"
 	case reflect.Slice:
 		return "array", ""
 	case reflect.Struct, reflect.Map:
