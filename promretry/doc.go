@@ -21,7 +21,8 @@
 //
 // Labels are bounded: services, dependencies, queues, groups, error types, reasons and small
 // numbers; at most 200 values each, of at most 64 plain characters, and "other"
-// beyond. No URL, key or text of an error becomes a label.
+// beyond, but for endpoints of webhooks: these are counted by the states of their
+// breakers then, as "webhook:(open)". No URL, key or text of an error becomes a label.
 //
 // docs/alerts holds recording and alerting rules over these metrics, and
 // docs/dashboards a Grafana dashboard.

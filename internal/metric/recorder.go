@@ -43,6 +43,7 @@ type Recorder struct {
 	labels   label.Set
 	incoming Series
 	known    atomic.Pointer[map[string]*series] // by dependency; copied on write
+	beyond   beyond
 
 	mu       sync.Mutex
 	retryers map[string]*forbear.Retryer
@@ -89,12 +90,17 @@ func (r *Recorder) Retryers() map[string]*forbear.Retryer {
 	return maps.Clone(r.retryers)
 }
 
-// Dependency returns the label for the name of a dependency.
+// Dependency returns the label for the name of a dependency: that name, "other", or
+// the state of a webhook's endpoint.
 func (r *Recorder) Dependency(name string) string {
 	if r.AllDependencies {
 		return name
 	}
-	return r.labels.Bounded(labelDependency, name)
+	bounded := r.labels.Bounded(labelDependency, name)
+	if isBeyond(name, bounded) {
+		return r.beyond.label(name)
+	}
+	return bounded
 }
 
 // ErrorType returns the label for an error_type, which an operation may name as
@@ -105,9 +111,18 @@ func (r *Recorder) ErrorType(t string) string { return r.labels.Bounded(labelErr
 func (r *Recorder) Service() string { return r.service }
 
 // attached creates the series of a dependency. A later Retryer of the same
-// dependency, as a changed policy brings it, takes the place of the one before.
+// dependency, as a changed policy brings it, takes the place of the one before. Those
+// beyond the bound have counters and no gauges: one of many would speak for all.
 func (r *Recorder) attached(retryer *forbear.Retryer) {
-	s := r.of(retryer.Dependency())
+	name := retryer.Dependency()
+	if !r.AllDependencies && isBeyond(name, r.labels.Bounded(labelDependency, name)) {
+		r.beyond.add(retryer)
+		for _, sum := range byState {
+			r.labelled(sum).zero(retryer)
+		}
+		return
+	}
+	s := r.of(name)
 	s.zero(retryer)
 	r.mu.Lock()
 	defer r.mu.Unlock()

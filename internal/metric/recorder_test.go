@@ -3,10 +3,12 @@ package metric_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
@@ -169,5 +171,44 @@ func TestDependenciesAreBounded(t *testing.T) {
 		if got := len(m.matching("retry_initial_requests_total")); got != want || len(r.Retryers()) != want {
 			t.Errorf("all %v: got %d series of %d Retryers, want %d", all, got, len(r.Retryers()), want)
 		}
+	}
+}
+
+// Endpoints of webhooks beyond the bound are counted by the states of their breakers, not
+// with other dependencies, and a Retryer that is used no more is forgotten.
+func TestEndpointsBeyondTheBound(t *testing.T) {
+	r, m := newRecorder()
+	for i := range label.MaxValues {
+		attach(t, r, fmt.Sprintf("webhook:e%d", i), forbear.Policy{Kind: forbear.Webhook})
+	}
+	one := attach(t, r, "webhook:one", forbear.Policy{Kind: forbear.Webhook})
+	two := attach(t, r, "webhook:t(w)o", forbear.Policy{Kind: forbear.Webhook})
+	attach(t, r, "payments", forbear.Policy{})
+	send := func(retryer *forbear.Retryer) {
+		r.Observer().AttemptEnded(t.Context(), forbear.AttemptEnded{Info: forbear.Info{Dependency: retryer.Dependency(), Attempt: 1}})
+	}
+	send(one)
+	send(two)
+	one.Breaker().Force(breaker.Open, "ann", time.Now())
+	for range 3 {
+		send(one)
+	}
+	for name, want := range map[string]float64{"webhook:(closed)": 2, "webhook:(open)": 3, "webhook:(half-open)": 0, "other": 0} {
+		if got, ok := m.series["retry_initial_requests_total{checkout,"+name+"}"]; !ok || got != want {
+			t.Errorf("%s: %v requests, want %v", name, got, want)
+		}
+	}
+	if got := len(r.Retryers()); got != label.MaxValues+1 {
+		t.Errorf("gauges of %d Retryers", got)
+	}
+	// Another takes the place of the one before, which goes.
+	for range 3 {
+		one = attach(t, r, "webhook:one", forbear.Policy{Kind: forbear.Webhook})
+		runtime.GC()
+	}
+	one.Breaker().Force(breaker.Open, "ann", time.Now())
+	send(one)
+	if got := m.series["retry_initial_requests_total{checkout,webhook:(open)}"]; got != 4 {
+		t.Errorf("%v requests with the breaker open, want 4", got)
 	}
 }

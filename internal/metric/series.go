@@ -46,13 +46,15 @@ func (r *Recorder) of(dependency string) *series {
 	if s := (*r.known.Load())[dependency]; s != nil {
 		return s
 	}
-	name := r.Dependency(dependency)
-	if name != dependency {
-		// Not kept under its own name, which may be one of very many: the map
-		// would grow without bound.
-		if s := (*r.known.Load())[name]; s != nil {
-			return s
-		}
+	// Not kept under its own name, which may be one of very many: the map would grow
+	// without bound.
+	return r.labelled(r.Dependency(dependency))
+}
+
+// labelled returns the series of a label, made when it is first seen.
+func (r *Recorder) labelled(name string) *series {
+	if s := (*r.known.Load())[name]; s != nil {
+		return s
 	}
 	s := r.newSeries(name)
 	for {

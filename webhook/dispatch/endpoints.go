@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -143,6 +144,18 @@ func (d *Dispatcher) Held() map[string]string {
 		}
 	}
 	return held
+}
+
+// Breakers counts the enabled endpoints by the states of their circuit breakers in this
+// process. All states are there.
+func (d *Dispatcher) Breakers() map[breaker.State]int {
+	states := map[breaker.State]int{breaker.Closed: 0, breaker.HalfOpen: 0, breaker.Open: 0}
+	for _, l := range d.lanes.all() {
+		if l.ep.enabled() {
+			states[l.breaker()]++
+		}
+	}
+	return states
 }
 
 // Disable stops sending to an endpoint. Its messages are kept until R-3's 24

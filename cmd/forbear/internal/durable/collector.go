@@ -28,6 +28,7 @@ var (
 	outbox    = prometheus.NewDesc("webhook_outbox_oldest_seconds", "How long the first row of the outbox has been waiting to be accepted; 0 when it is empty.", nil, nil)
 	endpoints = prometheus.NewDesc("webhook_endpoints", "Endpoints by state.", []string{"state"}, nil)
 	held      = prometheus.NewDesc("webhook_endpoints_held", "Endpoints that this process sends nothing to because a secret or a token is not to be had.", nil, nil)
+	breakers  = prometheus.NewDesc("webhook_endpoints_breaker", "Enabled endpoints by the state of their circuit breakers in this process.", []string{"state"}, nil)
 	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
 	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
 )
@@ -35,7 +36,7 @@ var (
 // Describe implements [prometheus.Collector]. The list must hold every metric of
 // Collect: a registry refuses what was not described.
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, held, letters, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, held, breakers, letters, healthy} {
 		ch <- d
 	}
 }
@@ -55,6 +56,9 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send(failed, prometheus.CounterValue, float64(st.Failed))
 	send(postponed, prometheus.CounterValue, float64(st.Postponed))
 	send(held, prometheus.GaugeValue, float64(len(s.Dispatcher.Held())))
+	for state, n := range s.Dispatcher.Breakers() {
+		send(breakers, prometheus.GaugeValue, float64(n), state.String())
+	}
 	for _, h := range s.Alerter.Health() {
 		send(healthy, prometheus.GaugeValue, number(h.Healthy), h.Name)
 	}
