@@ -88,9 +88,12 @@ func (e *earnings) ended(o breaker.Outcome, now time.Time) {
 	}
 }
 
-// failing reports whether most of the latest attempts have failed.
+// failing reports whether most of the latest attempts have failed, by more than what
+// chance makes of half of them: a dependency that fails 45 % of its attempts would be
+// left with the budget's share for a fifth of the time.
 func (e *earnings) failing() bool {
-	return e.known >= fewest && 2*bits.OnesCount64(e.latest) > e.known
+	more := 2*bits.OnesCount64(e.latest) - e.known // failures than successes
+	return e.known >= fewest && more > 0 && more*more > e.known
 }
 
 // forget begins anew: the breaker has closed, which takes good probes.

@@ -143,7 +143,7 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 			}
 		}
 	}
-	fail(32) // of the latest 64
+	fail(36) // of the latest 64, which chance may make of half of them
 	if n := count(); n != 100 {
 		t.Errorf("%d left before most had failed", n)
 	}
