@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // row is a row of forbear_outbox. Its values are of any type, because on SQLite
@@ -27,10 +30,15 @@ func (p *producer) insert(ctx context.Context) error {
 	commit := !p.chance(rolledBack)
 	offers, rows := make([]*Offer, 1+p.r.IntN(5)), []row(nil)
 	tx := int(p.txs.Add(1))
+	write := plain
+	if p.chance(byLibrary) {
+		write = library
+	}
 	for i := range offers {
 		var r row
 		if p.chance(unsendable) {
 			offers[i], r = p.nextInvalid()
+			write = plain // the library refuses it
 		} else {
 			offers[i] = p.next()
 			r = p.row(offers[i])
@@ -38,17 +46,31 @@ func (p *producer) insert(ctx context.Context) error {
 		offers[i].Tx, offers[i].Row = tx, i
 		rows = append(rows, r)
 	}
-	return InsertRows(ctx, p.DB, p.Postgres, p.Clock, commit, offers, rows)
+	return insertRows(ctx, p.DB, p.Postgres, p.Clock, commit, offers, rows, write)
 }
+
+// writer inserts rows within a transaction.
+type writer = func(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error
+
+// byLibrary is the part of the transactions that go by [webhook.Outbox].
+const byLibrary = 0.3
 
 // InsertRows inserts the rows of the offers in one transaction, and takes down
 // how it ended. The database is not what is killed here: an error is the run's. A
 // commit that fails leaves its result unknown, and a run with an unknown result
 // cannot be judged.
 func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row) error {
+	return insertRows(ctx, db, postgres, clock, commit, offers, rows, plain)
+}
+
+func insertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row, write writer) error {
 	begin := clock.Tick()
-	tx, err := fill(ctx, db, postgres, rows)
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
+		return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
+	}
+	if err := write(ctx, tx, postgres, rows); err != nil {
+		_ = tx.Rollback()
 		return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
 	}
 	result, end := Committed, tx.Commit
@@ -65,15 +87,10 @@ func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, co
 	return nil
 }
 
-// fill begins a transaction and inserts the rows, as an application would: with a
-// statement of its own, and only the columns that it has values for. Going through
-// the library's own writer would test only what that writer can express. After an
-// error nothing is left open.
-func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
+// plain inserts the rows as an application would: with a statement of its own, and only
+// the columns that it has values for. Going through the library's own writer alone would
+// test only what that writer can express.
+func plain(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error {
 	for _, r := range rows {
 		var names, marks []string
 		var args []any
@@ -91,11 +108,55 @@ func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, 
 		}
 		statement := "INSERT INTO forbear_outbox (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
 		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
-			_ = tx.Rollback()
-			return nil, err
+			return err
 		}
 	}
-	return tx, nil
+	return nil
+}
+
+// library inserts the rows as messages. Two that are in conflict are refused before
+// there is a statement, and go as an application would insert them.
+func library(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error {
+	msgs := make([]webhook.Message, len(rows))
+	for i, r := range rows {
+		var err error
+		if msgs[i], err = r.message(); err != nil {
+			return err
+		}
+	}
+	_, err := webhook.Outbox{SQLite: !postgres, CheckEndpoints: true}.Insert(ctx, tx, msgs...)
+	if errors.Is(err, webhook.ErrConflict) {
+		return plain(ctx, tx, postgres, rows)
+	}
+	return err
+}
+
+// message is the row as a message.
+func (r row) message() (m webhook.Message, err error) {
+	text := func(column string) string {
+		switch v := r[column].(type) {
+		case string:
+			return v
+		case []byte:
+			return string(v)
+		}
+		return ""
+	}
+	m = webhook.Message{
+		ID: text("message_id"), Application: text("application"), Type: text("type"), Source: text("source"), Subject: text("subject"),
+		Key: text("order_key"), IdempotencyKey: text("idempotency_key"), CorrelationID: text("correlation_id"),
+		ContentType: text("content_type"), Body: []byte(text("body")),
+	}
+	if e := text("endpoint"); e != "" {
+		m.Endpoints = []string{e}
+	}
+	if us, ok := r["not_before"].(int64); ok {
+		m.NotBefore = time.UnixMicro(us)
+	}
+	if h := text("headers"); h != "" {
+		err = json.Unmarshal([]byte(h), &m.Headers)
+	}
+	return m, err
 }
 
 // row writes the offer as a row of the outbox. Empty fields are left out rather than
