@@ -873,6 +873,9 @@ type EndpointStatsState string
 // Endpoints defines model for Endpoints.
 type Endpoints struct {
 	Endpoints []Endpoint `json:"endpoints"`
+
+	// Next where the next page begins; empty at the end
+	Next string `json:"next"`
 }
 
 // Filter defines model for Filter.
@@ -1510,6 +1513,18 @@ type GetDeadLetterParams struct {
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
 }
 
+// ListEndpointsParams defines parameters for ListEndpoints.
+type ListEndpointsParams struct {
+	// Application those of this application alone
+	Application *string `form:"application,omitempty" json:"application,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // DeleteEndpointParams defines parameters for DeleteEndpoint.
 type DeleteEndpointParams struct {
 	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
@@ -1575,6 +1590,9 @@ type GetMessageParams struct {
 
 // ListStatsParams defines parameters for ListStats.
 type ListStatsParams struct {
+	// Application those of this application alone
+	Application *string `form:"application,omitempty" json:"application,omitempty"`
+
 	// Limit items of a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -1854,7 +1872,7 @@ type ClientInterface interface {
 	// They come from the store: one that another process has put is among them.
 	//
 	// Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-	ListEndpoints(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListEndpoints(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PostEndpointWithBody Add an endpoint under an id that is made for it
 	//
@@ -2509,8 +2527,8 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, id string, body DiscardD
 // They come from the store: one that another process has put is among them.
 //
 // Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-func (c *Client) ListEndpoints(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListEndpointsRequest(c.Server)
+func (c *Client) ListEndpoints(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEndpointsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4068,7 +4086,7 @@ func NewDiscardDeadLetterRequestWithBody(server string, id string, contentType s
 }
 
 // NewListEndpointsRequest constructs an http.Request for the ListEndpoints method
-func NewListEndpointsRequest(server string) (*http.Request, error) {
+func NewListEndpointsRequest(server string, params *ListEndpointsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -4084,6 +4102,51 @@ func NewListEndpointsRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5158,6 +5221,16 @@ func NewListStatsRequest(server string, params *ListStatsParams) (*http.Request,
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
 		if params.Limit != nil {
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
@@ -5514,7 +5587,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-	ListEndpointsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error)
+	ListEndpointsWithResponse(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error)
 
 	// PostEndpointWithBodyWithResponse Add an endpoint under an id that is made for it
 	//
@@ -9567,8 +9640,8 @@ func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context,
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-func (c *ClientWithResponses) ListEndpointsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error) {
-	rsp, err := c.ListEndpoints(ctx, reqEditors...)
+func (c *ClientWithResponses) ListEndpointsWithResponse(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error) {
+	rsp, err := c.ListEndpoints(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -187,6 +187,34 @@ func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
 	return list, err
 }
 
+// EndpointPage returns up to limit endpoints in the order of their ids, from the one
+// behind after on: those of an application, or all for "".
+func (w *Webhooks) EndpointPage(ctx context.Context, application, after string, limit int) ([]webhook.Endpoint, error) {
+	condition, args := ` WHERE e.deleted IS NULL AND e.id > ?`, []any{after}
+	if application != "" {
+		condition, args = condition+` AND e.application = ?`, append(args, application)
+	}
+	rows, err := w.endpoints(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
+	list := make([]webhook.Endpoint, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Endpoint
+	}
+	return list, err
+}
+
+// EndpointStates returns the state of each endpoint by its id. It reads no
+// configuration.
+func (w *Webhooks) EndpointStates(ctx context.Context) (map[string]webhook.EndpointState, error) {
+	states := map[string]webhook.EndpointState{}
+	err := w.db.each(ctx, func(r *sql.Rows) error {
+		var id, state string
+		err := r.Scan(&id, &state)
+		states[id] = webhook.EndpointState(state)
+		return err
+	}, `SELECT id, state FROM forbear_endpoints WHERE deleted IS NULL`)
+	return states, err
+}
+
 // EndpointChanges implements webhook.Store.
 func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
 	// The upper bound lets PostgreSQL expect a few rows, and not a third of all.

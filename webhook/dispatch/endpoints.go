@@ -115,23 +115,26 @@ func (d *Dispatcher) Endpoint(ctx context.Context, id string) (webhook.Endpoint,
 	if err != nil {
 		return e, err
 	}
-	e = e.Mask()
-	if l := d.lane(id); l != nil && l.ep.enabled() {
-		e.Held = l.ep.hold.reason()
-	}
-	return e, nil
+	return d.Show(e), nil
 }
 
 // Endpoints lists the endpoints, with their secrets masked and with what this
 // process holds them for.
 func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
 	list, err := d.cfg.Store.Endpoints(ctx)
-	held := d.Held()
 	for i := range list {
-		list[i] = list[i].Mask()
-		list[i].Held = held[list[i].ID]
+		list[i] = d.Show(list[i])
 	}
 	return list, err
+}
+
+// Show returns an endpoint as it may be shown, with what this process holds it for.
+func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
+	e = e.Mask()
+	if l := d.lane(e.ID); l != nil && l.ep.enabled() {
+		e.Held = l.ep.hold.reason()
+	}
+	return e
 }
 
 // Held returns the endpoints to which this process sends nothing because a

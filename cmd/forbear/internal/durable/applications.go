@@ -16,7 +16,7 @@ const maxPage = 1000
 // listApplications lists applications in the order of their ids. next is the last
 // one's, to go on behind it.
 func (s *Service) listApplications(r *http.Request) (int, any, error) {
-	limit, err := limitOf(r.URL.Query())
+	limit, err := limitOf(r.URL.Query(), 100)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -181,5 +182,43 @@ func waitState(t *testing.T, s *Service, state string) {
 		if time.Now().After(end) {
 			t.Fatalf("letters are %+v, want %s", list, state)
 		}
+	}
+}
+
+// Lists of endpoints go on behind an id, and are those of an application where one is
+// named.
+func TestEndpointsInPages(t *testing.T) {
+	s, _ := start(t, Options{})
+	for _, app := range []string{"acme", "other"} {
+		call(t, s, "PUT", "/v1/applications/"+app, `{}`)
+		for i := range 3 {
+			call(t, s, "PUT", fmt.Sprintf("/v1/endpoints/%s-%d", app, i), `{"url":"https://example.com/","application":"`+app+`"}`)
+		}
+	}
+	for _, path := range []string{"/v1/endpoints", "/v1/stats"} {
+		for query, want := range map[string]string{"": "acme-0 acme-1|acme-2 other-0|other-1 other-2|", "application=other": "other-0 other-1|other-2"} {
+			var pages []string
+			for after := ""; ; {
+				status, v := call(t, s, "GET", path+"?limit=2&"+query+"&after="+after, "")
+				if status != 200 {
+					t.Fatalf("%s: %d %v", path, status, v)
+				}
+				var ids []string
+				for _, e := range v["endpoints"].([]any) {
+					e := e.(map[string]any)
+					ids = append(ids, fmt.Sprint(cmp.Or(e["id"], e["endpoint"])))
+				}
+				pages = append(pages, strings.Join(ids, " "))
+				if after = v["next"].(string); after == "" {
+					break
+				}
+			}
+			if got := strings.Join(pages, "|"); got != want {
+				t.Errorf("%s?%s: %s, want %s", path, query, got, want)
+			}
+		}
+	}
+	if status, _ := call(t, s, "GET", "/v1/endpoints?limit=0", ""); status != 400 {
+		t.Errorf("a limit of none: %d", status)
 	}
 }

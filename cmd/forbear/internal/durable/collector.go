@@ -75,15 +75,14 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	if age, err := s.DB.Webhooks().OutboxAge(ctx); err == nil {
 		send(outbox, prometheus.GaugeValue, age.Seconds())
 	}
-	all, err := s.DB.Webhooks().Endpoints(ctx)
+	all, err := s.DB.Webhooks().EndpointStates(ctx)
 	if err != nil {
 		return
 	}
 	// Both states are always there: a gauge that vanishes at zero breaks alerts.
-	served, states := map[string]bool{}, map[webhook.EndpointState]int{webhook.Enabled: 0, webhook.Disabled: 0}
-	for _, e := range all {
-		states[e.State]++
-		served[e.ID] = e.State == webhook.Enabled
+	states := map[webhook.EndpointState]int{webhook.Enabled: 0, webhook.Disabled: 0}
+	for _, state := range all {
+		states[state]++
 	}
 	for state, n := range states {
 		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
@@ -91,7 +90,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	if heads, err := s.DB.Webhooks().NextDues(ctx); err == nil {
 		late := time.Duration(0)
 		for _, h := range heads {
-			if served[h.Endpoint] {
+			if all[h.Endpoint] == webhook.Enabled {
 				late = max(late, -h.In)
 			}
 		}

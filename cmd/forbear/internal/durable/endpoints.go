@@ -13,15 +13,34 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// listEndpoints lists the endpoints; their secrets are references, or masked.
-// They are read from the store, so an endpoint that another process put is among
-// them.
+// listEndpoints lists endpoints in the order of their ids; their secrets are
+// references, or masked. They are read from the store, so an endpoint that
+// another process put is among them. next is the last one's id, to go on behind it.
 func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
-	list, err := s.Dispatcher.Endpoints(r.Context())
-	if c := callerOf(r); c.Application != "" {
-		list = slices.DeleteFunc(list, func(e webhook.Endpoint) bool { return e.Application != c.Application })
+	list, next, err := s.endpoints(r, maxPage)
+	for i := range list {
+		list[i] = s.Dispatcher.Show(list[i])
 	}
-	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
+	return http.StatusOK, map[string]any{"endpoints": nonNil(list), "next": next}, err
+}
+
+// endpoints reads the page that a query asks for of the endpoints that its caller may
+// see.
+func (s *Service) endpoints(r *http.Request, usual int) (list []webhook.Endpoint, next string, err error) {
+	q := r.URL.Query()
+	limit, err := limitOf(q, usual)
+	if err != nil {
+		return nil, "", err
+	}
+	application := q.Get("application")
+	if err := callerOf(r).confine(&application); err != nil {
+		return nil, "", err
+	}
+	list, err = s.DB.Webhooks().EndpointPage(r.Context(), application, q.Get("after"), limit)
+	if len(list) == limit {
+		next = list[limit-1].ID
+	}
+	return list, next, err
 }
 
 // getEndpoint shows one endpoint, with the tag that a conditional write names.

@@ -27,7 +27,7 @@ type messageList struct {
 // have a next.
 func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q)
+	limit, err := limitOf(q, 100)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -72,11 +72,9 @@ func (s *Service) ownEndpoints(r *http.Request, asked []string) ([]string, error
 	if len(asked) > 0 {
 		return asked, nil
 	}
-	all, err := s.DB.Webhooks().Endpoints(r.Context())
+	all, err := s.DB.Webhooks().EndpointPage(r.Context(), c.Application, "", maxPage) // none has more
 	for _, e := range all {
-		if e.Application == c.Application {
-			asked = append(asked, e.ID)
-		}
+		asked = append(asked, e.ID)
 	}
 	return asked, err
 }
@@ -92,10 +90,10 @@ func checkStates(states, allowed []string) error {
 }
 
 // limitOf reads how many items a page may have.
-func limitOf(q url.Values) (int, error) {
+func limitOf(q url.Values, usual int) (int, error) {
 	text := q.Get("limit")
 	if text == "" {
-		return 100, nil
+		return usual, nil
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxPage {

@@ -46,31 +46,15 @@ func (s *Service) getStats(r *http.Request) (int, any, error) {
 // listStats shows how the endpoints fare, in the order of their ids, and what waits
 // in the outbox.
 func (s *Service) listStats(r *http.Request) (int, any, error) {
-	limit, err := limitOf(r.URL.Query())
+	page, next, err := s.endpoints(r, 100)
 	if err != nil {
 		return 0, nil, err
 	}
-	all, err := s.DB.Webhooks().Endpoints(r.Context())
-	if err != nil {
-		return 0, nil, err
-	}
-	c, after := callerOf(r), r.URL.Query().Get("after")
-	var page []webhook.Endpoint
-	list := statsList{}
-	for _, e := range all {
-		if e.ID <= after || c.Application != "" && e.Application != c.Application {
-			continue
-		}
-		if len(page) == limit {
-			list.Next = page[limit-1].ID
-			break
-		}
-		page = append(page, e)
-	}
+	list := statsList{Next: next}
 	if list.Endpoints, err = s.stats(r, page, countEach); err != nil {
 		return 0, nil, err
 	}
-	if c.Application == "" {
+	if callerOf(r).Application == "" {
 		outbox, err := s.DB.Webhooks().OutboxStats(r.Context(), countOne)
 		if err != nil {
 			return 0, nil, err
