@@ -31,6 +31,8 @@ type Store struct {
 	// on its way, and the others are held.
 	keys map[laneKey][]*delivery
 
+	dispatchers map[string]time.Time // by owner: until when it counts
+
 	letters []*deadletter.Letter
 	jobs    []*job
 	alerts  []*alert

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"OverdueIsFound", testOverdue},
 		{"SweepLeavesWhatIsNotFinished", testSweep},
 		{"BodiesGoFirst", testBodies},
+		{"DispatchersAreCounted", testHeartbeat},
 		{"CanceledCallerHarmsNobody", testCanceled},
 		{"BadMemberHarmsNobody", testBadMember},
 		{"MessagesAreListed", testMessages},

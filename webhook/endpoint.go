@@ -43,7 +43,8 @@ type Endpoint struct {
 	Policy forbear.Policy `json:"policy,omitzero"`
 	// Concurrency bounds the attempts in flight. Default 10.
 	Concurrency int `json:"concurrency,omitempty"`
-	// Rate bounds the attempts per second of one process. 0 means no bound.
+	// Rate bounds the attempts per second of all processes that share the store. 0 means
+	// no bound.
 	Rate float64 `json:"rate,omitempty"`
 	// Ordered keeps the messages of one key in order: while one is being
 	// retried, later ones of its key wait, and only those.

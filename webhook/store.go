@@ -97,6 +97,12 @@ type Store interface {
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
 	Deliveries(ctx context.Context, message string) ([]DeliveryInfo, error)
+	// Heartbeat says that a dispatcher is at work, for as long as the lease, and returns
+	// how many are, it included.
+	Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error)
+	// Leave ends a dispatcher's lease of Heartbeat.
+	Leave(ctx context.Context, owner string) error
+
 	// DropBodies looks at up to limit finished deliveries that are older than age
 	// and were not looked at before, and returns their number. Where all deliveries
 	// of a message have arrived that long ago it drops the body and the responses;

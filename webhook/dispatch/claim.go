@@ -61,7 +61,10 @@ func (d *Dispatcher) wants() (c claim) {
 // Pause makes the dispatcher claim nothing more, until it ends: another process has
 // taken over. It goes on accepting messages, which that one will find, and sends what
 // it has claimed already. It may be called at any time, and more than once.
-func (d *Dispatcher) Pause() { d.paused.Store(true) }
+func (d *Dispatcher) Pause() {
+	d.paused.Store(true)
+	signal(d.joins) // its part of each rate is the others'
+}
 
 // earliest returns the earlier of two times; a zero one is none.
 func earliest(a, b time.Time) time.Time {

@@ -116,13 +116,18 @@ func (l *lane) depth() int {
 	}
 }
 
-// afford takes up to n from the endpoint's rate: a token bucket that holds a
-// tenth of a second's worth. The caller holds mu.
+// afford takes up to n from this process's part of the endpoint's rate: a token
+// bucket that holds a tenth of a second's worth. The caller holds mu.
 func (l *lane) afford(now time.Time, n int) (int, time.Time) {
 	r := l.ep.conf.Rate
 	if r <= 0 {
 		return n, time.Time{}
 	}
+	part, next := l.d.members.part(now)
+	if part == 0 {
+		return 0, next
+	}
+	r *= part
 	burst := max(r/10, 1)
 	if l.refilled.IsZero() {
 		l.tokens = burst
@@ -131,7 +136,8 @@ func (l *lane) afford(now time.Time, n int) (int, time.Time) {
 	}
 	l.refilled = now
 	if l.tokens < 1 {
-		return 0, now.Add(time.Duration((1 - l.tokens) / r * float64(time.Second)))
+		// Not at once: what is missing may be too little for a nanosecond.
+		return 0, now.Add(max(time.Duration((1-l.tokens)/r*float64(time.Second)), time.Microsecond))
 	}
 	n = min(n, int(l.tokens))
 	l.tokens -= float64(n)

@@ -118,6 +118,9 @@ func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) {
 	d.lanes.set(l)
 	d.lease.Store(max(d.lease.Load(), int64(leaseTime(l))))
 	d.agenda.ask(e.ID)
+	if e.Rate > 0 && !d.members.counts() {
+		signal(d.joins)
+	}
 }
 
 // dropOthers drops the lanes of endpoints that are not in a list of all, and finds

@@ -34,11 +34,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	d.members.begin()
+	d.beat(ctx)
 	var main, polls sync.WaitGroup
 	quiet := make(chan struct{})
 	main.Go(func() { (&loop{d: d}).run(ctx, quiet) })
 	endChores := d.startChores(context.WithoutCancel(ctx))
 	polls.Go(func() { d.scout(ctx) })
+	polls.Go(func() { d.beats(ctx) })
 	polls.Go(func() { d.watchOutbox(ctx) })
 	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
@@ -64,6 +67,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	main.Wait()
 	d.rewriting.Wait()
 	d.chore(d.storeTallies)
+	d.chore(d.leave)
 	endChores()
 	d.abort()
 	return nil

@@ -1,0 +1,30 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+)
+
+// Heartbeat implements webhook.Store.
+func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error) {
+	return do(ctx, w.db, func(t *tx) (live int, err error) {
+		// Its own row first, and then those of processes that are gone: no two that are at
+		// work wait for each other.
+		if _, err = t.exec(`INSERT INTO forbear_dispatchers (owner, expires) VALUES (?, {t}) ON CONFLICT (owner) DO UPDATE SET expires = EXCLUDED.expires`, owner, after(lease)); err != nil {
+			return 0, err
+		}
+		if _, err = t.exec(`DELETE FROM forbear_dispatchers WHERE expires < {now}`, after(0)); err != nil {
+			return 0, err
+		}
+		_, err = t.row([]any{&live}, `SELECT count(*) FROM forbear_dispatchers`)
+		return live, err
+	})
+}
+
+// Leave implements webhook.Store.
+func (w *Webhooks) Leave(ctx context.Context, owner string) error {
+	return w.db.write(ctx, func(t *tx) error {
+		_, err := t.exec(`DELETE FROM forbear_dispatchers WHERE owner = ?`, owner)
+		return err
+	})
+}
