@@ -29,8 +29,9 @@ type MessageStore interface {
 	PutTallies(ctx context.Context, owner string, list []Tally) error
 }
 
-// MaxAct is how many messages are canceled or sent again at once.
-const MaxAct = 500
+// MaxAct is how many messages are canceled or sent again at once: at least as many as a
+// message can have endpoints.
+const MaxAct = 1000
 
 // ErrDeleting refuses to put an endpoint that was deleted while messages to the
 // former one have not become dead letters yet.
