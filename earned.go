@@ -55,6 +55,16 @@ func (e *earnings) take(now time.Time) bool {
 	return true
 }
 
+// left returns how many are earned.
+func (e *earnings) left(now time.Time) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now.Sub(e.good) > earnedFor {
+		return 0
+	}
+	return e.earned
+}
+
 // giveBack takes back a retry that was not made.
 func (e *earnings) giveBack() {
 	e.mu.Lock()

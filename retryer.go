@@ -144,6 +144,15 @@ func (r *Retryer) Policy() Policy { return r.policy }
 // Level returns the reading of the budget.
 func (r *Retryer) Level(now time.Time) budget.Level { return r.budget.Level(now) }
 
+// Earned returns how many retries beyond the budget's share the dependency has earned
+// by its successes; always 0 for work that is not durable.
+func (r *Retryer) Earned(now time.Time) int {
+	if r.earned == nil {
+		return 0
+	}
+	return r.earned.left(now)
+}
+
 // Breaker returns the circuit breaker, or nil when the policy has none.
 func (r *Retryer) Breaker() *breaker.Breaker { return r.breaker }
 

@@ -432,6 +432,27 @@ func (e PolicyBudgetOf) Valid() bool {
 	}
 }
 
+// Defines values for ProcessStatsHold.
+const (
+	Credential ProcessStatsHold = "credential"
+	Rejecting  ProcessStatsHold = "rejecting"
+	Unresolved ProcessStatsHold = "unresolved"
+)
+
+// Valid indicates whether the value is a known member of the ProcessStatsHold enum.
+func (e ProcessStatsHold) Valid() bool {
+	switch e {
+	case Credential:
+		return true
+	case Rejecting:
+		return true
+	case Unresolved:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RedriveState.
 const (
 	RedriveStateCanceled RedriveState = "canceled"
@@ -1334,15 +1355,30 @@ type ProcessStats struct {
 	// Breaker closed, open or half-open; empty when it does not serve the endpoint
 	Breaker string `json:"breaker"`
 
-	// Held the secret or token that it lacks
+	// EarnedRetries retries beyond the budget's share that deliveries have earned
+	EarnedRetries int `json:"earned_retries"`
+
+	// FailureRate of the latest attempts, a hundred at most, 0 to 1
+	FailureRate float64 `json:"failure_rate"`
+
+	// Held the secret or token that it lacks, or the error type of what holds it
 	Held string `json:"held,omitempty,omitzero"`
+
+	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused
+	Hold ProcessStatsHold `json:"hold,omitempty,omitzero"`
 
 	// InFlight attempts under way
 	InFlight int `json:"in_flight"`
 
 	// Latency of attempts, smoothed
 	Latency Duration `json:"latency,omitempty,omitzero"`
+
+	// NextProbe when the next message is sent to an endpoint that is held or whose breaker is open, at the earliest
+	NextProbe time.Time `json:"next_probe,omitempty,omitzero"`
 }
+
+// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused
+type ProcessStatsHold string
 
 // Redrive defines model for Redrive.
 type Redrive struct {

@@ -22,6 +22,8 @@ type Stats struct {
 	counts   counts
 	// upstreams are the connections to the dependencies, or nil.
 	upstreams atomic.Pointer[map[string]*upstream.Upstream]
+	// deliveries says what holds up deliveries to a dependency, or is nil.
+	deliveries func(dependency string) *DeliveryStatus
 }
 
 // NewStats returns Stats for the named service.
@@ -73,7 +75,10 @@ func (s *Stats) Status(now time.Time) Status {
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
-			d.Endpoints = endpoints[name]
+			d.Endpoints, d.Earned = endpoints[name], r.Earned(now)
+			if s.deliveries != nil {
+				d.Delivery = s.deliveries(name)
+			}
 		}
 		st.Dependencies = append(st.Dependencies, *d)
 	}
@@ -107,8 +112,22 @@ type DependencyStatus struct {
 	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
 	// Pace is there while the dependency limits its callers.
 	Pace *PaceStatus `json:"pace,omitempty"`
+	// Earned is how many retries beyond the budget's share durable work has earned.
+	Earned int `json:"earned_retries,omitempty"`
+	// Delivery is there for endpoints of webhooks.
+	Delivery *DeliveryStatus `json:"delivery,omitempty"`
 	// Endpoints are the addresses of a dependency that may have several.
 	Endpoints []upstream.EndpointStatus `json:"endpoints,omitempty"`
+}
+
+// DeliveryStatus is what holds up the deliveries to an endpoint of webhooks.
+type DeliveryStatus struct {
+	// Hold is why nothing but single messages are sent, beside the breaker:
+	// "credential", "unresolved", "rejecting", or "".
+	Hold string `json:"hold,omitempty"`
+	// NextProbe is when the next of them is sent, or a breaker's probe, at the
+	// earliest; zero when there is no wait.
+	NextProbe time.Time `json:"next_probe,omitzero"`
 }
 
 // BudgetStatus is the reading of a retry budget.

@@ -181,6 +181,9 @@ func TestNameThatOnlyLookupsKnow(t *testing.T) {
 		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		accept(t, d, 1000)
 		time.Sleep(10 * time.Hour)
+		if l := d.LaneStats("a"); l.Hold != dispatch.HoldUnresolved || l.Held != "dns_failure" {
+			t.Errorf("shown is %+v", l)
+		}
 		if alerts, letters := raised(t, s); sends.Load() > 250 || letters > 130 || !slices.Contains(alerts, "endpoint_unresolved 1") {
 			t.Errorf("%d sends and %d letters in ten hours, alerts %v", sends.Load(), letters, alerts)
 		}
@@ -224,6 +227,9 @@ func TestMendedEndpointGoesOn(t *testing.T) {
 				accept(t, d, 300)
 				time.Sleep(2 * time.Hour)
 				_, letters := raised(t, s)
+				if l := d.LaneStats("a"); l.Hold != dispatch.HoldRejecting || l.Held != "http_404" || l.NextProbe.Before(time.Now()) && !l.NextProbe.IsZero() {
+					t.Errorf("shown is %+v", l)
+				}
 				mended.Store(true)
 				c.mend(t, d)
 				time.Sleep(time.Second)

@@ -95,6 +95,13 @@ func (h *hold) waits(now time.Time) bool {
 	return h.on && now.Before(h.until)
 }
 
+// next returns when the next look is due, on the monotonic clock.
+func (h *hold) next() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.until
+}
+
 // reason returns what is missing, or "" when nothing is, as far as is known.
 func (h *hold) reason() string {
 	h.mu.Lock()

@@ -82,6 +82,19 @@ func (e *endpoint) waits(now time.Time) bool {
 	return e.hold.waits(now) || e.names.waits(now) || e.rejects.waits(now)
 }
 
+// holding returns the hold that keeps the endpoint's messages, by its name, or nil.
+func (e *endpoint) holding() (string, *hold) {
+	switch {
+	case e.hold.holds():
+		return HoldCredential, e.hold
+	case e.names.holds():
+		return HoldUnresolved, e.names.hold
+	case e.rejects.holds():
+		return HoldRejecting, e.rejects
+	}
+	return "", nil
+}
+
 // lookAgain makes whatever holds the endpoint be looked at anew, at once: it was
 // changed or enabled, or is tested. It reports whether it is held for a credential.
 func (e *endpoint) lookAgain() bool {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -78,11 +79,26 @@ func (d *Dispatcher) storeTallies(ctx context.Context) {
 
 // LaneStats is what this process alone knows of an endpoint.
 type LaneStats struct {
-	Breaker  string        `json:"breaker"` // closed, open or half-open
-	Held     string        `json:"held,omitempty"`
-	InFlight int           `json:"in_flight"`
-	Latency  time.Duration `json:"latency,omitempty"` // smoothed
+	Breaker     string  `json:"breaker"`      // closed, open or half-open
+	FailureRate float64 `json:"failure_rate"` // of the latest attempts, a hundred at most
+	// Hold is why nothing but single messages are sent, beside the breaker: one of
+	// the Hold constants, or "". Held says more.
+	Hold string `json:"hold,omitempty"`
+	Held string `json:"held,omitempty"`
+	// NextProbe is when the next message is sent to an endpoint that is held or whose
+	// breaker is open, at the earliest; zero when it is due, or there is no such wait.
+	NextProbe time.Time     `json:"next_probe,omitzero"`
+	Earned    int           `json:"earned_retries"` // beyond the budget's share
+	InFlight  int           `json:"in_flight"`
+	Latency   time.Duration `json:"latency,omitempty"` // smoothed
 }
+
+// Why an endpoint is sent nothing but single messages.
+const (
+	HoldCredential = "credential" // a secret or a token is not to be had
+	HoldUnresolved = "unresolved" // its name does not resolve
+	HoldRejecting  = "rejecting"  // it refuses everything
+)
 
 // LaneStats returns what this process knows of an endpoint; the zero value for one
 // that it does not serve.
@@ -91,7 +107,20 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 	if l == nil {
 		return LaneStats{}
 	}
-	s := LaneStats{Breaker: l.breaker().String(), Held: l.ep.hold.reason()}
+	now := d.now()
+	s := LaneStats{Breaker: l.breaker().String(), Earned: l.retryer.Earned(now)}
+	if b := l.retryer.Breaker(); b != nil {
+		s.FailureRate = b.FailureRate(now)
+	}
+	mono, next := time.Now(), time.Time{}
+	if name, h := l.ep.holding(); h != nil {
+		s.Hold, s.Held, next = name, h.reason(), h.next()
+	} else if l.breaker() == breaker.Open {
+		next = l.pacing.probeAt()
+	}
+	if next.After(mono) {
+		s.NextProbe = now.Add(next.Sub(mono)).UTC()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.InFlight, s.Latency = l.sending, l.latency.Round(time.Microsecond)

@@ -2,7 +2,9 @@ package durable
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -28,6 +30,17 @@ type statsList struct {
 	Outbox    *webhook.OutboxStats `json:"outbox,omitempty"`
 	Endpoints []endpointStats      `json:"endpoints"`
 	Next      string               `json:"next"`
+}
+
+// Status says what holds up the deliveries to an endpoint in this process, by the name
+// of its dependency; nil for any other.
+func (s *Service) Status(dependency string) *gateway.DeliveryStatus {
+	id, ok := strings.CutPrefix(dependency, "webhook:")
+	if !ok {
+		return nil
+	}
+	l := s.Dispatcher.LaneStats(id)
+	return &gateway.DeliveryStatus{Hold: l.Hold, NextProbe: l.NextProbe}
 }
 
 // getStats shows how an endpoint fares.

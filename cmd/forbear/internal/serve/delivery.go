@@ -131,6 +131,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 		}
 		return err
 	}
+	w.stats.SetDeliveries(d.service.Status)
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
 	}

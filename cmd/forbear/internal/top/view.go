@@ -48,8 +48,12 @@ type line struct {
 	Endpoints     int       `json:"endpoints,omitzero"` // addresses, where there may be several
 	EndpointsIn   int       `json:"endpoints_in,omitzero"`
 	// Pace is there while the dependency limits its callers.
-	Pace  *gateway.PaceStatus `json:"pace,omitempty"`
-	Types []outcome           `json:"error_types"`
+	Pace *gateway.PaceStatus `json:"pace,omitempty"`
+	// Hold is why an endpoint of webhooks is sent nothing but single messages, beside
+	// its breaker. Earned are retries that its successes have earned.
+	Hold   string    `json:"hold,omitempty"`
+	Earned int       `json:"earned_retries,omitempty"`
+	Types  []outcome `json:"error_types"`
 }
 
 // outcome counts the calls with one error_type since serve began, by whether
@@ -92,7 +96,7 @@ func newView(before, now gateway.Status) *view {
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
 			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
-			Pace: d.Pace, Types: outcomes(d), Endpoints: len(d.Endpoints),
+			Pace: d.Pace, Types: outcomes(d), Endpoints: len(d.Endpoints), Earned: d.Earned,
 		}
 		for _, e := range d.Endpoints {
 			if e.In {
@@ -106,6 +110,12 @@ func newView(before, now gateway.Status) *view {
 		}
 		if b := d.Breaker; b != nil {
 			l.read(b)
+		}
+		// The lane of an endpoint probes later than its breaker would.
+		if s := d.Delivery; s != nil {
+			if l.Hold = cli.Printable(s.Hold); !s.NextProbe.IsZero() {
+				l.NextProbe = s.NextProbe
+			}
 		}
 		if v.Outgoing += l.Initial + l.Retries; strings.HasPrefix(d.Dependency, delivered) {
 			deliveries += l.Initial + l.Retries
@@ -200,7 +210,7 @@ func (v *view) table() string {
 	fmt.Fprintln(w, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
 	for _, l := range v.Dependencies {
 		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
-			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes())
+			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes(v.At))
 	}
 	_ = w.Flush()
 	fmt.Fprintln(&b)
@@ -215,11 +225,22 @@ func (v *view) table() string {
 	return b.String()
 }
 
-// notes name what needs a look at once, whatever the rates are: how many addresses
+// notes name what needs a look at once, whatever the rates are: what holds an endpoint
+// of webhooks, and what paces its retries; how many addresses
 // take part, where there may be several; retries in a layer below, which multiply with
 // these; and certificate errors, any of which may be an attack (R-9).
-func (l *line) notes() string {
+func (l *line) notes(at time.Time) string {
 	var notes []string
+	if l.Hold != "" {
+		note := l.Hold
+		if wait := l.NextProbe.Sub(at).Round(time.Second); wait > 0 {
+			note += fmt.Sprintf(", next message in %v", wait)
+		}
+		notes = append(notes, note)
+	}
+	if l.Earned > 0 {
+		notes = append(notes, fmt.Sprintf("%d retries earned", l.Earned))
+	}
 	if l.Endpoints > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d endpoints in", l.EndpointsIn, l.Endpoints))
 	}
@@ -251,7 +272,7 @@ func (v *view) lines() string {
 		for _, o := range l.Types {
 			fmt.Fprintf(&b, " %s=%d saved,%d failed", o.Type, o.Saved, o.Failed)
 		}
-		if n := l.notes(); n != "" {
+		if n := l.notes(v.At); n != "" {
 			fmt.Fprintf(&b, " notes=%q", n)
 		}
 		b.WriteByte('\n')
