@@ -107,6 +107,9 @@ func keyID(id string) bool {
 	return id != "" && len(id) <= maxKeyID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
+// fileID reports whether an id is of the form that the ids of key files have.
+func fileID(id string) bool { return len(id) == 8 && strings.Trim(id, "0123456789abcdef") == "" }
+
 // keyOf returns the id of the key that a keyring has sealed something under; false
 // for what is not sealed.
 func keyOf(b []byte) (id string, ok bool) {
@@ -130,11 +133,17 @@ func (db *DB) seal(plain []byte) ([]byte, error) {
 }
 
 func (db *DB) unseal(sealed []byte) ([]byte, error) {
+	id, named := keyOf(sealed)
 	if db.cipher == nil {
+		// What a key file of forbear's has sealed is never handed on as a payload. Ids of
+		// other forms are not looked for: a payload may begin with anything.
+		if named && fileID(id) {
+			return nil, fmt.Errorf("%w: key %q, and none is given", ErrKey, id)
+		}
 		return sealed, nil
 	}
 	if _, ours := db.cipher.(*keyring); ours {
-		if _, ok := keyOf(sealed); !ok {
+		if !named {
 			return sealed, nil // written before encryption was switched on
 		}
 	}
