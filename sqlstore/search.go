@@ -19,6 +19,10 @@ const (
 	clockSkew = time.Minute
 )
 
+// acceptedOf is when the message of a delivery d was accepted. It is no join: a plan
+// might read all messages for one.
+const acceptedOf = `(SELECT m.created FROM forbear_messages m WHERE m.seq = d.message)`
+
 // Messages implements webhook.Store. Deliveries are numbered about in the order in
 // which they were accepted, and looked at from the newest down.
 func (w *Webhooks) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
@@ -79,12 +83,12 @@ func (s *search) window(ctx context.Context) error {
 // it is among its neighbors: that can only make the result too high.
 func (s *search) acceptedAt(ctx context.Context, t time.Time) (int64, error) {
 	var low, high int64
-	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&low, &high) }, `SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM forbear_deliveries`)
+	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&low, &high) }, `SELECT COALESCE((SELECT min(id) FROM forbear_deliveries), 0), COALESCE((SELECT max(id) FROM forbear_deliveries), 0)`)
 	for err == nil && low < high {
 		middle := low + (high-low)/2
 		var id, created int64
 		err = s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&id, &created) },
-			`SELECT d.id, m.created FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.id >= ? ORDER BY d.id LIMIT 1`, middle)
+			`SELECT d.id, `+acceptedOf+` FROM forbear_deliveries d WHERE d.id >= ? ORDER BY d.id LIMIT 1`, middle)
 		if id != 0 && created < t.UnixMicro() {
 			low = id + 1
 		} else {
@@ -99,8 +103,8 @@ var errFull = errors.New("the page is full")
 
 // find reads the messages that the filter chooses, a page at the most.
 func (s *search) find(ctx context.Context) error {
-	text := `SELECT d.id, d.message_id, d.endpoint, d.state, d.due, COALESCE(d.finished, 0), d.cancel IS NOT NULL, m.meta, m.created
-		FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE `
+	text := `SELECT d.id, d.message_id, d.endpoint, d.state, d.due, COALESCE(d.finished, 0), d.cancel IS NOT NULL, (SELECT m.meta FROM forbear_messages m WHERE m.seq = d.message), ` + acceptedOf + `
+		FROM forbear_deliveries d WHERE `
 	var args []any
 	where := func(condition string, values ...any) { text, args = text+condition, append(args, values...) }
 	if s.ID != "" {
@@ -114,15 +118,9 @@ func (s *search) find(ctx context.Context) error {
 	if len(s.States) > 0 {
 		where(` AND d.state IN ({ids})`, asJSON{stateNumbers(s.States)})
 	}
-	if !s.Since.IsZero() {
-		where(` AND m.created >= ?`, s.Since)
-	}
-	if !s.Until.IsZero() {
-		where(` AND m.created < ?`, s.Until)
-	}
 	where(` ORDER BY d.id DESC`)
-	// What the envelope says is compared here: it may be encrypted.
-	if s.Type == "" && s.Key == "" {
+	// What is the message's is compared here: its envelope may be encrypted.
+	if s.Type == "" && s.Key == "" && s.Since.IsZero() && s.Until.IsZero() {
 		where(` LIMIT ?`, s.limit)
 	}
 	err := s.db.each(ctx, s.add, text, args...)
@@ -159,10 +157,10 @@ func (s *search) add(r *sql.Rows) error {
 	if err != nil {
 		return err
 	}
-	if s.Type != "" && s.Type != v.Type || s.Key != "" && s.Key != v.Key {
+	i.Type, i.Key, i.State, i.Created, i.Finished = v.Type, v.Key, stateNames[state], at(created), at(finished)
+	if s.Type != "" && s.Type != i.Type || s.Key != "" && s.Key != i.Key || i.Created.Before(s.Since) || !s.Until.IsZero() && !i.Created.Before(s.Until) {
 		return nil
 	}
-	i.Type, i.Key, i.State, i.Created, i.Finished = v.Type, v.Key, stateNames[state], at(created), at(finished)
 	if finished == 0 {
 		i.Due = at(due)
 		if cancel {
@@ -183,7 +181,7 @@ func (s *search) over(ctx context.Context) (bool, error) {
 	// All of a whole window are too old, and not only one that looks older than it is.
 	var latest int64
 	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&latest) },
-		`SELECT COALESCE(max(m.created), 0) FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.id > ? AND d.id <= ?`, s.floor, s.top)
+		`SELECT COALESCE(max(`+acceptedOf+`), 0) FROM forbear_deliveries d WHERE d.id > ? AND d.id <= ?`, s.floor, s.top)
 	return latest < s.Since.Add(-clockSkew).UnixMicro(), err
 }
 
