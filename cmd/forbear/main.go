@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/maintain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/man"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/messages"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
@@ -50,6 +51,7 @@ func program() cli.Program {
 		sim.Command(),
 		lint.Command(),
 		top.Command(),
+		messages.Command(),
 		dlq.Command(),
 		keys.Command(),
 		token.Command(),

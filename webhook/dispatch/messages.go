@@ -3,11 +3,9 @@ package dispatch
 import (
 	"context"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
-
-// redrives is how often a dead message may be sent again, as by a redrive.
-const redrives = 3
 
 // Messages lists messages: see [webhook.MessageStore].
 func (d *Dispatcher) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (webhook.MessagePage, error) {
@@ -24,7 +22,7 @@ func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]
 
 // SendAgain makes messages due again that have ended: see [webhook.MessageStore].
 func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
-	results, err := d.cfg.Store.SendAgain(ctx, numbers, redrives, by)
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, deadletter.DefaultMaxRedrives, by)
 	d.look()
 	return results, err
 }

@@ -25,7 +25,7 @@ func (c *Command) Verbs() (verbs []string) {
 	}, c.Usage), func(r rune) bool { return r == '\n' })
 	for _, a := range alternatives {
 		first, _, _ := strings.Cut(strings.TrimSpace(a), " ")
-		if first != "" && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "" {
+		if first != "" && first[0] != '-' && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz-") == "" {
 			verbs = append(verbs, first)
 		}
 	}

@@ -193,3 +193,18 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func(
 		wake(n.Payload)
 	}
 }
+
+// UpToDate refuses a database of an earlier version. Processes of that version may
+// be at work on it, and could not go on with another schema; only an operator knows
+// when they have stopped. One that is empty is set up.
+func (db *DB) UpToDate(ctx context.Context) error {
+	steps, err := db.Pending(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(steps) > 0:
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
+	}
+	_, err = db.Migrate(ctx)
+	return err
+}

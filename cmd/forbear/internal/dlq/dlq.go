@@ -178,7 +178,7 @@ func (q *dlq) run(ctx context.Context, name string) int {
 	// Everything was written by then: an error on closing changes no
 	// result.
 	defer func() { _ = q.db.Close() }()
-	if err := q.upToDate(ctx); err != nil {
+	if err := q.db.UpToDate(ctx); err != nil {
 		return q.std.Fail("dlq: %v", err)
 	}
 	code, err := verbs[name].do(q, ctx)
@@ -209,23 +209,6 @@ func (q *dlq) open(ctx context.Context) error {
 	}
 	q.db.Note(slog.Default())
 	return nil
-}
-
-// upToDate refuses a database of an earlier version. Processes of that
-// version may be at work on it, and could not go on with another schema;
-// only an operator knows when they have stopped.
-func (q *dlq) upToDate(ctx context.Context) error {
-	// An empty database has no pending steps: it is new, and is set up
-	// below.
-	steps, err := q.db.Pending(ctx)
-	switch {
-	case err != nil:
-		return err
-	case len(steps) > 0:
-		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
-	}
-	_, err = q.db.Migrate(ctx) // of an empty one
-	return err
 }
 
 // json writes v as a line of JSON and reports true, when that format was

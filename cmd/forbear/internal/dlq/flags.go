@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"slices"
-	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
@@ -29,8 +28,8 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
 	f.StringVar(&q.filter.Cause, "cause", "", "letters with this `cause`, as stats names it")
 	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
-	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", timeFlag(&q.filter.Since))
-	f.Func("until", "letters before this `time`", timeFlag(&q.filter.Until))
+	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&q.filter.Since))
+	f.Func("until", "letters before this `time`", cli.TimeFlag(&q.filter.Until))
 	f.StringVar(&q.filter.After, "after", "", "list: go on behind the letter with this `id`")
 	f.IntVar(&q.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
 	f.StringVar(&q.format, "o", "text", "output `format`: text or json")
@@ -48,23 +47,6 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
 	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
 	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
-}
-
-// timeFlag reads a time, or an age before now: "since 24h" is what an
-// operator means at three in the morning.
-func timeFlag(t *time.Time) func(string) error {
-	return func(v string) error {
-		if age, err := time.ParseDuration(v); err == nil {
-			*t = time.Now().Add(-age)
-			return nil
-		}
-		at, err := time.Parse(time.RFC3339, v)
-		if err != nil {
-			return errors.New("want an RFC 3339 time such as 2026-03-01T12:00:00Z, or an age such as 24h")
-		}
-		*t = at
-		return nil
-	}
 }
 
 // stateFlag reads the state of a letter. A misspelt one must not list an

@@ -1,0 +1,81 @@
+package messages
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+func TestMessages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "forbear.db")
+	db, err := database.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.UpToDate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := db.Webhooks()
+	if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "acme", URL: "https://example.com/"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		m := webhook.Message{ID: fmt.Sprint("m", i), Endpoints: []string{"acme"}, Type: "t", Body: []byte("{}")}
+		if _, err := s.Accept(t.Context(), []webhook.Message{m}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "acme", Max: 1}}}
+	claimed, err := s.WriteBackAndClaim(t.Context(), step)
+	if err != nil || len(claimed.Claimed) != 1 {
+		t.Fatal(claimed, err)
+	}
+	d := claimed.Claimed[0]
+	if _, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{{
+		ID: d.ID, Fence: d.Fence, Endpoint: "acme", Kind: webhook.Delivered,
+		Attempt: &webhook.Attempt{Number: 1, Claim: 1, At: time.Now(), Status: 200, Response: "a stranger's text"},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, want string
+		code       int
+		args       []string
+	}{
+		{"no verb", "list, show, cancel or send-again?", cli.ExitUsage, nil},
+		{"a verb that is none", "unknown verb", cli.ExitUsage, []string{"resend"}},
+		{"a state that is none", `invalid value "gone" for flag -state`, cli.ExitUsage, []string{"list", "--state", "gone"}},
+		{"show without an id", "wants the id", cli.ExitUsage, []string{"show"}},
+		{"all by mistake", "wants an id, a filter flag or --all", cli.ExitUsage, []string{"cancel"}},
+		{"what cannot be canceled", "what is dead cannot be", cli.ExitUsage, []string{"cancel", "--state", "dead"}},
+		{"a list", "m2  acme      waiting    t          0", cli.ExitOK, []string{"list", "--endpoint", "acme"}},
+		{"a page", "there may be more: --after 3", cli.ExitOK, []string{"list", "--limit", "1"}},
+		{"the next page", `"id":"m1"`, cli.ExitOK, []string{"list", "--limit", "1", "--after", "3", "-o", "json"}},
+		{"an empty list", "no such messages", cli.ExitFound, []string{"list", "--type", "none"}},
+		{"one message", "m0 at acme: delivered", cli.ExitOK, []string{"show", "m0"}},
+		{"a response", "a stranger's text", cli.ExitOK, []string{"show", "--reveal", "m0"}},
+		{"none of that id", "no such messages", cli.ExitFound, []string{"show", "none"}},
+		{"only counted", "2 would be canceled", cli.ExitOK, []string{"cancel", "--all", "--dry-run"}},
+		{"one is canceled", "1 canceled", cli.ExitOK, []string{"cancel", "m1"}},
+		{"it was", "0 canceled\n1 left: it has ended", cli.ExitFound, []string{"cancel", "m1"}},
+		{"those by a filter", "1 canceled", cli.ExitOK, []string{"cancel", "--endpoint", "acme"}},
+		{"all are sent again", "3 sent again", cli.ExitOK, []string{"send-again", "--all"}},
+	} {
+		got := clitest.Run(t, Command(), "", append(c.args, "--database", path, "--actor", "ann")...)
+		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) || c.name != "a response" && strings.Contains(got.Out, "stranger") {
+			t.Errorf("%s: %+v, want %d and %q", c.name, got, c.code, c.want)
+		}
+	}
+	trail, err := db.DeadLetters().AuditTrail(t.Context(), 10)
+	if err != nil || len(trail) != 4 || trail[0].Who != "ann" || trail[0].Detail != "endpoint acme, and 2 more" || trail[3].Action != "reveal" {
+		t.Errorf("the audit has %+v, %v", trail, err)
+	}
+}
