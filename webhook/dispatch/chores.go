@@ -15,8 +15,9 @@ import (
 const (
 	storeBatch   = 500 // rows that a poll asks of the store at once
 	overdueBatch = 256
-	bodyBatch    = 64 // bodies that are read to be dropped
-	sweepPause   = 50 * time.Millisecond
+	bodyBatch    = 64  // bodies that are read to be dropped
+	sweepBatch   = 256 // finished deliveries that are deleted at once
+	sweepPause   = 20 * time.Millisecond
 	choresGrace  = 5 * time.Second // for alerts that cannot be stored, at the end
 )
 
@@ -92,7 +93,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 	if d.cfg.BodyRetention < d.cfg.Retention {
 		d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
 	}
-	d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, storeBatch)
+	d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
 	if s, ok := d.cfg.Store.(webhook.Shrinker); ok {
 		d.shrink(ctx, s)
 	}
@@ -109,15 +110,16 @@ func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
 	}
 }
 
-// sweepWith sweeps in small batches, with pauses in which deliveries have the store
-// for themselves.
+// sweepWith sweeps in small batches, with pauses at least as long in which deliveries
+// have the store for themselves.
 func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) {
 	for ctx.Err() == nil {
+		began := time.Now()
 		n, err := sweep(ctx, age, batch)
 		if !d.warn(ctx, "history not swept", err) || n < batch {
 			return
 		}
-		wait.Sleep(ctx, sweepPause)
+		wait.Sleep(ctx, max(sweepPause, time.Since(began)))
 	}
 }
 

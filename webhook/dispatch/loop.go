@@ -15,10 +15,13 @@ const (
 	// While one step waits for the disk another prepares its write. More would
 	// compete for the same rows, in smaller batches.
 	maxWriting = 2
-	// An outcome waits this long for company, unless there are enough: what
-	// shares a step shares its wait for the disk.
-	lull   = 4 * time.Millisecond
+	// An outcome waits this long for company, unless there are enough or others
+	// wait behind it: what shares a step shares its cost. No slot waits for it.
+	lull   = 10 * time.Millisecond
 	enough = 64
+	// A claim begins no sooner than this after the one before: messages that come
+	// by the hundred in a second are claimed a few at a time, not each by itself.
+	claimEvery = 3 * time.Millisecond
 )
 
 // loop is the dispatcher's main loop. Each of its steps writes back the outcomes
@@ -33,6 +36,7 @@ type loop struct {
 	since time.Time           // when the first of back came
 	open  bool                // more outcomes may come
 
+	next     time.Time // when a claim may begin
 	claiming atomic.Bool
 	writing  atomic.Int32 // steps that write back
 	steps    sync.WaitGroup
@@ -51,6 +55,8 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 		var c claim
 		switch {
 		case l.claiming.Load():
+		case !over && time.Now().Before(l.next):
+			c.again = l.next
 		case !over:
 			c = l.d.wants()
 		case quiet != nil:
@@ -82,6 +88,7 @@ func (l *loop) step(ctx context.Context, c claim, back []webhook.WriteBack) {
 	claims, writes := len(c.lanes) > 0, len(back) > 0
 	if claims {
 		l.claiming.Store(true)
+		l.next = time.Now().Add(claimEvery)
 	}
 	if writes {
 		l.writing.Add(1)
