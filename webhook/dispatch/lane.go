@@ -25,6 +25,7 @@ type lane struct {
 	buffer   []*job        // claimed ahead, without a slot yet
 	due      time.Time     // when the lane has work, as far as is known; zero: unknown
 	latency  time.Duration // of attempts, smoothed
+	size     int           // of the bodies that were claimed, in bytes, smoothed
 	tokens   float64       // of the endpoint's rate
 	refilled time.Time     // when tokens was counted
 	sending  int           // attempts under way
@@ -36,6 +37,9 @@ type lane struct {
 // quick is the latency up to which a lane takes deliveries ahead. Behind slower
 // attempts their leases would run out in the buffer.
 const quick = 200 * time.Millisecond
+
+// maxAhead bounds the bodies that a lane takes ahead, in bytes.
+const maxAhead = 8 << 20
 
 // serves reports whether the lane was made for e's configuration, and if so
 // takes over the state that the store has for it.
@@ -103,17 +107,20 @@ func (l *lane) busy() bool { return l.inFlight+len(l.buffer) > 0 }
 
 // depth returns how many deliveries the lane may hold: those in flight, and
 // ahead of them as many as keep it busy while the next are being claimed. The
-// quicker the receiver, the more. The caller holds mu.
+// quicker the receiver, the more, and of large messages fewer. The caller holds mu.
 func (l *lane) depth() int {
 	n := l.ep.slots()
+	ahead := 4 * n
 	switch {
 	case l.latency >= quick || l.breaker() != breaker.Closed:
 		return n
 	case l.latency >= quick/4:
-		return 2 * n
-	default:
-		return 5 * n
+		ahead = n
 	}
+	if l.size > 0 {
+		ahead = min(ahead, maxAhead/l.size)
+	}
+	return n + ahead
 }
 
 // afford takes up to n from this process's part of the endpoint's rate: a token
@@ -153,6 +160,7 @@ func (l *lane) take(list []*webhook.Delivery, n int) {
 		l.tokens += float64(n - len(list))
 	}
 	for _, dl := range list {
+		l.size += (len(dl.Message.Body) - l.size) / 8
 		j := &job{lane: l, delivery: dl}
 		if l.inFlight < l.ep.slots() {
 			l.inFlight++
@@ -243,7 +251,7 @@ func (l *lane) end(r *response, took time.Duration) {
 // the budget and the pacing stay while the policy and the concurrency do.
 func (l *lane) inherit(old *lane) {
 	old.mu.Lock()
-	l.latency = old.latency
+	l.latency, l.size = old.latency, old.size
 	old.mu.Unlock()
 	l.ep.names, l.ep.rejects = old.ep.names, old.ep.rejects
 	old.ep.mu.Lock()

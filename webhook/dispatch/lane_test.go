@@ -27,18 +27,26 @@ func TestLaneDepth(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		latency time.Duration
+		size    int // of the bodies that came
 		open    bool
 		want    int
 	}{
-		{"nothing known", 0, false, 50},
-		{"quick", 49 * time.Millisecond, false, 50},
-		{"not so quick", 50 * time.Millisecond, false, 20},
-		{"slow", 200 * time.Millisecond, false, 10},
-		{"quick, and down", time.Millisecond, true, 10},
+		{"nothing known", 0, 0, false, 50},
+		{"quick", 49 * time.Millisecond, 1 << 10, false, 50},
+		{"not so quick", 50 * time.Millisecond, 256 << 10, false, 20},
+		{"slow", 200 * time.Millisecond, 1 << 10, false, 10},
+		{"quick, and down", time.Millisecond, 1 << 10, true, 10},
+		{"quick, and large", time.Millisecond, 1 << 20, false, 18},
+		{"not so quick, and large", 50 * time.Millisecond, 1 << 20, false, 18},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, status(200), webhook.Endpoint{})
 			r.l.latency = c.latency
+			body := make([]byte, c.size)
+			r.l.inFlight = r.l.ep.slots() // what comes waits in the buffer
+			for range 100 {
+				r.l.take([]*webhook.Delivery{{Message: webhook.Message{Body: body}}}, 1)
+			}
 			if c.open {
 				r.open(0)
 			}
