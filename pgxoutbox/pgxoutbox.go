@@ -80,28 +80,28 @@ func insert(columns []string) string {
 
 // checkEndpoints refuses a batch to endpoints or applications that do not exist.
 func checkEndpoints(ctx context.Context, tx pgx.Tx, b *webhook.OutboxBatch) error {
-	endpoints, err := existing(ctx, tx, "forbear_endpoints", b.Endpoints())
+	endpoints, err := existing(ctx, tx, "forbear_endpoints WHERE deleted IS NULL AND id", b.Endpoints())
 	if err != nil {
 		return err
 	}
-	applications, err := existing(ctx, tx, "forbear_applications", b.Applications())
+	applications, err := existing(ctx, tx, "forbear_applications WHERE id", b.Applications())
 	if err != nil {
 		return err
 	}
 	return b.Known(endpoints, applications)
 }
 
-// existing returns those of the ids that a table has.
-func existing(ctx context.Context, tx pgx.Tx, table string, ids []string) (known []string, err error) {
+// existing returns those of the ids that are there: of a table's rows WHERE id.
+func existing(ctx context.Context, tx pgx.Tx, where string, ids []string) (known []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, `SELECT id FROM `+table+` WHERE id = ANY($1)`, ids)
+	rows, err := tx.Query(ctx, `SELECT id FROM `+where+` = ANY($1)`, ids)
 	if err == nil {
 		known, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	if err != nil {
-		err = fmt.Errorf("outbox: %s not read: %w", table, err)
+		err = fmt.Errorf("outbox: endpoints not read: %w", err)
 	}
 	return known, err
 }

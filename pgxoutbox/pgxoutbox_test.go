@@ -20,7 +20,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// database makes forbear's tables and the endpoint a, and a role that has the rights of
+// database makes forbear's tables and the endpoint a, beside a deleted one, and a role that has the rights of
 // the guide alone. It returns a connection of that role, and the store.
 func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 	t.Helper()
@@ -34,7 +34,12 @@ func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
+	for _, id := range []string{"a", "named"} {
+		if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: "https://example.com/"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Webhooks().DeleteEndpoint(t.Context(), "named", 0); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := pgx.Connect(t.Context(), name)
@@ -42,7 +47,7 @@ func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	if _, err := conn.Exec(t.Context(), `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id) ON forbear_endpoints, forbear_applications TO shop; SET ROLE shop`); err != nil {
+	if _, err := conn.Exec(t.Context(), `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id, deleted) ON forbear_endpoints TO shop; GRANT SELECT (id) ON forbear_applications TO shop; SET ROLE shop`); err != nil {
 		t.Fatal(err)
 	}
 	return conn, db
@@ -79,7 +84,7 @@ func TestInsert(t *testing.T) {
 	for _, n := range []int{1, 1200} {
 		msgs := []webhook.Message{full}
 		for i := range n - 1 {
-			msgs = append(msgs, webhook.Message{ID: fmt.Sprint("m", i), Endpoints: []string{"a"}, Body: []byte(fmt.Sprint(i))})
+			msgs = append(msgs, webhook.Message{ID: fmt.Sprint("m", i), Endpoints: []string{"a"}, Body: fmt.Append(nil, i)})
 		}
 		var ids []string
 		err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) (err error) {

@@ -23,7 +23,7 @@ type Outbox struct {
 	// CheckEndpoints refuses messages to endpoints and applications that do not exist, with
 	// [ErrUnknownEndpoint] or [ErrUnknownApplication], at the cost of a look at
 	// forbear_endpoints or forbear_applications: the application's role must be permitted to
-	// read their column id. Without it, such a message becomes a dead letter with the reason
+	// read their columns id, and deleted of the former. Without it, such a message becomes a dead letter with the reason
 	// invalid once it is committed.
 	CheckEndpoints bool
 	// MaxPayload is the limit of bodies, in bytes: that of forbear serve --max-payload,
@@ -127,25 +127,25 @@ func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
 
 // checkEndpoints refuses a batch to endpoints or applications that do not exist.
 func (o Outbox) checkEndpoints(ctx context.Context, tx OutboxTx, b *OutboxBatch) error {
-	endpoints, err := o.existing(ctx, tx, "forbear_endpoints", b.Endpoints())
+	endpoints, err := o.existing(ctx, tx, "forbear_endpoints WHERE deleted IS NULL AND id", b.Endpoints())
 	if err != nil {
 		return err
 	}
-	applications, err := o.existing(ctx, tx, "forbear_applications", b.Applications())
+	applications, err := o.existing(ctx, tx, "forbear_applications WHERE id", b.Applications())
 	if err != nil {
 		return err
 	}
 	return b.Known(endpoints, applications)
 }
 
-// existing returns those of the ids that a table has.
-func (o Outbox) existing(ctx context.Context, tx OutboxTx, table string, ids []string) (known []string, err error) {
+// existing returns those of the ids that are there: of a table's rows WHERE id.
+func (o Outbox) existing(ctx context.Context, tx OutboxTx, where string, ids []string) (known []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("outbox: %s not read: %w", table, err)
+			err = fmt.Errorf("outbox: endpoints not read: %w", err)
 		}
 	}()
 	list, err := json.Marshal(ids)
@@ -156,7 +156,7 @@ func (o Outbox) existing(ctx context.Context, tx OutboxTx, table string, ids []s
 	if o.SQLite {
 		among = `value FROM json_each(?)`
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT id FROM `+table+` WHERE id IN (SELECT `+among+`)`, string(list))
+	rows, err := tx.QueryContext(ctx, `SELECT id FROM `+where+` IN (SELECT `+among+`)`, string(list))
 	if err != nil {
 		return nil, err
 	}

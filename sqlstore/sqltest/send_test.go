@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/webhook"
 )
 
 // sender opens a database of PostgreSQL with the endpoint a, in a schema of its own, for a
@@ -22,11 +21,9 @@ func sender(t *testing.T) outboxApp {
 	defer admin.Close()
 	run1(t, admin, `CREATE SCHEMA forbear`, `CREATE ROLE shop LOGIN`)
 	db := open(t, place+"&search_path=forbear")
-	if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
-		t.Fatal(err)
-	}
+	putOneAndDeleteOne(t, db, "gone")
 	run1(t, admin, `GRANT USAGE ON SCHEMA forbear TO shop`, `GRANT INSERT ON forbear.forbear_outbox TO shop`,
-		`GRANT SELECT (id) ON forbear.forbear_endpoints, forbear.forbear_applications TO shop`)
+		`GRANT SELECT (id, deleted) ON forbear.forbear_endpoints TO shop`, `GRANT SELECT (id) ON forbear.forbear_applications TO shop`)
 	s := outboxApp{}
 	if s.DB, err = sql.Open("pgx", place); err != nil { // the superuser's, for rows
 		t.Fatal(err)
@@ -86,6 +83,7 @@ func TestSendRefuses(t *testing.T) {
 		{`'t', '1', 'a', subject => E'a\nb'`, "control characters"},
 		{`'t', '1', 'a', headers => '[]'`, "headers is no JSON object"},
 		{`'t', '1', 'b', check_endpoint => true`, "unknown endpoint 'b'"},
+		{`'t', '1', 'gone', check_endpoint => true`, "unknown endpoint 'gone'"},
 		{`'t', '1', application => 'b', check_endpoint => true`, "unknown application 'b'"},
 		{`'t', '1', 'a', not_before => '1970-01-21'`, "forbear_outbox_not_before_is_in_microseconds"},
 	} {
