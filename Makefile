@@ -132,6 +132,10 @@ bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber
 bench-delivery: ## compare durable delivery with a bare loop and with River
 	GOWORK=off $(GO) -C bench run ./delivery
 
+.PHONY: bench-instances
+bench-instances: ## measure one, two and four instances on one PostgreSQL, a steady load, and a million messages swept
+	GOWORK=off $(GO) -C bench run ./delivery -databases postgres -only instances,paced,swept $(ARGS)
+
 .PHONY: bench-partial
 bench-partial: ## compare what a partial failure becomes, with and without a breaker and with peers
 	GOWORK=off $(GO) -C bench run ./partial $(ARGS)

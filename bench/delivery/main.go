@@ -1,9 +1,12 @@
 // Command delivery measures durable delivery: what forbear accepts and delivers
 // in a second beside a bare loop over the same tables and beside River, what a
 // million messages scheduled ahead cost, how late a due retry is, and what an
-// idle process takes.
+// idle process takes; and of `forbear serve` on PostgreSQL what one, two and four
+// instances accept, how long a call takes at a steady load, and what it costs to
+// sweep a million finished messages.
 //
 //	go run ./delivery [-only throughput,burst,scheduled,late,idle] [-rounds 5]
+//	go run ./delivery -databases postgres -only instances,paced,swept [-quota 0.25] [-builds OLD,NEW]
 //
 // Each measurement is a process of its own with a fresh database; the receiver
 // is this process. It uses free ports of the loopback interface, a temporary
@@ -35,6 +38,10 @@ type options struct {
 	scheduled int
 	length    time.Duration
 	profile   string
+	builds    string
+	history   int
+	quota     float64
+	waits     bool
 }
 
 func main() {
@@ -47,6 +54,10 @@ func main() {
 	flag.IntVar(&o.scheduled, "scheduled", 1_000_000, "messages scheduled ahead")
 	flag.DurationVar(&o.length, "length", 10*time.Second, "how long lateness and idleness are watched in a round")
 	flag.StringVar(&o.profile, "profile", "", "a folder for CPU profiles of the deliveries")
+	flag.StringVar(&o.builds, "builds", "", "paths of forbear to compare, for instances and paced; default: this one, built anew")
+	flag.Float64Var(&o.quota, "quota", 0, "the part of a processor that each of the instances gets; 0: all")
+	flag.IntVar(&o.history, "history", 1_000_000, "finished messages of a generation that is swept")
+	flag.BoolVar(&o.waits, "waits", false, "print what PostgreSQL's backends wait for, in instances and paced")
 	task := flag.String("task", "", "used by the program itself: be one measurement")
 	flag.Parse()
 	var err error
@@ -72,7 +83,8 @@ type bench struct {
 	pg   *postgres.Server // nil: not wanted
 	n    int              // databases made
 	// half is half of the messages that forbear can take a second, by database.
-	half map[string]float64
+	half  map[string]float64
+	built string // forbear
 }
 
 func run(ctx context.Context, o options) error {
@@ -97,7 +109,7 @@ func run(ctx context.Context, o options) error {
 	parts := []struct {
 		name string
 		run  func(context.Context, string) error
-	}{{"throughput", b.throughput}, {"burst", b.burst}, {"scheduled", b.ahead}, {"late", b.late}, {"idle", b.idle}}
+	}{{"throughput", b.throughput}, {"burst", b.burst}, {"scheduled", b.ahead}, {"late", b.late}, {"idle", b.idle}, {"instances", b.instances}, {"paced", b.paced}, {"swept", b.swept}}
 	for _, p := range parts {
 		if !strings.Contains(o.only, p.name) {
 			continue

@@ -103,6 +103,15 @@ func unprivileged(parent, folder string) (*syscall.Credential, error) {
 	return nil, errors.New("no unprivileged user to run PostgreSQL as")
 }
 
+// PID is the id of the server's first process.
+func (p *Server) PID() int { return p.cmd.Process.Pid }
+
+// DB is a pool of connections to the server, of a user who may do everything.
+func (p *Server) DB() *sql.DB { return p.db }
+
+// Open opens a pool of connections to a database, by its address.
+func (*Server) Open(url string) (*sql.DB, error) { return sql.Open("pgx", url) }
+
 // URL returns the address of a database.
 func (p *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://forbear@127.0.0.1:%d/%s?sslmode=disable", p.port, database)
