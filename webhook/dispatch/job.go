@@ -48,7 +48,10 @@ func (j *job) process() {
 		j.release(0)
 		return
 	}
-	j.resume()
+	if j.resume(); j.spared() {
+		j.release(0)
+		return
+	}
 	switch dec, now := j.askPatiently(); {
 	case !dec.Retry:
 		j.refuse(dec, now)

@@ -53,22 +53,38 @@ func (l *lane) resolving(now time.Time, n int) (int, time.Time) {
 	return 0, time.Time{} // its end asks again
 }
 
-// lookUp resolves the endpoint's name, apart from the main loop. A failure counts as
-// one of the endpoint, which is disabled after a day of them.
+// lookUp resolves the endpoint's name, apart from the main loop.
 func (e *endpoint) lookUp() {
+	e.resolve()
+	e.names.mu.Lock()
+	e.names.looking = false
+	e.names.mu.Unlock()
+	e.d.ask(e.id())
+}
+
+// resolve reports whether the endpoint's name resolves. A failure counts as one of the
+// endpoint, which is disabled after a day of them.
+func (e *endpoint) resolve() bool {
 	look := time.Now()
 	ctx, cancel := context.WithTimeout(e.d.sendCtx, lookupTimeout)
 	defer cancel()
 	err := e.d.cfg.Lookup(ctx, e.plain.URL.Hostname())
 	e.names.mu.Lock()
-	e.names.looking, e.names.resolved = false, err == nil
+	e.names.resolved = err == nil
 	e.names.mu.Unlock()
 	if err != nil && e.d.sendCtx.Err() == nil {
 		r := response{failure: forbear.Failure{Class: forbear.ClassDNS, Type: "dns_failure", Err: err}, look: look}
 		e.record(&r, e.d.now())
 		e.named(&r)
 	}
-	e.d.ask(e.id())
+	return err == nil
+}
+
+// spared reports whether the delivery is to keep its last attempt at a name that does
+// not resolve: another process, or one before this, has seen the first fail, and this
+// one may not know yet.
+func (j *job) spared() bool {
+	return j.call.State.DNSFailures > 0 && !j.lane.ep.resolve()
 }
 
 // named learns from an attempt or a lookup whether the endpoint's name resolves. The

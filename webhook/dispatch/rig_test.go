@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -42,6 +43,7 @@ func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forb
 	s, events := &memstore.Store{}, &forbeartest.Recorder{}
 	d, err := New(Config{
 		Store: s, Alerts: s, Transport: rt, Logger: slog.New(slog.DiscardHandler), Secrets: LocalSecrets("TEST_", ""),
+		Lookup:  func(context.Context, string) error { return nil },
 		Options: append(opts, forbear.WithoutLog(), forbear.WithObserver(events.Observer())),
 	})
 	if err != nil {
