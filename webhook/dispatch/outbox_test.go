@@ -27,6 +27,12 @@ func (o *outbox) insert(m webhook.Message) {
 	o.rows = append(o.rows, m)
 }
 
+func (o *outbox) looked() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.looks)
+}
+
 // Relay implements webhook.Store.
 func (o *outbox) Relay(ctx context.Context, _ int, admit func(*webhook.Message) (map[string]bool, error)) (done webhook.RelayResult, err error) {
 	o.mu.Lock()
@@ -68,7 +74,7 @@ func TestOutboxIsWatched(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()
 		time.Sleep(10*time.Second + time.Millisecond)
-		quietLooks := len(o.looks)
+		quietLooks := o.looked()
 		inserted := []time.Time{time.Now()}
 		o.insert(webhook.Message{ID: "first", Endpoints: []string{"a"}})
 		time.Sleep(2 * time.Second)
