@@ -11,9 +11,6 @@ import (
 // What waits, or is held behind one of its key, may be ended without a lease: no
 // one is sending it.
 
-// stateUnsent is the condition of that.
-const stateUnsent = `state IN (` + string(waiting) + `, ` + string(held) + `)`
-
 // target is a delivery that is to be ended, or to begin anew.
 type target struct {
 	id              int64

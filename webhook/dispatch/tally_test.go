@@ -13,9 +13,9 @@ func TestTalliesAreOfWholeSlots(t *testing.T) {
 	var s tallies
 	now := time.Unix(0, 0)
 	stored := func() map[int64]int64 {
-		list, of := s.changed(now)
+		_, of := s.changed(now)
 		s.again(of)
-		list, _ = s.changed(now)
+		list, _ := s.changed(now)
 		counts := map[int64]int64{}
 		for _, l := range list {
 			counts[l.Slot] += l.Responses[2]
