@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,8 +36,9 @@ func messagesOf(t *testing.T, s *Service, query string) string {
 // messages, in the eyes of their receiver.
 func TestMessagesAreManaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var got []string
-		s, stop := start(t, Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		s, stop := start(t, Options{Transport: guarded(&mu, func(r *http.Request) (*http.Response, error) {
 			got = append(got, fmt.Sprint(r.Header.Get("webhook-id"), " ", r.Header.Get("Idempotency-Key"), " ", r.Header.Get("X-Retry-Attempt")))
 			return answer(200), nil
 		})})
@@ -62,14 +64,18 @@ func TestMessagesAreManaged(t *testing.T) {
 		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoints":["a"],"type":"t.2"},"dry_run":true}`); status != 200 || v["done"] != 1.0 {
 			t.Errorf("dry run: got %d %v", status, v)
 		}
+		mu.Lock()
 		got = nil
+		mu.Unlock()
 		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoints":["a"],"type":"t.2"}}`); status != 200 || v["done"] != 1.0 || v["next"] != "" {
 			t.Errorf("sent again: got %d %v", status, v)
 		}
 		time.Sleep(2 * time.Second)
+		mu.Lock()
 		if fmt.Sprint(got) != "[m2 k2 0]" {
 			t.Errorf("the receiver got %v", got)
 		}
+		mu.Unlock()
 		if _, m := call(t, s, "GET", "/v1/messages/m2", ""); len(m["deliveries"].([]any)[0].(map[string]any)["attempt_history"].([]any)) != 2 {
 			t.Errorf("the history is %v", m["deliveries"])
 		}
@@ -90,8 +96,9 @@ func TestMessagesAreManaged(t *testing.T) {
 // id can be used again.
 func TestEndpointIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		sent := map[string]int{}
-		s, stop := start(t, Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		s, stop := start(t, Options{Transport: guarded(&mu, func(r *http.Request) (*http.Response, error) {
 			sent[r.URL.Path+" "+r.Header.Get("webhook-id")]++
 			return answer(200), nil
 		})})
@@ -132,6 +139,8 @@ func TestEndpointIsDeleted(t *testing.T) {
 			t.Errorf("redriven: got %d %v", status, v)
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if fmt.Sprint(sent) != "map[/2 m0:1 /2 m1:1 /2 m2:1]" {
 			t.Errorf("sent were %v", sent)
 		}
