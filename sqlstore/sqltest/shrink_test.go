@@ -52,7 +52,7 @@ func sizes(t *testing.T, place string) (file, wal int64) {
 // What is swept is given back, in steps that take a few milliseconds, and what is
 // accepted meanwhile is there. FORBEAR_SHRINK sets the number of messages.
 func TestFileShrinks(t *testing.T) {
-	n := 20_000
+	n := 15_000
 	if s := os.Getenv("FORBEAR_SHRINK"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}

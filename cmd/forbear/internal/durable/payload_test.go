@@ -39,7 +39,7 @@ func TestPayloadUpToTheLimit(t *testing.T) {
 		put(t, s, webhook.Endpoint{ID: "a", URL: sink.URL + "/a"})
 		full := strings.Repeat("0123456789abcdef", webhook.MaxPayload/16)
 		post := func(id, body string) (int, map[string]any) {
-			return call(t, s, "POST", "/v1/messages", fmt.Sprintf(`{"id":%q,"endpoint":"a","payload_base64":%q}`, id, base64.StdEncoding.EncodeToString([]byte(body))))
+			return call(t, s, "POST", "/v1/messages", `{"id":"`+id+`","endpoint":"a","payload_base64":"`+base64.StdEncoding.EncodeToString([]byte(body))+`"}`)
 		}
 		for _, id := range []string{"api", "dead"} {
 			if code, v := post(id, full); code != http.StatusAccepted {
@@ -68,6 +68,10 @@ func TestPayloadUpToTheLimit(t *testing.T) {
 			return sink.seen["a "+id] == full
 		}
 		waitFor(t, "messages", func() bool { return arrived("api") && arrived("outbox") })
+		waitFor(t, "letters", func() bool {
+			n, err := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{})
+			return n == 2 && err == nil
+		})
 		letters := map[string]deadletter.Letter{}
 		for _, l := range waitLetters(t, s, 2) {
 			letters[l.EventID] = l
