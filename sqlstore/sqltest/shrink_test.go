@@ -14,10 +14,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// fill accepts n messages of 1 KiB and ends their deliveries.
-func fill(t *testing.T, db *sqlstore.DB, place string, n int) {
+// fill accepts n messages of a size and ends their deliveries.
+func fill(t *testing.T, db *sqlstore.DB, place string, n, size int) {
 	t.Helper()
-	body := bytes.Repeat([]byte("x"), 1024)
+	body := bytes.Repeat([]byte("x"), size)
 	for at := 0; at < n; at += 1000 {
 		msgs := make([]webhook.Message, min(1000, n-at))
 		for i := range msgs {
@@ -50,15 +50,16 @@ func sizes(t *testing.T, place string) (file, wal int64) {
 }
 
 // What is swept is given back, in steps that take a few milliseconds, and what is
-// accepted meanwhile is there. FORBEAR_SHRINK sets the number of messages.
+// accepted meanwhile is there. FORBEAR_SHRINK sets a number of messages, of 1 KiB.
 func TestFileShrinks(t *testing.T) {
-	n := 15_000
+	n, size := 2500, 8<<10
 	if s := os.Getenv("FORBEAR_SHRINK"); s != "" {
 		n, _ = strconv.Atoi(s)
+		size = 1 << 10
 	}
 	place := filepath.Join(t.TempDir(), "forbear.db")
 	db := open(t, place)
-	fill(t, db, place, n)
+	fill(t, db, place, n, size)
 	full, log := sizes(t, place)
 	began := time.Now()
 	for {
