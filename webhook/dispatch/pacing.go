@@ -15,15 +15,21 @@ import (
 // recovery came between, up to ten minutes. While it lasts nothing is claimed,
 // so that what is due stays in the store.
 //
+// After a probe that succeeded the doubling begins anew: an endpoint that still takes a
+// third of what it gets is not down. Its breaker may hardly ever close, which takes
+// five in a row, and it is asked twice a minute all the same.
+//
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
 	// Called with the lock held: when an outage begins, and when it is over.
 	opened, closed func()
 
-	mu    sync.Mutex
-	wait  time.Duration // the breaker's own, when the outage began
-	times int           // that the breaker has opened in this outage
-	until time.Time     // on the monotonic clock
+	mu     sync.Mutex
+	outage bool          // from the first opening to the closing
+	wait   time.Duration // the breaker's own, when the outage began
+	times  int           // that the wait is to be doubled
+	alive  bool          // a probe has succeeded since the last opening
+	until  time.Time     // on the monotonic clock
 }
 
 // slowest bounds the wait for a probe: an endpoint that was down for a day is found
@@ -43,17 +49,29 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 	defer p.mu.Unlock()
 	switch e.To {
 	case breaker.Closed:
-		p.times, p.until = 0, time.Time{}
+		p.outage, p.alive, p.times, p.until = false, false, 0, time.Time{}
 		p.closed()
 	case breaker.Open:
-		if p.times == 0 {
+		began := !p.outage
+		if p.outage = true; began {
 			p.wait = e.OpenFor
 		}
+		if p.alive {
+			p.alive, p.times = false, 0
+		}
 		p.until = time.Now().Add(max(min(p.wait<<min(p.times, 16), slowest), e.OpenFor))
-		if p.times++; p.times == 1 {
+		p.times++
+		if began {
 			p.opened()
 		}
 	}
+}
+
+// succeeded records that a probe did.
+func (p *pacing) succeeded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alive = true
 }
 
 // probeAt returns when the next probe may be claimed, on the monotonic clock.

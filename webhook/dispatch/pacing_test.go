@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,4 +41,39 @@ func TestPacingDoubles(t *testing.T) {
 			t.Errorf("behind a breaker that is held open: again in %v", off)
 		}
 	})
+}
+
+// An endpoint that takes two of five messages is asked twice a minute, though its
+// breaker hardly ever closes; one that is down is asked every ten minutes; and either
+// is reported once.
+func TestPacingOfAPartialOutage(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		takes float64
+		most  time.Duration // on average between openings
+		least time.Duration
+	}{
+		{"two of five", 0.4, time.Minute, 0},
+		{"one of ten", 0.1, slowest, 2 * time.Minute},
+		{"none", 0, slowest, 9 * time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			outages := 0
+			p := &pacing{opened: func() { outages++ }, closed: func() {}}
+			rng := rand.New(rand.NewPCG(1, 2))
+			const openings = 2000
+			begun := time.Now()
+			for range openings {
+				p.breakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second})
+				time.Sleep(time.Until(p.probeAt()))
+				for k := 0; k < 4 && rng.Float64() < c.takes; k++ {
+					p.succeeded()
+				}
+			}
+			mean := time.Since(begun) / openings
+			if mean > c.most || mean < c.least || outages != 1 {
+				t.Errorf("%s: asked every %v on average, want %v to %v; reported %d times", c.name, mean, c.least, c.most, outages)
+			}
+		})
+	}
 }
