@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,8 +72,8 @@ func TestGroupsGatherBesideALargeOne(t *testing.T) {
 // whatever else is new.
 func TestOthersHearOfWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sent := 0
-		n := &notifier{send: func() { sent++ }}
+		var sent atomic.Int64
+		n := &notifier{send: func() { sent.Add(1) }}
 		rows := []encoded{{Message: webhook.Message{Endpoints: []string{"a", "b"}}}}
 		for _, tt := range []struct {
 			name string
@@ -90,12 +91,12 @@ func TestOthersHearOfWhatIsLeft(t *testing.T) {
 			}, 1},
 			{"and other news", func(at time.Time) { n.drained([]string{"a", "b"}, at.Add(1)); n.wake() }, 1},
 		} {
-			sent = 0
+			sent.Store(0)
 			n.accepted(slices.Clone(rows))
 			tt.do(time.Now())
 			time.Sleep(2 * notifyEvery)
-			if sent != tt.want {
-				t.Errorf("%s: %d notifications, want %d", tt.name, sent, tt.want)
+			if got := int(sent.Load()); got != tt.want {
+				t.Errorf("%s: %d notifications, want %d", tt.name, got, tt.want)
 			}
 		}
 	})
