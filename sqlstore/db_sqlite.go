@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 )
 
@@ -29,9 +30,11 @@ func SQLiteNames(path string) (write, read string) {
 		more = "&" + more
 	}
 	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
-	// A file is made so that it can give its free pages back, which does nothing to one
-	// that is there already.
-	return base + "&_pragma=auto_vacuum(2)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
+	made := ""
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		made = "&_pragma=auto_vacuum(2)" // a new file can give its free pages back; on one that is there this waits for its writers
+	}
+	return base + made + "&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
 }
 
 // connections knows no limit: a file has no server.
