@@ -421,7 +421,7 @@ func (o *observed) Stopped(_ context.Context, e forbear.Stopped) {
 func TestObserversAreNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observed{}
-		d := dependency{share: constant(0.5), takes: 10 * time.Millisecond}
+		d := dependency{share: constant(0.7), takes: 10 * time.Millisecond}
 		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o.observer()))
 		sends, _ := d.totals()
 		t.Logf("%d retries were put off first", o.putOff.Load())

@@ -188,7 +188,7 @@ func TestEarlyHintsPass(t *testing.T) {
 	if !strings.HasPrefix(hint, "HTTP/1.1 103 Early Hints\r\n") || !strings.Contains(hint, "Link: </a.css>") || strings.Contains(rest, "Link:") {
 		t.Errorf("got %q", got)
 	}
-	if old := raw(t, address, "GET /up HTTP/1.0\r\nHost: a\r\n\r\n"); strings.Contains(old, "103") {
+	if old := raw(t, address, "GET /up HTTP/1.0\r\nHost: a\r\n\r\n"); strings.Contains(old, "103 Early Hints") {
 		t.Errorf("HTTP/1.0 got %q", old)
 	}
 }

@@ -163,6 +163,8 @@ sim o: text json csv svg html
 lint fail-on: high medium low
 lint o: text json sarif github junit
 top o: text json
+messages o: text json
+messages state: waiting held sending delivered dead canceled
 dlq o: text json
 dlq state: dead redriving resolved discarded
 keys o: text json
