@@ -1136,6 +1136,8 @@ type NewMessage struct {
 
 // NewRedrive defines model for NewRedrive.
 type NewRedrive struct {
+	// All The filter chooses all dead letters; without this, such a filter is refused.
+	All         bool    `json:"all,omitempty,omitzero"`
 	Canary      bool    `json:"canary,omitempty,omitzero"`
 	DryRun      bool    `json:"dry_run,omitempty,omitzero"`
 	Filter      Filter  `json:"filter,omitempty,omitzero"`

@@ -28,7 +28,7 @@ func (m *Store) PutApplication(_ context.Context, a webhook.Application) (webhoo
 	}
 	m.applications[a.ID] = a
 	for _, e := range m.endpoints { // to which it is a change
-		if e.Application == a.ID {
+		if e.Application == a.ID && !e.deleted {
 			e.Tenant = &a
 			m.change(e)
 		}
@@ -73,7 +73,7 @@ func (m *Store) DeleteApplication(_ context.Context, id string) error {
 // endpointsOf counts the endpoints of an application. The caller holds mu.
 func (m *Store) endpointsOf(application string) (n int) {
 	for _, e := range m.endpoints {
-		if e.Application == application {
+		if e.Application == application && !e.deleted {
 			n++
 		}
 	}

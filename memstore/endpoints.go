@@ -51,8 +51,8 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	if old == nil {
 		old = &endpoint{}
 	}
-	if known && e.Application != old.Application {
-		return e, fmt.Errorf("%w endpoint: %q is of another application", webhook.ErrInvalid, e.ID)
+	if old.Version > 0 && e.Application != old.Application {
+		return e, fmt.Errorf("%w endpoint: the id %q is, or was, of another application", webhook.ErrInvalid, e.ID)
 	}
 	if err := m.tenant(&e, known); err != nil {
 		return e, err
@@ -122,7 +122,7 @@ func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) erro
 	if version != 0 && version != e.Version {
 		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrVersion)
 	}
-	m.endpoints[id] = &endpoint{Endpoint: webhook.Endpoint{ID: id, Version: e.Version}, deleted: true}
+	m.endpoints[id] = &endpoint{Endpoint: webhook.Endpoint{ID: id, Application: e.Application, Version: e.Version}, deleted: true}
 	m.change(m.endpoints[id])
 	return nil
 }

@@ -43,7 +43,7 @@ func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (w
 		var created int64
 		ok, err := t.row([]any{&a.Version, &created}, text, slices.Clone(args)...) // a replay wants them as they were
 		if a.Created = at(created); err == nil && ok {
-			_, err = t.exec(`UPDATE forbear_endpoints SET changed = `+nextChange+` WHERE application = ?`, a.ID)
+			_, err = t.exec(`UPDATE forbear_endpoints SET changed = `+nextChange+` WHERE application = ? AND deleted IS NULL`, a.ID)
 		}
 		return ok, err
 	})
@@ -86,7 +86,7 @@ func (db *DB) application(spec string, version, created int64) (a webhook.Applic
 	return a, nil
 }
 
-// DeleteApplication implements webhook.Store.
+// DeleteApplication implements webhook.Store. Its tokens go with it.
 func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
 	return w.db.write(ctx, func(t *tx) error {
 		if err := t.db.d.lock(t, endpointLock); err != nil {
@@ -102,6 +102,9 @@ func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
 		if err == nil && n == 0 {
 			err = own(fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
 		}
+		if err == nil { // or they would be good for the next one of this id
+			_, err = t.exec(`DELETE FROM forbear_tokens WHERE application = ?`, id)
+		}
 		return err
 	})
 }
@@ -110,18 +113,19 @@ func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
 // refuses one that the endpoint cannot have.
 func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
 	var is string
-	known, err := t.row([]any{&is}, `SELECT COALESCE(application, '') FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, e.ID)
+	var there bool
+	known, err := t.row([]any{&is, &there}, `SELECT COALESCE(application, ''), deleted IS NULL FROM forbear_endpoints WHERE id = ?`, e.ID)
 	switch {
 	case err != nil:
 		return nil, err
 	case known && is != e.Application:
-		return nil, own(fmt.Errorf("%w endpoint: %q is of another application", webhook.ErrInvalid, e.ID))
+		return nil, own(fmt.Errorf("%w endpoint: the id %q is, or was, of another application", webhook.ErrInvalid, e.ID))
 	case e.Application == "":
 		return nil, nil
 	}
 	list, err := collect(t, t.db.scanApplication, selectApplication+` WHERE id = ?`, e.Application)
 	a, err := first(list, err, own(fmt.Errorf("endpoint %q: %w %q", e.ID, webhook.ErrUnknownApplication, e.Application)))
-	if err != nil || known {
+	if err != nil || there {
 		return &a, err
 	}
 	n, err := t.endpointsOf(a.ID)
@@ -133,7 +137,7 @@ func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
 
 // endpointsOf counts the endpoints of an application.
 func (t *tx) endpointsOf(application string) (n int, err error) {
-	_, err = t.row([]any{&n}, `SELECT count(*) FROM forbear_endpoints WHERE application = ?`, application)
+	_, err = t.row([]any{&n}, `SELECT count(*) FROM forbear_endpoints WHERE application = ? AND deleted IS NULL`, application)
 	return n, err
 }
 

@@ -8,8 +8,11 @@ import (
 // Heartbeat implements webhook.Store.
 func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error) {
 	return do(ctx, w.db, func(t *tx) (live int, err error) {
-		// Its own row first, and then those of processes that are gone: no two that are at
-		// work wait for each other.
+		// One beat at a time: it sees all that were before it, and deletes no row that
+		// another is about to write.
+		if err := t.db.d.lock(t, memberLock); err != nil {
+			return 0, err
+		}
 		if _, err = t.exec(`INSERT INTO forbear_dispatchers (owner, expires) VALUES (?, {t}) ON CONFLICT (owner) DO UPDATE SET expires = EXCLUDED.expires`, owner, after(lease)); err != nil {
 			return 0, err
 		}

@@ -19,7 +19,8 @@ import (
 // those behind it next. It is one more than the highest, and taken under a lock
 // that is held until the commit: numbers become visible in their order, and none
 // is passed over. A deleted endpoint stays as a row without its configuration,
-// or no one would learn that it is gone; its version goes on when it is put again.
+// or no one would learn that it is gone; its version goes on when it is put again, by
+// its own application alone: its history and its letters are found by its id.
 const (
 	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
 	nextChange    = `(SELECT COALESCE(max(changed), 0) + 1 FROM forbear_endpoints)`
@@ -27,10 +28,6 @@ const (
 	// What was deleted has the state of a new endpoint when it comes back.
 	anewEndpoint = `, state = EXCLUDED.state, reason = '', since = EXCLUDED.since, failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
 )
-
-// goneFor is how long a deleted endpoint can be learned of: every process reads
-// the whole list far more often.
-const goneFor = 24 * time.Hour
 
 // PutEndpoint implements webhook.Store.
 func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
@@ -102,7 +99,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return 0, err
 		}
-		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', application = NULL, changed = `+nextChange+`
+		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', changed = `+nextChange+`
 			WHERE id = ? AND deleted IS NULL AND (? = 0 OR version = ?)`, after(0), id, version, version)
 	})
 	if err == nil && n == 0 {
@@ -229,13 +226,6 @@ func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.
 		}
 	}
 	return c, err
-}
-
-// sweepEndpoints removes what was deleted long ago. The latest change stays: its
-// number must not be given again.
-func (t *tx) sweepEndpoints() error {
-	_, err := t.exec(`DELETE FROM forbear_endpoints WHERE deleted < {now} AND changed < (SELECT max(changed) FROM forbear_endpoints)`, after(-goneFor))
-	return err
 }
 
 // SetEndpointState implements webhook.Store. Another state is a change that others

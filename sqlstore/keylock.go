@@ -22,6 +22,7 @@ const (
 	relayLock    = keyLockCount + iota // empty the outbox
 	sweepLock                          // delete what is old
 	endpointLock                       // number a change of an endpoint
+	memberLock                         // count the processes
 )
 
 // add adds the lock of a key.

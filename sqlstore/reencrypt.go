@@ -52,7 +52,7 @@ var ErrNoKey = errors.New("no encryption key is given")
 
 const (
 	censusPage = 2000 // rows whose beginnings are read at once
-	sealedHead = 64   // bytes of a column that hold the id of its key
+	sealedHead = 400  // bytes of a column that hold the id of its key, of up to 255 in base64
 	resealPage = 64   // rows that are written at once
 	// resealPause is the ceiling of the pause after each, in which deliveries have the
 	// database for themselves.

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -87,14 +86,15 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 		if mine, err := t.db.d.tryLock(t, sweepLock); err != nil || !mine {
 			return 0, err
 		}
-		list, err := collect(t, scanFinished, `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
+		// Locked, or one that is redriven in between would be deleted with its message.
+		list, err := collect(t, scanFinished, `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ? {skip locked}`, after(-age), limit)
 		if err != nil {
 			return 0, err
 		}
 		if err := t.deleteDeliveries(list); err != nil {
 			return 0, err
 		}
-		return len(list), cmp.Or(t.sweepEndpoints(), t.sweepTallies())
+		return len(list), t.sweepTallies()
 	})
 }
 

@@ -78,6 +78,10 @@ func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
 	f.when(!name(e.ID), "id "+nameRule)
 	f.when(e.Application != "" && !name(e.Application), "application "+nameRule)
+	f.when(e.Application != "" && e.ID == AlertEndpoint, "id %q is forbear's own", e.ID)
+	f.when(len(e.URL) > maxURL, "url of %d bytes, at most %d", len(e.URL), maxURL)
+	f.when(len(e.Policy.Classify) > maxClassify, "%d classify entries, at most %d", len(e.Policy.Classify), maxClassify)
+	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is larger than an authorization server would take")
 	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
 	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
 	for i, t := range e.Types {
@@ -105,6 +109,13 @@ const (
 	nameRule        = "is not 1 to 64 visible characters without / ? # %%"
 	versionRule     = "version %d: want one that is stored, 0 or %d"
 	placeholderRule = "%s is %s, which stands for what is not shown: send the value itself, or use PATCH, where what is left out stays as it is"
+)
+
+// The bounds of an endpoint's configuration, which each process has in memory.
+const (
+	maxURL      = 2048 // bytes
+	maxClassify = 100
+	maxScopes   = 50
 )
 
 // name reports whether s can be the id of an endpoint or an application, which

@@ -88,12 +88,14 @@ func (d *Dispatcher) reclaim(ctx context.Context) {
 	}
 }
 
-// sweep deletes old history, and bodies before that where they are kept for less.
+// sweep deletes old history, and bodies before that where they are kept for less, in
+// turns: bodies that come faster than they go hold up no history.
 func (d *Dispatcher) sweep(ctx context.Context) {
-	if d.cfg.BodyRetention < d.cfg.Retention {
-		d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
+	bodies, history := d.cfg.BodyRetention < d.cfg.Retention, true
+	for bodies || history {
+		bodies = bodies && d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
+		history = history && d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
 	}
-	d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
 	if s, ok := d.cfg.Store.(webhook.Shrinker); ok {
 		d.shrink(ctx, s)
 	}
@@ -110,17 +112,15 @@ func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
 	}
 }
 
-// sweepWith sweeps in small batches, with pauses at least as long in which deliveries
-// have the store for themselves.
-func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) {
-	for ctx.Err() == nil {
-		began := time.Now()
-		n, err := sweep(ctx, age, batch)
-		if !d.warn(ctx, "history not swept", err) || n < batch {
-			return
-		}
-		wait.Sleep(ctx, max(sweepPause, time.Since(began)))
+// sweepWith sweeps one small batch and reports whether there is more. A pause at least
+// as long follows, in which deliveries have the store for themselves.
+func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) (more bool) {
+	began := time.Now()
+	n, err := sweep(ctx, age, batch)
+	if !d.warn(ctx, "history not swept", err) || n < batch {
+		return false
 	}
+	return wait.Sleep(ctx, max(sweepPause, time.Since(began)))
 }
 
 // overdue dead-letters what could not be attempted within its total: deliveries

@@ -48,7 +48,7 @@ func (j *job) process() {
 		j.release(0)
 		return
 	}
-	if j.resume(); j.spared() {
+	if j.resume(); j.spared() || !j.leaseLasts() { // a look at the name may have taken a while
 		j.release(0)
 		return
 	}

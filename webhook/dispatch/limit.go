@@ -42,8 +42,8 @@ type bucket struct {
 func (d *Dispatcher) limit(msgs []webhook.Message) error {
 	counts := map[string]int{}
 	for i := range msgs {
-		if a := msgs[i].Application; a != "" {
-			counts[a]++
+		for id := range d.applications(&msgs[i]) {
+			counts[id]++
 		}
 	}
 	for id, n := range counts {
@@ -56,6 +56,24 @@ func (d *Dispatcher) limit(msgs []webhook.Message) error {
 		}
 	}
 	return nil
+}
+
+// applications are those that a message is for: the one that it names, or those of its
+// endpoints.
+func (d *Dispatcher) applications(m *webhook.Message) map[string]bool {
+	if m.Application != "" {
+		return map[string]bool{m.Application: true}
+	}
+	var of map[string]bool
+	for _, e := range m.Endpoints {
+		if l := d.lane(e); l != nil && l.ep.conf.Application != "" {
+			if of == nil {
+				of = map[string]bool{}
+			}
+			of[l.ep.conf.Application] = true
+		}
+	}
+	return of
 }
 
 // take takes n messages from a bucket of one second at a rate, or returns how long to

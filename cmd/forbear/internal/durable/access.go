@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,6 +29,14 @@ func callerOf(r *http.Request) caller {
 	return c
 }
 
+// as returns a request with its caller.
+func as(r *http.Request, t sqlstore.Token) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{t}))
+}
+
+// rootToken is how the audit names the token of the command line.
+const rootToken = "api-token"
+
 // errForbidden is 403: the token is good, and not for this.
 var errForbidden = errors.New("forbidden")
 
@@ -36,7 +45,8 @@ var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs 
 
 // authorize lets in who has the token of the command line or one of the store, and
 // puts a caller into the request's context. Where there is neither, the request has to be addressed
-// to this very machine: a name that a stranger controls may resolve to it.
+// to this very machine: a name that a stranger controls may resolve to it. An API that
+// other machines reach demands a token even when the last one was revoked.
 func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + o.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,13 +55,13 @@ func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 		// the timing.
 		got := sha256.Sum256([]byte(sent))
 		if o.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, as(r, sqlstore.Token{Name: rootToken, Scope: sqlstore.ScopeAdmin}))
 			return
 		}
 		if text, ok := strings.CutPrefix(sent, "Bearer "); ok {
 			switch t, err := s.tokens.find(r.Context(), text); {
 			case err == nil:
-				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{t})))
+				next.ServeHTTP(w, as(r, t))
 				return
 			case !errors.Is(err, sqlstore.ErrTokenNotFound):
 				s.fail(w, r, err)
@@ -59,17 +69,28 @@ func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 			}
 		}
 		switch demanded, err := s.tokens.any(r.Context()); {
-		case o.Token == "" && err != nil:
+		case o.Token == "" && !o.Open && err != nil:
 			s.fail(w, r, err)
-		case o.Token != "" || demanded:
+		case o.Token != "" || o.Open || demanded:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing, wrong or expired")
-		case !loopback.Host(r.Host):
-			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only")
+		case !loopback.Host(r.Host) || forwarded(r):
+			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only, and no proxy")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// forwarded reports whether a proxy says that a request comes from elsewhere: one before
+// a loopback address would publish the API.
+func forwarded(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Forwarded" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
 }
 
 // forApplications are the operations that a token of one application may call. Each
@@ -138,6 +159,63 @@ func (s *Service) owns(ctx context.Context, c caller, endpoint string) error {
 		err = fmt.Errorf("endpoint %q: %w", endpoint, webhook.ErrNotFound)
 	}
 	return err
+}
+
+// ownAll is owns for several endpoints, of which a caller cannot name more than there
+// can be.
+func (s *Service) ownAll(ctx context.Context, c caller, endpoints []string) error {
+	if c.Application == "" {
+		return nil
+	}
+	if len(endpoints) > maxPage {
+		return fmt.Errorf("%w: %d endpoints, at most %d", webhook.ErrInvalid, len(endpoints), maxPage)
+	}
+	list, err := s.DB.Webhooks().EndpointPage(ctx, c.Application, "", maxPage) // none has more
+	if err != nil {
+		return err
+	}
+	for _, id := range endpoints {
+		if !slices.ContainsFunc(list, func(e webhook.Endpoint) bool { return e.ID == id }) {
+			return fmt.Errorf("endpoint %.64q: %w", id, webhook.ErrNotFound)
+		}
+	}
+	return nil
+}
+
+// mayWrite refuses what an application's token may not write of an endpoint; before is
+// what is stored, or nil. References name secrets of the whole installation: an
+// endpoint with one of them is the operator's, and so is where it is sent to. How
+// much of the sender's room an endpoint takes is the operator's as well.
+func (c caller) mayWrite(before *webhook.Endpoint, e *webhook.Endpoint) error {
+	if c.Application == "" {
+		return nil
+	}
+	if before == nil {
+		before = &webhook.Endpoint{}
+	}
+	policy := e.Policy
+	policy.Kind = before.Policy.Kind
+	guarded := before.Auth != nil || before.TLS != nil
+	switch {
+	case slices.ContainsFunc(e.Secrets, func(s string) bool { return webhook.IsRef(s) && !slices.Contains(before.Secrets, s) }):
+		return c.refuse("a reference in secrets")
+	case !reflect.DeepEqual(e.Auth, before.Auth):
+		return c.refuse("auth")
+	case !reflect.DeepEqual(e.TLS, before.TLS):
+		return c.refuse("tls")
+	case guarded && e.URL != before.URL:
+		return c.refuse("the url of an endpoint with auth or tls")
+	case !reflect.DeepEqual(policy, before.Policy):
+		return c.refuse("policy")
+	case e.Concurrency != before.Concurrency:
+		return c.refuse("concurrency")
+	}
+	return nil
+}
+
+// refuse says what is not for a token of one application to write.
+func (c caller) refuse(what string) error {
+	return fmt.Errorf("%w: %s is not for the token %q to write: ask the operator", errForbidden, what, c.Name)
 }
 
 // confine puts the caller's application where a request names none, and refuses

@@ -135,7 +135,7 @@ func TestTokensOfTheStore(t *testing.T) {
 		e := a.(map[string]any)
 		who = append(who, e["action"].(string)+" by "+e["who"].(string))
 	}
-	if got := strings.Join(who, "; "); !strings.Contains(got, "token-create by ann at ") || !strings.Contains(got, "endpoint-put by ci (bob) at ") {
+	if got := strings.Join(who, "; "); !strings.Contains(got, "token-create by (ann) at ") || !strings.Contains(got, "endpoint-put by ci (bob) at ") {
 		t.Errorf("the audit has %s", got)
 	}
 	for _, bad := range []string{
@@ -170,5 +170,123 @@ func TestOpenAPINeedsAToken(t *testing.T) {
 	s, _ = start(t, o)
 	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "Host", "forbear.example.com"); status != 401 {
 		t.Errorf("without its token: %d", status)
+	}
+	// Nor does it open when there is none left: a Host is the caller's own word.
+	if err := s.DB.Tokens().Revoke(t.Context(), "ci", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	s.tokens.forget()
+	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "Host", "localhost"); status != 401 {
+		t.Errorf("behind the last token: %d", status)
+	}
+}
+
+// Before a loopback address a proxy would publish what needs no token.
+func TestProxiesNeedAToken(t *testing.T) {
+	s, _ := start(t, Options{})
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "X-Real-IP"} {
+		if status, _ := call(t, s, "GET", "/v1/endpoints", "", name, "192.0.2.7"); status != 403 {
+			t.Errorf("with %s: %d", name, status)
+		}
+	}
+	auth := token(t, s, `{"name":"ci","scope":"admin"}`)
+	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "X-Forwarded-For", "192.0.2.7", "Authorization", auth); status != 200 {
+		t.Errorf("with a token: %d", status)
+	}
+}
+
+// References name secrets of the whole installation: an application's token can neither
+// write one, nor send what an operator has referred to elsewhere, nor take more room.
+func TestApplicationsHaveNoOthersSecrets(t *testing.T) {
+	t.Setenv("FORBEAR_SECRET_STRIPE", "Bearer planted")
+	t.Setenv("FORBEAR_SECRET_ACME", webhook.NewSecret())
+	sent := &arrivals{}
+	s, _ := start(t, Options{Token: "the operator's own token", Transport: sent})
+	root := "Bearer the operator's own token"
+	call(t, s, "PUT", "/v1/applications/globex", `{"secrets":["env:ACME"]}`, "Authorization", root)
+	globex := token(t, s, `{"name":"gx","scope":"application","application":"globex"}`, "Authorization", root)
+	if status, p := call(t, s, "PUT", "/v1/endpoints/given", `{"url":"https://example.com/given","application":"globex","auth":{"secret":"env:STRIPE"},"secrets":["env:ACME"],"policy":{"max_attempts":4}}`, "Authorization", root); status != 200 {
+		t.Fatalf("the operator: %d %v", status, p)
+	}
+	for _, c := range []struct {
+		name, method, path, body string
+		want                     int
+	}{
+		{"a plain endpoint", "PUT", "/v1/endpoints/own", `{"url":"https://example.com/own","types":["order.*"],"rate":5,"secrets":["` + webhook.NewSecret() + `"]}`, 200},
+		{"a credential of another's", "PUT", "/v1/endpoints/own", `{"url":"https://example.com/own","auth":{"secret":"env:STRIPE"}}`, 403},
+		{"by PATCH", "PATCH", "/v1/endpoints/own", `{"auth":{"secret":"env:STRIPE"}}`, 403},
+		{"by POST", "POST", "/v1/endpoints", `{"url":"https://example.com/own","auth":{"secret":"env:STRIPE"}}`, 403},
+		{"by way of a token's server", "PATCH", "/v1/endpoints/own", `{"auth":{"token_url":"https://example.com/","client_id":"x","client_secret":"env:STRIPE"}}`, 403},
+		{"a key of another's", "PATCH", "/v1/endpoints/own", `{"secrets":["env:ACME"]}`, 403},
+		{"a name that does not exist", "PATCH", "/v1/endpoints/own", `{"secrets":["env:NONE"]}`, 403},
+		{"a certificate of another's", "PATCH", "/v1/endpoints/own", `{"tls":{"cert":"env:STRIPE","key":"env:STRIPE"}}`, 403},
+		{"more room", "PATCH", "/v1/endpoints/own", `{"concurrency":1000}`, 403},
+		{"no breaker", "PATCH", "/v1/endpoints/own", `{"policy":{"breaker":{"disabled":true}}}`, 403},
+		{"another place for a credential", "PATCH", "/v1/endpoints/given", `{"url":"https://example.com/evil"}`, 403},
+		{"another place, by PUT", "PUT", "/v1/endpoints/given", `{"url":"https://example.com/evil","auth":{"secret":"env:STRIPE"},"secrets":["env:ACME"],"policy":{"max_attempts":4}}`, 403},
+		{"what else the operator's endpoint has", "PATCH", "/v1/endpoints/given", `{"types":["order.*"]}`, 200},
+		{"the operator's endpoint as it is", "PUT", "/v1/endpoints/given", `{"url":"https://example.com/given","auth":{"secret":"env:STRIPE"},"secrets":["env:ACME"],"policy":{"max_attempts":4},"rate":3}`, 200},
+		{"forbear's own endpoint", "PUT", "/v1/endpoints/forbear-alerts", `{"url":"https://example.com/"}`, 422},
+		{"a long address", "PATCH", "/v1/endpoints/own", `{"url":"https://example.com/` + strings.Repeat("x", 3000) + `"}`, 422},
+		{"more endpoints than there can be", "POST", "/v1/messages", `{"payload":1,"endpoints":["x"` + strings.Repeat(`,"x"`, 2000) + `]}`, 422},
+	} {
+		if got, v := call(t, s, c.method, c.path, c.body, "Authorization", globex); got != c.want {
+			t.Errorf("%s: got %d %v, want %d", c.name, got, v, c.want)
+		}
+	}
+	if e := endpointOf(t, s, "given"); e.URL != "https://example.com/given" || e.Auth == nil || e.Rate != 3 {
+		t.Errorf("the operator's endpoint is %+v by now", e)
+	}
+}
+
+// The id of a deleted endpoint finds its history and its letters: it stays with its
+// application. Tokens go with theirs.
+func TestDeletedIdsStayWithTheirApplication(t *testing.T) {
+	databases(t, func(t *testing.T, name string) {
+		s, _ := start(t, Options{Database: name, Token: "the operator's own token"})
+		root := "Bearer the operator's own token"
+		do := func(want int, auth, method, path, body string) {
+			t.Helper()
+			if status, v := call(t, s, method, path, body, "Authorization", auth); status != want {
+				t.Errorf("%s %s %s: %d %v, want %d", method, path, body, status, v, want)
+			}
+		}
+		for _, app := range []string{"acme", "globex"} {
+			do(200, root, "PUT", "/v1/applications/"+app, `{}`)
+		}
+		acme := token(t, s, `{"name":"ac","scope":"application","application":"acme"}`, "Authorization", root)
+		globex := token(t, s, `{"name":"gx","scope":"application","application":"globex"}`, "Authorization", root)
+		do(200, root, "PUT", "/v1/endpoints/free", `{"url":"https://example.com/"}`)
+		do(200, acme, "PUT", "/v1/endpoints/orders", `{"url":"https://example.com/"}`)
+		do(204, root, "DELETE", "/v1/endpoints/free", "")
+		do(204, acme, "DELETE", "/v1/endpoints/orders", "")
+		for _, id := range []string{"free", "orders"} {
+			do(422, globex, "PUT", "/v1/endpoints/"+id, `{"url":"https://example.com/mine"}`)
+			do(404, globex, "GET", "/v1/endpoints/"+id, "")
+		}
+		do(200, acme, "PUT", "/v1/endpoints/orders", `{"url":"https://example.com/again"}`)
+		do(204, acme, "DELETE", "/v1/endpoints/orders", "")
+		if status, _ := call(t, s, "DELETE", "/v1/applications/acme", "", "Authorization", root, "If-Match", `"9"`); status != 412 {
+			t.Errorf("another version: %d", status)
+		}
+		do(204, root, "DELETE", "/v1/applications/acme", "")
+		do(401, acme, "GET", "/v1/endpoints", "")
+		do(200, globex, "GET", "/v1/endpoints", "")
+	})
+}
+
+// A misspelt parameter is refused: passed over, it would choose everything.
+func TestUnknownParametersAreRefused(t *testing.T) {
+	s, _ := start(t, Options{})
+	for path, want := range map[string]int{
+		"/v1/messages?endpoints=a": 400, "/v1/messages?application=acme": 400, "/v1/dead-letters?endpoint=a": 400,
+		"/v1/dead-letters/export?endpoint=a": 400, "/v1/endpoints?reveal=true": 400, "/v1/messages?endpoint=a&limit=5": 200, "/v1/stats?application=a": 200,
+	} {
+		if status, v := call(t, s, "GET", path, ""); status != want {
+			t.Errorf("%s: %d %v, want %d", path, status, v, want)
+		}
+	}
+	if status, _ := call(t, s, "POST", "/v1/redrives", `{}`); status != 400 {
+		t.Errorf("a redrive of everything: %d", status)
 	}
 }

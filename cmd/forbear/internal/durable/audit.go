@@ -19,12 +19,10 @@ func actor(r *http.Request) string {
 	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		name = ""
 	}
-	switch token := callerOf(r).Name; {
-	case token != "" && name != "":
-		name = token + " (" + name + ")"
-	default:
-		name = cmp.Or(token, name, "anonymous")
+	if name != "" {
+		name = "(" + name + ")" // unproved, and no token's name
 	}
+	name = cmp.Or(strings.TrimSpace(callerOf(r).Name+" "+name), "anonymous")
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return name + " at " + host
 }

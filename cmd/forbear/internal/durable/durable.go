@@ -75,6 +75,7 @@ type Service struct {
 	Handler    http.Handler
 
 	tokens    tokenCache
+	queries   queries
 	retention *deadletter.Retention
 	path      string
 	// maxRequest bounds a request to the API, in bytes.
@@ -148,6 +149,9 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	s.Alerter = deadletter.NewAlerter(db.DeadLetters(), o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
 	s.retention = &deadletter.Retention{Store: db.DeadLetters(), Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
+	if s.queries, err = readQueries(); err != nil {
+		return nil, err
+	}
 	s.Handler = s.handler(o)
 	return s, nil
 }

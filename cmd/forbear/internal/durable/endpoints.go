@@ -81,7 +81,7 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
 	}
-	if err := s.checkState(r, e); err != nil {
+	if err := cmp.Or(s.checkState(r, e), s.checkFields(r, e)); err != nil {
 		return 0, nil, err
 	}
 	if e, err = s.replace(r, e, c); err != nil {
@@ -104,7 +104,7 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	e.ID, e.Version, e.Policy.Kind = webhook.NewID("ep"), webhook.VersionNone, forbear.Webhook
-	if err := s.checkState(r, e); err != nil {
+	if err := cmp.Or(s.checkState(r, e), callerOf(r).mayWrite(nil, &e)); err != nil {
 		return 0, nil, err
 	}
 	e, err := s.Dispatcher.PutEndpoint(r.Context(), e)
@@ -172,6 +172,19 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 	return put, c.missing("endpoint", e.ID, err)
 }
 
+// checkFields refuses what the caller may not write of an endpoint, as it is stored.
+func (s *Service) checkFields(r *http.Request, e webhook.Endpoint) error {
+	c := callerOf(r)
+	if c.Application == "" {
+		return nil
+	}
+	stored, err := s.DB.Webhooks().Endpoint(r.Context(), e.ID)
+	if errors.Is(err, webhook.ErrNotFound) {
+		return c.mayWrite(nil, &e)
+	}
+	return cmp.Or(err, c.mayWrite(&stored, &e))
+}
+
 // theWay says how the state of an endpoint is changed, for the errors of those who
 // tried to write it. Its text is part of error messages that clients show to
 // operators.
@@ -217,8 +230,11 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 		if err := c.check("endpoint", e.ID, e.Version); err != nil {
 			return err
 		}
-		changed, err = applyPatch(e, patch)
-		return err
+		before := *e
+		if changed, err = applyPatch(e, patch); err != nil {
+			return err
+		}
+		return callerOf(r).mayWrite(&before, e)
 	})
 	if c.given {
 		err = c.missing("endpoint", r.PathValue("id"), err)

@@ -236,7 +236,7 @@ func TestPatchIsAudited(t *testing.T) {
 	if err != nil || i < 0 {
 		t.Fatalf("the audit is %+v, %v", list, err)
 	}
-	if e := list[i]; e.Target != "a" || e.Detail != "version 2: headers, policy.max_attempts, url" || !strings.HasPrefix(e.Who, "ann at ") {
+	if e := list[i]; e.Target != "a" || e.Detail != "version 2: headers, policy.max_attempts, url" || !strings.HasPrefix(e.Who, "(ann) at ") {
 		t.Errorf("the audit has %+v", e)
 	}
 }

@@ -84,12 +84,7 @@ func (s *Service) confineMessage(r *http.Request, endpoints []string, applicatio
 	if len(endpoints) == 0 {
 		return c.confine(application)
 	}
-	for _, e := range endpoints {
-		if err := s.owns(r.Context(), c, e); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.ownAll(r.Context(), c, endpoints)
 }
 
 // getMessage shows what has become of a message at each of its endpoints. The

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
@@ -14,6 +15,7 @@ import (
 // package deadletter.
 type newRedrive struct {
 	Filter      deadletter.Filter `json:"filter"`
+	All         bool              `json:"all"` // the filter chooses all
 	DryRun      bool              `json:"dry_run"`
 	Rate        float64           `json:"rate"`
 	Canary      bool              `json:"canary"`
@@ -29,6 +31,9 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	var n newRedrive
 	if err := read(r, &n); err != nil {
 		return 0, nil, err
+	}
+	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
+		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or say \"all\": true", errBadRequest)
 	}
 	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
 	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}

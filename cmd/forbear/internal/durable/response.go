@@ -33,7 +33,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		w.Header().Set("X-Correlation-ID", correlation(r))
-		if err := s.permit(r, rt); err != nil {
+		if err := cmp.Or(s.permit(r, rt), s.queries.check(r, rt)); err != nil {
 			s.fail(w, r, err)
 			return
 		}

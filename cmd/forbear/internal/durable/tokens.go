@@ -37,6 +37,8 @@ func (n *NewToken) Check() error {
 	switch {
 	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/?#%", c) }):
 		return refuse("name is not 1 to 64 visible characters without / ? # %%")
+	case n.Name == rootToken:
+		return refuse("the name %q is that of the command line's token", n.Name)
 	case n.Scope != sqlstore.ScopeAdmin && n.Scope != sqlstore.ScopeApplication && n.Scope != sqlstore.ScopeReadOnly:
 		return refuse("scope %.20q: want %s, %s or %s", n.Scope, sqlstore.ScopeAdmin, sqlstore.ScopeApplication, sqlstore.ScopeReadOnly)
 	case n.Scope == sqlstore.ScopeApplication && n.Application == "":
