@@ -103,9 +103,9 @@ func TestPipelineOfClaims(t *testing.T) {
 			for n := range 2 {
 				wg.Go(func() { ask(fmt.Sprint("gate ", n), claim(fmt.Sprint("gate ", n))) })
 				want[fmt.Sprint("gate ", n)] = idempotency.Acquired
-			}
-			for len(g.waiting) < 2 {
-				time.Sleep(time.Millisecond)
+				for len(g.waiting) <= n { // or the second would go along with the first
+					time.Sleep(time.Millisecond)
+				}
 			}
 			for _, f := range list {
 				wg.Go(f)
