@@ -9,7 +9,10 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # Suites that show nothing more under the race detector and take many times as
 # long: arithmetic on one goroutine, analyzers, and tests that drive processes of
 # their own. Where they are concurrent in themselves, a smaller run is raced.
-PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
+PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|webhook/dispatch|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
+
+# What webhook/dispatch does in hours of virtual time is not raced: the rest of it is.
+LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours
 
 # The smaller run of internal/durable: what drives no process and waits for no
 # whole day.
@@ -37,6 +40,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
 	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
 	$(GO) test $(RACE) -run '$(RACED)' -timeout 10m ./cmd/forbear/internal/durable
+	$(GO) test $(RACE) -skip '$(LONG)' -timeout 10m ./webhook/dispatch
 	$(GO) test $(RACE) -run 'SameOutput' -timeout 10m ./lint/driver
 	@.ci/deps missing || [ "$(CI)" != true ]
 
