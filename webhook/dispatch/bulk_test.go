@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -239,4 +240,46 @@ func TestMendedEndpointGoesOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A transport of the caller's own may resolve names elsewhere, as a proxy does: after a
+// failure for one a message finds out, and no lookup here keeps it from that.
+func TestTransportThatResolvesNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memstore.Store{}
+		var asked atomic.Int64
+		d, err := dispatch.New(dispatch.Config{
+			Store: s, Alerts: s, Logger: slog.New(slog.DiscardHandler),
+			Transport: transport(func(*http.Request) (*http.Response, error) {
+				if asked.Add(1) == 1 {
+					return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "proxy", IsNotFound: true}}
+				}
+				return responds(200), nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://name.invalid/"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- d.Run(ctx) }()
+		for _, id := range []string{"m1", "m2"} {
+			if _, err := d.Accept(ctx, webhook.Message{ID: id, Endpoints: []string{"a"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		for _, id := range []string{"m1", "m2"} {
+			if list, err := d.Deliveries(ctx, id); err != nil || list[0].State != webhook.StateDelivered {
+				t.Errorf("%s after a minute: %+v, %v", id, list, err)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -37,7 +37,8 @@ type Config struct {
 	// what Guard would.
 	Transport http.RoundTripper
 	// Lookup resolves the name of an endpoint's host, while attempts fail for it.
-	// Default: as the default transport does.
+	// Default [Resolve], and with a Transport of one's own, which may resolve names
+	// elsewhere, nothing: a single message finds out.
 	Lookup func(ctx context.Context, host string) error
 	// Wrap goes around the transports that endpoints with TLS settings of their own get,
 	// as the caller has wrapped Transport: for traces. Nil: nothing.
@@ -139,9 +140,12 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = cfg.Guard.Transport(httpretry.DefaultConnect)
+		if cfg.Lookup == nil {
+			cfg.Lookup = Resolve
+		}
 	}
 	if cfg.Lookup == nil {
-		cfg.Lookup = lookup
+		cfg.Lookup = func(context.Context, string) error { return nil }
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

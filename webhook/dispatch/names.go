@@ -26,8 +26,8 @@ type names struct {
 // lookupTimeout bounds one lookup.
 const lookupTimeout = 10 * time.Second
 
-// lookup resolves a name as the default transport does.
-func lookup(ctx context.Context, host string) error {
+// Resolve resolves a name as the default transport does.
+func Resolve(ctx context.Context, host string) error {
 	_, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	return err
 }

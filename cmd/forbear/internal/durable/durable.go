@@ -119,15 +119,16 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	var err error
 	guard := webhook.Guard{Allow: o.Allow}
+	var resolve func(context.Context, string) error
 	if o.Transport == nil {
-		o.Transport = guard.Transport(httpretry.DefaultConnect)
+		o.Transport, resolve = guard.Transport(httpretry.DefaultConnect), dispatch.Resolve
 	}
 	if o.Wrap != nil {
 		o.Transport = o.Wrap(o.Transport)
 	}
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
 		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
-		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Wrap: o.Wrap, Now: o.Now, Poll: o.Poll,
+		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Lookup: resolve, Wrap: o.Wrap, Now: o.Now, Poll: o.Poll,
 		MaxPayload: o.MaxPayload, Retention: o.History, BodyRetention: o.Bodies,
 	})
 	if err != nil {
