@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -63,15 +64,18 @@ func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) 
 	if err != nil {
 		return nil, err
 	}
-	left := rows
+	left := slices.Clone(rows)
 	if plain := w.db.d.plain(rows); len(plain) > 0 {
 		if err := w.db.submit(ctx, &op{apart: true, run: func(t *tx) error { return t.writeRows(plain, false) }}); err != nil {
 			return nil, err
 		}
-		left = slices.DeleteFunc(slices.Clone(rows), func(r *writeBack) bool { return r.ok })
+		left = slices.DeleteFunc(left, func(r *writeBack) bool { return r.ok })
 	}
 	if len(left) > 0 {
-		if err := w.db.submit(ctx, &op{keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
+		// Alone, and by their numbers: those of another step in the same transaction
+		// would be locked in another order than cancelling locks them.
+		slices.SortFunc(left, func(a, b *writeBack) int { return cmp.Compare(a.ID, b.ID) })
+		if err := w.db.submit(ctx, &op{alone: true, keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
 			return nil, err
 		}
 	}

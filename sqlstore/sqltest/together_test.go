@@ -127,3 +127,48 @@ func TestBeatsAtOnce(t *testing.T) {
 		t.Errorf("%d deadlocks, %v", deadlocks, err)
 	}
 }
+
+// What dies in several steps at once and is canceled meanwhile waits for each other in
+// one order: nothing deadlocks, and no cancel fails.
+func TestDeadAndCanceledAtOnce(t *testing.T) {
+	place := pgtest.Start(t).Database(t)
+	raw, one, other := pool(t, "pgx", place), open(t, place).Webhooks(), open(t, place).Webhooks()
+	const n = 60
+	for round := range 6 {
+		msgs := make([]webhook.Message, n)
+		for i := range msgs {
+			msgs[i] = webhook.Message{ID: fmt.Sprint(round, "-", i), Endpoints: []string{"a"}, Body: []byte("x")}
+		}
+		if _, err := one.Accept(t.Context(), msgs, nil); err != nil {
+			t.Fatal(err)
+		}
+		step, err := one.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: n}}})
+		if err != nil || len(step.Claimed) != n {
+			t.Fatal(len(step.Claimed), err)
+		}
+		ids := make([]int64, n)
+		var wg sync.WaitGroup
+		for i := range step.Claimed {
+			d := &step.Claimed[n-1-i]
+			ids[i] = d.ID
+			wg.Go(func() {
+				letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, forbear.ReasonTerminal, 5, time.Now())
+				dead := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: webhook.Dead, Dead: letter}
+				if _, err := one.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{dead}}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Go(func() {
+			time.Sleep(3 * time.Millisecond)
+			if _, err := other.Cancel(t.Context(), ids, "ann"); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+	}
+	var deadlocks int
+	if err := raw.QueryRowContext(t.Context(), `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&deadlocks); err != nil || deadlocks > 0 {
+		t.Errorf("%d deadlocks, %v", deadlocks, err)
+	}
+}
