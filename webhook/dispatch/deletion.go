@@ -23,7 +23,7 @@ func (d *Dispatcher) DeleteEndpoint(ctx context.Context, id string, version int6
 	}
 	// A short backlog is done before the caller hears of it. A long one, or what
 	// fails here, is left to the next look.
-	_, _ = d.cfg.Store.Abandon(ctx, storeBatch)
+	_, _ = d.cfg.Store.Abandon(ctx, abandonBatch)
 	return nil
 }
 
@@ -34,13 +34,20 @@ func (e *endpoint) retire() {
 	e.conf.State = webhook.Disabled
 }
 
+// abandonBatch is how many deliveries become dead letters at once: all of them are in
+// the memory, with bodies of up to 1 MiB, and their keys are locked.
+const abandonBatch = 32
+
 // abandon makes dead letters of what waits for endpoints that are no more.
 func (d *Dispatcher) abandon(ctx context.Context) {
+	total := 0
 	for ctx.Err() == nil {
-		n, err := d.cfg.Store.Abandon(ctx, storeBatch)
-		if !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
-			return
+		n, err := d.cfg.Store.Abandon(ctx, abandonBatch)
+		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
+			break
 		}
-		d.log.Info("deliveries to a deleted endpoint are dead letters", slog.Int("deliveries", n))
+	}
+	if total > 0 {
+		d.log.Info("deliveries to deleted endpoints are dead letters", slog.Int("deliveries", total))
 	}
 }
