@@ -297,7 +297,7 @@ func TestPutTellsTheState(t *testing.T) {
 	ask(t, s, "POST", "/v1/endpoints/a/disable", "", "X-Forbear-Actor", "ann")
 	for _, method := range []string{"PUT", "PATCH"} {
 		w, v := ask(t, s, method, "/v1/endpoints/a", plain)
-		if w.Code != 200 || v["state"] != "disabled" || !strings.HasPrefix(fmt.Sprint(v["reason"]), "disabled by ann") || v["since"] == nil {
+		if w.Code != 200 || v["state"] != "disabled" || !strings.HasPrefix(fmt.Sprint(v["reason"]), "disabled by (ann)") || v["since"] == nil {
 			t.Errorf("%s on a disabled endpoint: got %d %s", method, w.Code, w.Body)
 		}
 	}
