@@ -45,7 +45,7 @@ type Accepted struct {
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Endpoints are where a message to an application goes: none when none of its
 	// endpoints subscribes to the type, and the message is not kept then.
-	Endpoints []string `json:"endpoints,omitempty"`
+	Endpoints []string `json:"endpoints,omitzero"`
 	// PassedOver are those of them that subscribe and have been disabled for so
 	// long that nothing is kept for them.
 	PassedOver []string `json:"passed_over,omitempty"`

@@ -14,6 +14,7 @@ import (
 // type. It returns those that subscribe and are passed over.
 func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []string, err error) {
 	lanes := d.lanes.tenant(m.Application)
+	m.Endpoints = []string{} // an empty list says that no one wants it
 	if len(lanes) == 0 {
 		_, err := d.cfg.Store.Application(ctx, m.Application)
 		if errors.Is(err, webhook.ErrNotFound) {
@@ -21,7 +22,6 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 		}
 		return nil, err
 	}
-	m.Endpoints = nil
 	now := d.now()
 	for _, l := range lanes {
 		switch {
