@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -49,7 +50,10 @@ var (
 )
 
 // tokenPrefix lets those who scan texts for lost secrets know one.
-const tokenPrefix = "forbear_"
+const (
+	tokenPrefix = "forbear_"
+	tokenLen    = len(tokenPrefix) + 2*26
+)
 
 // Tokens is the view of a database that keeps the tokens of the API. Make it with
 // [DB.Tokens]. It is safe for concurrent use.
@@ -95,6 +99,9 @@ func scanToken(r *sql.Rows) (t Token, err error) {
 // Find returns the token of a text, if it has not expired; else it is
 // [ErrTokenNotFound].
 func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
+	if len(text) != tokenLen || !strings.HasPrefix(text, tokenPrefix) {
+		return Token{}, ErrTokenNotFound // not worth a question
+	}
 	list, err := readAll(ctx, k.db, scanToken, selectTokens+` WHERE hash = ? AND expires > {now}`, digest(text), after(0))
 	return first(list, err, ErrTokenNotFound)
 }

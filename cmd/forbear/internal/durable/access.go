@@ -29,6 +29,13 @@ func callerOf(r *http.Request) caller {
 	return c
 }
 
+// bearer returns the token that a request brings. The scheme's case does not count
+// (RFC 9110 section 11.1).
+func bearer(r *http.Request) (text string, ok bool) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return text, strings.EqualFold(scheme, "Bearer") && text != ""
+}
+
 // as returns a request with its caller.
 func as(r *http.Request, t sqlstore.Token) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{t}))
@@ -48,17 +55,17 @@ var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs 
 // to this very machine: a name that a stranger controls may resolve to it. An API that
 // other machines reach demands a token even when the last one was revoked.
 func (s *Service) authorize(o Options, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + o.Token))
+	want := sha256.Sum256([]byte(o.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent := r.Header.Get("Authorization")
+		text, ok := bearer(r)
 		// Digests are compared, so that neither length nor a common prefix shows in
 		// the timing.
-		got := sha256.Sum256([]byte(sent))
-		if o.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+		got := sha256.Sum256([]byte(text))
+		if o.Token != "" && ok && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 			next.ServeHTTP(w, as(r, sqlstore.Token{Name: rootToken, Scope: sqlstore.ScopeAdmin}))
 			return
 		}
-		if text, ok := strings.CutPrefix(sent, "Bearer "); ok {
+		if ok {
 			switch t, err := s.tokens.find(r.Context(), text); {
 			case err == nil:
 				next.ServeHTTP(w, as(r, t))

@@ -190,7 +190,7 @@ func TestProxiesNeedAToken(t *testing.T) {
 		}
 	}
 	auth := token(t, s, `{"name":"ci","scope":"admin"}`)
-	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "X-Forwarded-For", "192.0.2.7", "Authorization", auth); status != 200 {
+	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "X-Forwarded-For", "192.0.2.7", "Authorization", "b"+auth[1:]); status != 200 {
 		t.Errorf("with a token: %d", status)
 	}
 }
@@ -284,6 +284,11 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 	} {
 		if status, v := call(t, s, "GET", path, ""); status != want {
 			t.Errorf("%s: %d %v, want %d", path, status, v, want)
+		}
+	}
+	for _, more := range []string{"}", "]", "{}", "x"} {
+		if status, _ := call(t, s, "POST", "/v1/redrives", `{"filter":{"reason":"deleted"},"dry_run":true}`+more); status != 400 {
+			t.Errorf("with %s behind it: %d", more, status)
 		}
 	}
 	if status, _ := call(t, s, "POST", "/v1/redrives", `{}`); status != 400 {

@@ -161,8 +161,8 @@ func decode(body io.Reader, v any) error {
 		}
 		return fmt.Errorf("%w: the body is not the expected JSON: %w", errBadRequest, err)
 	}
-	if dec.More() {
-		return fmt.Errorf("%w: more than one JSON value", errBadRequest)
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: something follows the JSON value", errBadRequest)
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func TestPatch(t *testing.T) {
 		{"no object", `[1]`, 400, "not a JSON object"},
 		{"null", `null`, 400, "not a JSON object"},
 		{"no JSON", `{"rate"`, 400, "not the expected JSON"},
-		{"two values", `{} {}`, 400, "more than one"},
+		{"two values", `{} {}`, 400, "something follows"},
 		{"the id", `{"id":"a"}`, 422, "PUT another"},
 		{"the state", `{"state":"disabled"}`, 422, "/disable"},
 		{"the state, spelt otherwise", `{"State":"disabled"}`, 422, "/disable"},
