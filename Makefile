@@ -34,15 +34,28 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 .PHONY: test
-test: ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain smaller ## run all tests of all modules; install what they need where that can be done
+	@.ci/deps missing || [ "$(CI)" != true ]
+
+.PHONY: deps
+deps:
 	@.ci/deps install
+
+# Each of these runs after one that failed, too, where make is told to keep going.
+.PHONY: raced
+raced: deps
 	$(GO) test $(RACE) -shuffle=on -timeout 10m $$($(GO) list work | grep -vE '$(PLAIN)')
+
+.PHONY: plain
+plain: deps
 	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
+
+.PHONY: smaller
+smaller: deps
 	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
 	$(GO) test $(RACE) -run '$(RACED)' -timeout 10m ./cmd/forbear/internal/durable
 	$(GO) test $(RACE) -skip '$(LONG)' -timeout 10m ./webhook/dispatch
 	$(GO) test $(RACE) -run 'SameOutput' -timeout 10m ./lint/driver
-	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: check
 check: lint test ## everything that a change must pass

@@ -97,34 +97,44 @@ func TestPaceOfAFleet(t *testing.T) {
 	} {
 		for _, late := range []time.Duration{0, 5 * time.Second} {
 			t.Run(tt.name+"/"+late.String(), func(t *testing.T) {
-				atPhase(t, 0, func(t *testing.T) {
-					l := &limited{limit: tt.limit(), latency: 5 * time.Millisecond, jitter: 5 * time.Millisecond, start: time.Now()}
-					var each [2]result
-					var wg sync.WaitGroup
-					const lasts = 100 * time.Second
-					for i := range each {
-						wg.Go(func() {
-							time.Sleep(late * time.Duration(i))
-							tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}), httpretry.WithPacer(&pace.Pacer{}))
-							each[i] = crowd{callers: 100, rate: 1000, duration: lasts - late*time.Duration(i)}.run(t.Context(), tr, l)
-						})
-					}
-					wg.Wait()
-					share := float64(each[0].good) / float64(each[0].good+each[1].good)
-					sum := l.between(5, 100) / 200
-					t.Logf("%.2f and %.2f of the good ones; %.3f of the limit", share, 1-share, sum)
-					if sum < 0.95 {
-						t.Errorf("%.3f of the limit, want 0.95", sum)
-					}
-					least := 0.3
-					if late > 0 {
-						least = 0.15
-					}
-					if share < least || share > 1-least {
-						t.Errorf("shared %.2f to %.2f, want %.2f to %.2f", share, 1-share, least, 1-least)
-					}
-				})
+				const runs = 3 // one alone is uneven by chance
+				share := 0.0
+				for range runs {
+					share += paceOfTwo(t, tt.limit(), late) / runs
+				}
+				least := 0.3
+				if late > 0 {
+					least = 0.2
+				}
+				if share < least || share > 1-least {
+					t.Errorf("shared %.2f to %.2f, want %.2f to %.2f", share, 1-share, least, 1-least)
+				}
 			})
 		}
 	}
+}
+
+// paceOfTwo returns the first gateway's part of what both were given.
+func paceOfTwo(t *testing.T, limit limiter, late time.Duration) (share float64) {
+	atPhase(t, 0, func(t *testing.T) {
+		l := &limited{limit: limit, latency: 5 * time.Millisecond, jitter: 5 * time.Millisecond, start: time.Now()}
+		var each [2]result
+		var wg sync.WaitGroup
+		const lasts = 100 * time.Second
+		for i := range each {
+			wg.Go(func() {
+				time.Sleep(late * time.Duration(i))
+				tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}), httpretry.WithPacer(&pace.Pacer{}))
+				each[i] = crowd{callers: 100, rate: 1000, duration: lasts - late*time.Duration(i)}.run(t.Context(), tr, l)
+			})
+		}
+		wg.Wait()
+		share = float64(each[0].good) / float64(each[0].good+each[1].good)
+		sum := l.between(5, 100) / 200
+		t.Logf("%.2f and %.2f of the good ones; %.3f of the limit", share, 1-share, sum)
+		if sum < 0.95 {
+			t.Errorf("%.3f of the limit, want 0.95", sum)
+		}
+	})
+	return share
 }

@@ -292,14 +292,16 @@ func testInboxWithoutAConnection(t *testing.T, in *inbox) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := c.Consume(t.Context(), event("a")); d.Action != consume.RetryAt || d.Reason != "store" || !d.Duplicate || calls.Load() != 0 {
+	refused := c.Consume(t.Context(), event("a"))
+	if d := refused; d.Action != consume.RetryAt || d.Reason != "store" || !d.Duplicate || calls.Load() != 0 {
 		t.Errorf("without a connection: %+v, %d calls", d, calls.Load())
 	}
 	_ = taken.Close()
-	// Its letter's way: a redrive does not wait until it is due.
+	// Its letter's way: a redrive does not wait until it is due, which chance or a
+	// slow machine may have made now.
 	l := consume.Event{ID: "a", Source: "/shop", Data: []byte("of a")}
 	d := c.Consume(t.Context(), l)
-	if d.Reason != "early" {
+	if d.Reason != "early" && time.Until(refused.At) > 50*time.Millisecond {
 		t.Errorf("before it is due: %+v", d)
 	}
 	if err := c.Redrive(t.Context(), letter(c, l)); err != nil {
