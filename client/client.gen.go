@@ -634,9 +634,15 @@ type Application struct {
 	// Rate Messages a second that one process accepts for it; more are refused with 429. 0 is no bound.
 	Rate float64 `json:"rate,omitempty,omitzero"`
 
+	// Reason Why it is suspended.
+	Reason string `json:"reason,omitempty,omitzero"`
+
 	// Secrets They sign attempts to those of its endpoints that have none of their own.
 	Secrets []string `json:"secrets,omitempty,omitzero"`
-	Version int      `json:"version,omitempty,omitzero"`
+
+	// Suspended Messages to it are refused with 403, suspended, its endpoints are sent nothing, and its tokens look alone. PATCH suspends an application, and lifts that.
+	Suspended bool `json:"suspended,omitempty,omitzero"`
+	Version   int  `json:"version,omitempty,omitzero"`
 }
 
 // ApplicationPatch What null or a value is given for is changed.
@@ -650,8 +656,14 @@ type ApplicationPatch struct {
 	// Rate Messages a second that one process accepts for it; more are refused with 429. 0 is no bound.
 	Rate nullable.Nullable[float64] `json:"rate,omitempty,omitzero"`
 
+	// Reason Why it is suspended, as its tokens may read it.
+	Reason nullable.Nullable[string] `json:"reason,omitempty,omitzero"`
+
 	// Secrets They sign attempts to those of its endpoints that have none of their own.
 	Secrets nullable.Nullable[[]string] `json:"secrets,omitempty,omitzero"`
+
+	// Suspended Refuses messages to it and sends its endpoints nothing; false takes up again what has waited.
+	Suspended nullable.Nullable[bool] `json:"suspended,omitempty,omitzero"`
 }
 
 // Applications defines model for Applications.
@@ -1170,6 +1182,9 @@ type OneMessage struct {
 
 // OutboxStats defines model for OutboxStats.
 type OutboxStats struct {
+	// Aside rows that wait until their applications are suspended no more, 10,000 at most
+	Aside int `json:"aside,omitempty,omitzero"`
+
 	// Capped there are more
 	Capped bool `json:"capped,omitempty,omitzero"`
 
@@ -1469,6 +1484,9 @@ type Token struct {
 	// Name Who the audit says has done what it was used for.
 	Name  string     `json:"name"`
 	Scope TokenScope `json:"scope"`
+
+	// Suspended its application is: then it is good to look alone
+	Suspended bool `json:"suspended,omitempty,omitzero"`
 }
 
 // TokenScope defines model for Token.Scope.

@@ -19,6 +19,9 @@ func (m *Store) PutApplication(_ context.Context, a webhook.Application) (webhoo
 	if a.Version > 0 && a.Version != old.Version || a.Version < 0 && known {
 		return a, fmt.Errorf("application %q: %w", a.ID, webhook.ErrVersion)
 	}
+	if a.Version <= 0 { // put blindly: see webhook.Store
+		a.Suspended, a.Reason = old.Suspended, old.Reason
+	}
 	a.Version, a.Created = old.Version+1, old.Created
 	if !known {
 		a.Created = time.Now()

@@ -17,15 +17,15 @@ import (
 
 // PutApplication implements webhook.Store.
 func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error) {
-	expected := a.Version
-	a.Version, a.Created = 0, time.Time{} // not of the configuration
+	expected, suspended, reason := a.Version, a.Suspended, a.Reason
+	a.Version, a.Created, a.Suspended, a.Reason = 0, time.Time{}, false, "" // not of the configuration
 	spec, err := w.db.sealJSON(a)
 	if err != nil {
 		return a, err
 	}
 	const (
 		add    = `INSERT INTO forbear_applications (id, spec, created) VALUES (?, ?, {t}) ON CONFLICT (id) DO `
-		result = ` RETURNING version, created`
+		result = ` RETURNING version, created, suspended IS NOT NULL, reason`
 	)
 	text := add + `UPDATE SET spec = EXCLUDED.spec, version = forbear_applications.version + 1` + result
 	args := []any{a.ID, spec, after(0)}
@@ -33,15 +33,21 @@ func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (w
 	case expected == webhook.VersionNone:
 		text = add + `NOTHING` + result
 	case expected != 0:
-		text = `UPDATE forbear_applications SET spec = ?, version = version + 1 WHERE id = ? AND version = ?` + result
-		args = []any{spec, a.ID, expected}
+		since := `NULL`
+		if suspended {
+			since = `COALESCE(suspended, {t})`
+			args = []any{spec, after(0), reason, a.ID, expected}
+		} else {
+			args = []any{spec, reason, a.ID, expected}
+		}
+		text = `UPDATE forbear_applications SET spec = ?, suspended = ` + since + `, reason = ?, version = version + 1 WHERE id = ? AND version = ?` + result
 	}
 	ok, err := do(ctx, w.db, func(t *tx) (bool, error) {
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return false, err
 		}
 		var created int64
-		ok, err := t.row([]any{&a.Version, &created}, text, slices.Clone(args)...) // a replay wants them as they were
+		ok, err := t.row([]any{&a.Version, &created, &a.Suspended, &a.Reason}, text, slices.Clone(args)...) // a replay wants them as they were
 		if a.Created = at(created); err == nil && ok {
 			_, err = t.exec(`UPDATE forbear_endpoints SET changed = `+nextChange+` WHERE application = ? AND deleted IS NULL`, a.ID)
 		}
@@ -66,23 +72,34 @@ func (w *Webhooks) Applications(ctx context.Context, after string, limit int) ([
 }
 
 // selectApplication reads what [DB.scanApplication] wants.
-const selectApplication = `SELECT spec, version, created FROM forbear_applications`
+const selectApplication = `SELECT spec, version, created, suspended IS NOT NULL, reason FROM forbear_applications`
+
+// applicationRow has the columns of an application.
+type applicationRow struct {
+	spec, reason     string
+	version, created int64
+	suspended        bool
+}
+
+// columns are where a row's columns are scanned to, in the order of selectApplication.
+func (c *applicationRow) columns() []any {
+	return []any{&c.spec, &c.version, &c.created, &c.suspended, &c.reason}
+}
 
 func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, err error) {
-	var spec string
-	var version, created int64
-	if err := r.Scan(&spec, &version, &created); err != nil {
+	var c applicationRow
+	if err := r.Scan(c.columns()...); err != nil {
 		return a, err
 	}
-	return db.application(spec, version, created)
+	return db.application(c)
 }
 
 // application makes an application of its columns.
-func (db *DB) application(spec string, version, created int64) (a webhook.Application, err error) {
-	if err := db.unsealJSON(spec, &a); err != nil {
+func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
+	if err := db.unsealJSON(c.spec, &a); err != nil {
 		return a, fmt.Errorf("an application: %w", err)
 	}
-	a.Version, a.Created = version, at(created)
+	a.Version, a.Created, a.Suspended, a.Reason = c.version, at(c.created), c.suspended, c.reason
 	return a, nil
 }
 

@@ -114,7 +114,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 }
 
 // selectEndpoints reads what an endpointReader scans.
-const selectEndpoints = `SELECT e.id, e.spec, e.state, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0)
+const selectEndpoints = `SELECT e.id, e.spec, e.state, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
 	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
 // endpointRow is an endpoint with the number of its latest change.
@@ -139,9 +139,11 @@ func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any)
 
 // scan reads an endpoint. It unseals its configuration.
 func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
-	var id, spec, state, reason, tenant string
-	var since, failing, version, tenantVersion, created int64
-	if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted, &tenant, &tenantVersion, &created); err != nil {
+	var id, spec, state, reason string
+	var since, failing, version int64
+	var tenant applicationRow
+	columns := []any{&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted}
+	if err := r.Scan(append(columns, tenant.columns()...)...); err != nil {
 		return row, err
 	}
 	if row.deleted {
@@ -157,7 +159,7 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 		return row, nil
 	}
 	if er.tenants[row.Application] == nil {
-		a, err := er.db.application(tenant, tenantVersion, created)
+		a, err := er.db.application(tenant)
 		if err != nil {
 			return row, err
 		}

@@ -35,6 +35,12 @@ type admit = func(*webhook.Message) (ordered map[string]bool, err error)
 // one, becomes a dead letter and holds no one up.
 func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.RelayResult, error) {
 	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
+	if err == nil && len(ids) == 0 {
+		var back bool
+		if back, err = w.comesBack(ctx); back {
+			ids = []int64{0}
+		}
+	}
 	if err != nil || len(ids) == 0 {
 		return webhook.RelayResult{}, err
 	}
@@ -92,8 +98,15 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 	if mine, err := t.db.d.tryLock(t, relayLock); err != nil || !mine {
 		return done, err
 	}
+	aside, err := t.readmit(limit)
+	if err != nil {
+		return done, err
+	}
 	list, err := t.outboxRows(limit)
 	if err != nil || len(list) == 0 {
+		return done, err
+	}
+	if err := t.behind(list, aside); err != nil {
 		return done, err
 	}
 	if list, err = t.acceptOutbox(list, ok, last); err != nil {
@@ -102,7 +115,13 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 	ids := make([]int64, len(list))
 	for i, o := range list {
 		ids[i] = o.id
-		if o.bad == nil {
+		switch {
+		case o.aside:
+			if err := t.putAside(o); err != nil {
+				return done, err
+			}
+			continue
+		case o.bad == nil:
 			if o.call.rows[0].fresh {
 				done.Accepted++
 			}
@@ -126,10 +145,13 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow,
 	var calls []*acceptance
 	deliveries := 0
 	for i, o := range list {
-		if o.bad != nil {
+		if o.bad != nil || o.aside {
 			continue
 		}
 		ordered, err := ok(&o.msg)
+		if o.aside = errors.Is(err, webhook.ErrSuspended); o.aside {
+			continue
+		}
 		if errors.Is(err, webhook.ErrInvalid) || errors.Is(err, webhook.ErrUnknownEndpoint) || errors.Is(err, webhook.ErrUnknownApplication) {
 			o.bad = err
 			continue
@@ -162,7 +184,7 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow,
 		return nil, err
 	}
 	for _, o := range list {
-		if o.bad == nil {
+		if o.call != nil {
 			o.bad = o.call.refused
 		}
 	}

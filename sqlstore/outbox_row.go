@@ -26,6 +26,7 @@ type outboxRow struct {
 	headers string // as they were, when they cannot be read
 	bad     error  // why the row cannot be accepted
 	large   bool   // too large to be moved: msg has what identifies it, and no more
+	aside   bool   // its application is suspended
 	call    *acceptance
 }
 

@@ -135,6 +135,8 @@ func (w *Webhooks) OutboxStats(ctx context.Context, most int) (s webhook.OutboxS
 		return s, err
 	}
 	s.Capped = s.Depth >= most
-	s.OldestAge, err = w.OutboxAge(ctx)
-	return s, err
+	if s.OldestAge, err = w.OutboxAge(ctx); err != nil {
+		return s, err
+	}
+	return s, w.outboxAside(ctx, most, &s)
 }

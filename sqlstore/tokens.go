@@ -28,6 +28,9 @@ type Token struct {
 	Created     time.Time `json:"created_at"`
 	Creator     string    `json:"creator"` // who made it
 	Expires     time.Time `json:"expires_at"`
+	// Suspended says that its application is: then it is good to look alone. The store
+	// sets it.
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // TokenScope is what a token is good for.
@@ -87,11 +90,12 @@ func (k *Tokens) Create(ctx context.Context, t Token, lifetime time.Duration) (t
 }
 
 // selectTokens reads what scanToken wants.
-const selectTokens = `SELECT name, scope, application, created, creator, expires FROM forbear_tokens`
+const selectTokens = `SELECT name, scope, application, created, creator, expires,
+	EXISTS (SELECT 1 FROM forbear_applications a WHERE a.id = application AND a.suspended IS NOT NULL) FROM forbear_tokens`
 
 func scanToken(r *sql.Rows) (t Token, err error) {
 	var created, expires int64
-	err = r.Scan(&t.Name, &t.Scope, &t.Application, &created, &t.Creator, &expires)
+	err = r.Scan(&t.Name, &t.Scope, &t.Application, &created, &t.Creator, &expires, &t.Suspended)
 	t.Created, t.Expires = at(created), at(expires)
 	return t, err
 }

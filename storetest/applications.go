@@ -63,6 +63,16 @@ func testTenants(t *testing.T, s Store) {
 	if len(list) != 1 || list[0].Application != "acme" || len(list[0].Types) != 1 || list[0].Tenant == nil || list[0].Tenant.Version != 2 || list[0].Tenant.Secrets[0] != "env:NEW" {
 		t.Fatalf("stored is %+v", list)
 	}
+	// Suspended by a write that has seen it, and not by one that has not.
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Suspended: true, Reason: "unpaid", Version: 2}))(t)
+	a := must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Name: "Acme"}))(t)
+	if e := must(s.Endpoint(t.Context(), "a"))(t); !a.Suspended || a.Reason != "unpaid" || !e.Tenant.Suspended || e.Tenant.Reason != "unpaid" || e.Tenant.Name != "Acme" {
+		t.Errorf("suspended it is %+v, and of its endpoint %+v", a, e.Tenant)
+	}
+	a = must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Version: a.Version}))(t)
+	if got := must(s.Application(t.Context(), "acme"))(t); a.Suspended || got.Suspended || got.Reason != "" {
+		t.Errorf("lifted it is %+v, stored %+v", a, got)
+	}
 	wantErr(t, "deleted with an endpoint", s.DeleteApplication(t.Context(), "acme"), webhook.ErrInUse)
 }
 

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -25,12 +26,21 @@ type Application struct {
 	// MaxEndpoints bounds its endpoints, at most 1000. Default 100.
 	MaxEndpoints int `json:"max_endpoints,omitempty"`
 
+	// Suspended refuses messages to the application, and its endpoints are not sent to:
+	// what waits for them waits as for a disabled endpoint. Reason says why; a tenant
+	// may read it.
+	Suspended bool   `json:"suspended,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+
 	// What follows is the store's.
 
 	// Version counts the configurations, as that of an [Endpoint] does.
 	Version int64     `json:"version"`
 	Created time.Time `json:"created_at,omitzero"`
 }
+
+// maxReason bounds why an application is suspended or an endpoint disabled, in bytes.
+const maxReason = 256
 
 // The bounds of an application's endpoints. A message goes to all of them in one
 // transaction.
@@ -47,7 +57,21 @@ var (
 	ErrInUse = errors.New("the application has endpoints")
 	// ErrTooManyEndpoints refuses an endpoint beyond its application's bound.
 	ErrTooManyEndpoints = errors.New("the application has as many endpoints as it may")
+	// ErrSuspended refuses what is for an application that is suspended.
+	ErrSuspended = errors.New("the application is suspended")
 )
+
+// CheckSuspended returns an error that matches [ErrSuspended] and has the reason, or
+// nil when the application is not suspended, or a is nil.
+func (a *Application) CheckSuspended() error {
+	switch {
+	case a == nil || !a.Suspended:
+		return nil
+	case a.Reason == "":
+		return fmt.Errorf("application %q: %w", a.ID, ErrSuspended)
+	}
+	return fmt.Errorf("application %q: %w: %s", a.ID, ErrSuspended, a.Reason)
+}
 
 // Limit returns how many endpoints the application may have.
 func (a *Application) Limit() int {
@@ -72,6 +96,8 @@ func (a *Application) Validate() error {
 	f.when(len(a.Name) > 256 || !printable(a.Name), "name is longer than 256 bytes, no UTF-8 or has control characters")
 	f.when(a.Rate < 0, "rate %v is negative", a.Rate)
 	f.when(a.MaxEndpoints < 0 || a.MaxEndpoints > maxEndpoints, "max_endpoints %d is outside 1-%d", a.MaxEndpoints, maxEndpoints)
+	f.when(len(a.Reason) > maxReason || !printable(a.Reason), reasonRule, maxReason)
+	f.when(a.Reason != "" && !a.Suspended, "reason is for an application that is suspended")
 	f.when(a.Version < VersionNone, versionRule, a.Version, VersionNone)
 	for _, field := range maskedSecrets(a.Secrets) {
 		f.when(true, placeholderRule, field, deadletter.Masked)

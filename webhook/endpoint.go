@@ -65,7 +65,8 @@ type Endpoint struct {
 	// latest attempt succeeded.
 	FailingSince time.Time `json:"failing_since,omitzero"`
 	// Held says what the endpoint lacks, a secret or a token, while this process
-	// sends nothing to it for that. It is never stored.
+	// sends nothing to it for that, or that its application is suspended. It is never
+	// stored.
 	Held string `json:"held,omitempty"`
 
 	// Tenant is the application as it was when the store read the endpoint; nil

@@ -144,4 +144,7 @@ type OutboxStats struct {
 	Depth     int           `json:"depth"`
 	Capped    bool          `json:"capped,omitempty"` // there are more
 	OldestAge time.Duration `json:"oldest_age"`
+	// Aside are the rows that wait until their applications are suspended no more. They
+	// are not among Depth.
+	Aside int `json:"aside,omitempty"`
 }

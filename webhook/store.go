@@ -52,7 +52,9 @@ type Store interface {
 	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
 
 	// PutApplication adds an application or replaces its configuration, as
-	// PutEndpoint does an endpoint's. PutEndpoint refuses one of an application that
+	// PutEndpoint does an endpoint's. Whether it is suspended, and why, is replaced
+	// with a Version of more than 0 alone: a configuration that is put blindly lifts no
+	// suspension. PutEndpoint refuses one of an application that
 	// does not exist with [ErrUnknownApplication], one beyond its limit with
 	// [ErrTooManyEndpoints], and a change of the application with [ErrInvalid].
 	PutApplication(ctx context.Context, a Application) (Application, error)
@@ -74,6 +76,8 @@ type Store interface {
 	// dead letter and holds no other up. admit completes a message and names
 	// those of its endpoints that keep the order of keys; with [ErrInvalid],
 	// [ErrUnknownEndpoint] or [ErrUnknownApplication] it says that the row is at fault.
+	// With [ErrSuspended] the row is put aside until its application is suspended no
+	// more.
 	Relay(ctx context.Context, limit int, admit func(*Message) (ordered map[string]bool, err error)) (RelayResult, error)
 
 	// Heads returns for each endpoint with waiting deliveries when the first is

@@ -107,6 +107,7 @@ func (e *Endpoint) Validate(g Guard) error {
 // What faults say that messages, endpoints and applications have in common.
 const (
 	nameRule        = "is not 1 to 64 visible characters without / ? # %%"
+	reasonRule      = "reason is longer than %d bytes, no UTF-8 or has control characters"
 	versionRule     = "version %d: want one that is stored, 0 or %d"
 	placeholderRule = "%s is %s, which stands for what is not shown: send the value itself, or use PATCH, where what is left out stays as it is"
 )

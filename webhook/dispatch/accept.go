@@ -97,7 +97,8 @@ func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) (order
 
 // admit completes a message, finds the endpoints of its application and refuses
 // what could not be delivered: with [webhook.ErrInvalid], or with
-// [webhook.ErrUnknownEndpoint] or [webhook.ErrUnknownApplication].
+// [webhook.ErrUnknownEndpoint], [webhook.ErrUnknownApplication] or
+// [webhook.ErrSuspended].
 func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []string, err error) {
 	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
 		return nil, err
@@ -106,8 +107,12 @@ func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []st
 		return d.fanOut(ctx, m)
 	}
 	for _, e := range m.Endpoints {
-		if d.lane(e) == nil {
+		l := d.lane(e)
+		if l == nil {
 			return nil, fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e)
+		}
+		if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil
@@ -216,7 +221,7 @@ func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
 
 // unredrivable marks what a redrive cannot mend.
 func unredrivable(err error) error {
-	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrConflict} {
+	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrSuspended, webhook.ErrConflict} {
 		if errors.Is(err, final) {
 			return fmt.Errorf("%w: %w", deadletter.ErrRefused, err)
 		}

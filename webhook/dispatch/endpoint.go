@@ -75,12 +75,12 @@ func (e *endpoint) config() webhook.Endpoint {
 	return e.conf
 }
 
-// enabled reports whether the endpoint is served: it may have been disabled
-// while a claim for it was under way.
+// enabled reports whether the endpoint is served: it may have been disabled, or its
+// application suspended, while a claim for it was under way.
 func (e *endpoint) enabled() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.conf.State == webhook.Enabled
+	return e.conf.State == webhook.Enabled && e.conf.Tenant.CheckSuspended() == nil
 }
 
 // adopt takes over the state that the store has for the same configuration, and

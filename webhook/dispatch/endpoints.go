@@ -131,7 +131,9 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 // Show returns an endpoint as it may be shown, with what this process holds it for.
 func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	e = e.Mask()
-	if l := d.lane(e.ID); l != nil && l.ep.enabled() {
+	if err := e.Tenant.CheckSuspended(); err != nil {
+		e.Held = err.Error()
+	} else if l := d.lane(e.ID); l != nil && l.ep.enabled() {
 		e.Held = l.ep.hold.reason()
 	}
 	return e
@@ -209,6 +211,9 @@ func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, er
 	l := d.lane(m.Endpoints[0])
 	if l == nil {
 		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound)
+	}
+	if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
+		return TestResult{}, err
 	}
 	m.Created = d.now().UTC()
 	held := l.ep.lookAgain()

@@ -16,10 +16,13 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 	lanes := d.lanes.tenant(m.Application)
 	m.Endpoints = []string{} // an empty list says that no one wants it
 	if len(lanes) == 0 {
-		_, err := d.cfg.Store.Application(ctx, m.Application)
+		a, err := d.cfg.Store.Application(ctx, m.Application)
 		if errors.Is(err, webhook.ErrNotFound) {
 			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
 		}
+		return nil, cmp.Or(err, a.CheckSuspended())
+	}
+	if err := lanes[0].ep.conf.Tenant.CheckSuspended(); err != nil {
 		return nil, err
 	}
 	now := d.now()

@@ -116,6 +116,9 @@ func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) {
 		l.due = time.Time{} // the first look at the store finds those that have work
 	}
 	d.lanes.set(l)
+	if old != nil && !l.ep.enabled() {
+		old.ep.retire() // what it has claimed and not sent
+	}
 	d.lease.Store(max(d.lease.Load(), int64(leaseTime(l))))
 	d.agenda.ask(e.ID)
 	if e.Rate > 0 && !d.members.counts() {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -135,6 +136,12 @@ func (s *Service) permit(r *http.Request, route route) error {
 	}
 	if c.Application == "" {
 		return nil
+	}
+	if c.Suspended && r.Method != http.MethodGet {
+		a, err := s.DB.Webhooks().Application(r.Context(), c.Application)
+		if err = cmp.Or(err, a.CheckSuspended()); err != nil {
+			return err
+		}
 	}
 	if !slices.Contains(forApplications, route.method+" "+route.path) {
 		return fmt.Errorf("%w: the token %q is for the application %q, and this is not its own", errForbidden, c.Name, c.Application)

@@ -51,12 +51,16 @@ func (s *Service) putApplication(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	a.ID, a.Version = r.PathValue("id"), 0 // the body's version says nothing: If-Match does
+	if err := s.checkSuspended(r, a); err != nil {
+		return 0, nil, err
+	}
 	switch {
 	case c.create && c.given:
 		return 0, nil, c.failed("application", a.ID, "it cannot both be there and be new")
 	case c.given:
 		a, err = s.Dispatcher.UpdateApplication(r.Context(), a.ID, func(stored *webhook.Application) error {
 			err := c.check("application", stored.ID, stored.Version)
+			a.Suspended, a.Reason = stored.Suspended, stored.Reason
 			*stored = a
 			return err
 		})
@@ -76,6 +80,19 @@ func (s *Service) putApplication(r *http.Request) (int, any, error) {
 	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
 }
 
+// checkSuspended refuses a suspension that the application is not in: a client that
+// puts its own copy every hour must not lift one, nor believe that it did.
+func (s *Service) checkSuspended(r *http.Request, a webhook.Application) error {
+	stored, err := s.DB.Webhooks().Application(r.Context(), a.ID)
+	if err != nil && !errors.Is(err, webhook.ErrNotFound) {
+		return err
+	}
+	if a.Suspended && (!stored.Suspended || a.Reason != stored.Reason) || a.Reason != "" && !a.Suspended {
+		return fmt.Errorf("%w application: suspended and reason cannot be put: PATCH /v1/applications/{id} suspends an application, and lifts that", webhook.ErrInvalid)
+	}
+	return nil
+}
+
 // patchApplication changes the fields that the body names (RFC 7396).
 func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	patch, err := readPatch(r)
@@ -86,6 +103,9 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 		if _, ok := patch[name]; ok {
 			return 0, nil, fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
 		}
+	}
+	if suspended, ok := patch["suspended"]; ok && suspended != true && patch["reason"] == nil {
+		patch["reason"] = nil // which it was for
 	}
 	c, err := conditionOf(r)
 	if err != nil {
@@ -105,6 +125,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	s.tokens.forget() // which may do less, or more
 	s.audit(r, "application-patch", a.ID, fmt.Sprintf("version %d: %s", a.Version, strings.Join(changed, ", ")))
 	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
 }

@@ -95,6 +95,7 @@ var faults = []struct {
 	{webhook.ErrBlocked, http.StatusUnprocessableEntity, "invalid"},
 	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
 	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
+	{webhook.ErrSuspended, http.StatusForbidden, "suspended"},
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
 	{webhook.ErrInUse, http.StatusConflict, "in-use"},
 	{dispatch.ErrRate, http.StatusTooManyRequests, "rate"},
