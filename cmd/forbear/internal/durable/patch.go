@@ -16,9 +16,12 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// mergePatch is the media type of RFC 7396. application/json is taken as well,
-// because many clients can send nothing else.
+// mergePatch is the media type of RFC 7396.
 const mergePatch = "application/merge-patch+json"
+
+// patchTypes are taken for it: many clients send application/json alone, and curl -d
+// says that it sends a form, which other routes take as well.
+var patchTypes = []string{mergePatch, "application/json", "application/x-www-form-urlencoded"}
 
 // errMediaType is 415: a JSON Patch (RFC 6902), for one, would be misread.
 var errMediaType = errors.New("unsupported media type")
@@ -29,7 +32,7 @@ var errMediaType = errors.New("unsupported media type")
 func readPatch(r *http.Request) (map[string]any, error) {
 	if text := r.Header.Get("Content-Type"); text != "" {
 		kind, _, err := mime.ParseMediaType(text)
-		if err != nil || kind != mergePatch && kind != "application/json" {
+		if err != nil || !slices.Contains(patchTypes, kind) {
 			return nil, fmt.Errorf("%w: Content-Type is %.60q: want %s", errMediaType, text, mergePatch)
 		}
 	}
