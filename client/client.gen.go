@@ -21,6 +21,7 @@ import (
 // Defines values for DeliveryState.
 const (
 	DeliveryStateCanceled  DeliveryState = "canceled"
+	DeliveryStateCanceling DeliveryState = "canceling"
 	DeliveryStateDead      DeliveryState = "dead"
 	DeliveryStateDelivered DeliveryState = "delivered"
 	DeliveryStateHeld      DeliveryState = "held"
@@ -32,6 +33,8 @@ const (
 func (e DeliveryState) Valid() bool {
 	switch e {
 	case DeliveryStateCanceled:
+		return true
+	case DeliveryStateCanceling:
 		return true
 	case DeliveryStateDead:
 		return true
@@ -132,6 +135,30 @@ func (e EndpointStatsState) Valid() bool {
 	}
 }
 
+// Defines values for FilterState.
+const (
+	FilterStateDead      FilterState = "dead"
+	FilterStateDiscarded FilterState = "discarded"
+	FilterStateRedriving FilterState = "redriving"
+	FilterStateResolved  FilterState = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the FilterState enum.
+func (e FilterState) Valid() bool {
+	switch e {
+	case FilterStateDead:
+		return true
+	case FilterStateDiscarded:
+		return true
+	case FilterStateRedriving:
+		return true
+	case FilterStateResolved:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LetterState.
 const (
 	LetterStateDead      LetterState = "dead"
@@ -177,30 +204,33 @@ func (e MadeTokenScope) Valid() bool {
 	}
 }
 
-// Defines values for MessageFilterStates.
+// Defines values for MessageFilterState.
 const (
-	MessageFilterStatesCanceled  MessageFilterStates = "canceled"
-	MessageFilterStatesDead      MessageFilterStates = "dead"
-	MessageFilterStatesDelivered MessageFilterStates = "delivered"
-	MessageFilterStatesHeld      MessageFilterStates = "held"
-	MessageFilterStatesSending   MessageFilterStates = "sending"
-	MessageFilterStatesWaiting   MessageFilterStates = "waiting"
+	MessageFilterStateCanceled  MessageFilterState = "canceled"
+	MessageFilterStateCanceling MessageFilterState = "canceling"
+	MessageFilterStateDead      MessageFilterState = "dead"
+	MessageFilterStateDelivered MessageFilterState = "delivered"
+	MessageFilterStateHeld      MessageFilterState = "held"
+	MessageFilterStateSending   MessageFilterState = "sending"
+	MessageFilterStateWaiting   MessageFilterState = "waiting"
 )
 
-// Valid indicates whether the value is a known member of the MessageFilterStates enum.
-func (e MessageFilterStates) Valid() bool {
+// Valid indicates whether the value is a known member of the MessageFilterState enum.
+func (e MessageFilterState) Valid() bool {
 	switch e {
-	case MessageFilterStatesCanceled:
+	case MessageFilterStateCanceled:
 		return true
-	case MessageFilterStatesDead:
+	case MessageFilterStateCanceling:
 		return true
-	case MessageFilterStatesDelivered:
+	case MessageFilterStateDead:
 		return true
-	case MessageFilterStatesHeld:
+	case MessageFilterStateDelivered:
 		return true
-	case MessageFilterStatesSending:
+	case MessageFilterStateHeld:
 		return true
-	case MessageFilterStatesWaiting:
+	case MessageFilterStateSending:
+		return true
+	case MessageFilterStateWaiting:
 		return true
 	default:
 		return false
@@ -531,6 +561,54 @@ func (e PutApplicationParamsIfNoneMatch) Valid() bool {
 	}
 }
 
+// Defines values for ListDeadLettersParamsState.
+const (
+	ListDeadLettersParamsStateDead      ListDeadLettersParamsState = "dead"
+	ListDeadLettersParamsStateDiscarded ListDeadLettersParamsState = "discarded"
+	ListDeadLettersParamsStateRedriving ListDeadLettersParamsState = "redriving"
+	ListDeadLettersParamsStateResolved  ListDeadLettersParamsState = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the ListDeadLettersParamsState enum.
+func (e ListDeadLettersParamsState) Valid() bool {
+	switch e {
+	case ListDeadLettersParamsStateDead:
+		return true
+	case ListDeadLettersParamsStateDiscarded:
+		return true
+	case ListDeadLettersParamsStateRedriving:
+		return true
+	case ListDeadLettersParamsStateResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportDeadLettersParamsState.
+const (
+	ExportDeadLettersParamsStateDead      ExportDeadLettersParamsState = "dead"
+	ExportDeadLettersParamsStateDiscarded ExportDeadLettersParamsState = "discarded"
+	ExportDeadLettersParamsStateRedriving ExportDeadLettersParamsState = "redriving"
+	ExportDeadLettersParamsStateResolved  ExportDeadLettersParamsState = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the ExportDeadLettersParamsState enum.
+func (e ExportDeadLettersParamsState) Valid() bool {
+	switch e {
+	case ExportDeadLettersParamsStateDead:
+		return true
+	case ExportDeadLettersParamsStateDiscarded:
+		return true
+	case ExportDeadLettersParamsStateRedriving:
+		return true
+	case ExportDeadLettersParamsStateResolved:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PutEndpointParamsIfNoneMatch.
 const (
 	PutEndpointParamsIfNoneMatchAsterisk PutEndpointParamsIfNoneMatch = "*"
@@ -549,6 +627,7 @@ func (e PutEndpointParamsIfNoneMatch) Valid() bool {
 // Defines values for ListMessagesParamsState.
 const (
 	ListMessagesParamsStateCanceled  ListMessagesParamsState = "canceled"
+	ListMessagesParamsStateCanceling ListMessagesParamsState = "canceling"
 	ListMessagesParamsStateDead      ListMessagesParamsState = "dead"
 	ListMessagesParamsStateDelivered ListMessagesParamsState = "delivered"
 	ListMessagesParamsStateHeld      ListMessagesParamsState = "held"
@@ -560,6 +639,8 @@ const (
 func (e ListMessagesParamsState) Valid() bool {
 	switch e {
 	case ListMessagesParamsStateCanceled:
+		return true
+	case ListMessagesParamsStateCanceling:
 		return true
 	case ListMessagesParamsStateDead:
 		return true
@@ -814,7 +895,7 @@ type Endpoint struct {
 	Format       EndpointFormat `json:"format,omitempty,omitzero"`
 	Headers      []Header       `json:"headers,omitempty,omitzero"`
 
-	// Held What the endpoint lacks, a secret or a token, while this process sends nothing to it for that.
+	// Held Why this process sends single messages to the endpoint, or none: a secret or a token is missing, its name does not resolve, it refuses everything, or its application is suspended.
 	Held    string `json:"held,omitempty,omitzero"`
 	ID      string `json:"id,omitempty,omitzero"`
 	Ordered bool   `json:"ordered,omitempty,omitzero"`
@@ -913,22 +994,29 @@ type Endpoints struct {
 
 // Filter defines model for Filter.
 type Filter struct {
-	After       string    `json:"after,omitempty,omitzero"`
-	Cause       string    `json:"cause,omitempty,omitzero"`
-	Destination string    `json:"destination,omitempty,omitzero"`
-	ErrorType   string    `json:"error_type,omitempty,omitzero"`
-	EventID     string    `json:"event_id,omitempty,omitzero"`
-	Ids         []string  `json:"ids,omitempty,omitzero"`
-	Limit       int       `json:"limit,omitempty,omitzero"`
-	MaxRedrives int       `json:"max_redrives,omitempty,omitzero"`
-	Outcome     string    `json:"outcome,omitempty,omitzero"`
-	Queue       string    `json:"queue,omitempty,omitzero"`
-	Reason      string    `json:"reason,omitempty,omitzero"`
-	Redrive     string    `json:"redrive,omitempty,omitzero"`
-	Since       time.Time `json:"since,omitempty,omitzero"`
-	State       string    `json:"state,omitempty,omitzero"`
-	Until       time.Time `json:"until,omitempty,omitzero"`
+	After string `json:"after,omitempty,omitzero"`
+	Cause string `json:"cause,omitempty,omitzero"`
+
+	// Destination of webhooks, the endpoint
+	Destination string `json:"destination,omitempty,omitzero"`
+	ErrorType   string `json:"error_type,omitempty,omitzero"`
+
+	// EventID of webhooks, the id of the message
+	EventID     string      `json:"event_id,omitempty,omitzero"`
+	Ids         []string    `json:"ids,omitempty,omitzero"`
+	Limit       int         `json:"limit,omitempty,omitzero"`
+	MaxRedrives int         `json:"max_redrives,omitempty,omitzero"`
+	Outcome     string      `json:"outcome,omitempty,omitzero"`
+	Queue       string      `json:"queue,omitempty,omitzero"`
+	Reason      string      `json:"reason,omitempty,omitzero"`
+	Redrive     string      `json:"redrive,omitempty,omitzero"`
+	Since       time.Time   `json:"since,omitempty,omitzero"`
+	State       FilterState `json:"state,omitempty,omitzero"`
+	Until       time.Time   `json:"until,omitempty,omitzero"`
 }
+
+// FilterState defines model for Filter.State.
+type FilterState string
 
 // Header defines model for Header.
 type Header struct {
@@ -947,18 +1035,24 @@ type Letter struct {
 	CorrelationID  string    `json:"correlation_id,omitempty,omitzero"`
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
 	Description    string    `json:"description,omitempty,omitzero"`
-	Destination    string    `json:"destination,omitempty,omitzero"`
-	DiscardReason  string    `json:"discard_reason,omitempty,omitzero"`
-	EnqueuedAt     time.Time `json:"enqueued_at,omitempty,omitzero"`
+
+	// Destination of webhooks, the endpoint
+	Destination   string    `json:"destination,omitempty,omitzero"`
+	DiscardReason string    `json:"discard_reason,omitempty,omitzero"`
+	EnqueuedAt    time.Time `json:"enqueued_at,omitempty,omitzero"`
 
 	// Error the text of the last error, redacted; what it quotes is shown on reveal alone
 	Error string `json:"error,omitempty,omitzero"`
 
 	// ErrorChain Go types of the error and of what it wraps, the outermost first
-	ErrorChain     []string  `json:"error_chain,omitempty,omitzero"`
-	ErrorType      string    `json:"error_type,omitempty,omitzero"`
+	ErrorChain []string `json:"error_chain,omitempty,omitzero"`
+	ErrorType  string   `json:"error_type,omitempty,omitzero"`
+
+	// EventID of webhooks, the id of the message
 	EventID        string    `json:"event_id"`
 	FirstAttemptAt time.Time `json:"first_attempt_at,omitempty,omitzero"`
+
+	// Headers values are *** without reveal, but for those of headers that standards have defined for how a message is written
 	Headers        []Header  `json:"headers,omitempty,omitzero"`
 	ID             string    `json:"id"`
 	IdempotencyKey string    `json:"idempotency_key,omitempty,omitzero"`
@@ -996,7 +1090,9 @@ type LetterState string
 // Letters defines model for Letters.
 type Letters struct {
 	DeadLetters []Letter `json:"dead_letters"`
-	Next        string   `json:"next"`
+
+	// Next where to go on, as after; empty at the end
+	Next string `json:"next"`
 }
 
 // MadeToken defines model for MadeToken.
@@ -1051,21 +1147,24 @@ type Message struct {
 
 // MessageFilter Chooses messages; an empty field chooses all.
 type MessageFilter struct {
-	Endpoints []string `json:"endpoints,omitempty,omitzero"`
-	ID        string   `json:"id,omitempty,omitzero"`
-	Key       string   `json:"key,omitempty,omitzero"`
+	// Endpoint to any of these endpoints
+	Endpoint []string `json:"endpoint,omitempty,omitzero"`
+	ID       string   `json:"id,omitempty,omitzero"`
+	Key      string   `json:"key,omitempty,omitzero"`
 
 	// Since accepted at this time or later
-	Since  time.Time             `json:"since,omitempty,omitzero"`
-	States []MessageFilterStates `json:"states,omitempty,omitzero"`
-	Type   string                `json:"type,omitempty,omitzero"`
+	Since time.Time `json:"since,omitempty,omitzero"`
+
+	// State in any of these states
+	State []MessageFilterState `json:"state,omitempty,omitzero"`
+	Type  string               `json:"type,omitempty,omitzero"`
 
 	// Until accepted before this time
 	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
-// MessageFilterStates defines model for MessageFilter.States.
-type MessageFilterStates string
+// MessageFilterState defines model for MessageFilter.State.
+type MessageFilterState string
 
 // MessageInfo A message at one endpoint, without its payload.
 type MessageInfo struct {
@@ -1505,11 +1604,17 @@ type IfNoneMatch string
 
 // ListApplicationsParams defines parameters for ListApplications.
 type ListApplicationsParams struct {
-	// After Go on behind this id.
+	// After the next of the page before
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit At most so many.
+	// Limit items of a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// DeleteApplicationParams defines parameters for DeleteApplication.
+type DeleteApplicationParams struct {
+	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // PatchApplicationParams defines parameters for PatchApplication.
@@ -1532,36 +1637,47 @@ type PutApplicationParamsIfNoneMatch string
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
-	Queue       *string    `form:"queue,omitempty" json:"queue,omitempty"`
-	Destination *string    `form:"destination,omitempty" json:"destination,omitempty"`
-	Reason      *string    `form:"reason,omitempty" json:"reason,omitempty"`
-	ErrorType   *string    `form:"error_type,omitempty" json:"error_type,omitempty"`
-	EventID     *string    `form:"event_id,omitempty" json:"event_id,omitempty"`
-	Cause       *string    `form:"cause,omitempty" json:"cause,omitempty"`
-	State       *string    `form:"state,omitempty" json:"state,omitempty"`
-	Since       *time.Time `form:"since,omitempty" json:"since,omitempty"`
-	Until       *time.Time `form:"until,omitempty" json:"until,omitempty"`
-	After       *string    `form:"after,omitempty" json:"after,omitempty"`
-	Limit       *int       `form:"limit,omitempty" json:"limit,omitempty"`
+	Queue       *string                     `form:"queue,omitempty" json:"queue,omitempty"`
+	Destination *string                     `form:"destination,omitempty" json:"destination,omitempty"`
+	Reason      *string                     `form:"reason,omitempty" json:"reason,omitempty"`
+	ErrorType   *string                     `form:"error_type,omitempty" json:"error_type,omitempty"`
+	EventID     *string                     `form:"event_id,omitempty" json:"event_id,omitempty"`
+	Cause       *string                     `form:"cause,omitempty" json:"cause,omitempty"`
+	State       *ListDeadLettersParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Since       *time.Time                  `form:"since,omitempty" json:"since,omitempty"`
+	Until       *time.Time                  `form:"until,omitempty" json:"until,omitempty"`
+
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// ListDeadLettersParamsState defines parameters for ListDeadLetters.
+type ListDeadLettersParamsState string
 
 // ExportDeadLettersParams defines parameters for ExportDeadLetters.
 type ExportDeadLettersParams struct {
-	Queue       *string    `form:"queue,omitempty" json:"queue,omitempty"`
-	Destination *string    `form:"destination,omitempty" json:"destination,omitempty"`
-	Reason      *string    `form:"reason,omitempty" json:"reason,omitempty"`
-	ErrorType   *string    `form:"error_type,omitempty" json:"error_type,omitempty"`
-	EventID     *string    `form:"event_id,omitempty" json:"event_id,omitempty"`
-	Cause       *string    `form:"cause,omitempty" json:"cause,omitempty"`
-	State       *string    `form:"state,omitempty" json:"state,omitempty"`
-	Since       *time.Time `form:"since,omitempty" json:"since,omitempty"`
-	Until       *time.Time `form:"until,omitempty" json:"until,omitempty"`
-	After       *string    `form:"after,omitempty" json:"after,omitempty"`
-	Limit       *int       `form:"limit,omitempty" json:"limit,omitempty"`
+	Queue       *string                       `form:"queue,omitempty" json:"queue,omitempty"`
+	Destination *string                       `form:"destination,omitempty" json:"destination,omitempty"`
+	Reason      *string                       `form:"reason,omitempty" json:"reason,omitempty"`
+	ErrorType   *string                       `form:"error_type,omitempty" json:"error_type,omitempty"`
+	EventID     *string                       `form:"event_id,omitempty" json:"event_id,omitempty"`
+	Cause       *string                       `form:"cause,omitempty" json:"cause,omitempty"`
+	State       *ExportDeadLettersParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Since       *time.Time                    `form:"since,omitempty" json:"since,omitempty"`
+	Until       *time.Time                    `form:"until,omitempty" json:"until,omitempty"`
+
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
 
 	// Reveal show payloads and credentials; noted in the audit first
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
 }
+
+// ExportDeadLettersParamsState defines parameters for ExportDeadLetters.
+type ExportDeadLettersParamsState string
 
 // GetDeadLetterParams defines parameters for GetDeadLetter.
 type GetDeadLetterParams struct {
@@ -1807,7 +1923,7 @@ type ClientInterface interface {
 	// One that has endpoints is refused with 409: delete those first.
 	//
 	// Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-	DeleteApplication(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteApplication(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetApplication One application, secrets masked
 	//
@@ -2312,8 +2428,8 @@ func (c *Client) ListApplications(ctx context.Context, params *ListApplicationsP
 // One that has endpoints is refused with 409: delete those first.
 //
 // Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-func (c *Client) DeleteApplication(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteApplicationRequest(c.Server, id)
+func (c *Client) DeleteApplication(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteApplicationRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3427,7 +3543,7 @@ func NewListApplicationsRequest(server string, params *ListApplicationsParams) (
 }
 
 // NewDeleteApplicationRequest constructs an http.Request for the DeleteApplication method
-func NewDeleteApplicationRequest(server string, id string) (*http.Request, error) {
+func NewDeleteApplicationRequest(server string, id string, params *DeleteApplicationParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -3455,6 +3571,19 @@ func NewDeleteApplicationRequest(server string, id string) (*http.Request, error
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
 	}
 
 	return req, nil
@@ -3966,16 +4095,6 @@ func NewExportDeadLettersRequest(server string, params *ExportDeadLettersParams)
 
 		if params.After != nil {
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5508,7 +5627,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-	DeleteApplicationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error)
+	DeleteApplicationWithResponse(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error)
 
 	// GetApplicationWithResponse One application, secrets masked
 	//
@@ -8162,8 +8281,8 @@ func (c *ClientWithResponses) ListApplicationsWithResponse(ctx context.Context, 
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-func (c *ClientWithResponses) DeleteApplicationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error) {
-	rsp, err := c.DeleteApplication(ctx, id, reqEditors...)
+func (c *ClientWithResponses) DeleteApplicationWithResponse(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error) {
+	rsp, err := c.DeleteApplication(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,5 +85,8 @@ func (j Job) withDefaults() (Job, error) {
 	if j.By == "" {
 		errs = append(errs, errors.New("a redrive needs to know who asked for it"))
 	}
-	return j, errors.Join(errs...)
+	if len(errs) > 0 {
+		return j, fmt.Errorf("%w redrive: %w", ErrInvalid, errors.Join(errs...))
+	}
+	return j, nil
 }

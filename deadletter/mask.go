@@ -1,9 +1,6 @@
 package deadletter
 
-import (
-	"net/textproto"
-	"strings"
-)
+import "net/textproto"
 
 // Masked stands for what is not shown, in letters and wherever else forbear
 // leaves out a secret. It is no value: what takes configuration refuses it.
@@ -15,12 +12,18 @@ var secretHeaders = map[string]bool{
 	"X-Api-Key": true, "Api-Key": true, "X-Auth-Token": true, "X-Csrf-Token": true,
 }
 
+// plainHeaders are those whose values are shown: they say how a message is written and
+// where it comes from, in terms that standards have given them. What another header
+// holds is not known.
+var plainHeaders = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "Content-Encoding": true, "Content-Language": true, "Content-Length": true, "Content-Type": true,
+	"Date": true, "User-Agent": true, "Traceparent": true, "X-Correlation-Id": true, "X-Request-Id": true, "Webhook-Id": true, "Webhook-Timestamp": true,
+	"X-Retry-Attempt": true, "Ce-Id": true, "Ce-Source": true, "Ce-Specversion": true, "Ce-Time": true, "Ce-Type": true, "Ce-Dataschema": true,
+}
+
 // UnreadableHeaders is the name under which a letter keeps headers that could
 // not be read, as they were. They may hold anything.
 const UnreadableHeaders = "(unreadable)"
-
-// secretWords in a header's name make its value a secret.
-var secretWords = []string{"token", "secret", "password", "signature", "credential", "apikey", "api-key", "session"}
 
 // CarriesCredential reports whether the named header is one of those that carry
 // credentials by definition. Dead letters of events keep its name, and
@@ -29,29 +32,14 @@ func CarriesCredential(name string) bool {
 	return secretHeaders[textproto.CanonicalMIMEHeaderKey(name)]
 }
 
-// secretHeader reports whether a header's value may be a credential. It errs
-// on the side of hiding: a list is no place to learn that it was wrong.
-func secretHeader(name string) bool {
-	if CarriesCredential(name) || name == UnreadableHeaders {
-		return true
-	}
-	name = strings.ToLower(name)
-	for _, w := range secretWords {
-		if strings.Contains(name, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// Mask returns l without its payload and without the values of headers that
-// may be credentials, and without what its errors quote, which may be the
+// Mask returns l without its payload and without the values of headers but those
+// that are known to be harmless, and without what its errors quote, which may be the
 // payload's. Lists and exports show this form; more is shown only on request, and
 // the request is recorded.
 func (l Letter) Mask() Letter {
 	headers := make([]Header, len(l.Headers))
 	for i, h := range l.Headers {
-		if secretHeader(h.Name) {
+		if !plainHeaders[textproto.CanonicalMIMEHeaderKey(h.Name)] {
 			h.Value = Masked
 		}
 		headers[i] = h

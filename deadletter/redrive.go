@@ -48,7 +48,7 @@ func (r *Redriver) Plan(ctx context.Context, j Job) (Job, error) {
 		return j, err
 	}
 	if _, ok := r.targets[j.Filter.Queue]; !ok {
-		return j, fmt.Errorf("queue %q has nowhere to redrive to", j.Filter.Queue)
+		return j, fmt.Errorf("%w redrive: queue %q has nowhere to redrive to", ErrInvalid, j.Filter.Queue)
 	}
 	j.Filter.State, j.Filter.MaxRedrives, j.Filter.Job, j.Filter.Outcome = Dead, j.MaxRedrives, "", nil
 	j.Total, err = r.store.Count(ctx, j.Filter)

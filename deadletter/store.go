@@ -9,7 +9,9 @@ import (
 // The errors of a [Store].
 var (
 	ErrNotFound = errors.New("no such dead letter")
-	ErrState    = errors.New("not possible in this state")
+	// ErrInvalid is what errors about a redrive that cannot be made match.
+	ErrInvalid = errors.New("invalid")
+	ErrState   = errors.New("not possible in this state")
 	// ErrRedriveLimit refuses a letter that was redriven too often: it needs a
 	// person, not another round.
 	ErrRedriveLimit = errors.New("redriven too often")

@@ -52,7 +52,7 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 		old = &endpoint{}
 	}
 	if old.Version > 0 && e.Application != old.Application {
-		return e, fmt.Errorf("%w endpoint: the id %q is, or was, of another application", webhook.ErrInvalid, e.ID)
+		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrTaken)
 	}
 	if err := m.tenant(&e, known); err != nil {
 		return e, err

@@ -31,27 +31,32 @@ func (d *delivery) chosen(f *webhook.MessageFilter) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	in := func(list []string, got string) bool { return len(list) == 0 || slices.Contains(list, got) }
 	made := d.Message.Created
-	return is(f.ID, d.Message.ID) && is(f.Type, d.Message.Type) && is(f.Key, d.Message.Key) && in(f.Endpoints, d.Endpoint) && in(f.States, d.state) &&
+	return is(f.ID, d.Message.ID) && is(f.Type, d.Message.Type) && is(f.Key, d.Message.Key) && in(f.Endpoints, d.Endpoint) && in(f.States, d.shown()) &&
 		(f.Since.IsZero() || !made.Before(f.Since)) && (f.Until.IsZero() || made.Before(f.Until))
 }
 
 // info is the delivery as a list has it.
 func (d *delivery) info() webhook.MessageInfo {
 	i := webhook.MessageInfo{
-		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.state,
+		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(),
 		Created: d.Message.Created, Finished: d.finished,
 	}
 	if d.finished.IsZero() {
 		i.Due = d.Due
-		if d.Canceled {
-			i.State = webhook.StateCanceling
-		}
 	}
 	if n := len(d.history); n > 0 {
 		last := d.history[n-1]
 		i.Attempts, i.ErrorType, i.Status = last.Number, last.ErrorType, last.Status
 	}
 	return i
+}
+
+// shown is the state as a list has it.
+func (d *delivery) shown() string {
+	if d.Canceled && d.finished.IsZero() {
+		return webhook.StateCanceling
+	}
+	return d.state
 }
 
 // act calls f for each of the deliveries, and notes what was done in the audit

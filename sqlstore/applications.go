@@ -136,7 +136,7 @@ func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
 	case err != nil:
 		return nil, err
 	case known && is != e.Application:
-		return nil, own(fmt.Errorf("%w endpoint: the id %q is, or was, of another application", webhook.ErrInvalid, e.ID))
+		return nil, own(fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrTaken))
 	case e.Application == "":
 		return nil, nil
 	}

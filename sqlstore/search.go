@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -116,7 +117,12 @@ func (s *search) find(ctx context.Context) error {
 		where(` AND d.endpoint IN (SELECT value FROM {texts} x)`, asJSON{s.Endpoints})
 	}
 	if len(s.States) > 0 {
-		where(` AND d.state IN ({ids})`, asJSON{stateNumbers(s.States)})
+		// What is to be canceled is shown as that until it has ended, whatever its state.
+		chosen := `(d.state IN ({ids}) AND (d.cancel IS NULL OR d.finished IS NOT NULL)`
+		if slices.Contains(s.States, webhook.StateCanceling) {
+			chosen += ` OR d.cancel IS NOT NULL AND d.finished IS NULL`
+		}
+		where(` AND `+chosen+`)`, asJSON{stateNumbers(s.States)})
 	}
 	where(` ORDER BY d.id DESC`)
 	// What is the message's is compared here: its envelope may be encrypted.

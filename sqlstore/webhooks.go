@@ -37,8 +37,9 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 		var id, due int64
 		var state rowState
 		var progress string
+		var canceling bool
 		i := webhook.DeliveryInfo{Message: message}
-		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress); err != nil {
+		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress, &canceling); err != nil {
 			return err
 		}
 		var p forbear.Progress
@@ -48,9 +49,12 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 			}
 		}
 		i.State, i.Due, i.Postponed = stateNames[state], at(due), p.Postponed
+		if canceling {
+			i.State = webhook.StateCanceling
+		}
 		ids, list = append(ids, id), append(list, i)
 		return nil
-	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, '') FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
+	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, ''), cancel IS NOT NULL AND finished IS NULL FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
 	if err != nil {
 		return nil, err
 	}

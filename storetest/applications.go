@@ -55,9 +55,9 @@ func testTenants(t *testing.T, s Store) {
 	must(s.PutApplication(t.Context(), webhook.Application{ID: "other"}))(t)
 	must(s.PutEndpoint(t.Context(), endpoint))(t)
 	endpoint.Application = "other"
-	wantErr(t, "taken from its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrInvalid)
+	wantErr(t, "taken from its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrTaken)
 	endpoint.Application = ""
-	wantErr(t, "taken out of its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrInvalid)
+	wantErr(t, "taken out of its application", errOf(s.PutEndpoint(t.Context(), endpoint)), webhook.ErrTaken)
 	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme", Secrets: []string{"env:NEW"}}))(t)
 	list := must(s.Endpoints(t.Context()))(t)
 	if len(list) != 1 || list[0].Application != "acme" || len(list[0].Types) != 1 || list[0].Tenant == nil || list[0].Tenant.Version != 2 || list[0].Tenant.Secrets[0] != "env:NEW" {

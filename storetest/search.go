@@ -116,6 +116,11 @@ func testCancel(t *testing.T, s Store) {
 	if got := states(t, s, "s1"); fmt.Sprint(got) != "[canceling]" {
 		t.Errorf("under way: %v", got)
 	}
+	for state, want := range map[string]string{webhook.StateCanceling: "[s2@a s1@a]", webhook.StateSending: "[k1@a]", webhook.StateCanceled: "[k2@a]"} {
+		if got := fmt.Sprint(list(t, s, webhook.MessageFilter{States: []string{state}}, 10)); got != want {
+			t.Errorf("those that are %s: %s, want %s", state, got, want)
+		}
+	}
 	for _, d := range under {
 		kind := map[string]webhook.WriteBackKind{"k1": webhook.Retried, "s1": webhook.Retried, "s2": webhook.Delivered}[d.Message.ID]
 		finish(t, s, outcome(d, kind))

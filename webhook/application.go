@@ -55,6 +55,8 @@ var (
 	ErrUnknownApplication = errors.New("unknown application")
 	// ErrInUse refuses to delete an application that has endpoints.
 	ErrInUse = errors.New("the application has endpoints")
+	// ErrTaken refuses an endpoint under an id that is, or was, another application's.
+	ErrTaken = errors.New("the id is taken: choose another")
 	// ErrTooManyEndpoints refuses an endpoint beyond its application's bound.
 	ErrTooManyEndpoints = errors.New("the application has as many endpoints as it may")
 	// ErrSuspended refuses what is for an application that is suspended.

@@ -64,9 +64,9 @@ type Endpoint struct {
 	// FailingSince is when the current row of failures began; zero when the
 	// latest attempt succeeded.
 	FailingSince time.Time `json:"failing_since,omitzero"`
-	// Held says what the endpoint lacks, a secret or a token, while this process
-	// sends nothing to it for that, or that its application is suspended. It is never
-	// stored.
+	// Held says why this process sends single messages to the endpoint, or none: a
+	// secret or a token is missing, its name does not resolve, it refuses everything, or
+	// its application is suspended. It is never stored.
 	Held string `json:"held,omitempty"`
 
 	// Tenant is the application as it was when the store read the endpoint; nil

@@ -52,10 +52,10 @@ const (
 // MessageFilter chooses messages. An empty field chooses all.
 type MessageFilter struct {
 	ID        string    `json:"id,omitempty"`
-	Endpoints []string  `json:"endpoints,omitempty"`
+	Endpoints []string  `json:"endpoint,omitempty"`
 	Type      string    `json:"type,omitempty"`
 	Key       string    `json:"key,omitempty"`
-	States    []string  `json:"states,omitempty"`
+	States    []string  `json:"state,omitempty"`
 	Since     time.Time `json:"since,omitzero"` // when it was accepted
 	Until     time.Time `json:"until,omitzero"` // exclusive
 }

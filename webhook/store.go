@@ -56,7 +56,7 @@ type Store interface {
 	// with a Version of more than 0 alone: a configuration that is put blindly lifts no
 	// suspension. PutEndpoint refuses one of an application that
 	// does not exist with [ErrUnknownApplication], one beyond its limit with
-	// [ErrTooManyEndpoints], and a change of the application with [ErrInvalid].
+	// [ErrTooManyEndpoints], and a change of the application with [ErrTaken].
 	PutApplication(ctx context.Context, a Application) (Application, error)
 	// Application returns one, or [ErrNotFound], and Applications up to limit of
 	// them in the order of their ids, from the one behind after on.

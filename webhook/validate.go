@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // Prepare completes a message that was handed in at the given time, and refuses
@@ -50,6 +52,7 @@ func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, e
 func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
 	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
+	f.when(dots(m.ID), "id is %q, which no path can name", m.ID)
 	f.when(m.Application == "" && len(m.Endpoints) == 0 || len(m.Endpoints) > maxEndpoints, "%d endpoints, want 1 to %d, or an application", len(m.Endpoints), maxEndpoints)
 	f.when(m.Application != "" && !name(m.Application), "application "+nameRule)
 	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want one of them")
@@ -84,6 +87,9 @@ func (e *Endpoint) Validate(g Guard) error {
 	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is larger than an authorization server would take")
 	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
 	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
+	for label := range e.Policy.Classify {
+		f.when(!errorType(label), "policy.classify: %.40q is no error type%s", label, nearest.Hint(label, errorTypes, ": want http_404 or http_5xx, or one such as connection_reset"))
+	}
 	for i, t := range e.Types {
 		f.when(!pattern(t), `types[%d] %.40q: want a type, such as "order.shipped", the beginning of one, such as "order.*", or "*"`, i, t)
 	}
@@ -106,7 +112,7 @@ func (e *Endpoint) Validate(g Guard) error {
 
 // What faults say that messages, endpoints and applications have in common.
 const (
-	nameRule        = "is not 1 to 64 visible characters without / ? # %%"
+	nameRule        = "is not 1 to 64 visible characters without / ? # %%, or is . or .."
 	reasonRule      = "reason is longer than %d bytes, no UTF-8 or has control characters"
 	versionRule     = "version %d: want one that is stored, 0 or %d"
 	placeholderRule = "%s is %s, which stands for what is not shown: send the value itself, or use PATCH, where what is left out stays as it is"
@@ -121,7 +127,30 @@ const (
 
 // name reports whether s can be the id of an endpoint or an application, which
 // stands in paths.
-func name(s string) bool { return visible(s, 64) && !strings.ContainsAny(s, "/?#%") }
+func name(s string) bool { return visible(s, 64) && !strings.ContainsAny(s, "/?#%") && !dots(s) }
+
+// dots reports whether s is one of the two parts of a path that name another one.
+func dots(s string) bool { return s == "." || s == ".." }
+
+// errorTypes are those of failed attempts that a policy may classify, beside http_ and a
+// status. Another one would be a misspelt one, which silently does nothing.
+var errorTypes = []string{
+	"timeout", "unknown", "connection_refused", "connection_reset", "connection_closed", "broken_pipe", "unexpected_eof", "malformed_response",
+	"dns_failure", "dns_not_found", "network_unreachable", "host_unreachable", "socket_missing", "tls_alert", "tls_record", "tls_certificate",
+	"http2_connection_lost", "http2_goaway", "http2_not_resent", "proxy_403", "proxy_407", "proxy_502", "proxy_503", "proxy_504",
+	"address_blocked", "credential", "http_404", "http_4xx", "http_5xx",
+}
+
+// errorType reports whether a label is one of them, or is that of a status or of a class
+// of statuses.
+func errorType(label string) bool {
+	status, ok := strings.CutPrefix(label, "http_")
+	if !ok || len(status) != 3 {
+		return slices.Contains(errorTypes, label)
+	}
+	rest := status[1:]
+	return status[0] >= '1' && status[0] <= '5' && (rest == "xx" || strings.Trim(rest, "0123456789") == "")
+}
 
 // ownHeaders are headers that a message or an endpoint may not set: the
 // transport's, forbear's and those that carry credentials, which would be

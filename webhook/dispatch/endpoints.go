@@ -134,7 +134,7 @@ func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	if err := e.Tenant.CheckSuspended(); err != nil {
 		e.Held = err.Error()
 	} else if l := d.lane(e.ID); l != nil && l.ep.enabled() {
-		e.Held = l.ep.hold.reason()
+		e.Held = l.ep.held()
 	}
 	return e
 }

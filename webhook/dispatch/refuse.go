@@ -95,6 +95,23 @@ func (e *endpoint) holding() (string, *hold) {
 	return "", nil
 }
 
+// held says what keeps the endpoint's messages, for people; "" when nothing does, as far
+// as is known.
+func (e *endpoint) held() string {
+	name, h := e.holding()
+	if h == nil {
+		return ""
+	}
+	switch why := h.reason(); {
+	case why == "" || name == HoldCredential:
+		return why
+	case name == HoldUnresolved:
+		return "its name does not resolve: " + e.plain.URL.Hostname() + ": " + why
+	default:
+		return "it refuses everything: " + why
+	}
+}
+
 // lookAgain makes whatever holds the endpoint be looked at anew, at once: it was
 // changed or enabled, or is tested. It reports whether it is held for a credential.
 func (e *endpoint) lookAgain() bool {

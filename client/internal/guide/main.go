@@ -30,7 +30,7 @@ func sendAgain(ctx context.Context, url string) error {
 		}
 		fmt.Println(m.ID, m.Endpoint, m.ErrorType)
 	}
-	batch := client.ManyMessages{Filter: client.MessageFilter{States: []client.MessageFilterStates{client.MessageFilterStatesDead}}}
+	batch := client.ManyMessages{Filter: client.MessageFilter{State: []client.MessageFilterState{client.MessageFilterStateDead}}}
 	for {
 		r, err := c.SendMessagesAgainWithResponse(ctx, batch)
 		if err == nil {

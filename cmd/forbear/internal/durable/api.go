@@ -1,16 +1,11 @@
 package durable
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -101,6 +96,19 @@ func (s *Service) handler(o Options) http.Handler {
 		paths[r.path][r.method] = s.adapt(r)
 	}
 	for path, methods := range paths {
+		// A word that is an operation with one method is an id with the others.
+		parent, word := parted(path)
+		for method, serve := range paths[parent+"/{id}"] {
+			if methods[method] == nil {
+				methods[method] = func(w http.ResponseWriter, r *http.Request) {
+					r.SetPathValue("id", word)
+					serve(w, r)
+				}
+			}
+		}
+		if methods[http.MethodGet] != nil {
+			methods[http.MethodHead] = methods[http.MethodGet]
+		}
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			if serve := methods[r.Method]; serve != nil {
@@ -118,7 +126,27 @@ func (s *Service) handler(o Options) http.Handler {
 	forgery.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a state-changing request from another site")
 	}))
-	return forgery.Handler(s.authorize(o, mux))
+	return forgery.Handler(s.authorize(o, exact(mux)))
+}
+
+// parted cuts the last part off a path.
+func parted(path string) (parent, last string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+// exact refuses paths that the mux would redirect: another path is another resource,
+// and a client may not follow with its body.
+func exact(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for part := range strings.SplitSeq(strings.Trim(r.URL.EscapedPath(), "/"), "/") {
+			if part == "" || part == "." || part == ".." {
+				writeProblem(w, r, http.StatusNotFound, "not-found", "a part of the path is empty, . or ..: what an id has of / is written as %2F")
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // correlation returns the caller's id, when it is fit to be repeated, or a new
@@ -129,40 +157,4 @@ func correlation(r *http.Request) string {
 		return id
 	}
 	return webhook.NewID("req")
-}
-
-// read reads a JSON body, with its durations as the API has them; unknown fields
-// are refused, so that a misspelt one is not a silent default. A second JSON value
-// is refused as well, since it would be dropped without a word. Errors never quote
-// the body.
-func read(r *http.Request, v any) error {
-	t := reflect.TypeOf(v).Elem()
-	if !timed(t) {
-		return decode(r.Body, v)
-	}
-	var raw json.RawMessage
-	if err := decode(r.Body, &raw); err != nil {
-		return err
-	}
-	raw, err := inward.value(t, "", raw)
-	if err != nil {
-		return err
-	}
-	return decode(bytes.NewReader(raw), v)
-}
-
-// decode decodes one JSON value and no other.
-func decode(body io.Reader, v any) error {
-	dec := json.NewDecoder(body)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return err
-		}
-		return fmt.Errorf("%w: the body is not the expected JSON: %w", errBadRequest, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: something follows the JSON value", errBadRequest)
-	}
-	return nil
 }

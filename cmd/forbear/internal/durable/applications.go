@@ -10,13 +10,17 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// maxPage bounds the items of one page of a list.
-const maxPage = 1000
+// The items of one page of a list: those of one that no limit was said for, and the
+// most.
+const (
+	usualPage = 100
+	maxPage   = 1000
+)
 
 // listApplications lists applications in the order of their ids. next is the last
 // one's, to go on behind it.
 func (s *Service) listApplications(r *http.Request) (int, any, error) {
-	limit, err := limitOf(r.URL.Query(), 100)
+	limit, err := limitOf(r.URL.Query())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -111,6 +115,9 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if c.create {
+		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no application", errBadRequest)
+	}
 	var changed []string
 	a, err := s.Dispatcher.UpdateApplication(r.Context(), r.PathValue("id"), func(a *webhook.Application) (err error) {
 		if err := c.check("application", a.ID, a.Version); err != nil {
@@ -137,6 +144,9 @@ func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
 	c, err := conditionOf(r)
 	if err != nil {
 		return 0, nil, err
+	}
+	if c.create {
+		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
 	}
 	if c.given {
 		a, err := s.DB.Webhooks().Application(r.Context(), id)

@@ -17,7 +17,7 @@ import (
 // references, or masked. They are read from the store, so an endpoint that
 // another process put is among them. next is the last one's id, to go on behind it.
 func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
-	list, next, err := s.endpoints(r, maxPage)
+	list, next, err := s.endpoints(r)
 	for i := range list {
 		list[i] = s.Dispatcher.Show(list[i])
 	}
@@ -26,9 +26,9 @@ func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 
 // endpoints reads the page that a query asks for of the endpoints that its caller may
 // see.
-func (s *Service) endpoints(r *http.Request, usual int) (list []webhook.Endpoint, next string, err error) {
+func (s *Service) endpoints(r *http.Request) (list []webhook.Endpoint, next string, err error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q, usual)
+	limit, err := limitOf(q)
 	if err != nil {
 		return nil, "", err
 	}

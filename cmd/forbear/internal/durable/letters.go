@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -25,8 +24,9 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	}
 	next := ""
 	for i := range list {
-		next = list[i].ID
-		list[i] = list[i].Mask()
+		if list[i] = list[i].Mask(); len(list) == f.Limit {
+			next = list[i].ID
+		}
 	}
 	return http.StatusOK, map[string]any{"dead_letters": nonNil(list), "next": next}, nil
 }
@@ -140,11 +140,22 @@ func filterOf(r *http.Request) (deadletter.Filter, error) {
 		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
 	}
 	var err error
-	if v := q.Get("limit"); v != "" {
-		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > deadletter.MaxList {
-			return f, fmt.Errorf("%w: limit %.20q is not 1 to %d", errBadRequest, v, deadletter.MaxList)
-		}
+	if f.Limit, err = limitOf(q); err != nil {
+		return f, err
 	}
-	f.Since, f.Until, err = timesOf(q)
-	return f, err
+	if f.Since, f.Until, err = timesOf(q); err != nil {
+		return f, err
+	}
+	return f, checkLetterState(f.State)
+}
+
+// letterStates are those of dead letters.
+var letterStates = []string{string(deadletter.Dead), string(deadletter.Redriving), string(deadletter.Resolved), string(deadletter.Discarded)}
+
+// checkLetterState refuses a state that no letter has: nothing would be chosen by it.
+func checkLetterState(s deadletter.State) error {
+	if s == "" {
+		return nil
+	}
+	return checkStates([]string{string(s)}, letterStates)
 }

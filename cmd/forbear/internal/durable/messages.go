@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -81,10 +82,24 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 // confineMessage keeps a message to the caller's application, or to endpoints of it.
 func (s *Service) confineMessage(r *http.Request, endpoints []string, application *string) error {
 	c := callerOf(r)
-	if len(endpoints) == 0 {
+	switch {
+	case len(endpoints) == 0:
 		return c.confine(application)
+	case c.Application == "":
+		return nil
+	case len(endpoints) > maxPage:
+		return fmt.Errorf("%w message: %d endpoints, want at most %d", webhook.ErrInvalid, len(endpoints), maxPage)
 	}
-	return s.ownAll(r.Context(), c, endpoints)
+	own, err := s.ownEndpoints(r.Context(), c, endpoints)
+	if err != nil {
+		return err
+	}
+	for _, id := range endpoints {
+		if !slices.Contains(own, id) {
+			return fmt.Errorf("%w %.64q", webhook.ErrUnknownEndpoint, id)
+		}
+	}
+	return nil
 }
 
 // getMessage shows what has become of a message at each of its endpoints. The

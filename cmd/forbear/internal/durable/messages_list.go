@@ -13,7 +13,7 @@ import (
 
 // messageStates are the states that a list can be asked for.
 var messageStates = []string{
-	webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled,
+	webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled,
 }
 
 // messageList is a page of messages. Next is "" on the last one.
@@ -27,7 +27,7 @@ type messageList struct {
 // have a next.
 func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q, 100)
+	limit, err := limitOf(q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -48,51 +48,33 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 
 // messages reads a page of what the caller may see.
 func (s *Service) messages(r *http.Request, f webhook.MessageFilter, after int64, limit int) (page webhook.MessagePage, err error) {
-	if f.Endpoints, err = s.ownEndpoints(r, f.Endpoints); err != nil {
-		return page, err
-	}
-	if c := callerOf(r); c.Application != "" && len(f.Endpoints) == 0 {
-		return page, nil // it has none
+	if c := callerOf(r); c.Application != "" {
+		if f.Endpoints, err = s.ownEndpoints(r.Context(), c, f.Endpoints); err != nil || len(f.Endpoints) == 0 {
+			return page, err
+		}
 	}
 	return s.Dispatcher.Messages(r.Context(), f, after, limit)
-}
-
-// ownEndpoints returns the endpoints that a caller may ask about of those that are
-// asked about; none is all of them.
-func (s *Service) ownEndpoints(r *http.Request, asked []string) ([]string, error) {
-	c := callerOf(r)
-	if c.Application == "" {
-		return asked, nil
-	}
-	if len(asked) > 0 {
-		return asked, s.ownAll(r.Context(), c, asked)
-	}
-	all, err := s.DB.Webhooks().EndpointPage(r.Context(), c.Application, "", maxPage) // none has more
-	for _, e := range all {
-		asked = append(asked, e.ID)
-	}
-	return asked, err
 }
 
 // checkStates refuses states that are not among those allowed.
 func checkStates(states, allowed []string) error {
 	for _, state := range states {
 		if !slices.Contains(allowed, state) {
-			return fmt.Errorf("%w: state %.20q is not one of %q", errBadRequest, state, allowed)
+			return fmt.Errorf("%w: state: want %s, got %.20q", errBadRequest, either(allowed), state)
 		}
 	}
 	return nil
 }
 
 // limitOf reads how many items a page may have.
-func limitOf(q url.Values, usual int) (int, error) {
+func limitOf(q url.Values) (int, error) {
 	text := q.Get("limit")
 	if text == "" {
-		return usual, nil
+		return usualPage, nil
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxPage {
-		return 0, fmt.Errorf("%w: limit %.20q is outside 1-%d", errBadRequest, text, maxPage)
+		return 0, fmt.Errorf("%w: limit: want 1 to %d, got %.20q", errBadRequest, maxPage, text)
 	}
 	return limit, nil
 }
@@ -111,7 +93,7 @@ func cursorOf(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: after %.20q is not the next of an earlier page", errBadRequest, text)
+		return 0, fmt.Errorf("%w: after: want the next of an earlier page, got %.20q", errBadRequest, text)
 	}
 	return n, nil
 }
@@ -124,7 +106,7 @@ func timesOf(q url.Values) (since, until time.Time, err error) {
 			continue
 		}
 		if *t, err = time.Parse(time.RFC3339, v); err != nil {
-			return since, until, fmt.Errorf("%w: %s is not an RFC 3339 time", errBadRequest, name)
+			return since, until, fmt.Errorf("%w: %s: want an RFC 3339 time such as 2026-01-31T08:00:00Z, got %.40q", errBadRequest, name, v)
 		}
 	}
 	return since, until, nil

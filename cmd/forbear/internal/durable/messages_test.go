@@ -61,13 +61,13 @@ func TestMessagesAreManaged(t *testing.T) {
 		if status, v := call(t, s, "POST", "/v1/messages/m1/cancel", ""); status != 200 || fmt.Sprint(v["messages"]) != "[map[done:false endpoint:a id:m1 state:delivered why:it has ended] map[done:true endpoint:b id:m1 state:canceled]]" {
 			t.Errorf("canceled: got %d %v", status, v)
 		}
-		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoints":["a"],"type":"t.2"},"dry_run":true}`); status != 200 || v["done"] != 1.0 {
+		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoint":["a"],"type":"t.2"},"dry_run":true}`); status != 200 || v["done"] != 1.0 {
 			t.Errorf("dry run: got %d %v", status, v)
 		}
 		mu.Lock()
 		got = nil
 		mu.Unlock()
-		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoints":["a"],"type":"t.2"}}`); status != 200 || v["done"] != 1.0 || v["next"] != "" {
+		if status, v := call(t, s, "POST", "/v1/messages/send-again", `{"filter":{"endpoint":["a"],"type":"t.2"}}`); status != 200 || v["done"] != 1.0 || v["next"] != "" {
 			t.Errorf("sent again: got %d %v", status, v)
 		}
 		time.Sleep(2 * time.Second)
@@ -79,7 +79,7 @@ func TestMessagesAreManaged(t *testing.T) {
 		if _, m := call(t, s, "GET", "/v1/messages/m2", ""); len(m["deliveries"].([]any)[0].(map[string]any)["attempt_history"].([]any)) != 2 {
 			t.Errorf("the history is %v", m["deliveries"])
 		}
-		if status, v := call(t, s, "POST", "/v1/messages/cancel", `{"filter":{"states":["waiting"]}}`); status != 200 || v["done"] != 1.0 {
+		if status, v := call(t, s, "POST", "/v1/messages/cancel", `{"filter":{"state":["waiting"]}}`); status != 200 || v["done"] != 1.0 {
 			t.Errorf("canceled: got %d %v", status, v)
 		}
 		if list := messagesOf(t, s, "state=canceled"); list != "m2@b canceled, m1@b canceled" {

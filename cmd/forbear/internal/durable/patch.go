@@ -42,7 +42,7 @@ func readPatch(r *http.Request) (map[string]any, error) {
 	}
 	patch, err := object(raw)
 	if err != nil || patch == nil {
-		return nil, fmt.Errorf("%w: the body is not a JSON object", errBadRequest)
+		return nil, fmt.Errorf("%w: the body: want a JSON object", errBadRequest)
 	}
 	return patch, nil
 }
@@ -72,15 +72,12 @@ func applyPatch[T webhook.Endpoint | webhook.Application](e *T, patch map[string
 		return nil, err
 	}
 	text, err := json.Marshal(merged)
-	if err == nil {
-		text, err = inward.value(reflect.TypeFor[T](), "", text)
-	}
 	if err != nil {
 		return nil, err
 	}
 	var next T
-	if err := decode(bytes.NewReader(text), &next); err != nil {
-		return nil, fmt.Errorf("the patch is not one of its fields: %w", err)
+	if err := readText(text, &next); err != nil {
+		return nil, err
 	}
 	if e, ok := any(&next).(*webhook.Endpoint); ok {
 		e.Policy.Kind = forbear.Webhook

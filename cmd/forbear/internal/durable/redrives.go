@@ -35,11 +35,14 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
 		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or say \"all\": true", errBadRequest)
 	}
+	if err := checkLetterState(n.Filter.State); err != nil {
+		return 0, nil, err
+	}
 	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
 	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
 	plan, err := s.Redriver.Plan(r.Context(), j)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errBadRequest, err)
+		return 0, nil, err
 	}
 	if n.DryRun {
 		return http.StatusOK, map[string]any{"dry_run": true, "count": plan.Total}, nil

@@ -33,7 +33,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		w.Header().Set("X-Correlation-ID", correlation(r))
-		if err := cmp.Or(s.permit(r, rt), s.queries.check(r, rt)); err != nil {
+		if err := cmp.Or(checkPath(r, rt), s.permit(r, rt), s.queries.check(r, rt)); err != nil {
 			s.fail(w, r, err)
 			return
 		}
@@ -57,6 +57,9 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 		case stream:
 			w.Header().Set("Content-Type", b.contentType)
 			w.WriteHeader(status)
+			if r.Method == http.MethodHead {
+				return
+			}
 			if err := b.write(w); err != nil {
 				s.log.Warn("response cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 				panic(http.ErrAbortHandler) // a short response must not look whole
@@ -88,6 +91,7 @@ var faults = []struct {
 	kind   string
 }{
 	{errBadRequest, http.StatusBadRequest, "bad-request"},
+	{deadletter.ErrInvalid, http.StatusBadRequest, "bad-request"},
 	{errPrecondition, http.StatusPreconditionFailed, "precondition-failed"},
 	{webhook.ErrVersion, http.StatusPreconditionFailed, "precondition-failed"},
 	{errMediaType, http.StatusUnsupportedMediaType, "unsupported-media-type"},
@@ -96,6 +100,7 @@ var faults = []struct {
 	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
 	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
 	{webhook.ErrSuspended, http.StatusForbidden, "suspended"},
+	{webhook.ErrTaken, http.StatusConflict, "conflict"},
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
 	{webhook.ErrInUse, http.StatusConflict, "in-use"},
 	{dispatch.ErrRate, http.StatusTooManyRequests, "rate"},

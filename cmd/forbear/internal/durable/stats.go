@@ -59,7 +59,7 @@ func (s *Service) getStats(r *http.Request) (int, any, error) {
 // listStats shows how the endpoints fare, in the order of their ids, and what waits
 // in the outbox.
 func (s *Service) listStats(r *http.Request) (int, any, error) {
-	page, next, err := s.endpoints(r, 100)
+	page, next, err := s.endpoints(r)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -35,8 +36,8 @@ func (n *NewToken) Check() error {
 		return fmt.Errorf("%w token: "+format, append([]any{webhook.ErrInvalid}, args...)...)
 	}
 	switch {
-	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/?#%", c) }):
-		return refuse("name is not 1 to 64 visible characters without / ? # %%")
+	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/?#%", c) }) || n.Name == "." || n.Name == "..":
+		return refuse("name is not 1 to 64 visible characters without / ? # %%, or is . or ..")
 	case n.Name == rootToken:
 		return refuse("the name %q is that of the command line's token", n.Name)
 	case n.Scope != sqlstore.ScopeAdmin && n.Scope != sqlstore.ScopeApplication && n.Scope != sqlstore.ScopeReadOnly:
@@ -64,7 +65,11 @@ func (n NewToken) Create(ctx context.Context, db *sqlstore.DB, who string) (Made
 		return MadeToken{}, err
 	}
 	if n.Application != "" {
-		if _, err := db.Webhooks().Application(ctx, n.Application); err != nil {
+		_, err := db.Webhooks().Application(ctx, n.Application)
+		if errors.Is(err, webhook.ErrNotFound) {
+			err = fmt.Errorf("%w %q", webhook.ErrUnknownApplication, n.Application)
+		}
+		if err != nil {
 			return MadeToken{}, err
 		}
 	}

@@ -92,7 +92,7 @@ type run struct {
 var filterFlags = map[string]bool{"endpoint": true, "type": true, "key": true, "state": true, "since": true, "until": true}
 
 // states are those that a filter can name.
-var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}
+var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}
 
 // maxLimit bounds a list.
 const maxLimit = 100_000
@@ -103,7 +103,7 @@ func (r *run) register(f *flag.FlagSet) {
 	f.Func("endpoint", "messages to this `endpoint`; given several times, to any of them", add(&r.filter.Endpoints, nil))
 	f.StringVar(&r.filter.Type, "type", "", "messages of this `type`")
 	f.StringVar(&r.filter.Key, "key", "", "messages with this `key`")
-	f.Func("state", "messages in this `state`: waiting, held, sending, delivered, dead or canceled; given several times, in any of them", add(&r.filter.States, states))
+	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&r.filter.States, states))
 	f.Func("since", "accepted from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&r.filter.Since))
 	f.Func("until", "accepted before this `time`", cli.TimeFlag(&r.filter.Until))
 	f.Int64Var(&r.after, "after", 0, "list: go on behind the page that ended with this `number`")

@@ -34,7 +34,7 @@ func TestToken(t *testing.T) {
 		{"no name", "create wants one name", cli.ExitUsage, []string{"create"}},
 		{"a name that is taken", "a token of this name exists", cli.ExitUsage, []string{"create", "deploy"}},
 		{"a scope that is none", `scope "root": want admin`, cli.ExitUsage, []string{"create", "x", "--scope", "root"}},
-		{"an application that is none", `application "acme": not found`, cli.ExitUsage, []string{"create", "x", "--scope", "application", "--application", "acme"}},
+		{"an application that is none", `unknown application "acme"`, cli.ExitUsage, []string{"create", "x", "--scope", "application", "--application", "acme"}},
 		{"a list", "deploy                   admin", cli.ExitOK, []string{"list"}},
 		{"a token that is none", `token "none": no such token`, cli.ExitFound, []string{"revoke", "none"}},
 		{"one is revoked", "", cli.ExitOK, []string{"revoke", "deploy"}},

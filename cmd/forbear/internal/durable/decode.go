@@ -1,0 +1,237 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+)
+
+// read reads a JSON body, with its durations as the API has them; unknown fields
+// are refused, so that a misspelt one is not a silent default. A second JSON value
+// is refused as well, since it would be dropped without a word. Errors name the
+// field as the caller wrote it, and never quote a value.
+func read(r *http.Request, v any) error {
+	text, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the body ended early", errBadRequest)
+	}
+	return readText(text, v)
+}
+
+// readText is read for a body that is there.
+func readText(text []byte, v any) error {
+	t := reflect.TypeOf(v).Elem()
+	raw, err := json.RawMessage(text), error(nil)
+	if timed(t) && json.Valid(text) {
+		raw, err = inward.value(t, "", text)
+	}
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.DisallowUnknownFields()
+		if err = dec.Decode(v); err == nil {
+			if _, err = dec.Token(); errors.Is(err, io.EOF) {
+				return zeroes(text, v)
+			}
+		}
+	}
+	return whyNot(t, text, err)
+}
+
+// zeroes refuses a text with a zero, which databases take for an error of their own. A
+// payload may have it.
+func zeroes(text []byte, v any) error {
+	if bytes.Contains(text, []byte(`\u0000`)) && hasZero(reflect.ValueOf(v)) {
+		return fmt.Errorf("%w: a text of the body has a zero character", errBadRequest)
+	}
+	return nil
+}
+
+// hasZero looks into what a body was read into.
+func hasZero(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return !v.IsNil() && hasZero(v.Elem())
+	case reflect.String:
+		return strings.ContainsRune(v.String(), 0)
+	case reflect.Struct:
+		for f, inner := range v.Fields() {
+			if f.IsExported() && hasZero(inner) {
+				return true
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() != reflect.Uint8 && hasZero(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for key, inner := range v.Seq2() {
+			if hasZero(key) || hasZero(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// whyNot says in the caller's terms why a text is not the JSON of a type. What the
+// decoder says names types of this program, and one thing at a time without its place.
+func whyNot(t reflect.Type, text []byte, err error) error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return fmt.Errorf("%w: the body is empty: want a JSON object", errBadRequest)
+	}
+	var first json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(text))
+	switch syntax, _ := errors.AsType[*json.SyntaxError](dec.Decode(&first)); {
+	case syntax != nil:
+		return fmt.Errorf("%w: the body is not valid JSON: at byte %d: %w", errBadRequest, syntax.Offset, syntax)
+	case first == nil:
+		return fmt.Errorf("%w: the body is not valid JSON: it ends too early", errBadRequest)
+	}
+	if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+		return fmt.Errorf("%w: something follows the JSON value", errBadRequest)
+	}
+	if fault := mismatch(t, "", first); fault != nil {
+		return fmt.Errorf("%w: %w", errBadRequest, fault)
+	}
+	if errors.Is(err, errBadRequest) {
+		return err // of a duration
+	}
+	return fmt.Errorf("%w: the body is not what this operation takes", errBadRequest)
+}
+
+// mismatch returns the first thing in a JSON text that is not of type t, or nil. at
+// is where the text is, such as "policy.backoff".
+func mismatch(t reflect.Type, at string, raw json.RawMessage) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	got := jsonKind(raw)
+	unlike := func(want string) error {
+		return fmt.Errorf("%s: want %s, got %s", cmp.Or(at, "the body"), want, got)
+	}
+	switch {
+	case got == "null" && at != "" || t == reflect.TypeFor[json.RawMessage]():
+		return nil
+	case t == reflect.TypeFor[time.Duration]():
+		if got != "a string" && got != "a number" {
+			return unlike("a duration such as 500ms, 1s or 2m")
+		}
+		return nil // its text has been read
+	case t == reflect.TypeFor[time.Time]():
+		var at time.Time
+		if json.Unmarshal(raw, &at) != nil {
+			return unlike("an RFC 3339 time such as 2026-01-31T08:00:00Z")
+		}
+		return nil
+	case t == reflect.TypeFor[[]byte]():
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return unlike("a string in base64")
+		}
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			return fmt.Errorf("%s: it is not base64", at)
+		}
+		return nil
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		if got != "a string" {
+			return unlike("a string")
+		}
+		if err := json.Unmarshal(raw, reflect.New(t).Interface()); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		if got != "an object" {
+			return unlike("an object")
+		}
+		return mismatchInObject(t, at, raw)
+	case reflect.Slice:
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &items) != nil {
+			return unlike("an array")
+		}
+		for i, item := range items {
+			if err := mismatch(t.Elem(), fmt.Sprintf("%s[%d]", at, i), item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if json.Unmarshal(raw, reflect.New(t).Interface()) != nil {
+		return unlike(wanted(t.Kind()))
+	}
+	return nil
+}
+
+// mismatchInObject looks at the fields of an object, in the order of their names.
+func mismatchInObject(t reflect.Type, at string, raw json.RawMessage) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		ft := fieldType(t, name)
+		if ft == nil {
+			var known []string
+			for _, f := range jsonFields(t) {
+				known = append(known, f.name)
+			}
+			return fmt.Errorf("unknown field %.60q%s", path, nearest.Hint(name, known, ""))
+		}
+		if err := mismatch(ft, path, fields[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonKind says what a JSON text is.
+func jsonKind(raw json.RawMessage) string {
+	switch raw = bytes.TrimSpace(raw); raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// wanted says what JSON has for a kind of Go's.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}
