@@ -1107,6 +1107,9 @@ type MadeToken struct {
 	Name  string         `json:"name"`
 	Scope MadeTokenScope `json:"scope"`
 
+	// Suspended its application is: then it is good to look alone
+	Suspended bool `json:"suspended,omitempty,omitzero"`
+
 	// Token What to send as Authorization: Bearer.
 	Token string `json:"token"`
 }
