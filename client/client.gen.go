@@ -51,6 +51,27 @@ func (e DeliveryState) Valid() bool {
 	}
 }
 
+// Defines values for EndpointDisabledBy.
+const (
+	Forbear  EndpointDisabledBy = "forbear"
+	Operator EndpointDisabledBy = "operator"
+	Tenant   EndpointDisabledBy = "tenant"
+)
+
+// Valid indicates whether the value is a known member of the EndpointDisabledBy enum.
+func (e EndpointDisabledBy) Valid() bool {
+	switch e {
+	case Forbear:
+		return true
+	case Operator:
+		return true
+	case Tenant:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EndpointFormat.
 const (
 	EndpointFormatCloudevents       EndpointFormat = "cloudevents"
@@ -859,6 +880,12 @@ type Delivery struct {
 // DeliveryState defines model for Delivery.State.
 type DeliveryState string
 
+// Disable defines model for Disable.
+type Disable struct {
+	// Reason why, as the endpoint shows it
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
 // Discard defines model for Discard.
 type Discard struct {
 	Reason string `json:"reason"`
@@ -890,10 +917,13 @@ type Endpoint struct {
 	Concurrency int    `json:"concurrency,omitempty,omitzero"`
 
 	// DisableAfter how long the endpoint may fail without any success before it is disabled; 24h unless said
-	DisableAfter Duration       `json:"disable_after,omitempty,omitzero"`
-	FailingSince time.Time      `json:"failing_since,omitempty,omitzero"`
-	Format       EndpointFormat `json:"format,omitempty,omitzero"`
-	Headers      []Header       `json:"headers,omitempty,omitzero"`
+	DisableAfter Duration `json:"disable_after,omitempty,omitzero"`
+
+	// DisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
+	DisabledBy   EndpointDisabledBy `json:"disabled_by,omitempty,omitzero"`
+	FailingSince time.Time          `json:"failing_since,omitempty,omitzero"`
+	Format       EndpointFormat     `json:"format,omitempty,omitzero"`
+	Headers      []Header           `json:"headers,omitempty,omitzero"`
 
 	// Held Why this process sends single messages to the endpoint, or none: a secret or a token is missing, its name does not resolve, it refuses everything, or its application is suspended.
 	Held    string `json:"held,omitempty,omitzero"`
@@ -901,8 +931,10 @@ type Endpoint struct {
 	Ordered bool   `json:"ordered,omitempty,omitzero"`
 
 	// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
-	Policy  Policy        `json:"policy,omitempty,omitzero"`
-	Rate    float64       `json:"rate,omitempty,omitzero"`
+	Policy Policy  `json:"policy,omitempty,omitzero"`
+	Rate   float64 `json:"rate,omitempty,omitzero"`
+
+	// Reason why it is disabled
 	Reason  string        `json:"reason,omitempty,omitzero"`
 	Secrets []string      `json:"secrets,omitempty,omitzero"`
 	Since   time.Time     `json:"since,omitempty,omitzero"`
@@ -916,6 +948,9 @@ type Endpoint struct {
 	URL     string   `json:"url"`
 	Version int      `json:"version,omitempty,omitzero"`
 }
+
+// EndpointDisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
+type EndpointDisabledBy string
 
 // EndpointFormat defines model for Endpoint.Format.
 type EndpointFormat string
@@ -1799,6 +1834,9 @@ type PatchEndpointApplicationMergePatchPlusJSONRequestBody = EndpointPatch
 // PutEndpointJSONRequestBody defines body for PutEndpoint for application/json ContentType.
 type PutEndpointJSONRequestBody = Endpoint
 
+// DisableEndpointJSONRequestBody defines body for DisableEndpoint for application/json ContentType.
+type DisableEndpointJSONRequestBody = Disable
+
 // AcceptMessageJSONRequestBody defines body for AcceptMessage for application/json ContentType.
 type AcceptMessageJSONRequestBody = NewMessage
 
@@ -2126,12 +2164,23 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
 	PutEndpoint(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DisableEndpointWithBody Stop sending; messages are kept
+	//
+	// Its messages wait. The attempts under way may still finish.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
+	DisableEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DisableEndpoint Stop sending; messages are kept
 	//
 	// Its messages wait. The attempts under way may still finish.
 	//
+	// Takes a body of the `application/json` content type.
+	//
 	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DisableEndpoint(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EnableEndpoint Serve an endpoint again, without a test message
 	//
@@ -2881,13 +2930,34 @@ func (c *Client) PutEndpoint(ctx context.Context, id string, params *PutEndpoint
 	return c.Client.Do(req)
 }
 
+// DisableEndpointWithBody Stop sending; messages are kept
+//
+// Its messages wait. The attempts under way may still finish.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
+func (c *Client) DisableEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableEndpointRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DisableEndpoint Stop sending; messages are kept
 //
 // Its messages wait. The attempts under way may still finish.
 //
+// Takes a body of the `application/json` content type.
+//
 // Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-func (c *Client) DisableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDisableEndpointRequest(c.Server, id)
+func (c *Client) DisableEndpoint(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableEndpointRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4600,8 +4670,19 @@ func NewPutEndpointRequestWithBody(server string, id string, params *PutEndpoint
 	return req, nil
 }
 
-// NewDisableEndpointRequest constructs an http.Request for the DisableEndpoint method
-func NewDisableEndpointRequest(server string, id string) (*http.Request, error) {
+// NewDisableEndpointRequest calls the generic DisableEndpoint builder with application/json body
+func NewDisableEndpointRequest(server string, id string, body DisableEndpointJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDisableEndpointRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewDisableEndpointRequestWithBody constructs an http.Request for the DisableEndpoint method, with any body, and a specified content type
+func NewDisableEndpointRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -4626,10 +4707,12 @@ func NewDisableEndpointRequest(server string, id string) (*http.Request, error) 
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -5848,14 +5931,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
 	PutEndpointWithResponse(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PutEndpointResponse, error)
 
+	// DisableEndpointWithBodyWithResponse Stop sending; messages are kept
+	//
+	// Its messages wait. The attempts under way may still finish.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
+	DisableEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error)
+
 	// DisableEndpointWithResponse Stop sending; messages are kept
 	//
 	// Its messages wait. The attempts under way may still finish.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error)
+	DisableEndpointWithResponse(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error)
 
 	// EnableEndpointWithResponse Serve an endpoint again, without a test message
 	//
@@ -8652,15 +8744,30 @@ func (c *ClientWithResponses) PutEndpointWithResponse(ctx context.Context, id st
 	return ParsePutEndpointResponse(rsp)
 }
 
+// DisableEndpointWithBodyWithResponse Stop sending; messages are kept
+//
+// Its messages wait. The attempts under way may still finish.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
+func (c *ClientWithResponses) DisableEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error) {
+	rsp, err := c.DisableEndpointWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableEndpointResponse(rsp)
+}
+
 // DisableEndpointWithResponse Stop sending; messages are kept
 //
 // Its messages wait. The attempts under way may still finish.
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-func (c *ClientWithResponses) DisableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error) {
-	rsp, err := c.DisableEndpoint(ctx, id, reqEditors...)
+func (c *ClientWithResponses) DisableEndpointWithResponse(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error) {
+	rsp, err := c.DisableEndpoint(ctx, id, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -60,9 +60,12 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	// A configuration changes no state: only SetEndpointState does.
 	e.Version, e.Held = old.Version+1, ""
 	if known {
-		e.State, e.Reason, e.Since, e.FailingSince = old.State, old.Reason, old.Since, old.FailingSince
+		e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince = old.State, old.DisabledBy, old.Reason, old.Since, old.FailingSince
 	} else {
-		e.State, e.Reason, e.Since, e.FailingSince = cmp.Or(e.State, webhook.Enabled), "", time.Now(), time.Time{}
+		e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince = cmp.Or(e.State, webhook.Enabled), "", "", time.Now(), time.Time{}
+		if old.StaysDisabled() != nil && e.Application != "" {
+			e.State, e.DisabledBy, e.Reason, e.Since = old.State, old.DisabledBy, old.Reason, old.Since
+		}
 	}
 	if m.endpoints == nil {
 		m.endpoints = map[string]*endpoint{}
@@ -122,7 +125,9 @@ func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) erro
 	if version != 0 && version != e.Version {
 		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrVersion)
 	}
-	m.endpoints[id] = &endpoint{Endpoint: webhook.Endpoint{ID: id, Application: e.Application, Version: e.Version}, deleted: true}
+	gone := webhook.Endpoint{ID: id, Application: e.Application, Version: e.Version}
+	gone.State, gone.DisabledBy, gone.Reason, gone.Since = e.State, e.DisabledBy, e.Reason, e.Since
+	m.endpoints[id] = &endpoint{Endpoint: gone, deleted: true}
 	m.change(m.endpoints[id])
 	return nil
 }
@@ -130,17 +135,30 @@ func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) erro
 // Since moves only when the state does: an endpoint that fails again while
 // it is disabled has been disabled since the first time.
 // SetEndpointState implements webhook.Store.
-func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
+func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, by webhook.Party, reason string, failing time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, err := m.endpoint(id)
 	if err != nil {
 		return err
 	}
+	switch {
+	case by == webhook.ByForbear && (s == webhook.Enabled || e.State == s):
+		e.FailingSince = failing
+		return nil
+	case by == webhook.ByTenant && e.StaysDisabled() != nil:
+		if s == webhook.Enabled {
+			return e.StaysDisabled()
+		}
+		return nil
+	}
 	if e.State != s {
 		e.Since = time.Now()
-		m.change(e)
 	}
-	e.State, e.Reason, e.FailingSince = s, reason, failing
+	m.change(e)
+	e.State, e.DisabledBy, e.Reason, e.FailingSince = s, by, reason, failing
+	if s == webhook.Enabled {
+		e.DisabledBy = ""
+	}
 	return nil
 }

@@ -22,18 +22,22 @@ import (
 // or no one would learn that it is gone; its version goes on when it is put again, by
 // its own application alone: its history and its letters are found by its id.
 const (
-	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
+	endpointState = ` RETURNING version, state, disabled_by, reason, since, COALESCE(failing_since, 0)`
 	nextChange    = `(SELECT COALESCE(max(changed), 0) + 1 FROM forbear_endpoints)`
 	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, application, since, changed) VALUES (?, ?, ?, ?, {t}, ` + nextChange + `) ON CONFLICT (id) DO UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1, application = EXCLUDED.application, changed = EXCLUDED.changed, deleted = NULL`
-	// What was deleted has the state of a new endpoint when it comes back.
-	anewEndpoint = `, state = EXCLUDED.state, reason = '', since = EXCLUDED.since, failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
+	// What was deleted has the state of a new endpoint when it comes back, unless the
+	// operator has disabled it: its application would enable it so.
+	staysDisabled = `forbear_endpoints.application IS NOT NULL AND forbear_endpoints.disabled_by = '` + string(webhook.ByOperator) + `'`
+	anewEndpoint  = `, state = CASE WHEN ` + staysDisabled + ` THEN forbear_endpoints.state ELSE EXCLUDED.state END, since = CASE WHEN ` + staysDisabled + ` THEN forbear_endpoints.since ELSE EXCLUDED.since END,
+		reason = CASE WHEN ` + staysDisabled + ` THEN forbear_endpoints.reason ELSE '' END, disabled_by = CASE WHEN ` + staysDisabled + ` THEN forbear_endpoints.disabled_by ELSE '' END,
+		failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
 )
 
 // PutEndpoint implements webhook.Store.
 func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	expected := e.Version
 	e.Version, e.Held = 0, "" // not of the configuration
-	e.Reason, e.Since, e.FailingSince = "", time.Time{}, time.Time{}
+	e.DisabledBy, e.Reason, e.Since, e.FailingSince = "", "", time.Time{}, time.Time{}
 	e.State = cmp.Or(e.State, webhook.Enabled)
 	spec, err := w.db.sealJSON(e)
 	if err != nil {
@@ -85,7 +89,7 @@ func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webh
 func (t *tx) writeEndpoint(e webhook.Endpoint, text string, args ...any) (*webhook.Endpoint, error) {
 	var state string
 	var since, failing int64
-	ok, err := t.row([]any{&e.Version, &state, &e.Reason, &since, &failing}, text+endpointState, args...)
+	ok, err := t.row([]any{&e.Version, &state, &e.DisabledBy, &e.Reason, &since, &failing}, text+endpointState, args...)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return 0, err
 		}
-		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', changed = `+nextChange+`
+		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', changed = `+nextChange+`
 			WHERE id = ? AND deleted IS NULL AND (? = 0 OR version = ?)`, after(0), id, version, version)
 	})
 	if err == nil && n == 0 {
@@ -114,7 +118,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 }
 
 // selectEndpoints reads what an endpointReader scans.
-const selectEndpoints = `SELECT e.id, e.spec, e.state, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
+const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
 	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
 // endpointRow is an endpoint with the number of its latest change.
@@ -139,10 +143,10 @@ func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any)
 
 // scan reads an endpoint. It unseals its configuration.
 func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
-	var id, spec, state, reason string
+	var id, spec, state, by, reason string
 	var since, failing, version int64
 	var tenant applicationRow
-	columns := []any{&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted}
+	columns := []any{&id, &spec, &state, &by, &reason, &since, &failing, &version, &row.changed, &row.deleted}
 	if err := r.Scan(append(columns, tenant.columns()...)...); err != nil {
 		return row, err
 	}
@@ -153,7 +157,7 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 	if err := er.db.unsealJSON(spec, &row.Endpoint); err != nil {
 		return row, fmt.Errorf("endpoint %q: %w", id, err)
 	}
-	row.State, row.Reason, row.Since = webhook.EndpointState(state), reason, at(since)
+	row.State, row.DisabledBy, row.Reason, row.Since = webhook.EndpointState(state), webhook.Party(by), reason, at(since)
 	row.FailingSince, row.Version = at(failing), version
 	if row.Application == "" {
 		return row, nil
@@ -232,25 +236,47 @@ func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.
 
 // SetEndpointState implements webhook.Store. Another state is a change that others
 // have to read; how long the endpoint has been failing is not.
-func (w *Webhooks) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, reason string, failing time.Time) error {
+func (w *Webhooks) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, by webhook.Party, reason string, failing time.Time) error {
 	moved, err := do(ctx, w.db, func(t *tx) (bool, error) {
-		n, err := t.exec(`UPDATE forbear_endpoints SET reason = ?, failing_since = ? WHERE id = ? AND state = ? AND deleted IS NULL`, reason, failing, id, string(state))
-		if err != nil || n > 0 {
-			return false, err
+		if by == webhook.ByForbear {
+			n, err := t.exec(`UPDATE forbear_endpoints SET failing_since = ? WHERE id = ? AND (state = ? OR ? = '`+string(webhook.Enabled)+`') AND deleted IS NULL`,
+				failing, id, string(state), string(state))
+			if err != nil || n > 0 {
+				return false, err
+			}
 		}
-		if err := t.db.d.lock(t, endpointLock); err != nil {
-			return false, err
-		}
-		n, err = t.exec(`UPDATE forbear_endpoints SET since = CASE WHEN state = ? THEN since ELSE {t} END,
-			state = ?, reason = ?, failing_since = ?, changed = `+nextChange+` WHERE id = ? AND deleted IS NULL`,
-			string(state), after(0), string(state), reason, failing, id)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("endpoint %q: %w", id, own(webhook.ErrNotFound))
-		}
-		return true, err
+		return t.setState(webhook.Endpoint{ID: id, State: state, DisabledBy: by, Reason: reason, FailingSince: failing})
 	})
 	if moved && err == nil {
 		w.db.notify.wake()
 	}
 	return err
+}
+
+// setState writes the state of an endpoint, in the name of a party, and reports whether
+// it did.
+func (t *tx) setState(e webhook.Endpoint) (moved bool, err error) {
+	if err := t.db.d.lock(t, endpointLock); err != nil {
+		return false, err
+	}
+	is := webhook.Endpoint{ID: e.ID}
+	found, err := t.row([]any{&is.State, &is.DisabledBy, &is.Reason}, `SELECT state, disabled_by, reason FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, e.ID)
+	if err == nil && !found {
+		err = own(fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrNotFound))
+	}
+	if err != nil {
+		return false, err
+	}
+	if stays := is.StaysDisabled(); stays != nil && e.DisabledBy != webhook.ByOperator {
+		if e.State == webhook.Enabled {
+			return false, own(stays)
+		}
+		return false, nil
+	}
+	if e.State == webhook.Enabled {
+		e.DisabledBy = ""
+	}
+	_, err = t.exec(`UPDATE forbear_endpoints SET since = CASE WHEN state = ? THEN since ELSE {t} END, state = ?, disabled_by = ?, reason = ?, failing_since = ?, changed = `+nextChange+` WHERE id = ?`,
+		string(e.State), after(0), string(e.State), string(e.DisabledBy), e.Reason, e.FailingSince, e.ID)
+	return err == nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -74,6 +75,59 @@ func testTenants(t *testing.T, s Store) {
 		t.Errorf("lifted it is %+v, stored %+v", a, got)
 	}
 	wantErr(t, "deleted with an endpoint", s.DeleteApplication(t.Context(), "acme"), webhook.ErrInUse)
+}
+
+// What an operator has disabled no one else enables: not its tenant, not by deleting the
+// endpoint and adding it again, and not a process whose attempt was under way.
+func testDisabledByOperator(t *testing.T, s Store) {
+	must(s.PutApplication(t.Context(), webhook.Application{ID: "acme"}))(t)
+	put := func(id, application string) {
+		t.Helper()
+		must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: "https://example.com/", Application: application}))(t)
+	}
+	set := func(id string, state webhook.EndpointState, by webhook.Party, reason string, failing time.Time) error {
+		return s.SetEndpointState(t.Context(), id, state, by, reason, failing)
+	}
+	is := func(what, id, want string) {
+		t.Helper()
+		e := must(s.Endpoint(t.Context(), id))(t)
+		if got := fmt.Sprint(e.State, " ", e.DisabledBy, " ", e.Reason); got != want {
+			t.Errorf("%s: it is %s, want %s", what, got, want)
+		}
+	}
+	put("a", "acme")
+	put("free", "")
+	check(t, set("a", webhook.Disabled, webhook.ByTenant, "a pause", time.Time{}))
+	is("its tenant disabled it", "a", "disabled tenant a pause")
+	check(t, set("a", webhook.Disabled, webhook.ByForbear, "410", time.Time{}))
+	is("an attempt under way had 410", "a", "disabled tenant a pause")
+	check(t, set("a", webhook.Disabled, webhook.ByOperator, "abuse", time.Time{}))
+	since := must(s.Endpoint(t.Context(), "a"))(t).Since
+	for _, state := range []webhook.EndpointState{webhook.Disabled, webhook.Enabled} {
+		check(t, set("a", state, webhook.ByForbear, "410", time.Now()))
+		is("an attempt was under way", "a", "disabled operator abuse")
+	}
+	wantErr(t, "enabled by its tenant", set("a", webhook.Enabled, webhook.ByTenant, "", time.Time{}), webhook.ErrDisabledByOperator)
+	check(t, set("a", webhook.Disabled, webhook.ByTenant, "mine", time.Time{}))
+	put("a", "acme")
+	is("put", "a", "disabled operator abuse")
+	check(t, s.DeleteEndpoint(t.Context(), "a", 0))
+	put("a", "acme")
+	is("deleted and put again", "a", "disabled operator abuse")
+	if e := must(s.Endpoint(t.Context(), "a"))(t); !e.Since.Equal(since) {
+		t.Errorf("disabled since %v, want %v", e.Since, since)
+	}
+	check(t, set("a", webhook.Enabled, webhook.ByOperator, "", time.Time{}))
+	is("the operator enabled it", "a", "enabled  ")
+	check(t, set("a", webhook.Disabled, webhook.ByForbear, "410", time.Time{}))
+	is("it responded 410", "a", "disabled forbear 410")
+	check(t, set("a", webhook.Enabled, webhook.ByTenant, "", time.Time{}))
+	is("its tenant enabled it", "a", "enabled  ")
+	// An endpoint of the operator's own begins anew.
+	check(t, set("free", webhook.Disabled, webhook.ByOperator, "old", time.Time{}))
+	check(t, s.DeleteEndpoint(t.Context(), "free", 0))
+	put("free", "")
+	is("deleted and put again", "free", "enabled  ")
 }
 
 // Of many endpoints that are added at once, as many come in as the application may

@@ -22,7 +22,7 @@ func testEndpoints(t *testing.T, s Store) {
 	}
 	// A database keeps microseconds, and the comparison is exact.
 	since := time.Now().Truncate(time.Microsecond)
-	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
+	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, webhook.ByForbear, "gone", since))
 	e = must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2", Held: "not stored"}))(t)
 	list := must(s.Endpoints(t.Context()))(t)
 	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || list[0].Held != "" {
@@ -38,7 +38,7 @@ func testEndpoints(t *testing.T, s Store) {
 	if !e.Since.Equal(list[0].Since) {
 		t.Errorf("disabled since %v as returned, %v as stored", e.Since, list[0].Since)
 	}
-	wantErr(t, "unknown endpoint", s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}), webhook.ErrNotFound)
+	wantErr(t, "unknown endpoint", s.SetEndpointState(t.Context(), "none", webhook.Enabled, webhook.ByOperator, "", time.Time{}), webhook.ErrNotFound)
 }
 
 // A write that expects a version replaces that version or nothing. This is
@@ -147,9 +147,9 @@ func testEndpointChanges(t *testing.T, s Store) {
 	put("a", 1)
 	changes("one was put", []string{"a"}, nil)
 	changes("nothing since", nil, nil)
-	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, "gone", time.Time{}))
+	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, webhook.ByForbear, "gone", time.Time{}))
 	changes("another state", []string{"b"}, nil)
-	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, "gone", time.Now()))
+	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, webhook.ByForbear, "gone", time.Now()))
 	changes("it fails", nil, nil)
 
 	wantErr(t, "another version", s.DeleteEndpoint(t.Context(), "b", 2), webhook.ErrVersion)
@@ -158,7 +158,7 @@ func testEndpointChanges(t *testing.T, s Store) {
 	_, err := s.Endpoint(t.Context(), "b")
 	wantErr(t, "read", err, webhook.ErrNotFound)
 	wantErr(t, "deleted again", s.DeleteEndpoint(t.Context(), "b", 0), webhook.ErrNotFound)
-	wantErr(t, "another state", s.SetEndpointState(t.Context(), "b", webhook.Enabled, "", time.Time{}), webhook.ErrNotFound)
+	wantErr(t, "another state", s.SetEndpointState(t.Context(), "b", webhook.Enabled, webhook.ByOperator, "", time.Time{}), webhook.ErrNotFound)
 	_, err = s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "b", URL: "https://example.com/", Version: 1})
 	wantErr(t, "put as it was", err, webhook.ErrVersion)
 	if list := must(s.Endpoints(t.Context()))(t); len(list) != 1 || list[0].ID != "a" {

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"NoEndpointChangeIsMissed", testEndpointChangeRace},
 		{"ApplicationsAreStored", testApplications},
 		{"EndpointsKeepTheirApplication", testTenants},
+		{"OperatorsDisableStays", testDisabledByOperator},
 		{"EndpointsOfAnApplicationAreLimited", testLimitOfEndpoints},
 		{"AcceptIsIdempotent", testAccept},
 		{"MessageIsIDAndEndpoint", testIdentity},

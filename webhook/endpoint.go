@@ -55,9 +55,11 @@ type Endpoint struct {
 
 	// What follows is the store's and the dispatcher's.
 
-	State  EndpointState `json:"state"`
-	Reason string        `json:"reason,omitempty"`
-	Since  time.Time     `json:"since,omitzero"` // when State was entered
+	State EndpointState `json:"state"`
+	// DisabledBy is who has disabled the endpoint, and Reason why.
+	DisabledBy Party     `json:"disabled_by,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Since      time.Time `json:"since,omitzero"` // when State was entered
 	// Version counts the configurations. What is put with one replaces that very
 	// version and no other; see [VersionNone].
 	Version int64 `json:"version"`
@@ -81,6 +83,35 @@ const (
 	Enabled  EndpointState = "enabled"
 	Disabled EndpointState = "disabled" // messages are kept, nothing is sent
 )
+
+// Party is who changes the state of an endpoint.
+type Party string
+
+const (
+	ByOperator Party = "operator"
+	ByTenant   Party = "tenant"  // a token of the endpoint's application
+	ByForbear  Party = "forbear" // for its responses, or the lack of them
+)
+
+// StaysDisabled returns an error that matches [ErrDisabledByOperator], with the reason,
+// when the endpoint is, and nil otherwise.
+func (e *Endpoint) StaysDisabled() error {
+	switch {
+	case e.State != Disabled || e.DisabledBy != ByOperator:
+		return nil
+	case e.Reason == "":
+		return fmt.Errorf("endpoint %q: %w", e.ID, ErrDisabledByOperator)
+	}
+	return fmt.Errorf("endpoint %q: %w: %s", e.ID, ErrDisabledByOperator, e.Reason)
+}
+
+// CheckReason refuses, with [ErrInvalid], a text that cannot be why an endpoint is
+// disabled: one of more than 256 bytes, or with control characters.
+func CheckReason(text string) error {
+	f := faults{of: "endpoint"}
+	f.when(len(text) > maxReason || !printable(text), reasonRule, maxReason)
+	return f.join()
+}
 
 // Format says how a message becomes a request body.
 type Format string

@@ -17,6 +17,9 @@ var (
 	// ErrVersion refuses a write of an endpoint whose stored version is not the
 	// expected one. Nothing was written.
 	ErrVersion = errors.New("another version is stored")
+	// ErrDisabledByOperator refuses to enable an endpoint that an operator has disabled,
+	// unless an operator does.
+	ErrDisabledByOperator = errors.New("disabled by the operator")
 )
 
 // VersionNone, as the version that a write of an endpoint expects, says that
@@ -47,9 +50,13 @@ type Store interface {
 	// DeleteEndpoint removes an endpoint, if its version is the given one; 0 is
 	// any. Else it is [ErrVersion], or [ErrNotFound].
 	DeleteEndpoint(ctx context.Context, id string, version int64) error
-	// SetEndpointState changes what the dispatcher knows of an endpoint: its
-	// state, reason and the begin of its failures.
-	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
+	// SetEndpointState changes what is known of an endpoint: its state, who has
+	// disabled it and why, and the begin of its failures. What an operator has disabled
+	// stays so for the others: a tenant that enables it gets [ErrDisabledByOperator],
+	// and an endpoint of an application that is deleted and put again is still disabled.
+	// [ByForbear] enables nothing: it notes the begin of failures, and leaves what is
+	// disabled as it is.
+	SetEndpointState(ctx context.Context, id string, s EndpointState, by Party, reason string, failingSince time.Time) error
 
 	// PutApplication adds an application or replaces its configuration, as
 	// PutEndpoint does an endpoint's. Whether it is suspended, and why, is replaced

@@ -69,7 +69,7 @@ func (d *Dispatcher) raise(a deadletter.Alert) {
 func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, failing time.Time) {
 	d.chore(func(ctx context.Context) {
 		// One that was deleted meanwhile has no state.
-		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil && !errors.Is(err, webhook.ErrNotFound) {
+		if err := d.cfg.Store.SetEndpointState(ctx, id, s, webhook.ByForbear, why, failing); err != nil && !errors.Is(err, webhook.ErrNotFound) {
 			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
 		}
 	})

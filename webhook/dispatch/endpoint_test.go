@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,31 @@ func TestRowOfFailuresIsStoredTwice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An attempt that is under way while an operator disables the endpoint neither enables
+// it nor becomes the reason.
+func TestAttemptUnderWayLiftsNoDisable(t *testing.T) {
+	for _, code := range []int{200, 410, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			var r *rig
+			r = newRig(t, respond(func(req *http.Request) (*http.Response, error) {
+				if err := r.d.Disable(r.Context(), "a", "abuse"); err != nil {
+					t.Error(err)
+				}
+				return status(code)(req)
+			}), webhook.Endpoint{})
+			if code == 200 {
+				r.l.ep.record(bad, time.Now())
+				r.chores()
+			}
+			r.process(r.job())
+			r.chores()
+			if e, err := r.store.Endpoint(t.Context(), "a"); err != nil || e.State != webhook.Disabled || e.DisabledBy != webhook.ByOperator || e.Reason != "abuse" {
+				t.Errorf("after %d the endpoint is %s by %s: %s, %v", code, e.State, e.DisabledBy, e.Reason, err)
+			}
+		})
+	}
 }
 
 // An endpoint that is enabled again begins without its failures.

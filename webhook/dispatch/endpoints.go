@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 		return e, err
 	}
 	// The state is the store's: a configuration that is put must not enable.
-	e.State, e.Reason, e.Since, e.FailingSince, e.Held = "", "", time.Time{}, time.Time{}, ""
+	e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Held = "", "", "", time.Time{}, time.Time{}, ""
 	look := time.Now()
 	e, err := d.cfg.Store.PutEndpoint(ctx, e)
 	if err != nil {
@@ -167,16 +168,23 @@ func (d *Dispatcher) Breakers() map[breaker.State]int {
 // hours are over, and then become dead letters. Attempts under way are not cut
 // off. why is shown to operators.
 func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
-	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Disabled, why, time.Time{}); err != nil {
-		return err
-	}
-	return d.reread(ctx)
+	return d.SetState(ctx, id, webhook.Disabled, webhook.ByOperator, why)
 }
 
 // Enable serves an endpoint again, on the caller's word alone: see
 // [Dispatcher.TestAndEnable].
 func (d *Dispatcher) Enable(ctx context.Context, id string) error {
-	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Enabled, "", time.Time{}); err != nil {
+	return d.SetState(ctx, id, webhook.Enabled, webhook.ByOperator, "")
+}
+
+// SetState is Disable or Enable in the name of a party, [webhook.ByOperator] or
+// [webhook.ByTenant]. A tenant that enables what an operator has disabled gets
+// [webhook.ErrDisabledByOperator].
+func (d *Dispatcher) SetState(ctx context.Context, id string, state webhook.EndpointState, by webhook.Party, why string) error {
+	if err := webhook.CheckReason(why); err != nil {
+		return err
+	}
+	if err := d.cfg.Store.SetEndpointState(ctx, id, state, by, why, time.Time{}); err != nil {
 		return err
 	}
 	return d.reread(ctx)
@@ -194,11 +202,23 @@ type TestResult struct {
 // TestAndEnable sends a test message to an endpoint and enables it when that
 // was accepted. A response that refuses it is no error of the call.
 func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
+	return d.TestAndEnableBy(ctx, id, webhook.ByOperator)
+}
+
+// TestAndEnableBy is TestAndEnable in the name of a party, as [Dispatcher.SetState] is
+// of Enable. What a tenant may not enable is sent nothing.
+func (d *Dispatcher) TestAndEnableBy(ctx context.Context, id string, by webhook.Party) (TestResult, error) {
+	if by != webhook.ByOperator {
+		e, err := d.cfg.Store.Endpoint(ctx, id)
+		if err = cmp.Or(err, e.StaysDisabled()); err != nil {
+			return TestResult{}, err
+		}
+	}
 	out, err := d.try(ctx, webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
 	if err != nil || !out.OK {
 		return out, err
 	}
-	if err := d.Enable(ctx, id); err != nil {
+	if err := d.SetState(ctx, id, webhook.Enabled, by, ""); err != nil {
 		return out, err
 	}
 	out.Enabled = true

@@ -55,7 +55,7 @@ func TestAbandonedEndpointIsPassedOver(t *testing.T) {
 		if list, err := d.Deliveries(t.Context(), "m4"); err != nil || len(list) != 1 {
 			t.Errorf("m4, which names the endpoint: %+v, %v", list, err)
 		}
-		if err := s.SetEndpointState(t.Context(), "b", webhook.Enabled, "", time.Time{}); err != nil {
+		if err := s.SetEndpointState(t.Context(), "b", webhook.Enabled, webhook.ByOperator, "", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Load(t.Context()); err != nil {

@@ -151,7 +151,7 @@ func change(ctx context.Context, d *Dispatcher, s *memstore.Store, id string, i 
 	case 2:
 		return s.DeleteEndpoint(ctx, id, 0)
 	case 3:
-		return s.SetEndpointState(ctx, id, webhook.Enabled, "", time.Now())
+		return s.SetEndpointState(ctx, id, webhook.Enabled, webhook.ByOperator, "", time.Now())
 	}
 	_, err = d.PutEndpoint(ctx, webhook.Endpoint{ID: id, URL: fmt.Sprint("https://example.com/", i)})
 	return err

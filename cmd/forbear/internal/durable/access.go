@@ -231,6 +231,14 @@ func (c caller) mayWrite(before *webhook.Endpoint, e *webhook.Endpoint) error {
 	return nil
 }
 
+// party is in whose name the caller changes the state of an endpoint.
+func (c caller) party() webhook.Party {
+	if c.Application != "" {
+		return webhook.ByTenant
+	}
+	return webhook.ByOperator
+}
+
 // refuse says what is not for a token of one application to write.
 func (c caller) refuse(what string) error {
 	return fmt.Errorf("%w: %s is not for the token %q to write: ask the operator", errForbidden, what, c.Name)

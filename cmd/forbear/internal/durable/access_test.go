@@ -1,8 +1,10 @@
 package durable
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,6 +275,52 @@ func TestDeletedIdsStayWithTheirApplication(t *testing.T) {
 		do(401, acme, "GET", "/v1/endpoints", "")
 		do(200, globex, "GET", "/v1/endpoints", "")
 	})
+}
+
+// What an operator has disabled a tenant sees, with the reason, and does not enable: not
+// by any of the ways that it has.
+func TestTenantDoesNotEnableWhatTheOperatorDisabled(t *testing.T) {
+	sends := atomic.Int64{}
+	s, _ := start(t, Options{Token: "the operator's own token", Transport: roundTrip(func(*http.Request) (*http.Response, error) { sends.Add(1); return answer(200), nil })})
+	root := "Bearer the operator's own token"
+	do := func(want int, auth, method, path, body string) map[string]any {
+		t.Helper()
+		status, v := call(t, s, method, path, body, "Authorization", auth)
+		if status != want {
+			t.Errorf("%s %s %s: %d %v, want %d", method, path, body, status, v, want)
+		}
+		return v
+	}
+	do(200, root, "PUT", "/v1/applications/acme", `{}`)
+	acme := token(t, s, `{"name":"ac","scope":"application","application":"acme"}`, "Authorization", root)
+	do(200, acme, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/"}`)
+	if e := do(200, acme, "POST", "/v1/endpoints/a/disable", `{"reason":"a pause"}`); e["disabled_by"] != "tenant" || e["reason"] != "a pause" {
+		t.Errorf("disabled by its tenant: %v", e)
+	}
+	do(200, acme, "POST", "/v1/endpoints/a/enable", "")
+	do(422, root, "POST", "/v1/endpoints/a/disable", `{"reason":"`+strings.Repeat("x", 257)+`"}`)
+	do(200, root, "POST", "/v1/endpoints/a/disable", `{"reason":"it floods its own receiver"}`)
+	for _, way := range []string{"enable", "test-and-enable"} {
+		p := do(403, acme, "POST", "/v1/endpoints/a/"+way, "")
+		if !strings.HasSuffix(fmt.Sprint(p["type"]), "disabled-by-operator") || !strings.Contains(fmt.Sprint(p["detail"]), "it floods its own receiver") {
+			t.Errorf("%s: %v", way, p)
+		}
+	}
+	do(422, acme, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/","state":"enabled"}`)
+	for _, field := range []string{"state", "disabled_by"} {
+		do(422, acme, "PATCH", "/v1/endpoints/a", `{"`+field+`":null}`)
+	}
+	do(200, acme, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/new"}`)
+	do(204, acme, "DELETE", "/v1/endpoints/a", "")
+	if e := do(200, acme, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/"}`); e["state"] != "disabled" || e["disabled_by"] != "operator" || e["reason"] != "it floods its own receiver" {
+		t.Errorf("added again, it is %v", e)
+	}
+	if sends.Load() != 0 {
+		t.Errorf("%d messages were sent", sends.Load())
+	}
+	if e := do(200, root, "POST", "/v1/endpoints/a/enable", ""); e["state"] != "enabled" || e["disabled_by"] != nil || e["reason"] != nil {
+		t.Errorf("enabled by the operator: %v", e)
+	}
 }
 
 // A misspelt parameter is refused: passed over, it would choose everything.

@@ -249,7 +249,7 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them. Names are compared in lower case, because encoding/json would accept any
 // case.
-var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held"}
+var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "disabled_by"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
 // may have been meant.
@@ -274,10 +274,18 @@ func checkPatch(patch map[string]any) error {
 // attempt under way may still finish.
 func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
-	if err := s.Dispatcher.Disable(r.Context(), id, "disabled by "+actor(r)); err != nil {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if r.ContentLength != 0 {
+		if err := read(r, &body); err != nil {
+			return 0, nil, err
+		}
+	}
+	if err := s.Dispatcher.SetState(r.Context(), id, webhook.Disabled, callerOf(r).party(), cmp.Or(body.Reason, "disabled by "+actor(r))); err != nil {
 		return 0, nil, err
 	}
-	s.audit(r, "endpoint-disable", id, "")
+	s.audit(r, "endpoint-disable", id, body.Reason)
 	return s.getEndpoint(r)
 }
 
@@ -285,7 +293,7 @@ func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 // what a test message would show.
 func (s *Service) enableEndpoint(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
-	if err := s.Dispatcher.Enable(r.Context(), id); err != nil {
+	if err := s.Dispatcher.SetState(r.Context(), id, webhook.Enabled, callerOf(r).party(), ""); err != nil {
 		return 0, nil, err
 	}
 	s.audit(r, "endpoint-enable", id, "")
@@ -295,7 +303,7 @@ func (s *Service) enableEndpoint(r *http.Request) (int, any, error) {
 // testEndpoint sends one test message, and enables the endpoint when it is taken:
 // the operator's word alone is enough for enable.
 func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
-	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"))
+	res, err := s.Dispatcher.TestAndEnableBy(r.Context(), r.PathValue("id"), callerOf(r).party())
 	if err == nil {
 		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
 	}

@@ -101,6 +101,7 @@ var faults = []struct {
 	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
 	{webhook.ErrSuspended, http.StatusForbidden, "suspended"},
 	{webhook.ErrTaken, http.StatusConflict, "conflict"},
+	{webhook.ErrDisabledByOperator, http.StatusForbidden, "disabled-by-operator"},
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
 	{webhook.ErrInUse, http.StatusConflict, "in-use"},
 	{dispatch.ErrRate, http.StatusTooManyRequests, "rate"},
