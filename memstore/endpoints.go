@@ -129,6 +129,7 @@ func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) erro
 	gone.State, gone.DisabledBy, gone.Reason, gone.Since = e.State, e.DisabledBy, e.Reason, e.Since
 	m.endpoints[id] = &endpoint{Endpoint: gone, deleted: true}
 	m.change(m.endpoints[id])
+	m.dropHolds(id)
 	return nil
 }
 

@@ -22,6 +22,9 @@ type Store struct {
 	endpoints map[string]*endpoint
 	changes   int64 // the latest change of an endpoint
 
+	holds       map[[2]string]*hold // by endpoint and kind
+	holdChanges int64               // the latest change of a hold
+
 	applications map[string]webhook.Application
 
 	all   map[int64]*delivery

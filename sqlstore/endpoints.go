@@ -103,8 +103,12 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return 0, err
 		}
-		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', changed = `+nextChange+`
+		n, err := t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', changed = `+nextChange+`
 			WHERE id = ? AND deleted IS NULL AND (? = 0 OR version = ?)`, after(0), id, version, version)
+		if err == nil && n > 0 {
+			err = t.dropHolds(id)
+		}
+		return n, err
 	})
 	if err == nil && n == 0 {
 		// Which of the two it was: there is none, or another version.

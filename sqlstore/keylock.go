@@ -23,6 +23,7 @@ const (
 	sweepLock                          // delete what is old
 	endpointLock                       // number a change of an endpoint
 	memberLock                         // count the processes
+	holdLock                           // number a change of a hold
 )
 
 // add adds the lock of a key.

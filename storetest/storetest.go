@@ -54,6 +54,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"SweepLeavesWhatIsNotFinished", testSweep},
 		{"BodiesGoFirst", testBodies},
 		{"DispatchersAreCounted", testHeartbeat},
+		{"HoldsAreShared", testHolds},
+		{"HoldBeginsOnce", testHoldRace},
 		{"CanceledCallerHarmsNobody", testCanceled},
 		{"BadMemberHarmsNobody", testBadMember},
 		{"MessagesAreListed", testMessages},

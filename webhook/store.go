@@ -58,6 +58,15 @@ type Store interface {
 	// disabled as it is.
 	SetEndpointState(ctx context.Context, id string, s EndpointState, by Party, reason string, failingSince time.Time) error
 
+	// PutHolds writes what a dispatcher has found out about endpoints, in one step. A
+	// hold that goes on keeps the highest Looks. One that is not written again for
+	// [HoldFor] is as if it were not there.
+	PutHolds(ctx context.Context, owner string, list []HoldWrite) error
+	// HoldChanges returns the holds that were written since a mark that an earlier call
+	// returned, each as it is now, and the next mark. 0 returns all that go on. No change
+	// is ever behind a mark without having been returned, unless it is an hour old.
+	HoldChanges(ctx context.Context, since int64) (list []Hold, mark int64, err error)
+
 	// PutApplication adds an application or replaces its configuration, as
 	// PutEndpoint does an endpoint's. Whether it is suspended, and why, is replaced
 	// with a Version of more than 0 alone: a configuration that is put blindly lifts no

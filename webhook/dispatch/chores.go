@@ -51,17 +51,20 @@ func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
 // raise stores an alert. It must not be lost, so that it is tried until the
 // store takes it, or the grace of a stop is over.
 func (d *Dispatcher) raise(a deadletter.Alert) {
-	d.chore(func(ctx context.Context) {
-		backoff := wait.Backoff{Base: 100 * time.Millisecond, Cap: 10 * time.Second}
-		for ctx.Err() == nil {
-			err := d.cfg.Alerts.Raise(ctx, a)
-			if err == nil {
-				return
-			}
-			d.log.Error("alert not stored", slog.String("reason", a.Reason), slog.String("error", err.Error()))
-			wait.Sleep(ctx, backoff.Next())
+	d.chore(func(ctx context.Context) { d.storeAlert(ctx, a) })
+}
+
+// storeAlert stores an alert, if it can before ctx ends.
+func (d *Dispatcher) storeAlert(ctx context.Context, a deadletter.Alert) {
+	backoff := wait.Backoff{Base: 100 * time.Millisecond, Cap: 10 * time.Second}
+	for ctx.Err() == nil {
+		err := d.cfg.Alerts.Raise(ctx, a)
+		if err == nil {
+			return
 		}
-	})
+		d.log.Error("alert not stored", slog.String("reason", a.Reason), slog.String("error", err.Error()))
+		wait.Sleep(ctx, backoff.Next())
+	}
 }
 
 // setState stores how an endpoint fares. A write that fails is not repeated: the

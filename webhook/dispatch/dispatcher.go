@@ -91,6 +91,12 @@ type Dispatcher struct {
 	limits    limits // of what applications send
 	members   members
 	joins     chan struct{} // an endpoint has a rate
+
+	findings findings
+	finds    chan struct{} // there are some
+	heard    int64         // the mark of what others have found; the scout's
+	heardAll time.Time     // when all of it was read
+
 	// loading has one place, which guards mark and compared. Only one Load runs at
 	// a time, or the one that read an older list could install it last.
 	loading  chan struct{}
@@ -170,7 +176,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
 		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
-		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), stop: make(chan struct{}),
+		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
 	d.lease.Store(int64(leaseTime(nil)))

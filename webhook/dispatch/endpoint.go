@@ -38,6 +38,9 @@ type endpoint struct {
 	signer   *webhook.Signer  // nil while references have to be looked up
 	failures int              // in a row
 	refusals int              // since the latest success, weighed
+	// suspected says that another process has seen refusals, too.
+	suspected bool
+	good      time.Time // the latest success, on the monotonic clock
 }
 
 // newEndpoint returns the endpoint of a configuration, without a credential.
@@ -48,8 +51,9 @@ func (d *Dispatcher) newEndpoint(conf webhook.Endpoint) (*endpoint, error) {
 	}
 	e := &endpoint{
 		d: d, plain: plain, conf: conf,
-		hold: &hold{first: firstLook, last: lastLook}, rejects: &hold{first: firstProbe, last: lastProbe},
-		names: &names{hold: &hold{first: firstName, last: lastName}},
+		hold:    &hold{kind: HoldCredential, first: firstLook, last: lastLook},
+		rejects: &hold{kind: HoldRejecting, first: firstProbe, last: lastProbe},
+		names:   &names{hold: &hold{kind: HoldUnresolved, first: firstName, last: lastName}},
 	}
 	if conf.TLS != nil {
 		e.tls = &endpointTLS{d: d, conf: *conf.TLS}
@@ -109,7 +113,7 @@ func (e *endpoint) record(r *response, at time.Time) {
 	e.mu.Lock()
 	was, why := e.conf.FailingSince, ""
 	if r.delivered() {
-		e.failures, e.conf.FailingSince = 0, time.Time{}
+		e.failures, e.conf.FailingSince, e.good = 0, time.Time{}, time.Now()
 	} else {
 		e.failures++
 		if was.IsZero() {
@@ -130,6 +134,28 @@ func (e *endpoint) record(r *response, at time.Time) {
 	case was.IsZero() != since.IsZero():
 		e.d.setState(id, webhook.Enabled, "", since)
 	}
+}
+
+// failedFor records that another process has seen the endpoint fail so often.
+func (e *endpoint) failedFor(times int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failures = max(e.failures, times)
+}
+
+// down reports whether the endpoint has failed so often in a row that it does not fail
+// in part.
+func (e *endpoint) down() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failures >= leastFailures
+}
+
+// goodSince reports whether it has accepted a message since t.
+func (e *endpoint) goodSince(t time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.good.After(t)
 }
 
 // hopeless returns why the endpoint is to be disabled after a failure, or "".

@@ -17,6 +17,7 @@ import (
 //
 // It outlives the lane, so that a change of the endpoint begins no second one.
 type hold struct {
+	kind        string        // one of the Hold constants
 	first, last time.Duration // ceilings of the waits between looks
 
 	mu    sync.Mutex
@@ -69,6 +70,22 @@ func (h *hold) found(look time.Time) bool {
 	}
 	h.on, h.why = false, ""
 	return true
+}
+
+// follow holds on the word of another process, which has looked so many times.
+func (h *hold) follow(why string, looks int, next time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on, h.why, h.looks, h.until = true, why, looks, next
+}
+
+// finding is what others are to know of the hold.
+func (h *hold) finding(endpoint string) finding {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := finding{next: h.until}
+	n.Endpoint, n.Kind, n.Why, n.Looks = endpoint, h.kind, h.why, h.looks
+	return n
 }
 
 // lookAgain makes the next look due at once: the endpoint was changed, or
@@ -136,7 +153,7 @@ func (j *job) unready(r *response) {
 		return
 	}
 	if began {
-		j.lane.ep.warn("credential", "is held", why)
+		j.lane.ep.began(j.lane.ep.hold, "credential", "is held", why)
 	}
 	j.call.Postponed++
 	d.stats.postponed.Add(1)
@@ -147,6 +164,6 @@ func (j *job) unready(r *response) {
 // was held, its deliveries go on at once.
 func (e *endpoint) ready(look time.Time) {
 	if e.hold.found(look) {
-		e.goOn("endpoint no longer held")
+		e.goOn(e.hold, "endpoint no longer held")
 	}
 }

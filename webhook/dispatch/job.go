@@ -106,6 +106,7 @@ func (j *job) attempt() {
 	l.ep.named(&r)
 	if r.delivered() {
 		l.ep.accepted(mono)
+		l.pacing.succeeded()
 		j.call.Succeed(context.Background(), took, d.now())
 		d.stats.delivered.Add(1)
 		j.writeBack(webhook.Delivered, 0)

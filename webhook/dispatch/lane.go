@@ -255,7 +255,7 @@ func (l *lane) inherit(old *lane) {
 	old.mu.Unlock()
 	l.ep.names, l.ep.rejects = old.ep.names, old.ep.rejects
 	old.ep.mu.Lock()
-	l.ep.failures, l.ep.refusals = old.ep.failures, old.ep.refusals
+	l.ep.failures, l.ep.refusals, l.ep.suspected, l.ep.good = old.ep.failures, old.ep.refusals, old.ep.suspected, old.ep.good
 	old.ep.mu.Unlock()
 	if reflect.DeepEqual(l.ep.conf.Policy, old.ep.conf.Policy) && l.ep.slots() == old.ep.slots() {
 		l.retryer, l.pacing = old.retryer, old.pacing

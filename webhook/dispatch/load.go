@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -189,10 +188,11 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 func (l *lane) newRetryer() (err error) {
 	d, id := l.d, l.ep.id()
 	l.pacing = &pacing{
-		opened: func() {
-			d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
+		opened: func(first bool, times int, next time.Time) { d.slowed(id, first, times, next) },
+		closed: func() {
+			d.over(id, heldDown)
+			d.ask(id)
 		},
-		closed: func() { d.ask(id) },
 	}
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing.observer())}
 	l.retryer, err = forbear.New("webhook:"+id, l.ep.conf.Policy, append(opts, d.cfg.Options...)...)

@@ -62,6 +62,21 @@ func (e *endpoint) lookUp() {
 	e.d.ask(e.id())
 }
 
+// follow is hold.follow. The alert was raised.
+func (s *names) follow(why string, looks int, next time.Time) {
+	s.hold.follow(why, looks, next)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resolved, s.alerted = false, true
+}
+
+// underWay reports whether a lookup is.
+func (s *names) underWay() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looking
+}
+
 // resolve reports whether the endpoint's name resolves. A failure counts as one of the
 // endpoint, which is disabled after a day of them.
 func (e *endpoint) resolve() bool {
@@ -93,7 +108,7 @@ func (e *endpoint) named(r *response) {
 	s := e.names
 	if r.failure.Class != forbear.ClassDNS {
 		if s.found(r.look) {
-			e.goOn("endpoint's name resolves again")
+			e.goOn(s.hold, "endpoint's name resolves again")
 		}
 		return
 	}
@@ -102,10 +117,13 @@ func (e *endpoint) named(r *response) {
 		return
 	}
 	s.mu.Lock()
-	alert := !began && !s.alerted
+	first := !began && !s.alerted
 	s.resolved, s.alerted = false, !began
 	s.mu.Unlock()
-	if alert {
-		e.warn("endpoint_unresolved", "waits until its name resolves", e.plain.URL.Hostname()+": "+r.failure.Type)
+	switch {
+	case first:
+		e.began(s.hold, "endpoint_unresolved", "waits until its name resolves", e.plain.URL.Hostname()+": "+r.failure.Type)
+	case !began:
+		e.d.find(s.finding(e.id()))
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // pacing spaces the probes of an endpoint that stays down. Its breaker says
@@ -21,8 +23,10 @@ import (
 //
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
-	// Called with the lock held: when an outage begins, and when it is over.
-	opened, closed func()
+	// Called with the lock held: when the breaker opens, for the first time in an
+	// outage or again without a success in between, and when the outage is over.
+	opened func(first bool, times int, next time.Time)
+	closed func()
 
 	mu     sync.Mutex
 	outage bool          // from the first opening to the closing
@@ -52,26 +56,57 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 		p.outage, p.alive, p.times, p.until = false, false, 0, time.Time{}
 		p.closed()
 	case breaker.Open:
-		began := !p.outage
+		began, alive := !p.outage, p.alive
 		if p.outage = true; began {
 			p.wait = e.OpenFor
 		}
-		if p.alive {
+		if alive {
 			p.alive, p.times = false, 0
 		}
 		p.until = time.Now().Add(max(min(p.wait<<min(p.times, 16), slowest), e.OpenFor))
 		p.times++
-		if began {
-			p.opened()
+		if (began || !alive) && e.Actor != elsewhere {
+			p.opened(began, p.times, p.until)
 		}
 	}
 }
 
-// succeeded records that a probe did.
+// follow waits on the word of another process, whose probes have failed so many times.
+// It does not when one of this process has succeeded.
+func (p *pacing) follow(times int, next time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.outage && !p.alive {
+		p.times, p.until = times, next
+	}
+}
+
+// lookAgain makes the next probe due at once.
+func (p *pacing) lookAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.times, p.until = 0, time.Time{}
+}
+
+// slowed makes known that an endpoint's breaker has opened. Others follow while nothing
+// comes through at all: an endpoint that fails in part is each process's own to pace.
+func (d *Dispatcher) slowed(id string, first bool, times int, next time.Time) {
+	n := finding{next: next}
+	n.Endpoint, n.Kind, n.Why = id, heldDown, "breaker open"
+	if l := d.lane(id); l != nil && l.ep.down() {
+		n.Looks = times
+	}
+	if n.Begins = first; first {
+		n.Alert = deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"}
+	}
+	d.find(n)
+}
+
+// succeeded records that an attempt did.
 func (p *pacing) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.alive = true
+	p.alive = p.outage
 }
 
 // probeAt returns when the next probe may be claimed, on the monotonic clock.

@@ -14,7 +14,11 @@ import (
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outages := 0
-		p := &pacing{opened: func() { outages++ }, closed: func() {}}
+		p := &pacing{opened: func(first bool, _ int, _ time.Time) {
+			if first {
+				outages++
+			}
+		}, closed: func() {}}
 		open := breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second}
 		want := 5 * time.Second
 		for range 10 {
@@ -59,7 +63,11 @@ func TestPacingOfAPartialOutage(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			outages := 0
-			p := &pacing{opened: func() { outages++ }, closed: func() {}}
+			p := &pacing{opened: func(first bool, _ int, _ time.Time) {
+				if first {
+					outages++
+				}
+			}, closed: func() {}}
 			rng := rand.New(rand.NewPCG(1, 2))
 			const openings = 2000
 			begun := time.Now()

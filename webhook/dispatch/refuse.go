@@ -18,6 +18,8 @@ import (
 //
 // Statuses that may be about the message count a fifth: among messages that are
 // accepted, one type that the receiver refuses must not slow the others.
+//
+// Half of that in two processes is as much.
 const (
 	manyRefusals = 100 // of weight
 	refusal      = 5
@@ -28,20 +30,35 @@ const (
 func (e *endpoint) refused(r *response, dec forbear.Decision) {
 	final := isFinal(r, dec)
 	e.mu.Lock()
+	before := e.refusals
 	switch {
 	case final && ofMessage(r.status):
 		e.refusals++
 	case final:
 		e.refusals += refusal
 	}
-	many := e.refusals >= manyRefusals
+	half := e.refusals >= manyRefusals/2
+	many := e.refusals >= manyRefusals || half && e.suspected
 	e.mu.Unlock()
+	if half && before < manyRefusals/2 {
+		e.d.find(finding{HoldWrite: webhook.HoldWrite{Hold: webhook.Hold{Endpoint: e.id(), Kind: heldSuspect}, Begins: true}})
+	}
 	if !(final && many) && !e.rejects.holds() {
 		return
 	}
-	if began, _ := e.rejects.missing(r.failure.Type, r.look); began {
-		e.warn("endpoint_rejecting", "refuses everything, and is sent single messages until it takes one", r.failure.Type)
+	switch began, counts := e.rejects.missing(r.failure.Type, r.look); {
+	case began:
+		e.began(e.rejects, "endpoint_rejecting", "refuses everything, and is sent single messages until it takes one", r.failure.Type)
+	case counts:
+		e.d.find(e.rejects.finding(e.id()))
 	}
+}
+
+// suspect records whether another process has seen half of that many refusals.
+func (e *endpoint) suspect(does bool) {
+	e.mu.Lock()
+	e.suspected = does
+	e.mu.Unlock()
 }
 
 // isFinal reports whether a response was the end of its message, and not the last of
@@ -70,10 +87,14 @@ func ofMessage(status int) bool {
 // accepted records that an attempt which began at the given time was accepted.
 func (e *endpoint) accepted(look time.Time) {
 	e.mu.Lock()
-	e.refusals = 0
+	suspected := e.suspected || e.refusals >= manyRefusals/2
+	e.refusals, e.suspected = 0, false
 	e.mu.Unlock()
+	if suspected {
+		e.d.over(e.id(), heldSuspect)
+	}
 	if e.rejects.found(look) {
-		e.goOn("endpoint takes messages again")
+		e.goOn(e.rejects, "endpoint takes messages again")
 	}
 }
 
@@ -120,16 +141,22 @@ func (e *endpoint) lookAgain() bool {
 	return e.hold.lookAgain()
 }
 
-// warn logs that a hold has begun, and raises its alert.
-func (e *endpoint) warn(reason, what, why string) {
+// began logs that a hold has begun, and makes it known with its alert.
+func (e *endpoint) began(h *hold, reason, what, why string) {
 	id := e.id()
 	e.d.log.Error("endpoint held", slog.String("endpoint", id), slog.String("reason", reason), slog.String("cause", why))
-	e.d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: reason, Detail: "endpoint " + id + " " + what + ": " + why})
+	n := h.finding(id)
+	if h == e.hold {
+		n.Looks = 0 // another process may have the credential
+	}
+	n.Begins, n.Alert = true, deadletter.Alert{Queue: webhook.QueueOf(id), Reason: reason, Detail: "endpoint " + id + " " + what + ": " + why}
+	e.d.find(n)
 }
 
 // goOn makes the deliveries of an endpoint go on at once, when a hold has ended.
-func (e *endpoint) goOn(what string) {
+func (e *endpoint) goOn(h *hold, what string) {
 	e.d.log.Info(what, slog.String("endpoint", e.id()))
+	e.d.over(e.id(), h.kind)
 	e.d.dueAt(e.id(), time.Now()) // by its id: another lane may serve it by now
 	e.d.wake()
 }

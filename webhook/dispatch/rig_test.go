@@ -91,6 +91,7 @@ func (r *rig) chores() {
 	for len(r.d.chores) > 0 {
 		(<-r.d.chores)(r.Context())
 	}
+	r.d.shareAll(r.Context())
 }
 
 // alerts returns the reasons of all alerts.

@@ -34,6 +34,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
 	d.members.begin()
 	d.beat(ctx)
 	var main, polls sync.WaitGroup
@@ -42,6 +43,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	endChores := d.startChores(context.WithoutCancel(ctx))
 	polls.Go(func() { d.scout(ctx) })
 	polls.Go(func() { d.beats(ctx) })
+	polls.Go(func() { d.shares(ctx) })
 	polls.Go(func() { d.watchOutbox(ctx) })
 	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
@@ -66,6 +68,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	close(d.outcomes)
 	main.Wait()
 	d.rewriting.Wait()
+	d.chore(d.shareAll)
 	d.chore(d.storeTallies)
 	d.chore(d.leave)
 	endChores()
@@ -89,6 +92,7 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 func (d *Dispatcher) scout(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.warn(ctx, "endpoints not read", d.Load(ctx))
+		d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
 		pause := headsRetry
 		if d.warn(ctx, "due deliveries not read", d.heads(ctx)) {
 			pause = d.cfg.Poll

@@ -1,0 +1,97 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Holds change much more often than endpoints while many are down, so that they have a
+// table of their own: no configuration is read for them. Their changes are numbered as
+// those of endpoints are.
+const (
+	nextHold = `(SELECT COALESCE(max(changed), 0) + 1 FROM forbear_holds)`
+	// goesOn is the condition of a hold that is neither over nor forgotten.
+	goesOn = `forbear_holds.finished = 0 AND forbear_holds.expires > {now}`
+	// overFor is how long others can read that a hold is over.
+	overFor = time.Hour
+)
+
+// PutHolds implements webhook.Store. That a hold begins or ends is made known at once;
+// how it goes on is read soon enough.
+func (w *Webhooks) PutHolds(ctx context.Context, owner string, list []webhook.HoldWrite) error {
+	news, err := do(ctx, w.db, func(t *tx) (news bool, err error) {
+		if err := t.db.d.lock(t, holdLock); err != nil {
+			return false, err
+		}
+		for i := range list {
+			n, err := t.putHold(owner, &list[i])
+			if err != nil {
+				return false, err
+			}
+			news = news || n
+		}
+		// Numbers must not come twice: the highest stays.
+		_, err = t.exec(`DELETE FROM forbear_holds WHERE expires <= {now} AND changed < (SELECT max(changed) FROM forbear_holds)`, after(0))
+		return news, err
+	})
+	if news && err == nil {
+		w.db.notify.wake()
+	}
+	return err
+}
+
+// putHold writes a hold, and reports whether it begins or ends.
+func (t *tx) putHold(owner string, h *webhook.HoldWrite) (news bool, err error) {
+	due, expires := after(h.In), after(webhook.HoldFor)
+	if h.Begins {
+		n, err := t.exec(`INSERT INTO forbear_holds (endpoint, kind, owner, why, looks, due, finished, expires, changed) VALUES (?, ?, ?, ?, ?, {t}, 0, {t}, `+nextHold+`)
+			ON CONFLICT (endpoint, kind) DO UPDATE SET owner = EXCLUDED.owner, why = EXCLUDED.why, looks = EXCLUDED.looks, due = EXCLUDED.due, finished = 0,
+			expires = EXCLUDED.expires, changed = EXCLUDED.changed WHERE NOT (`+goesOn+`)`, h.Endpoint, h.Kind, owner, h.Why, h.Looks, due, expires, after(0))
+		if err != nil {
+			return false, err
+		}
+		if news = n > 0; news && h.Alert.Queue != "" {
+			t.raise(h.Alert)
+		}
+	}
+	switch {
+	case h.Over:
+		n, err := t.exec(`UPDATE forbear_holds SET owner = ?, finished = 1, expires = {t}, changed = `+nextHold+` WHERE endpoint = ? AND kind = ? AND `+goesOn,
+			owner, after(overFor), h.Endpoint, h.Kind, after(0))
+		return news || n > 0, err
+	case !h.Begins:
+		_, err = t.exec(`UPDATE forbear_holds SET owner = ?, why = ?, looks = CASE WHEN looks > ? THEN looks ELSE ? END, due = {t}, expires = {t}, changed = `+nextHold+`
+			WHERE endpoint = ? AND kind = ? AND `+goesOn, owner, h.Why, h.Looks, h.Looks, due, expires, h.Endpoint, h.Kind, after(0))
+	}
+	return news, err
+}
+
+// dropHolds forgets those of an endpoint that is deleted.
+func (t *tx) dropHolds(endpoint string) error {
+	_, err := t.exec(`UPDATE forbear_holds SET expires = {t} WHERE endpoint = ?`, after(0), endpoint)
+	return err
+}
+
+// HoldChanges implements webhook.Store.
+func (w *Webhooks) HoldChanges(ctx context.Context, since int64) (list []webhook.Hold, mark int64, err error) {
+	mark = since
+	// The upper bound is for PostgreSQL's estimate: see EndpointChanges.
+	err = w.db.each(ctx, func(r *sql.Rows) error {
+		var h webhook.Hold
+		var in, changed int64
+		if err := r.Scan(&h.Endpoint, &h.Kind, &h.Owner, &h.Why, &h.Looks, &in, &h.Over, &changed); err != nil {
+			return err
+		}
+		h.In, mark = time.Duration(in)*time.Microsecond, max(mark, changed)
+		if since > 0 || !h.Over {
+			list = append(list, h)
+		}
+		return nil
+	}, `SELECT endpoint, kind, owner, why, looks, due - {t}, finished <> 0, changed FROM forbear_holds WHERE changed > ? AND changed <= ? AND expires > {now}`,
+		after(0), since, int64(math.MaxInt64), after(0))
+	return list, mark, err
+}

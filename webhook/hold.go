@@ -1,0 +1,36 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Hold is what a dispatcher has found out about an endpoint, for the others that share
+// the store: it takes nothing at present, and is sent single messages until it does. It
+// is of one kind; an endpoint may have one of each.
+type Hold struct {
+	Endpoint string
+	Kind     string
+	Owner    string // the dispatcher that wrote it last
+	Why      string // such as http_404
+	// Looks is how many found nothing so far; 0: it is no one else's to follow.
+	Looks int
+	// In is when the next look is due; negative when it is.
+	In   time.Duration
+	Over bool
+}
+
+// HoldWrite is a write of a hold.
+type HoldWrite struct {
+	Hold
+	// Begins says that there may be none of its kind yet: then it begins, and Alert is
+	// raised with it, unless that is zero. Without Begins, what does not go on is not
+	// written.
+	Begins bool
+	Alert  deadletter.Alert
+}
+
+// HoldFor is how long a hold counts that no one writes again: by then, all that was
+// waiting when it began has ended.
+const HoldFor = 24 * time.Hour
