@@ -1,7 +1,9 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -46,7 +48,7 @@ func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered m
 type acceptance struct {
 	rows    []encoded
 	ordered map[string]bool // endpoints that keep the order of keys
-	refused error           // the result: an ErrConflict
+	refused error           // the result: an ErrConflict, or what could not be compared
 }
 
 // keys returns the locks of the keys whose order the call decides about.
@@ -114,13 +116,20 @@ func (t *tx) acceptAll(calls []*acceptance) error {
 }
 
 // compare refuses the call when what is stored under the identity is another
-// message; the same one again is a duplicate, which is no fault.
+// message; the same one again is a duplicate, which is no fault. What cannot be read
+// refuses this call for now, and none that shares the transaction. A conflict counts
+// before that: it comes again each time.
 func (a *acceptance) compare(t *tx, m *encoded, endpoint string) error {
 	k, err := t.known(knownQuery, m.ID, endpoint)
-	if err == nil && a.refused == nil && !k.same(&m.Message) {
+	switch {
+	case errors.Is(err, errOwn):
+		a.refused = cmp.Or(a.refused, err)
+	case err != nil:
+		return err
+	case !k.same(&m.Message):
 		a.refused = conflict(m.ID, endpoint)
 	}
-	return err
+	return nil
 }
 
 // undo makes the transaction fail when a refused call has added something. It

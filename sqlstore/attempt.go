@@ -97,7 +97,9 @@ func (db *DB) sealAttempt(row *attemptRow, a *webhook.Attempt) error {
 // one attempt at most.
 const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, ''), COALESCE(cause, '{}') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
 
-// scanAttempt is the inverse of an attemptRow.
+// scanAttempt is the inverse of an attemptRow. What it quotes may be encrypted under a
+// key that is missing. The attempt says so then, and that is no error: the letter of its
+// delivery must be written.
 func (db *DB) scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	var due, began, took, wait int64
 	var response, cause string
@@ -105,18 +107,26 @@ func (db *DB) scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	if err != nil {
 		return a, err
 	}
+	a.Due, a.At = at(due), at(began)
+	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
+	if err := db.openAttempt(&a, response, cause); err != nil {
+		a.Error = "what was recorded of it cannot be read: " + err.Error()
+	}
+	return a, nil
+}
+
+// openAttempt is the inverse of sealAttempt.
+func (db *DB) openAttempt(a *webhook.Attempt, response, cause string) error {
 	plain, err := db.unsealText(response)
 	if err != nil {
-		return a, err
+		return err
 	}
 	a.Response = string(plain)
 	if plain, err = db.unsealText(cause); err != nil {
-		return a, err
+		return err
 	}
 	var c attemptCause
 	err = json.Unmarshal(plain, &c)
 	a.Class, a.Error, a.Chain = c.Class, c.Error, c.Chain
-	a.Due, a.At = at(due), at(began)
-	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
-	return a, err
+	return err
 }

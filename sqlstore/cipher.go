@@ -138,7 +138,7 @@ func (db *DB) unseal(sealed []byte) ([]byte, error) {
 		// What a key file of forbear's has sealed is never handed on as a payload. Ids of
 		// other forms are not looked for: a payload may begin with anything.
 		if named && fileID(id) {
-			return nil, fmt.Errorf("%w: key %q, and none is given", ErrKey, id)
+			return nil, noKey(id)
 		}
 		return sealed, nil
 	}
@@ -149,6 +149,9 @@ func (db *DB) unseal(sealed []byte) ([]byte, error) {
 	}
 	return db.cipher.Open(sealed)
 }
+
+// noKey says what is missing where there is no key at all.
+func noKey(id string) error { return fmt.Errorf("%w: key %q, and none is given", ErrKey, id) }
 
 func (db *DB) sealText(plain []byte) (string, error) {
 	if db.cipher == nil {
@@ -164,7 +167,7 @@ func (db *DB) unsealText(text string) ([]byte, error) {
 		return []byte(text), nil // written before encryption was switched on
 	}
 	if db.cipher == nil {
-		return nil, errors.New("encrypted, and no key is configured")
+		return nil, noKey(keyOfText(text))
 	}
 	sealed, err := base64.StdEncoding.DecodeString(box)
 	if err != nil {

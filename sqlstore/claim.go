@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -54,8 +53,8 @@ func intoHeads(list *[]webhook.NextDue) func(*sql.Rows) error {
 const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.cancel IS NOT NULL, d.message_id, m.created, m.meta, m.body`
 
 // scanClaim reads a claimed delivery whole, so that it can be sent without
-// another question, and what a statement selects beside it. It unseals the message:
-// a delivery whose key is missing fails its claim instead of being sent in part.
+// another question, and what a statement selects beside it. It unseals the message.
+// One that cannot be read is no error, which would fail the claim of all others.
 func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error) {
 	var due, start, made int64
 	var progress, id, meta string
@@ -66,12 +65,15 @@ func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error
 	}
 	d.Due, d.Start = at(due), at(start)
 	if progress != "" {
-		if err := json.Unmarshal([]byte(progress), &d.Progress); err != nil {
-			return d, fmt.Errorf("delivery %d: %w", d.ID, err)
-		}
+		d.Unreadable = json.Unmarshal([]byte(progress), &d.Progress)
 	}
-	d.Message, err = db.decode(id, meta, made, body)
-	return d, err
+	if d.Unreadable == nil {
+		d.Message, d.Unreadable = db.decode(id, meta, made, body)
+	}
+	if d.Unreadable != nil {
+		d.Message = webhook.Message{ID: id}
+	}
+	return d, nil
 }
 
 // claim says what to take.
@@ -84,10 +86,11 @@ type claim struct {
 }
 
 // claimDue is a claim's which for the deliveries that are due, and claimOld for
-// those that began before its bound, due or not.
+// those that began before its bound, due or not. Those that cannot be read are put off,
+// and so come behind the others.
 const (
 	claimDue = `due <= {now} ORDER BY due`
-	claimOld = `start < {now} ORDER BY start`
+	claimOld = `start < {now} ORDER BY due`
 )
 
 // until notes when the leases end. They are counted from before the question,

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -57,7 +58,8 @@ var errUnknown = errors.New("delivery is gone")
 const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created, m.dropped IS NOT NULL
 	FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ? AND d.endpoint = ?`
 
-// known reads a delivery with its message, by knownQuery or with what locks it.
+// known reads a delivery with its message, by knownQuery or with what locks it. That it
+// is not there, or cannot be read, is the call's own error.
 func (t *tx) known(query, id, endpoint string) (k known, err error) {
 	var meta string
 	var body []byte
@@ -67,9 +69,11 @@ func (t *tx) known(query, id, endpoint string) (k known, err error) {
 		return k, err
 	}
 	if !found {
-		return k, errUnknown
+		return k, own(errUnknown)
 	}
-	k.Message, err = t.db.decode(id, meta, made, body)
+	if k.Message, err = t.db.decode(id, meta, made, body); err != nil {
+		err = own(fmt.Errorf("message %q to endpoint %q %w: %w", id, endpoint, webhook.ErrUnreadable, err))
+	}
 	return k, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -44,24 +46,22 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 	if err != nil || len(ids) == 0 {
 		return webhook.RelayResult{}, err
 	}
-	move := func(limit int, last bool) (webhook.RelayResult, error) {
-		return do(ctx, w.db, func(t *tx) (webhook.RelayResult, error) { return t.relay(limit, ok, last) })
-	}
+	r := &relaying{w: w, ok: ok, behind: math.MinInt64}
 	// All at once first: nearly every relay ends here.
-	done, err := move(limit, false)
+	done, err := r.move(ctx, limit, false)
 	if err == nil || ctx.Err() != nil {
 		return done, err
 	}
 	done = webhook.RelayResult{}
 	for range ids {
-		one, err := move(1, false)
+		one, err := r.move(ctx, 1, false)
 		// A row is blamed at its last try only.
 		for try := 2; err != nil && try <= relayTries; try++ {
 			// The database may only have been busy, or away for a moment.
 			if !wait.Sleep(ctx, wait.Jitter(relayPause<<try)) {
 				return done, err
 			}
-			one, err = move(1, try == relayTries)
+			one, err = r.move(ctx, 1, try == relayTries)
 		}
 		if err != nil || one.Rows == 0 {
 			return done, err
@@ -90,11 +90,38 @@ func (w *Webhooks) OutboxAge(ctx context.Context) (age time.Duration, err error)
 	return age, err
 }
 
-// relay moves the first rows of the outbox. Rows are found by being there,
-// never by "id greater than the last one": ids are given out before their
+// relaying is one Relay, and what it has passed over: rows that cannot be accepted for
+// now. They hold up those of their key, and no others.
+type relaying struct {
+	w      *Webhooks
+	ok     admit
+	behind int64 // the last row of those that were read and wait, all of them
+	keys   map[string]bool
+}
+
+// relayed is what came of a transaction.
+type relayed struct {
+	webhook.RelayResult
+	last  int64           // the row up to which it read
+	waits map[string]bool // the keys of rows that wait, "" of those without one
+}
+
+// move moves the first rows that can be moved.
+func (r *relaying) move(ctx context.Context, limit int, last bool) (webhook.RelayResult, error) {
+	for {
+		done, err := do(ctx, r.w.db, func(t *tx) (relayed, error) { return t.relay(r, limit, last) })
+		if err != nil || done.Rows > 0 || len(done.waits) == 0 {
+			return done.RelayResult, err
+		}
+		r.behind, r.keys = done.last, done.waits
+	}
+}
+
+// relay moves rows of the outbox from the first one on. Rows are found by being there,
+// and by "id greater than the last one" in one Relay only: ids are given out before their
 // transactions commit. last says that a row that cannot be moved becomes a
 // dead letter, whatever the reason.
-func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, err error) {
+func (t *tx) relay(r *relaying, limit int, last bool) (done relayed, err error) {
 	if mine, err := t.db.d.tryLock(t, relayLock); err != nil || !mine {
 		return done, err
 	}
@@ -102,19 +129,24 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 	if err != nil {
 		return done, err
 	}
-	list, err := t.outboxRows(limit)
+	list, err := t.outboxRows(r.behind, limit)
 	if err != nil || len(list) == 0 {
 		return done, err
 	}
 	if err := t.behind(list, aside); err != nil {
 		return done, err
 	}
-	if list, err = t.acceptOutbox(list, ok, last); err != nil {
+	done.waits = maps.Clone(r.keys)
+	if list, err = t.acceptOutbox(list, r.ok, last, &done); err != nil {
 		return done, err
 	}
-	ids := make([]int64, len(list))
-	for i, o := range list {
-		ids[i] = o.id
+	ids := make([]int64, 0, len(list))
+	for _, o := range list {
+		done.last = o.id
+		if o.waits {
+			continue
+		}
+		ids = append(ids, o.id)
 		switch {
 		case o.aside:
 			if err := t.putAside(o); err != nil {
@@ -133,14 +165,23 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 		}
 		done.Dead = append(done.Dead, l)
 	}
-	done.Rows = len(list)
+	done.Rows = len(ids)
 	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
 	return done, err
 }
 
+// wait leaves a row where it is, and those of its key that come behind it.
+func (r *relayed) wait(o *outboxRow) {
+	o.waits = true
+	if r.waits == nil {
+		r.waits = map[string]bool{}
+	}
+	r.waits[o.msg.Key] = true
+}
+
 // acceptOutbox accepts rows, and returns those that it came to: the endpoints of an
 // application multiply them. What is wrong with one of them is noted there.
-func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow, error) {
+func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool, done *relayed) ([]*outboxRow, error) {
 	var keys keyLocks
 	var calls []*acceptance
 	deliveries := 0
@@ -148,7 +189,15 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow,
 		if o.bad != nil || o.aside {
 			continue
 		}
+		if o.msg.Key != "" && done.waits[o.msg.Key] {
+			done.wait(o)
+			continue
+		}
 		ordered, err := ok(&o.msg)
+		if errors.Is(err, webhook.ErrUnreadable) {
+			done.wait(o)
+			continue
+		}
 		if o.aside = errors.Is(err, webhook.ErrSuspended); o.aside {
 			continue
 		}
@@ -177,18 +226,22 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) ([]*outboxRow,
 	if err := t.db.d.lockKeys(t, keys); err != nil {
 		return nil, err
 	}
+	var err error
 	if last && len(calls) > 0 {
-		return list, t.acceptOrBlame(list[0], calls)
-	}
-	if err := t.acceptAll(calls); err != nil {
-		return nil, err
+		err = t.acceptOrBlame(list[0], calls)
+	} else {
+		err = t.acceptAll(calls)
 	}
 	for _, o := range list {
-		if o.call != nil {
+		switch {
+		case err != nil || o.call == nil || o.bad != nil || o.call.refused == nil:
+		case errors.Is(o.call.refused, webhook.ErrConflict):
 			o.bad = o.call.refused
+		default: // what is stored cannot be compared for now
+			done.wait(o)
 		}
 	}
-	return list, nil
+	return list, err
 }
 
 // acceptOrBlame accepts one row. When that fails, a message without any peculiarity
@@ -205,7 +258,7 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 		}
 		err = accept()
 	}
-	if o.bad = o.call.refused; err != nil {
+	if err != nil && !errors.Is(err, errOwn) { // else the call knows why it was refused
 		o.bad = fmt.Errorf("the store refused it: %w", err)
 	}
 	return nil

@@ -25,6 +25,7 @@ type outboxRow struct {
 	msg     webhook.Message
 	headers string // as they were, when they cannot be read
 	bad     error  // why the row cannot be accepted
+	waits   bool   // it cannot be accepted for now, and stays
 	large   bool   // too large to be moved: msg has what identifies it, and no more
 	aside   bool   // its application is suspended
 	call    *acceptance
@@ -47,9 +48,9 @@ var outboxSize = func() string {
 // valid, so that a letter can have it as it is.
 const maxColumn = 4 << 10
 
-// outboxRows reads the first rows, as many as fit. Those that another
+// outboxRows reads the first rows behind one, as many as fit. Those that another
 // transaction holds, an application's own perhaps, are passed over.
-func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
+func (t *tx) outboxRows(behind int64, limit int) ([]*outboxRow, error) {
 	var list []*outboxRow
 	known := map[int64]*outboxRow{}
 	var fit []int64
@@ -75,7 +76,7 @@ func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
 			o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved: it is kept in forbear_outbox_refused", size, maxOutboxRow)
 		}
 		return nil
-	}, `SELECT id, `+outboxSize+` FROM forbear_outbox ORDER BY id LIMIT ? {skip locked}`, limit)
+	}, `SELECT id, `+outboxSize+` FROM forbear_outbox WHERE id > ? ORDER BY id LIMIT ? {skip locked}`, behind, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -73,41 +75,72 @@ func unsent(list []target) []target {
 	return slices.DeleteFunc(slices.Clone(list), func(g target) bool { return g.state != waiting && g.state != held })
 }
 
-// orphans finds an endpoint that is no more and has deliveries that wait. It hops
+// orphans finds the endpoints that are no more and have deliveries that wait. It hops
 // from endpoint to endpoint, as NextDues does.
 const orphans = `WITH RECURSIVE e (endpoint) AS (
 		SELECT min(endpoint) FROM forbear_deliveries WHERE ` + stateWaiting + `
 		UNION ALL
 		SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.` + stateWaiting + ` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
-	SELECT endpoint FROM e WHERE endpoint IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forbear_endpoints p WHERE p.id = e.endpoint AND p.deleted IS NULL) LIMIT 1`
+	SELECT endpoint FROM e WHERE endpoint IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forbear_endpoints p WHERE p.id = e.endpoint AND p.deleted IS NULL)`
 
 // Abandon implements webhook.Store. It goes by what is there and not by what was
-// deleted: a process that had not heard of it may have accepted more since. Those
-// that are held end first, since the last that waits is what is looked for.
+// deleted: a process that had not heard of it may have accepted more since.
 func (w *Webhooks) Abandon(ctx context.Context, limit int) (int, error) {
 	endpoints, err := readAll(ctx, w.db, one[string], orphans)
-	if err != nil || len(endpoints) == 0 {
+	if err != nil {
 		return 0, err
 	}
-	scan := func(r *sql.Rows) (webhook.Delivery, error) { return w.db.scanClaim(r) }
-	const those = `SELECT ` + claimed + ` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.endpoint = ? AND `
-	list, err := readAll(ctx, w.db, scan, those+`d.okey IS NOT NULL AND d.`+stateUnfinished+` AND d.`+stateHeld+` LIMIT ?`, endpoints[0], limit)
-	if err == nil && len(list) == 0 {
-		list, err = readAll(ctx, w.db, scan, those+`d.`+stateWaiting+` LIMIT ?`, endpoints[0], limit)
-	}
-	if err != nil || len(list) == 0 {
-		return 0, err
-	}
-	ids := make([]int64, len(list))
-	letters := make(map[int64]letterRow, len(list))
-	for i := range list {
-		d := &list[i]
-		ids[i] = d.ID
-		if letters[d.ID], err = w.db.encodeLetter(*d.Abandoned(w.db.now())); err != nil {
+	var unreadable error
+	for _, endpoint := range endpoints {
+		list, err := w.abandoned(ctx, endpoint, limit)
+		if err != nil {
 			return 0, err
 		}
+		ids, letters := make([]int64, 0, len(list)), make(map[int64]letterRow, len(list))
+		for i := range list {
+			d := &list[i]
+			if d.Unreadable != nil { // it has no letter yet, and waits for its key
+				unreadable = fmt.Errorf("message %q to endpoint %q %w: %w", d.Message.ID, endpoint, webhook.ErrUnreadable, d.Unreadable)
+				continue
+			}
+			ids = append(ids, d.ID)
+			if letters[d.ID], err = w.db.encodeLetter(*d.Abandoned(w.db.now())); err != nil {
+				return 0, err
+			}
+		}
+		if len(ids) > 0 {
+			return do(ctx, w.db, func(t *tx) (int, error) { return t.abandon(ids, letters) })
+		}
 	}
-	return do(ctx, w.db, func(t *tx) (int, error) { return t.abandon(ids, letters) })
+	return 0, unreadable
+}
+
+// abandoned reads deliveries to a deleted endpoint. Those that are held end first,
+// since the last that waits is what is looked for. It puts off what cannot be read, so
+// that others come first the next time.
+func (w *Webhooks) abandoned(ctx context.Context, endpoint string, limit int) ([]webhook.Delivery, error) {
+	scan := func(r *sql.Rows) (webhook.Delivery, error) { return w.db.scanClaim(r) }
+	const those = `SELECT ` + claimed + ` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.endpoint = ? AND `
+	list, err := readAll(ctx, w.db, scan, those+`d.okey IS NOT NULL AND d.`+stateUnfinished+` AND d.`+stateHeld+` LIMIT ?`, endpoint, limit)
+	if err != nil || slices.ContainsFunc(list, func(d webhook.Delivery) bool { return d.Unreadable == nil }) {
+		return list, err
+	}
+	if list, err = readAll(ctx, w.db, scan, those+`d.`+stateWaiting+` ORDER BY d.due LIMIT ?`, endpoint, limit); err != nil {
+		return nil, err
+	}
+	var unreadable []int64
+	for i := range list {
+		if list[i].Unreadable != nil {
+			unreadable = append(unreadable, list[i].ID)
+		}
+	}
+	if len(unreadable) == 0 {
+		return list, nil
+	}
+	return list, w.db.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE forbear_deliveries SET due = {t} WHERE id IN ({ids}) AND `+stateWaiting, after(time.Hour), asJSON{unreadable})
+		return err
+	})
 }
 
 // abandon ends deliveries with their letters, unless their endpoint has come back.

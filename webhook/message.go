@@ -68,6 +68,11 @@ type Delivery struct {
 	// Canceled says that it was canceled while it was under way: it must not be
 	// sent again.
 	Canceled bool
+	// Unreadable is why the message cannot be read, and nil where it can: for one, this
+	// process lacks the key that it is encrypted under. Of the message there is the id
+	// alone then. The delivery is neither attempted nor dead: it is [Released], to be
+	// looked at later.
+	Unreadable error
 	// LeaseEnd is when others may take the delivery, on this process's
 	// monotonic clock.
 	LeaseEnd time.Time

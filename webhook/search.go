@@ -22,7 +22,8 @@ type MessageStore interface {
 	// redriven, at most redrives times in all.
 	SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]MessageResult, error)
 	// Abandon makes dead letters of up to limit deliveries that wait for an endpoint
-	// which is no more, and returns their number.
+	// which is no more, and returns their number. What cannot be read waits; where there
+	// is nothing else it is [ErrUnreadable].
 	Abandon(ctx context.Context, limit int) (int, error)
 	// PutTallies stores what a process, the owner, has counted in whole slots, in the
 	// place of what it has stored for them before.

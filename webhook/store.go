@@ -14,6 +14,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrUnknownEndpoint refuses a message to an endpoint that does not exist.
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
+	// ErrUnreadable says that something stored cannot be read, such as what is encrypted
+	// under a key that this process lacks. A process that has the key can.
+	ErrUnreadable = errors.New("cannot be read")
 	// ErrVersion refuses a write of an endpoint whose stored version is not the
 	// expected one. Nothing was written.
 	ErrVersion = errors.New("another version is stored")

@@ -137,16 +137,31 @@ func (d *Dispatcher) overdue(ctx context.Context) {
 		if l == nil {
 			continue
 		}
-		total := l.retryer.Policy().Total
-		spec := webhook.Lane{Endpoint: h.Endpoint, Max: overdueBatch}
-		for ctx.Err() == nil {
-			list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
-			if !d.warn(ctx, "overdue deliveries not read", err) || len(list) == 0 {
-				break
+		d.expireOverdue(ctx, l)
+	}
+}
+
+// expireOverdue does so with the deliveries of one lane. What cannot be read has no
+// letter before its key is there. It ends when it meets nothing but such as it has met.
+func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
+	total := l.retryer.Policy().Total
+	spec := webhook.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
+	met := map[int64]bool{}
+	for found := true; found && ctx.Err() == nil && len(met) < overdueUnreadable; {
+		list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
+		if found = false; !d.warn(ctx, "overdue deliveries not read", err) {
+			return
+		}
+		for i := range list {
+			dl := &list[i]
+			if dl.Unreadable == nil {
+				(&job{lane: l, delivery: dl}).expire()
+				found = true
+				continue
 			}
-			for i := range list {
-				(&job{lane: l, delivery: &list[i]}).expire()
-			}
+			found = found || !met[dl.ID]
+			met[dl.ID] = true
+			d.putOff(dl)
 		}
 	}
 }

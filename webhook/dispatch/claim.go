@@ -100,14 +100,21 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack
 // share, if only an empty one, so that its rate is right.
 func (d *Dispatcher) hand(c claim, done *webhook.StepResult) {
 	claimed := make(map[string][]*webhook.Delivery, len(c.lanes))
+	unreadable := map[string]int{}
 	for i := range done.Claimed {
 		dl := &done.Claimed[i]
+		if dl.Unreadable != nil {
+			unreadable[dl.Endpoint]++
+			d.putOff(dl)
+			continue
+		}
 		claimed[dl.Endpoint] = append(claimed[dl.Endpoint], dl)
 	}
 	now := time.Now()
 	for i, l := range c.lanes {
-		got := claimed[c.specs[i].Endpoint]
-		if l.take(got, c.specs[i].Max); len(got) == c.specs[i].Max {
+		id := c.specs[i].Endpoint
+		got := claimed[id]
+		if l.take(got, c.specs[i].Max); len(got)+unreadable[id] == c.specs[i].Max {
 			l.dueAt(now) // there may be more
 		}
 	}

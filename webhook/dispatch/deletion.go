@@ -2,7 +2,9 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -43,6 +45,9 @@ func (d *Dispatcher) abandon(ctx context.Context) {
 	total := 0
 	for ctx.Err() == nil {
 		n, err := d.cfg.Store.Abandon(ctx, abandonBatch)
+		if errors.Is(err, webhook.ErrUnreadable) && !d.unreadable.say("", time.Now()) {
+			break // it was said
+		}
 		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
 			break
 		}

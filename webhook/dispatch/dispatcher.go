@@ -85,12 +85,13 @@ type Dispatcher struct {
 	tls    *tlsTransports
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
-	lanes     lanes
-	agenda    agenda
-	refreshes refreshes
-	limits    limits // of what applications send
-	members   members
-	joins     chan struct{} // an endpoint has a rate
+	lanes      lanes
+	agenda     agenda
+	refreshes  refreshes
+	limits     limits // of what applications send
+	unreadable unreadable
+	members    members
+	joins      chan struct{} // an endpoint has a rate
 
 	findings findings
 	finds    chan struct{} // there are some

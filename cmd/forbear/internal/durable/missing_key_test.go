@@ -1,0 +1,182 @@
+package durable
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// logged is a log that a test reads while it is written.
+type logged struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+func (l *logged) lines(with string) (list []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.all.String()) {
+		if strings.Contains(line, with) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// startUnder starts a service with keys. It notices messages of others by its polls.
+func startUnder(t *testing.T, database string, log *logged, keys ...sqlstore.Key) (*Service, func()) {
+	t.Helper()
+	c, err := sqlstore.NewCipher(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, Options{Database: database, Poll: 40 * time.Millisecond, Cipher: c, Logger: slog.New(slog.NewTextHandler(log, nil))})
+}
+
+func execute(t *testing.T, db *sql.DB, text string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), fmt.Sprintf(text, args...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func numberOf(t *testing.T, db *sql.DB, text string, args ...any) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), fmt.Sprintf(text, args...)).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Messages that no key of a process opens wait: without an attempt, without a letter, and
+// in no other's way. With the key they arrive, and those whose time is over are letters.
+func TestMessagesOfAMissingKeyWait(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
+		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")
+		const n = 130 // more than two claims of a lane
+		offer := func(s *Service, kind, endpoint, key string, n int, in time.Duration) {
+			t.Helper()
+			list := make([]webhook.Message, n)
+			for i := range list {
+				id := fmt.Sprintf("%s-%d", kind, i)
+				list[i] = webhook.Message{ID: id, Endpoints: []string{endpoint}, Key: key, Type: "t." + kind, Body: []byte(planted(id)), NotBefore: time.Now().Add(in)}
+			}
+			if _, err := s.Dispatcher.Accept(t.Context(), list...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, stop := startUnder(t, database, log, known)
+		for _, id := range []string{"a", "b", "ordered", "gone", "off"} {
+			put(t, s, webhook.Endpoint{ID: id, URL: sink.URL, Ordered: id == "ordered"})
+		}
+		for _, id := range []string{"gone", "off"} {
+			if err := s.Dispatcher.Disable(t.Context(), id, "test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		offer(s, "goneknown", "gone", "", 2, time.Hour)
+		stop()
+		s, stop = startUnder(t, database, log, missing, known)
+		offer(s, "waits", "a", "", n, time.Hour)
+		offer(s, "first", "ordered", "k", 1, time.Hour)
+		offer(s, "gone", "gone", "", 40, time.Hour)
+		offer(s, "late", "off", "", n, time.Hour)
+		stop()
+		s, stop = startUnder(t, database, log, known)
+		offer(s, "lateknown", "off", "", 1, time.Hour)
+		stop()
+
+		// All of them are due, and some have been for longer than they may.
+		now := time.Now().UnixMicro()
+		execute(t, db, `UPDATE forbear_deliveries SET due = %d, start = %d`, now, now)
+		execute(t, db, `UPDATE forbear_deliveries SET start = %d WHERE message_id LIKE 'late%%'`, now-(25*time.Hour).Microseconds())
+		s, stop = startUnder(t, database, log, known)
+		waiting := func() int {
+			return numberOf(t, db, `SELECT count(*) FROM forbear_deliveries WHERE state = 0 AND due > %d`, time.Now().Add(40*time.Second).UnixMicro())
+		}
+		waitFor(t, "them to be put off", func() bool { return waiting() == 2*n+1 })
+		offer(s, "neighbor", "a", "", n, 0)
+		offer(s, "other", "b", "", n, 0)
+		offer(s, "behind", "ordered", "k", 1, 0)
+		offer(s, "beside", "ordered", "j", 1, 0)
+		for kind, n := range map[string]int{"neighbor": n, "other": n, "beside": 1} {
+			waitFor(t, kind, func() bool { return sink.arrived(kind, n) })
+		}
+		if err := s.Dispatcher.DeleteEndpoint(t.Context(), "gone", 0); err != nil {
+			t.Fatal(err)
+		}
+		reasons := map[string]int{}
+		count := func(s *Service, n int) {
+			t.Helper()
+			var list []deadletter.Letter
+			waitFor(t, "the letters", func() (ok bool) {
+				var err error
+				if list, err = s.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 1000}); err != nil {
+					t.Fatal(err)
+				}
+				return len(list) >= n
+			})
+			clear(reasons)
+			for _, l := range list {
+				if reasons[l.Reason]++; string(l.Payload) != planted(l.EventID) {
+					t.Errorf("the letter of %s has %q", l.EventID, l.Payload)
+				}
+			}
+		}
+		if count(s, 3); reasons[deadletter.ReasonDeleted] != 2 || reasons["deadline"] != 1 || len(reasons) != 2 {
+			t.Errorf("without the key the letters are %v", reasons)
+		}
+		if got := numberOf(t, db, `SELECT count(*) FROM forbear_attempts a JOIN forbear_deliveries d ON d.id = a.delivery WHERE d.message_id LIKE 'waits%%' OR d.message_id LIKE 'late%%' OR d.message_id LIKE 'first%%'`); got != 0 {
+			t.Errorf("%d attempts of what cannot be read", got)
+		}
+		if sink.arrived("behind", 1) {
+			t.Error("one went before the first of its key")
+		}
+		lines := log.lines("message cannot be read")
+		if len(lines) == 0 || len(lines) > 4 {
+			t.Errorf("%d lines of %d messages", len(lines), 2*n)
+		}
+		for _, line := range lines {
+			if !strings.Contains(line, "ne1ne1e1") || !strings.Contains(line, "endpoint=") || !strings.Contains(line, "message=") || strings.Contains(line, "planted") {
+				t.Errorf("the log says %s", line)
+			}
+		}
+		alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 100)
+		raised := 0
+		for _, a := range alerts {
+			if a.Reason == "unreadable" {
+				raised++
+			}
+		}
+		if err != nil || raised != 1 {
+			t.Errorf("%d alerts, %v: %+v", raised, err, alerts)
+		}
+		stop()
+
+		execute(t, db, `UPDATE forbear_deliveries SET due = %d WHERE state = 0`, now)
+		s, stop = startUnder(t, database, log, known, missing)
+		for kind, n := range map[string]int{"waits": n, "first": 1, "behind": 1} {
+			waitFor(t, kind, func() bool { return sink.arrived(kind, n) })
+		}
+		if count(s, n+3+40); reasons[deadletter.ReasonDeleted] != 2+40 || reasons["deadline"] != n+1 || len(reasons) != 2 {
+			t.Errorf("with the key the letters are %v", reasons)
+		}
+		stop()
+	})
+}
