@@ -1179,8 +1179,34 @@ type ManyResult struct {
 
 // Message defines model for Message.
 type Message struct {
-	Deliveries []Delivery `json:"deliveries"`
-	ID         string     `json:"id"`
+	Contents   []MessageContent `json:"contents"`
+	Deliveries []Delivery       `json:"deliveries"`
+	ID         string           `json:"id"`
+}
+
+// MessageContent What is sent of a message, and to which of its endpoints: an id may stand for another message at another endpoint.
+type MessageContent struct {
+	ContentType   string    `json:"content_type,omitempty,omitzero"`
+	CorrelationID string    `json:"correlation_id,omitempty,omitzero"`
+	CreatedAt     time.Time `json:"created_at,omitempty,omitzero"`
+	Endpoints     []string  `json:"endpoints"`
+
+	// Erased nothing of it is kept
+	Erased bool `json:"erased,omitempty,omitzero"`
+
+	// Headers values are *** without reveal, but for those of headers that standards have defined for how a message is written
+	Headers        []Header `json:"headers,omitempty,omitzero"`
+	IdempotencyKey string   `json:"idempotency_key,omitempty,omitzero"`
+	Key            string   `json:"key,omitempty,omitzero"`
+
+	// PayloadBase64 on reveal alone
+	PayloadBase64 []byte `json:"payload_base64,omitempty,omitzero"`
+
+	// PayloadDropped the payload is kept no more
+	PayloadDropped bool   `json:"payload_dropped,omitempty,omitzero"`
+	Source         string `json:"source,omitempty,omitzero"`
+	Subject        string `json:"subject,omitempty,omitzero"`
+	Type           string `json:"type,omitempty,omitzero"`
 }
 
 // MessageFilter Chooses messages; an empty field chooses all.
@@ -2264,6 +2290,13 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
 	SendMessagesAgain(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EraseMessage Erase a message
+	//
+	// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
+	//
+	// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
+	EraseMessage(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetMessage How a message fares at each endpoint
 	//
 	// Each endpoint has a delivery of its own, with the history of its attempts. What receivers responded is shown with reveal alone.
@@ -3140,6 +3173,23 @@ func (c *Client) SendMessagesAgainWithBody(ctx context.Context, contentType stri
 // Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
 func (c *Client) SendMessagesAgain(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSendMessagesAgainRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EraseMessage Erase a message
+//
+// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
+//
+// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
+func (c *Client) EraseMessage(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEraseMessageRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -5071,6 +5121,40 @@ func NewSendMessagesAgainRequestWithBody(server string, contentType string, body
 	return req, nil
 }
 
+// NewEraseMessageRequest constructs an http.Request for the EraseMessage method
+func NewEraseMessageRequest(server string, id string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/messages/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetMessageRequest constructs an http.Request for the GetMessage method
 func NewGetMessageRequest(server string, id string, params *GetMessageParams) (*http.Request, error) {
 	var err error
@@ -6038,6 +6122,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
 	SendMessagesAgainWithResponse(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesAgainResponse, error)
+
+	// EraseMessageWithResponse Erase a message
+	//
+	// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
+	EraseMessageWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EraseMessageResponse, error)
 
 	// GetMessageWithResponse How a message fares at each endpoint
 	//
@@ -7637,6 +7730,47 @@ func (r SendMessagesAgainResponse) ContentType() string {
 	return ""
 }
 
+type EraseMessageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EraseMessageResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EraseMessageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EraseMessageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EraseMessageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EraseMessageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetMessageResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8922,6 +9056,21 @@ func (c *ClientWithResponses) SendMessagesAgainWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseSendMessagesAgainResponse(rsp)
+}
+
+// EraseMessageWithResponse Erase a message
+//
+// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
+func (c *ClientWithResponses) EraseMessageWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EraseMessageResponse, error) {
+	rsp, err := c.EraseMessage(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEraseMessageResponse(rsp)
 }
 
 // GetMessageWithResponse How a message fares at each endpoint
@@ -10240,6 +10389,35 @@ func ParseSendMessagesAgainResponse(rsp *http.Response) (*SendMessagesAgainRespo
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEraseMessageResponse parses an HTTP response from a EraseMessageWithResponse call
+func ParseEraseMessageResponse(rsp *http.Response) (*EraseMessageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EraseMessageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -37,14 +37,7 @@ func CarriesCredential(name string) bool {
 // payload's. Lists and exports show this form; more is shown only on request, and
 // the request is recorded.
 func (l Letter) Mask() Letter {
-	headers := make([]Header, len(l.Headers))
-	for i, h := range l.Headers {
-		if !plainHeaders[textproto.CanonicalMIMEHeaderKey(h.Name)] {
-			h.Value = Masked
-		}
-		headers[i] = h
-	}
-	l.Headers = headers
+	l.Headers = MaskHeaders(l.Headers)
 	if l.Payload != nil {
 		l.Payload = []byte(Masked)
 	}
@@ -56,4 +49,33 @@ func (l Letter) Mask() Letter {
 	l.History = history
 	l.Error, l.Panic = unquoted(l.Error), unquoted(l.Panic)
 	return l
+}
+
+// MaskHeaders returns header lines without the values that may be secret.
+func MaskHeaders(list []Header) []Header {
+	masked := make([]Header, len(list))
+	for i, h := range list {
+		if !plainHeaders[textproto.CanonicalMIMEHeaderKey(h.Name)] {
+			h.Value = Masked
+		}
+		masked[i] = h
+	}
+	return masked
+}
+
+// Erased returns l without anything of the original but its id, and without what
+// was responded: why and when it died stays.
+func (l Letter) Erased() Letter {
+	kept := Letter{
+		ID: l.ID, Queue: l.Queue, Destination: l.Destination, EventID: l.EventID, Policy: l.Policy, PolicyVersion: l.PolicyVersion,
+		Reason: l.Reason, ErrorType: l.ErrorType, Status: l.Status, Description: l.Description,
+		Attempts: l.Attempts, MaxAttempts: l.MaxAttempts, Postponed: l.Postponed, EnqueuedAt: l.EnqueuedAt,
+		FirstAttempt: l.FirstAttempt, LastAttempt: l.LastAttempt, DeadAt: l.DeadAt, State: l.State,
+		Redrives: l.Redrives, RedrivenAt: l.RedrivenAt, RedrivenBy: l.RedrivenBy, Job: l.Job, Outcome: l.Outcome, Discard: l.Discard,
+	}
+	for _, a := range l.History {
+		a.Error, a.Chain, a.Response = "", nil, ""
+		kept.History = append(kept.History, a)
+	}
+	return kept
 }

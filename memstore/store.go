@@ -68,6 +68,7 @@ type delivery struct {
 	lease    time.Time
 	finished time.Time
 	dropped  bool // the message has a digest in the place of its body
+	erased   bool // the message has a digest in the place of all of it
 	history  []webhook.Attempt
 }
 

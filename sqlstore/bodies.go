@@ -113,7 +113,10 @@ func (t *tx) dropBody(e ended, digest []byte, before after) error {
 
 // same reports whether m is the message that is stored.
 func (k *known) same(m *webhook.Message) bool {
-	if !k.dropped {
+	switch {
+	case k.erased:
+		return k.sameErased(m)
+	case !k.dropped:
 		return m.SameContent(&k.Message)
 	}
 	digest := m.Dropped()

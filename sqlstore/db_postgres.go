@@ -56,3 +56,7 @@ func (postgres) start(db *DB, write *sql.DB) {
 		db.startWriter(write, db.ops, nil)
 	}
 }
+
+func (postgres) overwrite(*tx, bool) error { return nil }
+
+func (postgres) overwritten(context.Context, *DB) {}

@@ -29,7 +29,7 @@ func SQLiteNames(path string) (write, read string) {
 	if ok {
 		more = "&" + more
 	}
-	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
+	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=secure_delete(FAST)" + more
 	made := ""
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		made = "&_pragma=auto_vacuum(2)" // a new file can give its free pages back; on one that is there this waits for its writers
@@ -65,3 +65,17 @@ func (sqlite) shrink(t *tx) (more bool, err error) {
 // start starts the one writer: SQLite takes one at a time, and a second would
 // only wait for it.
 func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops, nil) }
+
+// overwrite changes the connection of the writer, and what is committed with it.
+func (sqlite) overwrite(t *tx, on bool) error {
+	if on {
+		return t.execOnce("PRAGMA secure_delete = ON")
+	}
+	return t.execOnce("PRAGMA secure_delete = FAST")
+}
+
+// overwritten empties the write-ahead log, which has pages as they were. A connection
+// that only reads may do that.
+func (sqlite) overwritten(ctx context.Context, db *DB) {
+	_ = db.each(ctx, func(*sql.Rows) error { return nil }, "PRAGMA wal_checkpoint(TRUNCATE)") // the next one does it otherwise
+}

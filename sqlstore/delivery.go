@@ -49,6 +49,7 @@ type known struct {
 	state    rowState
 	okey     string
 	dropped  bool // the body is a digest of it
+	erased   bool // the body is a digest of all of it
 }
 
 // errUnknown says that a delivery is not there.
@@ -73,6 +74,11 @@ func (t *tx) known(query, id, endpoint string) (k known, err error) {
 	}
 	if k.Message, err = t.db.decode(id, meta, made, body); err != nil {
 		err = own(fmt.Errorf("message %q to endpoint %q %w: %w", id, endpoint, webhook.ErrUnreadable, err))
+	}
+	if k.dropped && err == nil {
+		var v envelope
+		v, err = t.db.openEnvelope(meta)
+		k.erased = v.Erased
 	}
 	return k, err
 }

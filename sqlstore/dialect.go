@@ -88,6 +88,12 @@ type dialect interface {
 	// whether there may be more.
 	shrink(t *tx) (more bool, err error)
 
+	// overwrite has what is deleted or replaced from now on overwritten in the file, or
+	// no more, and overwritten does so with what is kept of it apart, as far as no reader
+	// needs it. A server has no means of that: it vacuums.
+	overwrite(t *tx, on bool) error
+	overwritten(ctx context.Context, db *DB)
+
 	// acceptAll adds the messages of calls, and notes at each call and message
 	// what became of it.
 	acceptAll(t *tx, calls []*acceptance) error

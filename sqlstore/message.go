@@ -36,6 +36,7 @@ type envelope struct {
 	ContentType    string           `json:"content_type,omitempty"`
 	Headers        []webhook.Header `json:"headers,omitempty"`
 	NotBefore      time.Time        `json:"not_before,omitzero"`
+	Erased         bool             `json:"erased,omitempty"` // alone
 }
 
 // plain is the text of an envelope with nothing in it: such messages are not
@@ -46,7 +47,7 @@ const plain = ""
 // store's clock counts from when the row is written.
 func (db *DB) encode(m webhook.Message) (encoded, error) {
 	e := encoded{Message: m, made: m.Created.UnixMicro()}
-	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
+	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore, false}
 	// Mostly they are the same: decode knows that.
 	if v.CorrelationID == m.ID {
 		v.CorrelationID = ""

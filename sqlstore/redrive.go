@@ -81,7 +81,7 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 		return t.requeueUnknown(m, l, ordered)
 	case err != nil:
 		return err
-	case !k.same(&m.Message):
+	case k.erased || !k.same(&m.Message):
 		return own(conflict(l.EventID, l.Destination))
 	case k.state == delivered: // by another way, or this letter's redrive is over
 		return t.endRedrive(l.ID, deadletter.RedriveDelivered)

@@ -53,6 +53,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"OverdueIsFound", testOverdue},
 		{"SweepLeavesWhatIsNotFinished", testSweep},
 		{"BodiesGoFirst", testBodies},
+		{"ContentsAreRead", testContents},
+		{"ErasedIsGone", testErase},
 		{"DispatchersAreCounted", testHeartbeat},
 		{"HoldsAreShared", testHolds},
 		{"HoldBeginsOnce", testHoldRace},

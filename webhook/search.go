@@ -21,6 +21,16 @@ type MessageStore interface {
 	// attempts, and keeps their history. For one that is dead its letter is
 	// redriven, at most redrives times in all.
 	SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]MessageResult, error)
+	// Contents returns what is sent of a message: one item for each content that its id
+	// stands for, up to limit.
+	Contents(ctx context.Context, message string, limit int) ([]MessageContent, error)
+	// Erase removes what is kept of a message at endpoints, or at all of them when none
+	// is given: what was sent, what was responded, and its dead letters but for why they
+	// died, with a line in the audit trail. What waits is canceled; what is under way is
+	// refused with [ErrSending]. Ids, states and times stay, and a digest, by which the
+	// same message again is a duplicate. It returns how many deliveries, letters and
+	// rows of the outbox there were, and is harmless to repeat.
+	Erase(ctx context.Context, message string, endpoints []string, by string) (int, error)
 	// Abandon makes dead letters of up to limit deliveries that wait for an endpoint
 	// which is no more, and returns their number. What cannot be read waits; where there
 	// is nothing else it is [ErrUnreadable].

@@ -110,6 +110,7 @@ var forApplications = []string{
 	"POST /v1/messages/cancel",
 	"POST /v1/messages/send-again",
 	"GET /v1/messages/{id}",
+	"DELETE /v1/messages/{id}",
 	"POST /v1/messages/{id}/cancel",
 	"POST /v1/messages/{id}/send-again",
 	"GET /v1/endpoints",

@@ -41,6 +41,7 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/messages/cancel", s.actOnMany(canceling)},
 		{"POST", "/v1/messages/send-again", s.actOnMany(sendingAgain)},
 		{"GET", "/v1/messages/{id}", s.getMessage},
+		{"DELETE", "/v1/messages/{id}", s.eraseMessage},
 		{"POST", "/v1/messages/{id}/cancel", s.actOnOne(canceling)},
 		{"POST", "/v1/messages/{id}/send-again", s.actOnOne(sendingAgain)},
 		{"GET", "/v1/endpoints", s.listEndpoints},

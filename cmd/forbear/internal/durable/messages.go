@@ -102,26 +102,73 @@ func (s *Service) confineMessage(r *http.Request, endpoints []string, applicatio
 	return nil
 }
 
-// getMessage shows what has become of a message at each of its endpoints. The
-// history stays visible without a reveal; only the endpoints' own texts are cleared.
+// messageShown is what has become of a message at each of its endpoints, and what it
+// is.
+type messageShown struct {
+	ID         string                   `json:"id"`
+	Contents   []webhook.MessageContent `json:"contents"`
+	Deliveries []webhook.DeliveryInfo   `json:"deliveries"`
+}
+
+// maxContents bounds how many contents are shown of an id that stands for several.
+const maxContents = 16
+
+// getMessage shows what a message is, and what has become of it at each of its
+// endpoints. Payload, values of headers, and what the endpoints responded, which may
+// repeat the payload, are shown on reveal alone.
 func (s *Service) getMessage(r *http.Request) (int, any, error) {
-	list, err := s.Dispatcher.Deliveries(r.Context(), r.PathValue("id"))
+	m := messageShown{ID: r.PathValue("id"), Contents: []webhook.MessageContent{}}
+	list, err := s.Dispatcher.Deliveries(r.Context(), m.ID)
 	if err == nil {
-		list, err = s.own(r, list)
+		m.Deliveries, err = s.own(r, list)
 	}
 	if err != nil {
 		return 0, nil, err
 	}
-	// An endpoint's response is text of a stranger's, which may repeat the payload.
-	shown, err := s.reveal(r, "message "+r.PathValue("id"))
-	for _, i := range list {
+	contents, err := s.DB.Webhooks().Contents(r.Context(), m.ID, maxContents)
+	if err != nil {
+		return 0, nil, err
+	}
+	shown, err := s.reveal(r, "message "+m.ID)
+	for _, c := range contents {
+		c.Endpoints = slices.DeleteFunc(c.Endpoints, func(e string) bool {
+			return !slices.ContainsFunc(m.Deliveries, func(d webhook.DeliveryInfo) bool { return d.Endpoint == e })
+		})
+		if len(c.Endpoints) == 0 {
+			continue
+		}
+		if !shown {
+			c = c.Mask()
+		}
+		m.Contents = append(m.Contents, c)
+	}
+	for _, i := range m.Deliveries {
 		for k := range i.History {
 			if !shown {
 				i.History[k].Response = ""
 			}
 		}
 	}
-	return http.StatusOK, map[string]any{"id": r.PathValue("id"), "deliveries": list}, err
+	return http.StatusOK, m, err
+}
+
+// eraseMessage removes what is kept of a message, of the caller's application or at all.
+func (s *Service) eraseMessage(r *http.Request) (int, any, error) {
+	id, c := r.PathValue("id"), callerOf(r)
+	var endpoints []string
+	if c.Application != "" {
+		own, err := s.ownEndpoints(r.Context(), c, nil)
+		if err != nil {
+			return 0, nil, err
+		}
+		// A row of the outbox that was refused may have named the application alone.
+		endpoints = append(own, webhook.DestinationOf(&webhook.Message{Application: c.Application}))
+	}
+	n, err := s.DB.Webhooks().Erase(r.Context(), id, endpoints, actor(r))
+	if err == nil && n == 0 {
+		err = fmt.Errorf("message %q: %w", id, webhook.ErrNotFound)
+	}
+	return http.StatusNoContent, nil, err
 }
 
 // own takes out of a message's deliveries those to endpoints that are not of the

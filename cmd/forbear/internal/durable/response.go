@@ -100,6 +100,7 @@ var faults = []struct {
 	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
 	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
 	{webhook.ErrSuspended, http.StatusForbidden, "suspended"},
+	{webhook.ErrSending, http.StatusConflict, "conflict"},
 	{webhook.ErrTaken, http.StatusConflict, "conflict"},
 	{webhook.ErrDisabledByOperator, http.StatusForbidden, "disabled-by-operator"},
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},

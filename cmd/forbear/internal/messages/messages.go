@@ -21,8 +21,8 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "messages",
-		Summary: "list, show, cancel and send messages again",
-		Usage:   "list | show ID | cancel ID | send-again ID [FLAGS]",
+		Summary: "list, show, cancel, erase and send messages again",
+		Usage:   "list | show ID | cancel ID | send-again ID | erase ID [FLAGS]",
 		About: `
 Messages works on the database that serve works on: an SQLite file beside it, or
 the same PostgreSQL from anywhere. A message is one at one endpoint: each has a
@@ -34,9 +34,12 @@ state of its own.
                             unless the attempt under way ends it
   send-again ID | FILTER    what was delivered, canceled or is dead is due again, as
                             the same message; a dead letter at most three times
+  erase ID                  what was sent and responded goes, at once and for good,
+                            with what dead letters have of it; --yes does not ask
 
-Show has what receivers responded with --reveal alone, which is written to the
-audit trail with your name first. Without an id, a filter flag or --all, cancel and
+Show has payloads, values of headers and what receivers responded with --reveal
+alone, which is written to the audit trail with your name first. What is being sent
+is not erased: cancel it, or wait. Without an id, a filter flag or --all, cancel and
 send-again refuse; --dry-run only counts.
 
 Exit code 1 means that nothing was found, or that nothing could be changed.`,
@@ -44,6 +47,8 @@ Exit code 1 means that nothing was found, or that nothing could be changed.`,
 forbear messages list --endpoint acme --state waiting --state held
 forbear messages list --type order.shipped --since 24h -o json
 forbear messages show order-4711
+forbear messages show --reveal order-4711
+forbear messages erase order-4711
 forbear messages cancel --endpoint acme order-4711
 forbear messages send-again --endpoint acme --state dead --since 2h --dry-run
 `,
@@ -86,6 +91,7 @@ type run struct {
 	reveal bool
 	all    bool
 	dryRun bool
+	yes    bool
 }
 
 // filterFlags are those that choose messages.
@@ -109,7 +115,8 @@ func (r *run) register(f *flag.FlagSet) {
 	f.Int64Var(&r.after, "after", 0, "list: go on behind the page that ended with this `number`")
 	f.IntVar(&r.limit, "limit", 100, "list: at most this `many`, up to 100000")
 	f.StringVar(&r.format, "o", "text", "list, show: output format: `text or json`")
-	f.BoolVar(&r.reveal, "reveal", false, "show: what receivers responded too; audited")
+	f.BoolVar(&r.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
+	f.BoolVar(&r.yes, "yes", false, "erase: do not ask")
 	f.BoolVar(&r.all, "all", false, "cancel, send-again: all that can be")
 	f.BoolVar(&r.dryRun, "dry-run", false, "cancel, send-again: only count")
 	cli.ActorFlag(f, &r.who, "your `name`, for the audit")
@@ -130,11 +137,11 @@ func add(list *[]string, known []string) func(string) error {
 func (r *run) check(words []string) error {
 	switch {
 	case len(words) == 0:
-		return errors.New("list, show, cancel or send-again?")
+		return errors.New("list, show, cancel, send-again or erase?")
 	case len(words) > 2 || words[0] == "list" && len(words) > 1:
 		return fmt.Errorf("%s takes no %q", words[0], words[len(words)-1])
-	case words[0] == "show" && len(words) == 1:
-		return errors.New("show wants the id of a message")
+	case (words[0] == "show" || words[0] == "erase") && len(words) == 1:
+		return fmt.Errorf("%s wants the id of a message", words[0])
 	case r.limit < 1 || r.limit > maxLimit:
 		return fmt.Errorf("--limit %d is outside 1-%d", r.limit, maxLimit)
 	case r.format != "text" && r.format != "json":
@@ -180,6 +187,8 @@ func (r *run) run(ctx context.Context, verb string) (int, error) {
 		return r.list(ctx)
 	case "show":
 		return r.show(ctx)
+	case "erase":
+		return r.erase(ctx)
 	default:
 		return r.act(ctx, verb)
 	}

@@ -50,7 +50,7 @@ func TestMessages(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"no verb", "list, show, cancel or send-again?", cli.ExitUsage, nil},
+		{"no verb", "list, show, cancel, send-again or erase?", cli.ExitUsage, nil},
 		{"a verb that is none", "unknown verb", cli.ExitUsage, []string{"resend"}},
 		{"a state that is none", `invalid value "gone" for flag -state`, cli.ExitUsage, []string{"list", "--state", "gone"}},
 		{"show without an id", "wants the id", cli.ExitUsage, []string{"show"}},
@@ -62,20 +62,26 @@ func TestMessages(t *testing.T) {
 		{"an empty list", "no such messages", cli.ExitFound, []string{"list", "--type", "none"}},
 		{"one message", "m0 at acme: delivered", cli.ExitOK, []string{"show", "m0"}},
 		{"a response", "a stranger's text", cli.ExitOK, []string{"show", "--reveal", "m0"}},
+		{"what was sent", "payload of 2 bytes: {}", cli.ExitOK, []string{"show", "--reveal", "m0"}},
+		{"what was sent, masked", "m0 to acme\n  type: t\n", cli.ExitOK, []string{"show", "m0"}},
 		{"none of that id", "no such messages", cli.ExitFound, []string{"show", "none"}},
 		{"only counted", "2 would be canceled", cli.ExitOK, []string{"cancel", "--all", "--dry-run"}},
 		{"one is canceled", "1 canceled", cli.ExitOK, []string{"cancel", "m1"}},
 		{"it was", "0 canceled\n1 left: it has ended", cli.ExitFound, []string{"cancel", "m1"}},
 		{"those by a filter", "1 canceled", cli.ExitOK, []string{"cancel", "--endpoint", "acme"}},
 		{"all are sent again", "3 sent again", cli.ExitOK, []string{"send-again", "--all"}},
+		{"erased by mistake", "Type yes: messages: nothing was erased", cli.ExitFound, []string{"erase", "m0"}},
+		{"erased", "m0 is erased", cli.ExitOK, []string{"erase", "m0", "--yes"}},
+		{"what is erased", "m0 to acme\n  erased\nm0 at acme: canceled", cli.ExitOK, []string{"show", "m0"}},
+		{"erased, of none", "no such messages", cli.ExitFound, []string{"erase", "none", "--yes"}},
 	} {
 		got := clitest.Run(t, Command(), "", append(c.args, "--database", path, "--actor", "ann")...)
-		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) || c.name != "a response" && strings.Contains(got.Out, "stranger") {
+		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) || c.name != "a response" && c.name != "what was sent" && strings.Contains(got.Out, "stranger") {
 			t.Errorf("%s: %+v, want %d and %q", c.name, got, c.code, c.want)
 		}
 	}
 	trail, err := db.DeadLetters().AuditTrail(t.Context(), 10)
-	if err != nil || len(trail) != 4 || trail[0].Who != "ann" || trail[0].Detail != "endpoint acme, and 2 more" || trail[3].Action != "reveal" {
+	if err != nil || len(trail) != 6 || trail[0].Action != "message-erase" || trail[1].Who != "ann" || trail[1].Detail != "endpoint acme, and 2 more" || trail[4].Action != "reveal" {
 		t.Errorf("the audit has %+v, %v", trail, err)
 	}
 }

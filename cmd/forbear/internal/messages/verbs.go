@@ -90,6 +90,9 @@ func (r *run) show(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
+	if err := r.contents(ctx, list); err != nil {
+		return 0, err
+	}
 	for _, d := range list {
 		for i := range d.History {
 			if !r.reveal {

@@ -1,0 +1,183 @@
+package durable
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// allOf returns all that a database has: the files of SQLite as they are, and each row
+// of PostgreSQL.
+func allOf(t *testing.T, database string) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	if !strings.HasPrefix(database, "postgres") {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			text, err := os.ReadFile(database + suffix)
+			if err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		return all.Bytes()
+	}
+	db := outside(t, database)
+	var tables []string
+	read := func(text string, f func(string)) {
+		rows, err := db.QueryContext(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var v string
+			if err := rows.Scan(&v); err != nil {
+				t.Fatal(err)
+			}
+			f(v)
+		}
+	}
+	read(`SELECT tablename FROM pg_tables WHERE tablename LIKE 'forbear%'`, func(name string) { tables = append(tables, name) })
+	for _, name := range tables {
+		// Bytes are shown as they are, where they can be.
+		read(`SELECT encode(convert_to(x::text, 'UTF8'), 'escape') FROM `+name+` x`, func(v string) { all.WriteString(v) })
+		if name == "forbear_messages" {
+			read(`SELECT encode(body, 'escape') FROM forbear_messages`, func(v string) { all.WriteString(v) })
+		}
+		if name == "forbear_letters" {
+			read(`SELECT encode(sealed, 'escape') FROM forbear_letters`, func(v string) { all.WriteString(v) })
+		}
+	}
+	return all.Bytes()
+}
+
+// Of a message that is erased there is nothing in the database: not of what was sent
+// by the API or by the outbox, was delivered, waits or is dead, nor of what was
+// responded.
+func TestErasedIsNotInTheDatabase(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		s, stop := start(t, Options{Database: database, Poll: 20 * time.Millisecond, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp := answer(map[string]int{"/ok": 200, "/bad": 400, "/down": 503}[r.URL.Path])
+			if strings.HasPrefix(r.Header.Get("webhook-id"), "m") {
+				resp.Body = io.NopCloser(strings.NewReader("planted-response"))
+			}
+			return resp, nil
+		})})
+		defer stop()
+		for _, e := range []string{"ok", "bad", "down"} {
+			put(t, s, webhook.Endpoint{ID: e, URL: "https://example.com/" + e})
+		}
+		big := strings.Repeat("planted-payload ", 4000)
+		for i := range 30 { // others before and behind it
+			send(t, s, webhook.Message{ID: fmt.Sprint("other", i), Endpoints: []string{"ok", "bad"}, Body: []byte(`"other"`)})
+			if i == 15 {
+				send(t, s, webhook.Message{
+					ID: "m1", Endpoints: []string{"ok", "bad", "down"}, Key: "planted-key", Subject: "planted-subject", Body: []byte(big),
+					Headers: []webhook.Header{{Name: "X-Plan", Value: "planted-header"}},
+				})
+				if _, err := outside(t, database).ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m2', 'bad', 'planted-outbox'), ('m3', 'none', 'planted-refused')`); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		letters := waitLetters(t, s, 33)
+		var of [3]int
+		for _, l := range letters {
+			for i, id := range []string{"m1", "m2", "m3"} {
+				if l.EventID == id {
+					of[i]++
+				}
+			}
+		}
+		if of != [3]int{1, 1, 1} || !bytes.Contains(allOf(t, database), []byte("planted-payload")) {
+			t.Fatalf("before: %v letters", of)
+		}
+		for _, id := range []string{"m1", "m2", "m3"} {
+			for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				status, v := call(t, s, "DELETE", "/v1/messages/"+id, "", "X-Forbear-Actor", "ann")
+				if status == 204 {
+					break
+				}
+				if status != 409 || time.Now().After(end) {
+					t.Fatalf("%s: %d %v", id, status, v)
+				}
+			}
+		}
+		all := allOf(t, database)
+		for _, planted := range []string{"planted", "cGxhbnRlZ", "xhbnRlZC", "bGFudGVk"} { // and in base64
+			if i := bytes.Index(all, []byte(planted)); i >= 0 {
+				t.Errorf("the database has %q", all[max(i-60, 0):min(i+60, len(all))])
+			}
+		}
+		if !bytes.Contains(all, []byte(`"other"`)) && !bytes.Contains(all, []byte("Im90aGVyI")) {
+			t.Error("what is not erased is not found either")
+		}
+		status, v := call(t, s, "GET", "/v1/messages/m1?reveal=true", "")
+		if c := v["contents"].([]any)[0].(map[string]any); status != 200 || c["erased"] != true || len(v["deliveries"].([]any)) != 3 {
+			t.Errorf("shown is %d %v", status, v)
+		}
+		if status, _ := call(t, s, "DELETE", "/v1/messages/none", ""); status != 404 {
+			t.Errorf("of none: %d", status)
+		}
+		if _, v := call(t, s, "GET", "/v1/audit", ""); !strings.Contains(fmt.Sprint(v), "message-erase") {
+			t.Error("the audit does not have it")
+		}
+	})
+}
+
+// What waits and what has arrived can be read, on record: the payload, headers and
+// responses. A tenant sees and erases its own part alone.
+func TestPayloadIsRevealed(t *testing.T) {
+	s, stop := start(t, Options{Token: "the operator's own token", Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200), nil })})
+	defer stop()
+	root := "Bearer the operator's own token"
+	call(t, s, "PUT", "/v1/applications/acme", `{}`, "Authorization", root)
+	call(t, s, "PUT", "/v1/endpoints/mine", `{"url":"https://example.com/","application":"acme"}`, "Authorization", root)
+	call(t, s, "PUT", "/v1/endpoints/theirs", plain, "Authorization", root)
+	acme := token(t, s, `{"name":"ac","scope":"application","application":"acme"}`, "Authorization", root)
+	reader := token(t, s, `{"name":"board","scope":"read-only"}`, "Authorization", root)
+	call(t, s, "POST", "/v1/messages", `{"id":"m1","endpoints":["mine","theirs"],"type":"t","payload":{"planted":1},"headers":[{"name":"X-Plan","value":"planted"}]}`, "Authorization", root)
+	call(t, s, "POST", "/v1/messages", `{"id":"late","endpoint":"mine","payload":"planted","not_before":"2099-01-01T00:00:00Z"}`, "Authorization", root)
+	waitFor(t, "both to arrive", func() bool { return s.Dispatcher.Stats().Delivered == 2 })
+	show := func(path, auth string, want int) string {
+		t.Helper()
+		status, v := call(t, s, "GET", path, "", "Authorization", auth)
+		if status != want {
+			t.Errorf("%s: %d %v", path, status, v)
+		}
+		return fmt.Sprint(v["contents"])
+	}
+	if got := show("/v1/messages/m1", acme, 200); strings.Contains(got, "planted") || strings.Contains(got, "theirs") || strings.Contains(got, "payload") || !strings.Contains(got, "type:t") {
+		t.Errorf("without reveal: %s", got)
+	}
+	if got := show("/v1/messages/m1?reveal=true", acme, 200); !strings.Contains(got, "eyJwbGFudGVkIjoxfQ==") || !strings.Contains(got, "value:planted") || strings.Contains(got, "theirs") {
+		t.Errorf("delivered: %s", got)
+	}
+	if got := show("/v1/messages/late?reveal=true", root, 200); !strings.Contains(got, "InBsYW50ZWQi") {
+		t.Errorf("waiting: %s", got)
+	}
+	show("/v1/messages/m1?reveal=true", reader, 403)
+	if status, _ := call(t, s, "DELETE", "/v1/messages/m1", "", "Authorization", reader); status != 403 {
+		t.Errorf("erased by a reader: %d", status)
+	}
+	if status, v := call(t, s, "DELETE", "/v1/messages/m1", "", "Authorization", acme); status != 204 {
+		t.Errorf("its own: %d %v", status, v)
+	}
+	if got := show("/v1/messages/m1?reveal=true", root, 200); !strings.Contains(got, "eyJwbGFudGVkIjoxfQ==") || !strings.Contains(got, "erased:true") {
+		t.Errorf("another's part: %s", got)
+	}
+	if got := show("/v1/messages/m1?reveal=true", acme, 200); strings.Contains(got, "eyJw") {
+		t.Errorf("its own part: %s", got)
+	}
+	_, v := call(t, s, "GET", "/v1/audit", "", "Authorization", root)
+	if text := fmt.Sprint(v); !strings.Contains(text, "action:reveal") || !strings.Contains(text, "target:message late") || !strings.Contains(text, "who:ac") {
+		t.Errorf("the audit is %s", text)
+	}
+}

@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// ErrSending refuses to erase a message that is under way.
+var ErrSending = errors.New("it is being sent, or redriven: try again when that has ended")
+
+// MessageContent is what is sent of a message, and to which of its endpoints: an id may
+// stand for another message at another endpoint.
+type MessageContent struct {
+	Endpoints      []string  `json:"endpoints"`
+	Type           string    `json:"type,omitempty"`
+	Source         string    `json:"source,omitempty"`
+	Subject        string    `json:"subject,omitempty"`
+	Key            string    `json:"key,omitempty"`
+	IdempotencyKey string    `json:"idempotency_key,omitempty"`
+	CorrelationID  string    `json:"correlation_id,omitempty"`
+	ContentType    string    `json:"content_type,omitempty"`
+	Headers        []Header  `json:"headers,omitempty"`
+	Created        time.Time `json:"created_at,omitzero"`
+	Payload        []byte    `json:"payload_base64,omitempty"`
+	// Dropped says that the payload is kept no more, and Erased that nothing is.
+	Dropped bool `json:"payload_dropped,omitempty"`
+	Erased  bool `json:"erased,omitempty"`
+}
+
+// Content returns what is sent of m to endpoints.
+func (m *Message) Content(endpoints []string) MessageContent {
+	return MessageContent{
+		Endpoints: endpoints, Type: m.Type, Source: m.Source, Subject: m.Subject, Key: m.Key, IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
+		ContentType: cmp.Or(m.ContentType, defaultContentType), Headers: m.Headers, Created: m.Created, Payload: m.Body,
+	}
+}
+
+// Mask returns c without its payload and the values of headers that may be secret.
+func (c MessageContent) Mask() MessageContent {
+	c.Payload, c.Headers = nil, deadletter.MaskHeaders(c.Headers)
+	return c
+}
+
+// Erased returns what a store keeps of m when it has been erased: its id, and a digest
+// in the place of its body, by which the same message again is known. The body of m is
+// that of [Message.Dropped].
+func (m *Message) Erased() Message {
+	text, _ := json.Marshal([]any{ // never fails
+		m.Type, m.Source, m.Subject, m.Key, m.SentKey(), cmp.Or(m.ContentType, defaultContentType), untraced(m.Headers), m.Body,
+	})
+	sum := sha256.Sum256(text)
+	return Message{ID: m.ID, CorrelationID: m.ID, Created: m.Created, Body: sum[:]}
+}
