@@ -1207,6 +1207,9 @@ type MessageContent struct {
 	Source         string `json:"source,omitempty,omitzero"`
 	Subject        string `json:"subject,omitempty,omitzero"`
 	Type           string `json:"type,omitempty,omitzero"`
+
+	// Unreadable the store has no key for it
+	Unreadable bool `json:"unreadable,omitempty,omitzero"`
 }
 
 // MessageFilter Chooses messages; an empty field chooses all.

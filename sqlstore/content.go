@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,6 +46,8 @@ const contentQuery = `SELECT meta, body, created, dropped IS NOT NULL FROM forbe
 func (db *DB) scanContent(r *sql.Rows, id string) (c webhook.MessageContent, err error) {
 	m, dropped, erased, err := db.scanKept(r, id)
 	switch {
+	case errors.Is(err, ErrKey):
+		return webhook.MessageContent{Dropped: dropped, Unreadable: true}, nil
 	case err != nil:
 		return c, err
 	case erased:
@@ -188,6 +191,9 @@ func (t *tx) eraseMessage(id string, seq int64, ids []int64) error {
 		m, dropped, erased, err = t.db.scanKept(r, id)
 		return err
 	}, contentQuery, seq)
+	if errors.Is(err, ErrKey) { // what it was is not known: the same one again is a conflict
+		m, err = webhook.Message{ID: id, Created: t.db.now()}, nil
+	}
 	if err != nil || erased {
 		return err
 	}

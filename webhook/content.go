@@ -27,9 +27,11 @@ type MessageContent struct {
 	Headers        []Header  `json:"headers,omitempty"`
 	Created        time.Time `json:"created_at,omitzero"`
 	Payload        []byte    `json:"payload_base64,omitempty"`
-	// Dropped says that the payload is kept no more, and Erased that nothing is.
-	Dropped bool `json:"payload_dropped,omitempty"`
-	Erased  bool `json:"erased,omitempty"`
+	// Dropped says that the payload is kept no more, Erased that nothing is, and
+	// Unreadable that the store has no key for it.
+	Dropped    bool `json:"payload_dropped,omitempty"`
+	Erased     bool `json:"erased,omitempty"`
+	Unreadable bool `json:"unreadable,omitempty"`
 }
 
 // Content returns what is sent of m to endpoints.

@@ -164,7 +164,7 @@ lint fail-on: high medium low
 lint o: text json sarif github junit
 top o: text json
 messages o: text json
-messages state: waiting held sending delivered dead canceled
+messages state: waiting held sending canceling delivered dead canceled
 dlq o: text json
 dlq state: dead redriving resolved discarded
 keys o: text json
