@@ -926,16 +926,27 @@ type Endpoint struct {
 	Headers      []Header           `json:"headers,omitempty,omitzero"`
 
 	// Held Why this process sends single messages to the endpoint, or none: a secret or a token is missing, its name does not resolve, it refuses everything, or its application is suspended.
-	Held    string `json:"held,omitempty,omitzero"`
-	ID      string `json:"id,omitempty,omitzero"`
-	Ordered bool   `json:"ordered,omitempty,omitzero"`
+	Held string `json:"held,omitempty,omitzero"`
+	ID   string `json:"id,omitempty,omitzero"`
+
+	// OldSecrets They were rotated, and sign beside secrets until their time.
+	OldSecrets []OldSecret `json:"old_secrets,omitempty,omitzero"`
+	Ordered    bool        `json:"ordered,omitempty,omitzero"`
 
 	// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
-	Policy Policy  `json:"policy,omitempty,omitzero"`
-	Rate   float64 `json:"rate,omitempty,omitzero"`
+	Policy Policy `json:"policy,omitempty,omitzero"`
+
+	// PublicKey The public key of an ed25519 secret that was made for it.
+	PublicKey string  `json:"public_key,omitempty,omitzero"`
+	Rate      float64 `json:"rate,omitempty,omitzero"`
 
 	// Reason why it is disabled
-	Reason  string        `json:"reason,omitempty,omitzero"`
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Secret The secret that was made for it. It is in this response and no other.
+	Secret string `json:"secret,omitempty,omitzero"`
+
+	// Secrets They sign each attempt, all of them. Without any it signs with its application's; a PUT keeps those that are stored, and a new endpoint gets one.
 	Secrets []string      `json:"secrets,omitempty,omitzero"`
 	Since   time.Time     `json:"since,omitempty,omitzero"`
 	State   EndpointState `json:"state,omitempty,omitzero"`
@@ -944,9 +955,12 @@ type Endpoint struct {
 	TLS TLS `json:"tls,omitempty,omitzero"`
 
 	// Types The types of its application's messages that it wants: a type, the beginning of one and ".*", or "*". Without any it wants all.
-	Types   []string `json:"types,omitempty,omitzero"`
-	URL     string   `json:"url"`
-	Version int      `json:"version,omitempty,omitzero"`
+	Types []string `json:"types,omitempty,omitzero"`
+
+	// Unsigned Its attempts are not signed.
+	Unsigned bool   `json:"unsigned,omitempty,omitzero"`
+	URL      string `json:"url"`
+	Version  int    `json:"version,omitempty,omitzero"`
 }
 
 // EndpointDisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
@@ -975,7 +989,10 @@ type EndpointPatch struct {
 
 	// Types The types of its application's messages that it wants: a type, the beginning of one and ".*", or "*". Without any it wants all.
 	Types nullable.Nullable[[]string] `json:"types,omitempty,omitzero"`
-	URL   string                      `json:"url,omitempty,omitzero"`
+
+	// Unsigned Its attempts are not signed; false makes a secret where there is none.
+	Unsigned nullable.Nullable[bool] `json:"unsigned,omitempty,omitzero"`
+	URL      string                  `json:"url,omitempty,omitzero"`
 }
 
 // EndpointPatchFormat defines model for EndpointPatch.Format.
@@ -1340,6 +1357,13 @@ type NewToken struct {
 // NewTokenScope defines model for NewToken.Scope.
 type NewTokenScope string
 
+// OldSecret defines model for OldSecret.
+type OldSecret struct {
+	// Secret masked
+	Secret string    `json:"secret"`
+	Until  time.Time `json:"until"`
+}
+
 // OneMessage defines model for OneMessage.
 type OneMessage struct {
 	// Endpoint at which endpoint; all of the message's unless said
@@ -1590,6 +1614,12 @@ type RedriveState string
 // Redrives defines model for Redrives.
 type Redrives struct {
 	Redrives []Redrive `json:"redrives"`
+}
+
+// Rotate defines model for Rotate.
+type Rotate struct {
+	// Overlap how long the former secrets sign beside the new one: 0s to 168h, 24h unless said
+	Overlap Duration `json:"overlap,omitempty,omitzero"`
 }
 
 // Stats defines model for Stats.
@@ -1865,6 +1895,9 @@ type PutEndpointJSONRequestBody = Endpoint
 
 // DisableEndpointJSONRequestBody defines body for DisableEndpoint for application/json ContentType.
 type DisableEndpointJSONRequestBody = Disable
+
+// RotateEndpointSecretsJSONRequestBody defines body for RotateEndpointSecrets for application/json ContentType.
+type RotateEndpointSecretsJSONRequestBody = Rotate
 
 // AcceptMessageJSONRequestBody defines body for AcceptMessage for application/json ContentType.
 type AcceptMessageJSONRequestBody = NewMessage
@@ -2217,6 +2250,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
 	EnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateEndpointSecretsWithBody A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+	RotateEndpointSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateEndpointSecrets A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+	RotateEndpointSecrets(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EndpointStats How an endpoint fares
 	//
@@ -3011,6 +3062,44 @@ func (c *Client) DisableEndpoint(ctx context.Context, id string, body DisableEnd
 // Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
 func (c *Client) EnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewEnableEndpointRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateEndpointSecretsWithBody A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+func (c *Client) RotateEndpointSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateEndpointSecretsRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateEndpointSecrets A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+func (c *Client) RotateEndpointSecrets(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateEndpointSecretsRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4804,6 +4893,53 @@ func NewEnableEndpointRequest(server string, id string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewRotateEndpointSecretsRequest calls the generic RotateEndpointSecrets builder with application/json body
+func NewRotateEndpointSecretsRequest(server string, id string, body RotateEndpointSecretsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateEndpointSecretsRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewRotateEndpointSecretsRequestWithBody constructs an http.Request for the RotateEndpointSecrets method, with any body, and a specified content type
+func NewRotateEndpointSecretsRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/endpoints/%s/secrets/rotate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewEndpointStatsRequest constructs an http.Request for the EndpointStats method
 func NewEndpointStatsRequest(server string, id string) (*http.Request, error) {
 	var err error
@@ -6044,6 +6180,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
 	EnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EnableEndpointResponse, error)
+
+	// RotateEndpointSecretsWithBodyWithResponse A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+	RotateEndpointSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error)
+
+	// RotateEndpointSecretsWithResponse A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+	RotateEndpointSecretsWithResponse(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error)
 
 	// EndpointStatsWithResponse How an endpoint fares
 	//
@@ -7432,6 +7586,61 @@ func (r EnableEndpointResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r EnableEndpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RotateEndpointSecretsResponse200Headers the declared response headers of an HTTP 200 response for RotateEndpointSecrets
+type RotateEndpointSecretsResponse200Headers struct {
+	ETag string
+}
+
+type RotateEndpointSecretsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Endpoint
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RotateEndpointSecretsResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateEndpointSecretsResponse) GetJSON200() *Endpoint {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RotateEndpointSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateEndpointSecretsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateEndpointSecretsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateEndpointSecretsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateEndpointSecretsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8926,6 +9135,36 @@ func (c *ClientWithResponses) EnableEndpointWithResponse(ctx context.Context, id
 	return ParseEnableEndpointResponse(rsp)
 }
 
+// RotateEndpointSecretsWithBodyWithResponse A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+func (c *ClientWithResponses) RotateEndpointSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error) {
+	rsp, err := c.RotateEndpointSecretsWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateEndpointSecretsResponse(rsp)
+}
+
+// RotateEndpointSecretsWithResponse A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
+func (c *ClientWithResponses) RotateEndpointSecretsWithResponse(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error) {
+	rsp, err := c.RotateEndpointSecrets(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateEndpointSecretsResponse(rsp)
+}
+
 // EndpointStatsWithResponse How an endpoint fares
 //
 // Backlog, age, attempts of the last hour and day, dead letters.
@@ -10195,6 +10434,52 @@ func ParseEnableEndpointResponse(rsp *http.Response) (*EnableEndpointResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseRotateEndpointSecretsResponse parses an HTTP response from a RotateEndpointSecretsWithResponse call
+func ParseRotateEndpointSecretsResponse(rsp *http.Response) (*RotateEndpointSecretsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateEndpointSecretsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Endpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RotateEndpointSecretsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ type Endpoint struct {
 	// Standard Webhooks secret ("whsec_..."), an ed25519 private key
 	// ("whsk_..."), or a reference ("env:NAME", "file:PATH").
 	Secrets []string `json:"secrets,omitempty"`
+	// Unsigned says that attempts are not signed: without it, and without Secrets of its
+	// own or of its application, an endpoint that is put gets a secret.
+	Unsigned bool `json:"unsigned,omitempty"`
 	// Auth is where the Authorization of each attempt comes from.
 	Auth *Auth `json:"auth,omitempty"`
 	// TLS has authorities and a client certificate for an https URL; nil: the system's
@@ -71,9 +75,32 @@ type Endpoint struct {
 	// its application is suspended. It is never stored.
 	Held string `json:"held,omitempty"`
 
+	// OldSecrets sign beside Secrets, each until its time: they were rotated. Who puts an
+	// endpoint does not set them.
+	OldSecrets []OldSecret `json:"old_secrets,omitempty"`
+	// MadeSecret is the secret that a write has made, in its result alone. It is never
+	// stored apart from Secrets.
+	MadeSecret string `json:"-"`
+
 	// Tenant is the application as it was when the store read the endpoint; nil
 	// without one.
 	Tenant *Application `json:"-"`
+}
+
+// OldSecret is a signing secret that was rotated.
+type OldSecret struct {
+	Secret string    `json:"secret"`
+	Until  time.Time `json:"until"`
+}
+
+// SigningStill returns the old secrets that sign at a time.
+func (e *Endpoint) SigningStill(now time.Time) (list []OldSecret) {
+	for _, old := range e.OldSecrets {
+		if now.Before(old.Until) {
+			list = append(list, old)
+		}
+	}
+	return list
 }
 
 // EndpointState says whether an endpoint is served.
@@ -159,7 +186,11 @@ func (e Endpoint) Mask() Endpoint {
 	for i, h := range e.Headers {
 		headers[i] = Header{Name: h.Name, Value: deadletter.Masked}
 	}
-	e.Secrets, e.Headers, e.URL = maskSecrets(e.Secrets), headers, maskQuery(e.URL)
+	e.Secrets, e.Headers, e.URL, e.MadeSecret = maskSecrets(e.Secrets), headers, maskQuery(e.URL), ""
+	e.OldSecrets = slices.Clone(e.OldSecrets)
+	for i := range e.OldSecrets {
+		e.OldSecrets[i].Secret = deadletter.Masked
+	}
 	if e.Auth != nil {
 		auth := *e.Auth
 		auth.Secret, auth.ClientSecret = maskSecret(auth.Secret), maskSecret(auth.ClientSecret)

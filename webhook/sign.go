@@ -47,6 +47,25 @@ func NewKeyPair() (secret, public string) {
 	return privatePrefix + base64.StdEncoding.EncodeToString(key), publicPrefix + base64.StdEncoding.EncodeToString(pub)
 }
 
+// NewSecretLike returns a random secret of the kind of another one.
+func NewSecretLike(secret string) string {
+	if strings.HasPrefix(secret, privatePrefix) {
+		made, _ := NewKeyPair()
+		return made
+	}
+	return NewSecret()
+}
+
+// PublicKey returns the public key of an ed25519 secret, which its receivers verify
+// with; "" for any other.
+func PublicKey(secret string) string {
+	var s Signer
+	if !strings.HasPrefix(secret, privatePrefix) || s.Add(secret) != nil {
+		return ""
+	}
+	return publicPrefix + base64.StdEncoding.EncodeToString(s.keys[0].Public().(ed25519.PublicKey))
+}
+
 // Add adds a secret to sign with. Its error does not show the secret.
 func (s *Signer) Add(secret string) error {
 	kind, text, _ := strings.Cut(secret, "_")

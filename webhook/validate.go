@@ -86,6 +86,7 @@ func (e *Endpoint) Validate(g Guard) error {
 	f.when(len(e.Policy.Classify) > maxClassify, "%d classify entries, at most %d", len(e.Policy.Classify), maxClassify)
 	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is larger than an authorization server would take")
 	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
+	f.when(e.Unsigned && len(e.Secrets) > 0, "it has secrets and is unsigned: want one of them")
 	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
 	for label := range e.Policy.Classify {
 		f.when(!errorType(label), "policy.classify: %.40q is no error type%s", label, nearest.Hint(label, errorTypes, ": want http_404 or http_5xx, or one such as connection_reset"))

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,11 +17,31 @@ func (d *Dispatcher) PutApplication(ctx context.Context, a webhook.Application) 
 	if err := errors.Join(a.Validate(), d.checkSecrets(ctx, "application", a.Secrets)); err != nil {
 		return a, err
 	}
+	if err := d.checkSigning(ctx, &a); err != nil {
+		return a, err
+	}
 	a, err := d.cfg.Store.PutApplication(ctx, a)
 	if err != nil {
 		return a, err
 	}
 	return a, d.reread(ctx)
+}
+
+// checkSigning refuses to take from an application the secrets that its endpoints sign
+// with: they would send unsigned.
+func (d *Dispatcher) checkSigning(ctx context.Context, a *webhook.Application) error {
+	if len(a.Secrets) > 0 {
+		return nil
+	}
+	if err := d.current(ctx); err != nil {
+		return err
+	}
+	for _, l := range d.lanes.tenant(a.ID) {
+		if l.ep.shared && len(l.ep.conf.Secrets) > 0 {
+			return fmt.Errorf("%w application: secrets cannot be removed: endpoint %q signs with them", webhook.ErrInvalid, l.ep.id())
+		}
+	}
+	return nil
 }
 
 // UpdateApplication changes an application as [Dispatcher.UpdateEndpoint] does an

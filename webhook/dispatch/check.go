@@ -23,8 +23,8 @@ func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) err
 // checkSecrets refuses secrets that nothing can be signed with, and references
 // that name no such secret. Its errors show positions and references, no secrets.
 func (d *Dispatcher) checkSecrets(ctx context.Context, of string, secrets []string) error {
-	if len(secrets) > 10 {
-		return fmt.Errorf("%w %s: %d secrets, at most 10", webhook.ErrInvalid, of, len(secrets))
+	if len(secrets) > maxSecrets {
+		return fmt.Errorf("%w %s: %d secrets, at most %d", webhook.ErrInvalid, of, len(secrets), maxSecrets)
 	}
 	var errs []error
 	for i, s := range secrets {

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -32,12 +31,15 @@ type endpoint struct {
 	// rejects is the hold for a response that accepts: see refused.
 	rejects *hold
 	tls     *endpointTLS // nil: the dispatcher's transport
+	shared  bool         // the secrets are the application's
 
-	mu       sync.Mutex
-	conf     webhook.Endpoint // mu guards State, Reason, Since and FailingSince
-	signer   *webhook.Signer  // nil while references have to be looked up
-	failures int              // in a row
-	refusals int              // since the latest success, weighed
+	mu     sync.Mutex
+	conf   webhook.Endpoint // mu guards State, Reason, Since and FailingSince
+	signer *webhook.Signer  // nil while references have to be looked up
+	// signerUntil is when the first of its old secrets ends; zero: it has none.
+	signerUntil time.Time
+	failures    int // in a row
+	refusals    int // since the latest success, weighed
 	// suspected says that another process has seen refusals, too.
 	suspected bool
 	good      time.Time // the latest success, on the monotonic clock
@@ -181,39 +183,4 @@ func (e *endpoint) transport(ctx context.Context) (http.RoundTripper, error) {
 		return e.d.cfg.Transport, nil
 	}
 	return e.tls.transport(ctx)
-}
-
-// signing returns the endpoint's signer; references are looked up each time,
-// so that a rotated secret is used at once. A secret that is configured as it is
-// is parsed for the first attempt only.
-func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
-	e.mu.Lock()
-	known := e.signer
-	e.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	s, fixed := &webhook.Signer{}, true
-	for _, secret := range e.conf.Secrets {
-		if !webhook.IsRef(secret) {
-			if err := s.Add(secret); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		fixed = false
-		value, err := e.d.cfg.Secrets.lookup(ctx, secret)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.Add(value); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrSecret, secret, err)
-		}
-	}
-	if fixed {
-		e.mu.Lock()
-		e.signer = s
-		e.mu.Unlock()
-	}
-	return s, nil
 }

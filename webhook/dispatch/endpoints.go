@@ -18,11 +18,40 @@ import (
 // at once. e.Version is the version that it is to replace: 0 for any or none,
 // [webhook.VersionNone] for none; when another is stored, nothing is written and the
 // error is [webhook.ErrVersion]. The endpoint's state stays as it is: see Disable and
-// TestAndEnable.
-func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+// TestAndEnable. Without Secrets it keeps those that are stored, whose rotation goes on; a
+// new one signs with its application's, or with one that is made and returned as
+// MadeSecret.
+func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (put webhook.Endpoint, err error) {
+	e.OldSecrets = nil
+	if len(e.Secrets) > 0 || e.Unsigned {
+		return d.putEndpoint(ctx, e)
+	}
+	once := func() error {
+		next := e
+		if err := d.keep(ctx, &next); err != nil {
+			return err
+		}
+		put, err = d.putEndpoint(ctx, next)
+		return err
+	}
+	if e.Version != 0 {
+		err = once()
+	} else {
+		err = anew(ctx, "endpoint "+strconv.Quote(e.ID), once)
+	}
+	return put, err
+}
+
+// putEndpoint writes an endpoint as it is, but for a secret that has to be made.
+func (d *Dispatcher) putEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+	if err := d.sign(ctx, &e); err != nil {
+		return e, err
+	}
 	if err := d.checkEndpoint(ctx, &e); err != nil {
 		return e, err
 	}
+	made := e.MadeSecret
+	e.MadeSecret = ""
 	// The state is the store's: a configuration that is put must not enable.
 	e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Held = "", "", "", time.Time{}, time.Time{}, ""
 	look := time.Now()
@@ -36,14 +65,28 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 	if l := d.lane(e.ID); l != nil && !l.ep.cred.refreshable() {
 		l.ep.ready(look) // its references were looked up just now
 	}
+	e.MadeSecret = made
 	return e, nil
 }
 
 // UpdateEndpoint changes an endpoint: change is handed what is stored, secrets
 // included, and what it makes of that replaces that very version. When another
 // write comes first, change is called again with what that one wrote, so that
-// of two changes neither is lost.
-func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (e webhook.Endpoint, err error) {
+// of two changes neither is lost. Other secrets end the rotation of those before; one that
+// has none then gets one, as with PutEndpoint.
+func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (webhook.Endpoint, error) {
+	return d.update(ctx, id, func(e *webhook.Endpoint) error {
+		secrets := slices.Clone(e.Secrets)
+		err := change(e)
+		if !slices.Equal(secrets, e.Secrets) {
+			e.OldSecrets = nil
+		}
+		return err
+	})
+}
+
+// update is UpdateEndpoint, with the old secrets as change leaves them.
+func (d *Dispatcher) update(ctx context.Context, id string, change func(*webhook.Endpoint) error) (e webhook.Endpoint, err error) {
 	err = anew(ctx, "endpoint "+strconv.Quote(id), func() error {
 		if e, err = d.stored(ctx, id); err != nil {
 			return err
@@ -56,7 +99,7 @@ func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(
 			return fmt.Errorf("%w endpoint: application cannot be changed: delete the endpoint and add it to the other", webhook.ErrInvalid)
 		}
 		e.ID, e.Version = id, version
-		e, err = d.PutEndpoint(ctx, e)
+		e, err = d.putEndpoint(ctx, e)
 		return err
 	})
 	return e, err
@@ -88,7 +131,8 @@ func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, e
 	if err != nil {
 		return e, err
 	}
-	e.Secrets, e.Headers, e.Types = slices.Clone(e.Secrets), slices.Clone(e.Headers), slices.Clone(e.Types)
+	e.Secrets, e.OldSecrets = slices.Clone(e.Secrets), slices.Clone(e.OldSecrets)
+	e.Headers, e.Types = slices.Clone(e.Headers), slices.Clone(e.Types)
 	if e.Auth != nil {
 		auth := *e.Auth
 		auth.Scopes = slices.Clone(auth.Scopes)
@@ -132,6 +176,7 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 // Show returns an endpoint as it may be shown, with what this process holds it for.
 func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	e = e.Mask()
+	e.Unsigned = len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // one of before, too
 	if err := e.Tenant.CheckSuspended(); err != nil {
 		e.Held = err.Error()
 	} else if l := d.lane(e.ID); l != nil && l.ep.enabled() {

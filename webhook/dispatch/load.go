@@ -159,13 +159,15 @@ func leaseTime(l *lane) time.Duration {
 // now: a change of a header must not make a dead one look well.
 func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 	conf.Policy.Kind = forbear.Webhook
-	if len(conf.Secrets) == 0 && conf.Tenant != nil {
+	shared := len(conf.Secrets) == 0 && conf.Tenant != nil && !conf.Unsigned
+	if shared {
 		conf.Secrets = conf.Tenant.Secrets
 	}
 	ep, err := d.newEndpoint(conf)
 	if err != nil {
 		return nil, err
 	}
+	ep.shared = shared
 	l := &lane{d: d, ep: ep, due: time.Now()}
 	if old != nil {
 		ep.hold = old.ep.hold

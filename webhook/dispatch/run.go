@@ -47,6 +47,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	polls.Go(func() { d.watchOutbox(ctx) })
 	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
 	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
+	polls.Go(func() { every(ctx, sweepEvery, d.forgetSecrets) })
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
 	polls.Go(func() { every(ctx, abandonEvery, d.abandon) })
 	polls.Go(func() { every(ctx, tallyEvery, d.storeTallies) })

@@ -121,6 +121,7 @@ var forApplications = []string{
 	"DELETE /v1/endpoints/{id}",
 	"GET /v1/endpoints/{id}/stats",
 	"GET /v1/stats",
+	"POST /v1/endpoints/{id}/secrets/rotate",
 	"POST /v1/endpoints/{id}/enable",
 	"POST /v1/endpoints/{id}/disable",
 	"POST /v1/endpoints/{id}/test-and-enable",
@@ -138,7 +139,7 @@ func (s *Service) permit(r *http.Request, route route) error {
 	if c.Application == "" {
 		return nil
 	}
-	if c.Suspended && r.Method != http.MethodGet {
+	if c.Suspended && route.method != http.MethodGet {
 		a, err := s.DB.Webhooks().Application(r.Context(), c.Application)
 		if err = cmp.Or(err, a.CheckSuspended()); err != nil {
 			return err

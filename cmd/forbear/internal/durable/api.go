@@ -52,6 +52,7 @@ func (s *Service) routes() []route {
 		{"DELETE", "/v1/endpoints/{id}", s.deleteEndpoint},
 		{"GET", "/v1/endpoints/{id}/stats", s.getStats},
 		{"GET", "/v1/stats", s.listStats},
+		{"POST", "/v1/endpoints/{id}/secrets/rotate", s.rotateSecrets},
 		{"POST", "/v1/endpoints/{id}/enable", s.enableEndpoint},
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},

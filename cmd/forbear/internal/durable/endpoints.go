@@ -59,7 +59,22 @@ type tagged struct {
 
 // withTag makes the response that shows an endpoint. Its tag is that of the
 // configuration: the state changes by itself, and is not what a write replaces.
-func withTag(e webhook.Endpoint) tagged { return tagged{tag: tagOf(e.Version), body: e.Mask()} }
+func withTag(e webhook.Endpoint) tagged {
+	shown := shownEndpoint{Endpoint: e.Mask(), Secret: e.MadeSecret}
+	if shown.PublicKey = webhook.PublicKey(e.MadeSecret); shown.PublicKey != "" {
+		shown.Secret = "" // its receivers need none
+	}
+	return tagged{tag: tagOf(e.Version), body: shown}
+}
+
+// shownEndpoint is an endpoint with the secret that was made for it, which is in this
+// response and no other, or with the public key of that.
+type shownEndpoint struct {
+	webhook.Endpoint
+
+	Secret    string `json:"secret,omitempty"`
+	PublicKey string `json:"public_key,omitempty"`
+}
 
 // putEndpoint adds an endpoint or replaces its configuration. The state is not
 // among what it replaces: a client that puts its own copy every hour would
@@ -164,7 +179,12 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 	}
 	put, err := s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
 		err := c.check("endpoint", stored.ID, stored.Version)
-		*stored = e
+		next := e
+		if len(e.Secrets) == 0 && !e.Unsigned { // it keeps them, as without If-Match
+			next.Secrets = stored.Secrets
+		}
+		next.OldSecrets = stored.OldSecrets
+		*stored = next
 		return err
 	})
 	// If-Match on an endpoint that is not there is 412 and not 404: the condition is
@@ -249,7 +269,7 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them. Names are compared in lower case, because encoding/json would accept any
 // case.
-var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "disabled_by"}
+var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "disabled_by", "old_secrets", "secret", "public_key"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
 // may have been meant.
@@ -262,6 +282,8 @@ func checkPatch(patch map[string]any) error {
 			return fmt.Errorf("%w endpoint: id cannot be changed: PUT another endpoint", webhook.ErrInvalid)
 		case name == "application":
 			return fmt.Errorf("%w endpoint: application cannot be changed: PUT another endpoint", webhook.ErrInvalid)
+		case name == "old_secrets" || name == "secret" || name == "public_key":
+			return fmt.Errorf("%w endpoint: %s cannot be patched: POST /v1/endpoints/{id}/secrets/rotate makes a secret, and secrets replaces all of them", webhook.ErrInvalid, name)
 		case name == "version":
 			return fmt.Errorf("%w endpoint: version cannot be patched: If-Match says which one a PATCH is for", webhook.ErrInvalid)
 		}

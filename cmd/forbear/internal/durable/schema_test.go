@@ -45,7 +45,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	for name, of := range map[string]reflect.Type{
 		"Header": reflect.TypeFor[webhook.Header](), "NewMessage": reflect.TypeFor[newMessage](), "Accepted": reflect.TypeFor[webhook.Accepted](),
 		"Attempt": reflect.TypeFor[webhook.Attempt](), "Delivery": reflect.TypeFor[webhook.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
-		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[webhook.Endpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
+		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[shownEndpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
 		"Message": reflect.TypeFor[messageShown](), "MessageContent": reflect.TypeFor[webhook.MessageContent](), "MessageInfo": reflect.TypeFor[webhook.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[webhook.MessageFilter](),
 		"MessageResult": reflect.TypeFor[webhook.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
