@@ -1660,6 +1660,15 @@ type TLS struct {
 	ServerName string `json:"server_name,omitempty,omitzero"`
 }
 
+// TestMessage defines model for TestMessage.
+type TestMessage struct {
+	// Payload any JSON; an object with the type unless said
+	Payload interface{} `json:"payload,omitempty,omitzero"`
+
+	// Type forbear.test unless said
+	Type string `json:"type,omitempty,omitzero"`
+}
+
 // TestResult defines model for TestResult.
 type TestResult struct {
 	Enabled   bool   `json:"enabled"`
@@ -1898,6 +1907,9 @@ type DisableEndpointJSONRequestBody = Disable
 
 // RotateEndpointSecretsJSONRequestBody defines body for RotateEndpointSecrets for application/json ContentType.
 type RotateEndpointSecretsJSONRequestBody = Rotate
+
+// TestEndpointJSONRequestBody defines body for TestEndpoint for application/json ContentType.
+type TestEndpointJSONRequestBody = TestMessage
 
 // AcceptMessageJSONRequestBody defines body for AcceptMessage for application/json ContentType.
 type AcceptMessageJSONRequestBody = NewMessage
@@ -2276,12 +2288,30 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
 	EndpointStats(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TestEndpoint Send a test message and enable the endpoint when it is accepted
+	// TestEndpointWithBody Send a test message
+	//
+	// Once, now, and past the queue. The state of the endpoint stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+	TestEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestEndpoint Send a test message
+	//
+	// Once, now, and past the queue. The state of the endpoint stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+	TestEndpoint(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestAndEnableEndpoint Send a test message and enable the endpoint when it is accepted
 	//
 	// A response that refuses the message is no error of the call: ok says how it went.
 	//
-	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestEndpoint` operationId).
-	TestEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
+	TestAndEnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListMessages List and search messages, the newest first
 	//
@@ -3127,13 +3157,51 @@ func (c *Client) EndpointStats(ctx context.Context, id string, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// TestEndpoint Send a test message and enable the endpoint when it is accepted
+// TestEndpointWithBody Send a test message
+//
+// Once, now, and past the queue. The state of the endpoint stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+func (c *Client) TestEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestEndpointRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestEndpoint Send a test message
+//
+// Once, now, and past the queue. The state of the endpoint stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+func (c *Client) TestEndpoint(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestEndpointRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestAndEnableEndpoint Send a test message and enable the endpoint when it is accepted
 //
 // A response that refuses the message is no error of the call: ok says how it went.
 //
-// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestEndpoint` operationId).
-func (c *Client) TestEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestEndpointRequest(c.Server, id)
+// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
+func (c *Client) TestAndEnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestAndEnableEndpointRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -4974,8 +5042,55 @@ func NewEndpointStatsRequest(server string, id string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewTestEndpointRequest constructs an http.Request for the TestEndpoint method
-func NewTestEndpointRequest(server string, id string) (*http.Request, error) {
+// NewTestEndpointRequest calls the generic TestEndpoint builder with application/json body
+func NewTestEndpointRequest(server string, id string, body TestEndpointJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTestEndpointRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewTestEndpointRequestWithBody constructs an http.Request for the TestEndpoint method, with any body, and a specified content type
+func NewTestEndpointRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/endpoints/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewTestAndEnableEndpointRequest constructs an http.Request for the TestAndEnableEndpoint method
+func NewTestAndEnableEndpointRequest(server string, id string) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -6208,14 +6323,32 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
 	EndpointStatsWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EndpointStatsResponse, error)
 
-	// TestEndpointWithResponse Send a test message and enable the endpoint when it is accepted
+	// TestEndpointWithBodyWithResponse Send a test message
+	//
+	// Once, now, and past the queue. The state of the endpoint stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+	TestEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error)
+
+	// TestEndpointWithResponse Send a test message
+	//
+	// Once, now, and past the queue. The state of the endpoint stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+	TestEndpointWithResponse(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error)
+
+	// TestAndEnableEndpointWithResponse Send a test message and enable the endpoint when it is accepted
 	//
 	// A response that refuses the message is no error of the call: ok says how it went.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestEndpoint` operationId).
-	TestEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error)
+	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
+	TestAndEnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestAndEnableEndpointResponse, error)
 
 	// ListMessagesWithResponse List and search messages, the newest first
 	//
@@ -7743,6 +7876,54 @@ func (r TestEndpointResponse) ContentType() string {
 	return ""
 }
 
+type TestAndEnableEndpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TestResult
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TestAndEnableEndpointResponse) GetJSON200() *TestResult {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TestAndEnableEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TestAndEnableEndpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestAndEnableEndpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestAndEnableEndpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestAndEnableEndpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListMessagesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9180,19 +9361,49 @@ func (c *ClientWithResponses) EndpointStatsWithResponse(ctx context.Context, id 
 	return ParseEndpointStatsResponse(rsp)
 }
 
-// TestEndpointWithResponse Send a test message and enable the endpoint when it is accepted
+// TestEndpointWithBodyWithResponse Send a test message
+//
+// Once, now, and past the queue. The state of the endpoint stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+func (c *ClientWithResponses) TestEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error) {
+	rsp, err := c.TestEndpointWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestEndpointResponse(rsp)
+}
+
+// TestEndpointWithResponse Send a test message
+//
+// Once, now, and past the queue. The state of the endpoint stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
+func (c *ClientWithResponses) TestEndpointWithResponse(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error) {
+	rsp, err := c.TestEndpoint(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestEndpointResponse(rsp)
+}
+
+// TestAndEnableEndpointWithResponse Send a test message and enable the endpoint when it is accepted
 //
 // A response that refuses the message is no error of the call: ok says how it went.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestEndpoint` operationId).
-func (c *ClientWithResponses) TestEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error) {
-	rsp, err := c.TestEndpoint(ctx, id, reqEditors...)
+// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
+func (c *ClientWithResponses) TestAndEnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestAndEnableEndpointResponse, error) {
+	rsp, err := c.TestAndEnableEndpoint(ctx, id, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseTestEndpointResponse(rsp)
+	return ParseTestAndEnableEndpointResponse(rsp)
 }
 
 // ListMessagesWithResponse List and search messages, the newest first
@@ -10527,6 +10738,39 @@ func ParseTestEndpointResponse(rsp *http.Response) (*TestEndpointResponse, error
 	}
 
 	response := &TestEndpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TestResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestAndEnableEndpointResponse parses an HTTP response from a TestAndEnableEndpointWithResponse call
+func ParseTestAndEnableEndpointResponse(rsp *http.Response) (*TestAndEnableEndpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestAndEnableEndpointResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

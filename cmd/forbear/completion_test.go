@@ -165,6 +165,8 @@ lint o: text json sarif github junit
 top o: text json
 messages o: text json
 messages state: waiting held sending canceling delivered dead canceled
+endpoints o: text json
+applications o: text json
 dlq o: text json
 dlq state: dead redriving resolved discarded
 keys o: text json

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/client v0.0.0
 	github.com/forbear-go/forbear/grpcretry v0.0.0
 	github.com/forbear-go/forbear/lint v0.0.0
 	github.com/forbear-go/forbear/otelretry v0.0.0
@@ -29,7 +30,10 @@ require github.com/bmatcuk/doublestar/v4 v4.10.4
 require github.com/sourcegraph/jsonrpc2 v0.2.3
 
 require (
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/hashicorp/hcl v1.0.0 // indirect
+	github.com/oapi-codegen/nullable v1.2.0 // indirect
+	github.com/oapi-codegen/runtime v1.9.0 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 )
 
@@ -87,6 +91,7 @@ require (
 
 replace (
 	github.com/forbear-go/forbear => ../../
+	github.com/forbear-go/forbear/client => ../../client
 	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
 	github.com/forbear-go/forbear/lint => ../../lint
 	github.com/forbear-go/forbear/otelretry => ../../otelretry

@@ -8,10 +8,12 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/applications"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/completion"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/endpoints"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
@@ -52,6 +54,8 @@ func program() cli.Program {
 		lint.Command(),
 		top.Command(),
 		messages.Command(),
+		endpoints.Command(),
+		applications.Command(),
 		dlq.Command(),
 		keys.Command(),
 		token.Command(),

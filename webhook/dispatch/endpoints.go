@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -253,13 +254,7 @@ func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, 
 // TestAndEnableBy is TestAndEnable in the name of a party, as [Dispatcher.SetState] is
 // of Enable. What a tenant may not enable is sent nothing.
 func (d *Dispatcher) TestAndEnableBy(ctx context.Context, id string, by webhook.Party) (TestResult, error) {
-	if by != webhook.ByOperator {
-		e, err := d.cfg.Store.Endpoint(ctx, id)
-		if err = cmp.Or(err, e.StaysDisabled()); err != nil {
-			return TestResult{}, err
-		}
-	}
-	out, err := d.try(ctx, webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
+	out, err := d.Test(ctx, id, "", nil, by)
 	if err != nil || !out.OK {
 		return out, err
 	}
@@ -268,6 +263,29 @@ func (d *Dispatcher) TestAndEnableBy(ctx context.Context, id string, by webhook.
 	}
 	out.Enabled = true
 	return out, nil
+}
+
+// testType is the type of a test message that has no other.
+const testType = "forbear.test"
+
+// Test sends a test message to an endpoint in the name of a party, and leaves the
+// endpoint's state as it is. messageType and body may be empty: then they are
+// forbear's own. What a tenant may not enable is sent nothing.
+func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []byte, by webhook.Party) (TestResult, error) {
+	if by != webhook.ByOperator {
+		e, err := d.cfg.Store.Endpoint(ctx, id)
+		if err = cmp.Or(err, e.StaysDisabled()); err != nil {
+			return TestResult{}, err
+		}
+	}
+	m := webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: cmp.Or(messageType, testType), Body: body}
+	if m.Body == nil {
+		m.Body, _ = json.Marshal(map[string]string{"type": m.Type}) // never fails
+	}
+	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
+		return TestResult{}, err
+	}
+	return d.try(ctx, m)
 }
 
 // try sends a message to its one endpoint, once and now, past the queue. It looks

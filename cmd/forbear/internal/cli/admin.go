@@ -14,6 +14,12 @@ const EnvAdminToken = "FORBEAR_ADMIN_TOKEN"
 // EnvMetricsToken is the variable with a token that opens /metrics alone.
 const EnvMetricsToken = "FORBEAR_METRICS_TOKEN"
 
+// EnvAPIToken is the variable with the token of the delivery API.
+const EnvAPIToken = "FORBEAR_API_TOKEN"
+
+// APIToken returns the bearer token of the delivery API, as AdminToken does.
+func APIToken(file string) (string, error) { return token(file, EnvAPIToken) }
+
 // AdminToken returns the bearer token of the admin endpoint, from the file or
 // else from the environment, or "". Serve demands it and top brings it.
 func AdminToken(file string) (string, error) { return token(file, EnvAdminToken) }

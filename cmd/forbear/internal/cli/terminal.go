@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/user"
@@ -18,6 +20,17 @@ func Terminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Confirm asks whether something that cannot be undone is meant, and reports whether the
+// answer was yes.
+func Confirm(std *Streams, question string) bool {
+	fmt.Fprintf(std.Err, "%s It cannot be undone. Type yes: ", Printable(question))
+	if std.In == nil {
+		return false
+	}
+	line, _ := bufio.NewReader(std.In).ReadString('\n')
+	return strings.TrimSpace(line) == "yes"
 }
 
 // Printable makes a name from elsewhere safe for a terminal: without control

@@ -124,6 +124,7 @@ var forApplications = []string{
 	"POST /v1/endpoints/{id}/secrets/rotate",
 	"POST /v1/endpoints/{id}/enable",
 	"POST /v1/endpoints/{id}/disable",
+	"POST /v1/endpoints/{id}/test",
 	"POST /v1/endpoints/{id}/test-and-enable",
 	"GET /v1/applications/{id}",
 	"GET /v1/openapi.json",

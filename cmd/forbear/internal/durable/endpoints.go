@@ -2,6 +2,7 @@ package durable
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -322,9 +323,30 @@ func (s *Service) enableEndpoint(r *http.Request) (int, any, error) {
 	return s.getEndpoint(r)
 }
 
-// testEndpoint sends one test message, and enables the endpoint when it is taken:
-// the operator's word alone is enough for enable.
+// testMessage is the body of a test. It may be left out.
+type testMessage struct {
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// testEndpoint sends one test message of a type, and changes nothing.
 func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
+	var m testMessage
+	if r.ContentLength != 0 {
+		if err := read(r, &m); err != nil {
+			return 0, nil, err
+		}
+	}
+	res, err := s.Dispatcher.Test(r.Context(), r.PathValue("id"), m.Type, m.Payload, callerOf(r).party())
+	if err == nil {
+		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
+	}
+	return http.StatusOK, res, err
+}
+
+// testAndEnable sends one test message, and enables the endpoint when it is taken:
+// the operator's word alone is enough for enable.
+func (s *Service) testAndEnable(r *http.Request) (int, any, error) {
 	res, err := s.Dispatcher.TestAndEnableBy(r.Context(), r.PathValue("id"), callerOf(r).party())
 	if err == nil {
 		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))

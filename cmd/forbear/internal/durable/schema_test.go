@@ -47,7 +47,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Attempt": reflect.TypeFor[webhook.Attempt](), "Delivery": reflect.TypeFor[webhook.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
 		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[shownEndpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
-		"Message": reflect.TypeFor[messageShown](), "MessageContent": reflect.TypeFor[webhook.MessageContent](), "MessageInfo": reflect.TypeFor[webhook.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[webhook.MessageFilter](),
+		"Message": reflect.TypeFor[messageShown](), "TestMessage": reflect.TypeFor[testMessage](), "MessageContent": reflect.TypeFor[webhook.MessageContent](), "MessageInfo": reflect.TypeFor[webhook.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[webhook.MessageFilter](),
 		"MessageResult": reflect.TypeFor[webhook.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
 		"AttemptStats": reflect.TypeFor[webhook.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[webhook.OutboxStats](),
 		"EndpointStats": reflect.TypeFor[endpointStats](), "StatsList": reflect.TypeFor[statsList](),

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,9 +77,7 @@ func (r *run) erase(ctx context.Context) (int, error) {
 		if len(r.filter.Endpoints) > 0 {
 			where = strings.Join(r.filter.Endpoints, ", ")
 		}
-		fmt.Fprintf(r.std.Err, "Erase what is kept of %s at %s? It cannot be undone. Type yes: ", cli.Printable(r.filter.ID), cli.Printable(where))
-		line, _ := bufio.NewReader(r.std.In).ReadString('\n')
-		if strings.TrimSpace(line) != "yes" {
+		if !cli.Confirm(r.std, "Erase what is kept of "+r.filter.ID+" at "+where+"?") {
 			fmt.Fprintln(r.std.Err, "messages: nothing was erased")
 			return cli.ExitFound, nil
 		}
