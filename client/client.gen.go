@@ -835,6 +835,9 @@ type Audit struct {
 		Target string    `json:"target"`
 		Who    string    `json:"who"`
 	} `json:"audit"`
+
+	// Next where to go on, as after; empty at the end
+	Next string `json:"next"`
 }
 
 // Auth defines model for Auth.
@@ -1741,6 +1744,30 @@ type PutApplicationParams struct {
 // PutApplicationParamsIfNoneMatch defines parameters for PutApplication.
 type PutApplicationParamsIfNoneMatch string
 
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Who a token's name, or what a caller calls itself
+	Who *string `form:"who,omitempty" json:"who,omitempty"`
+
+	// Action such as reveal or endpoint-put
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Target of what, by its id
+	Target *string `form:"target,omitempty" json:"target,omitempty"`
+
+	// Since at this time or later
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until before this time
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
 	Queue       *string                     `form:"queue,omitempty" json:"queue,omitempty"`
@@ -2085,10 +2112,10 @@ type ClientInterface interface {
 
 	// ListAudit Who did what
 	//
-	// The latest 200 entries.
+	// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
 	//
 	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
-	ListAudit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListDeadLetters Dead letters, oldest first, masked
 	//
@@ -2704,11 +2731,11 @@ func (c *Client) PutApplication(ctx context.Context, id string, params *PutAppli
 
 // ListAudit Who did what
 //
-// The latest 200 entries.
+// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
 //
 // Corresponds with GET /v1/audit (the `ListAudit` operationId).
-func (c *Client) ListAudit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListAuditRequest(c.Server)
+func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4040,7 +4067,7 @@ func NewPutApplicationRequestWithBody(server string, id string, params *PutAppli
 }
 
 // NewListAuditRequest constructs an http.Request for the ListAudit method
-func NewListAuditRequest(server string) (*http.Request, error) {
+func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -4056,6 +4083,91 @@ func NewListAuditRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Who != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "who", *params.Who, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Action != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Target != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "target", *params.Target, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Since != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Until != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6100,12 +6212,12 @@ type ClientWithResponsesInterface interface {
 
 	// ListAuditWithResponse Who did what
 	//
-	// The latest 200 entries.
+	// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
-	ListAuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
+	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
 
 	// ListDeadLettersWithResponse Dead letters, oldest first, masked
 	//
@@ -8988,13 +9100,13 @@ func (c *ClientWithResponses) PutApplicationWithResponse(ctx context.Context, id
 
 // ListAuditWithResponse Who did what
 //
-// The latest 200 entries.
+// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/audit (the `ListAudit` operationId).
-func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
-	rsp, err := c.ListAudit(ctx, reqEditors...)
+func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
+	rsp, err := c.ListAudit(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -126,9 +126,20 @@ type Store interface {
 
 // Entry is one line of the audit trail.
 type Entry struct {
+	// Number is the store's: higher ones are newer. 0 where it has none.
+	Number int64     `json:"-"`
 	At     time.Time `json:"at"`
 	Who    string    `json:"who"`
 	Action string    `json:"action"` // "reveal", "redrive", "discard", ...
 	Target string    `json:"target"`
 	Detail string    `json:"detail,omitempty"`
+}
+
+// AuditFilter chooses lines of the audit trail. An empty field chooses all.
+type AuditFilter struct {
+	Who    string // a token's name, or what a caller calls itself
+	Action string
+	Target string
+	Since  time.Time
+	Until  time.Time // exclusive
 }

@@ -317,10 +317,16 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// audits writes the latest entries of the audit trail, the newest first. The
-// trail cannot be changed from here.
+// audits writes the latest entries of the audit trail, the newest first, within the
+// times that are asked for. The trail cannot be changed from here.
 func (q *dlq) audits(ctx context.Context) (int, error) {
-	list, err := q.db.DeadLetters().AuditTrail(ctx, q.filter.Limit)
+	f := deadletter.AuditFilter{Since: q.filter.Since, Until: q.filter.Until}
+	list, next, err := q.db.DeadLetters().AuditPage(ctx, f, 0, q.filter.Limit)
+	for err == nil && next != 0 && len(list) < q.filter.Limit {
+		var more []deadletter.Entry
+		more, next, err = q.db.DeadLetters().AuditPage(ctx, f, next, q.filter.Limit-len(list))
+		list = append(list, more...)
+	}
 	return show(q, list, err, "the audit trail is empty", "AT\tWHO\tACTION\tTARGET\tDETAIL", func(e deadletter.Entry) string {
 		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), cli.Printable(e.Who), e.Action, cli.Printable(e.Target), cli.Printable(e.Detail))
 	})

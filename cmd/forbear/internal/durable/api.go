@@ -80,7 +80,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/alerts", listing(s, "alerts", latest(100, (*sqlstore.DeadLetters).Alerts))},
 		{"GET", "/v1/alerts/health", s.alertHealth},
 		{"POST", "/v1/alerts/test", s.testAlerts},
-		{"GET", "/v1/audit", listing(s, "audit", latest(200, (*sqlstore.DeadLetters).AuditTrail))},
+		{"GET", "/v1/audit", s.listAudit},
 		{"GET", "/v1/openapi.json", func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }

@@ -27,6 +27,25 @@ func actor(r *http.Request) string {
 	return name + " at " + host
 }
 
+// listAudit lists who did what, the newest first.
+func (s *Service) listAudit(r *http.Request) (int, any, error) {
+	q := r.URL.Query()
+	f := deadletter.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Target: q.Get("target")}
+	limit, err := limitOf(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	after, err := cursorOf(q.Get("after"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if f.Since, f.Until, err = timesOf(q); err != nil {
+		return 0, nil, err
+	}
+	list, next, err := s.DB.DeadLetters().AuditPage(r.Context(), f, after, limit)
+	return http.StatusOK, map[string]any{"audit": nonNil(list), "next": cursor(next)}, err
+}
+
 // audit records who did what. Where nothing may happen unrecorded, the store does
 // it in the same transaction instead; here the deed is done, and a failure to
 // record it is an error in the log. The detail holds no payloads and no secrets.
