@@ -1050,7 +1050,10 @@ type Endpoints struct {
 // Filter defines model for Filter.
 type Filter struct {
 	After string `json:"after,omitempty,omitzero"`
-	Cause string `json:"cause,omitempty,omitzero"`
+
+	// Application letters of an application's endpoints
+	Application string `json:"application,omitempty,omitzero"`
+	Cause       string `json:"cause,omitempty,omitzero"`
 
 	// Destination of webhooks, the endpoint
 	Destination string `json:"destination,omitempty,omitzero"`
@@ -1081,6 +1084,8 @@ type Header struct {
 
 // Letter defines model for Letter.
 type Letter struct {
+	// Application the tenant whose endpoint that is
+	Application    string    `json:"application,omitempty,omitzero"`
 	AttemptHistory []Attempt `json:"attempt_history,omitempty,omitzero"`
 	Attempts       int       `json:"attempts"`
 
@@ -1234,6 +1239,9 @@ type MessageContent struct {
 
 // MessageFilter Chooses messages; an empty field chooses all.
 type MessageFilter struct {
+	// Application messages to the endpoints of an application, those that were deleted included
+	Application string `json:"application,omitempty,omitzero"`
+
 	// Endpoint to any of these endpoints
 	Endpoint []string `json:"endpoint,omitempty,omitzero"`
 	ID       string   `json:"id,omitempty,omitzero"`
@@ -1255,6 +1263,9 @@ type MessageFilterState string
 
 // MessageInfo A message at one endpoint, without its payload.
 type MessageInfo struct {
+	// Application that of the endpoint
+	Application string `json:"application,omitempty,omitzero"`
+
 	// Attempts the number of the latest attempt
 	Attempts int `json:"attempts"`
 
@@ -1770,8 +1781,11 @@ type ListAuditParams struct {
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
-	Queue       *string                     `form:"queue,omitempty" json:"queue,omitempty"`
-	Destination *string                     `form:"destination,omitempty" json:"destination,omitempty"`
+	Queue       *string `form:"queue,omitempty" json:"queue,omitempty"`
+	Destination *string `form:"destination,omitempty" json:"destination,omitempty"`
+
+	// Application what is of this application
+	Application *string                     `form:"application,omitempty" json:"application,omitempty"`
 	Reason      *string                     `form:"reason,omitempty" json:"reason,omitempty"`
 	ErrorType   *string                     `form:"error_type,omitempty" json:"error_type,omitempty"`
 	EventID     *string                     `form:"event_id,omitempty" json:"event_id,omitempty"`
@@ -1792,8 +1806,11 @@ type ListDeadLettersParamsState string
 
 // ExportDeadLettersParams defines parameters for ExportDeadLetters.
 type ExportDeadLettersParams struct {
-	Queue       *string                       `form:"queue,omitempty" json:"queue,omitempty"`
-	Destination *string                       `form:"destination,omitempty" json:"destination,omitempty"`
+	Queue       *string `form:"queue,omitempty" json:"queue,omitempty"`
+	Destination *string `form:"destination,omitempty" json:"destination,omitempty"`
+
+	// Application what is of this application
+	Application *string                       `form:"application,omitempty" json:"application,omitempty"`
 	Reason      *string                       `form:"reason,omitempty" json:"reason,omitempty"`
 	ErrorType   *string                       `form:"error_type,omitempty" json:"error_type,omitempty"`
 	EventID     *string                       `form:"event_id,omitempty" json:"event_id,omitempty"`
@@ -1862,6 +1879,9 @@ type ListMessagesParams struct {
 	// Endpoint an endpoint; several are alternatives
 	Endpoint *[]string `form:"endpoint,omitempty" json:"endpoint,omitempty"`
 
+	// Application what is of this application
+	Application *string `form:"application,omitempty" json:"application,omitempty"`
+
 	// Type the type of the message
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
@@ -1891,6 +1911,12 @@ type ListMessagesParamsState string
 type GetMessageParams struct {
 	// Reveal show what the receiver responded too; recorded in the audit first
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
+}
+
+// ListRedrivesParams defines parameters for ListRedrives.
+type ListRedrivesParams struct {
+	// Application what is of this application
+	Application *string `form:"application,omitempty" json:"application,omitempty"`
 }
 
 // ListStatsParams defines parameters for ListStats.
@@ -2342,7 +2368,7 @@ type ClientInterface interface {
 
 	// ListMessages List and search messages, the newest first
 	//
-	// One item for each message at each endpoint, without payloads. A page looks at a bounded number of messages, so that it may be short, or empty, and have a next: go on until next is empty.
+	// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
 	//
 	// Corresponds with GET /v1/messages (the `ListMessages` operationId).
 	ListMessages(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2463,7 +2489,7 @@ type ClientInterface interface {
 	// The latest hundred.
 	//
 	// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-	ListRedrives(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StartRedriveWithBody Redrive what a filter chooses, or count it
 	//
@@ -3241,7 +3267,7 @@ func (c *Client) TestAndEnableEndpoint(ctx context.Context, id string, reqEditor
 
 // ListMessages List and search messages, the newest first
 //
-// One item for each message at each endpoint, without payloads. A page looks at a bounded number of messages, so that it may be short, or empty, and have a next: go on until next is empty.
+// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
 //
 // Corresponds with GET /v1/messages (the `ListMessages` operationId).
 func (c *Client) ListMessages(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3502,8 +3528,8 @@ func (c *Client) OpenAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 // The latest hundred.
 //
 // Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-func (c *Client) ListRedrives(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListRedrivesRequest(c.Server)
+func (c *Client) ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRedrivesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4226,6 +4252,16 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 			}
 		}
 
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
 		if params.Reason != nil {
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", *params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
@@ -4410,6 +4446,16 @@ func NewExportDeadLettersRequest(server string, params *ExportDeadLettersParams)
 
 		if params.Destination != nil {
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "destination", *params.Destination, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5283,6 +5329,16 @@ func NewListMessagesRequest(server string, params *ListMessagesParams) (*http.Re
 			}
 		}
 
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
 		if params.Type != nil {
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
@@ -5702,7 +5758,7 @@ func NewOpenAPIRequest(server string) (*http.Request, error) {
 }
 
 // NewListRedrivesRequest constructs an http.Request for the ListRedrives method
-func NewListRedrivesRequest(server string) (*http.Request, error) {
+func NewListRedrivesRequest(server string, params *ListRedrivesParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -5718,6 +5774,31 @@ func NewListRedrivesRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Application != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6464,7 +6545,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListMessagesWithResponse List and search messages, the newest first
 	//
-	// One item for each message at each endpoint, without payloads. A page looks at a bounded number of messages, so that it may be short, or empty, and have a next: go on until next is empty.
+	// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6595,7 +6676,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-	ListRedrivesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error)
+	ListRedrivesWithResponse(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error)
 
 	// StartRedriveWithBodyWithResponse Redrive what a filter chooses, or count it
 	//
@@ -9520,7 +9601,7 @@ func (c *ClientWithResponses) TestAndEnableEndpointWithResponse(ctx context.Cont
 
 // ListMessagesWithResponse List and search messages, the newest first
 //
-// One item for each message at each endpoint, without payloads. A page looks at a bounded number of messages, so that it may be short, or empty, and have a next: go on until next is empty.
+// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9735,8 +9816,8 @@ func (c *ClientWithResponses) OpenAPIWithResponse(ctx context.Context, reqEditor
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-func (c *ClientWithResponses) ListRedrivesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error) {
-	rsp, err := c.ListRedrives(ctx, reqEditors...)
+func (c *ClientWithResponses) ListRedrivesWithResponse(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error) {
+	rsp, err := c.ListRedrives(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestJobsAreChecked(t *testing.T) {
 	if err != nil || j.Total != 3 || j.Rate != deadletter.DefaultRate || j.StopRatio != deadletter.DefaultStopRatio || j.MaxRedrives != deadletter.DefaultMaxRedrives {
 		t.Errorf("got %+v, %v", j, err)
 	}
-	if jobs, _ := s.Jobs(t.Context()); len(jobs) != 0 {
+	if jobs, _ := s.Jobs(t.Context(), ""); len(jobs) != 0 {
 		t.Errorf("a plan is no job: %+v", jobs)
 	}
 }

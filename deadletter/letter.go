@@ -15,6 +15,9 @@ type Letter struct {
 	// Destination is where the work was meant to go: for a webhook, the
 	// endpoint's id.
 	Destination string `json:"destination,omitempty"`
+	// Application is the tenant whose endpoint that is, or "". A store that knows the
+	// endpoint fills it in.
+	Application string `json:"application,omitempty"`
 
 	// EventID and IdempotencyKey are the original's; they never change, so
 	// that a second redrive is harmless to a receiver that looks at them.

@@ -28,6 +28,7 @@ type Filter struct {
 	IDs         []string       `json:"ids,omitempty"`
 	Queue       string         `json:"queue,omitempty"`
 	Destination string         `json:"destination,omitempty"`
+	Application string         `json:"application,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
 	ErrorType   string         `json:"error_type,omitempty"`
 	EventID     string         `json:"event_id,omitempty"`
@@ -98,7 +99,8 @@ type Store interface {
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)
-	Jobs(ctx context.Context) ([]Job, error)
+	// Jobs returns the latest hundred, or those of one application's letters alone.
+	Jobs(ctx context.Context, application string) ([]Job, error)
 	// ClaimJob leases one running job that no process holds to owner; ok is
 	// false when there is none.
 	ClaimJob(ctx context.Context, owner string, lease time.Duration) (j Job, ok bool, err error)

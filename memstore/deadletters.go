@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // letter returns the letter with that id, or nil; m.mu is held.
@@ -45,6 +46,9 @@ func (m *Store) put(l deadletter.Letter) {
 	}
 	// Whatever the letter says of itself: it is dead from now on.
 	l.State, l.DeadAt, l.Cause = deadletter.Dead, time.Now(), l.Fingerprint()
+	if l.Queue == webhook.Queue {
+		l.Application = cmp.Or(l.Application, m.applicationOf(l.Destination))
+	}
 	m.letters = append(m.letters, &l)
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
 }
@@ -78,7 +82,7 @@ func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 	// An empty field of the filter chooses all.
 	is := func(want, got string) bool { return want == "" || want == got }
-	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
+	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Application, l.Application) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
 		is(f.EventID, l.EventID) && is(f.Cause, l.Cause) && is(string(f.State), string(l.State)) && is(f.Job, l.Job) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID)) &&
 		(f.Outcome == nil || *f.Outcome == l.Outcome) &&

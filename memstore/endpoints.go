@@ -26,6 +26,14 @@ func (m *Store) endpoint(id string) (*endpoint, error) {
 	return nil, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
 }
 
+// applicationOf returns the application of an endpoint that is, or was.
+func (m *Store) applicationOf(id string) string {
+	if e := m.endpoints[id]; e != nil {
+		return e.Application
+	}
+	return ""
+}
+
 // change numbers a change.
 func (m *Store) change(e *endpoint) {
 	m.changes++

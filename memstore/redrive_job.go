@@ -49,11 +49,13 @@ func (m *Store) Job(_ context.Context, id string) (deadletter.Job, error) {
 
 // The newest come first.
 // Jobs implements deadletter.Store.
-func (m *Store) Jobs(context.Context) (list []deadletter.Job, err error) {
+func (m *Store) Jobs(_ context.Context, application string) (list []deadletter.Job, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range slices.Backward(m.jobs) {
-		list = append(list, j.Job)
+		if application == "" || j.Filter.Application == application {
+			list = append(list, j.Job)
+		}
 	}
 	return list, nil
 }

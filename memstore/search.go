@@ -14,14 +14,16 @@ func (m *Store) Messages(_ context.Context, f webhook.MessageFilter, before int6
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range slices.Backward(m.sorted()) {
-		if before > 0 && d.ID >= before || !d.chosen(&f) {
+		if before > 0 && d.ID >= before || !d.chosen(&f) || f.Application != "" && m.applicationOf(d.Endpoint) != f.Application {
 			continue
 		}
 		if len(page.Messages) == limit {
 			page.Next = page.Messages[limit-1].Number
 			break
 		}
-		page.Messages = append(page.Messages, d.info())
+		i := d.info()
+		i.Application = m.applicationOf(d.Endpoint)
+		page.Messages = append(page.Messages, i)
 	}
 	return page, nil
 }

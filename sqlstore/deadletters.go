@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // The methods of this view stand here for letters, in redrive.go and
@@ -79,9 +80,9 @@ func (l *letterRow) cause() []any {
 // putLetter adds a letter and raises its alert. One that is there already has
 // raised its own; while it is redriven it has died again, and says why now.
 func (t *tx) putLetter(l letterRow) error {
-	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, cause, meta, sealed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), l.Cause, asJSON{l.Letter}, l.sealed)
+	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, application, event_id, reason, error_type, state, dead_at, cause, meta, sealed)
+		VALUES (?, ?, ?, COALESCE(CAST(? AS TEXT), (SELECT e.application FROM forbear_endpoints e WHERE e.id = ?)), ?, ?, ?, ?, {t}, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		l.ID, l.Queue, l.Destination, null(l.Application), l.endpoint(), l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), l.Cause, asJSON{l.Letter}, l.sealed)
 	switch {
 	case err != nil:
 	case n > 0:
@@ -90,6 +91,15 @@ func (t *tx) putLetter(l letterRow) error {
 		_, err = t.exec(`UPDATE forbear_letters SET `+setCause+` WHERE id = ? AND `+letterRedriving, append(l.cause(), l.ID)...)
 	}
 	return err
+}
+
+// endpoint returns the endpoint that a letter of the webhooks' queue was for: those of
+// other queues may have destinations of the same name.
+func (l *letterRow) endpoint() string {
+	if l.Queue != webhook.Queue {
+		return ""
+	}
+	return l.Destination
 }
 
 // alertOf is the alert that a letter raises.
@@ -107,16 +117,16 @@ func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
 }
 
 // letterColumns are what scanLetter reads.
-const letterColumns = `id, state, dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
+const letterColumns = `id, state, COALESCE(application, ''), dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
 
 // scanLetter reads a letter: what changes has columns, which count, and all
 // else is in meta as it was put.
 func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
-	var id, state, redriver, job, outcome, discard, meta string
+	var id, state, application, redriver, job, outcome, discard, meta string
 	var deadAt, redriven int64
 	var redrives int
 	var sealed []byte
-	if err := r.Scan(&id, &state, &deadAt, &redrives, &redriven, &redriver, &job, &outcome, &discard, &meta, &sealed); err != nil {
+	if err := r.Scan(&id, &state, &application, &deadAt, &redrives, &redriven, &redriver, &job, &outcome, &discard, &meta, &sealed); err != nil {
 		return l, err
 	}
 	if err := json.Unmarshal([]byte(meta), &l); err != nil {
@@ -130,7 +140,7 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 	if err := json.Unmarshal(plain, &o); err != nil {
 		return l, fmt.Errorf("dead letter %q: %w", id, err)
 	}
-	l.ID, l.Payload, l.Headers = id, o.Payload, o.Headers
+	l.ID, l.Application, l.Payload, l.Headers = id, application, o.Payload, o.Headers
 	if l.Error, l.Panic = cmp.Or(o.Error, l.Error), cmp.Or(o.Panic, l.Panic); len(o.History) > 0 {
 		l.History = o.History
 	}
@@ -174,6 +184,7 @@ func letterFilter(f deadletter.Filter) (string, []any) {
 	for _, c := range []struct{ column, value string }{
 		{"queue", f.Queue},
 		{"dest", f.Destination},
+		{"application", f.Application},
 		{"reason", f.Reason},
 		{"error_type", f.ErrorType},
 		{"event_id", f.EventID},

@@ -27,7 +27,7 @@ func (l *DeadLetters) PutJob(ctx context.Context, j deadletter.Job) error {
 		return err
 	}
 	return l.db.write(ctx, func(t *tx) error {
-		if _, err := t.exec(`INSERT INTO forbear_jobs (id, spec, state, created) VALUES (?, ?, ?, {t})`, j.ID, string(spec), string(j.State), after(0)); err != nil {
+		if _, err := t.exec(`INSERT INTO forbear_jobs (id, spec, state, application, created) VALUES (?, ?, ?, ?, {t})`, j.ID, string(spec), string(j.State), null(j.Filter.Application), after(0)); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Entry{Who: j.By, Action: "redrive-start", Target: j.ID, Detail: fmt.Sprintf("%d letters", j.Total)})
@@ -55,9 +55,13 @@ func (l *DeadLetters) Job(ctx context.Context, id string) (deadletter.Job, error
 	return first(list, err, fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound))
 }
 
-// Jobs implements deadletter.Store: the last hundred.
-func (l *DeadLetters) Jobs(ctx context.Context) ([]deadletter.Job, error) {
-	return readAll(ctx, l.db, scanJob, `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
+// Jobs implements deadletter.Store.
+func (l *DeadLetters) Jobs(ctx context.Context, application string) ([]deadletter.Job, error) {
+	condition, args := ``, []any(nil)
+	if application != "" {
+		condition, args = ` WHERE application = ?`, []any{application}
+	}
+	return readAll(ctx, l.db, scanJob, `SELECT `+jobColumns+` FROM forbear_jobs`+condition+` ORDER BY created DESC LIMIT 100`, args...)
 }
 
 // ClaimJob implements deadletter.Store. The condition stands twice: of two

@@ -12,10 +12,13 @@ import (
 )
 
 const (
-	// maxLook is how many deliveries a page looks at. What a list asks about has no
-	// index of its own, which each message that is accepted would pay for; and type
-	// and key may be encrypted.
-	maxLook = 10_000
+	// maxLook is how many rows are looked at in one step. What a list asks about has no
+	// index of its own, which each message that is accepted would pay for; and type and
+	// key may be encrypted. While that finds less than a page of messages the search
+	// goes on, in larger steps where they are quick, for lookFor.
+	maxLook   = 10_000
+	lookFor   = time.Second
+	quickLook = 50 * time.Millisecond
 	// clockSkew is how far the clocks of those that accept may be apart.
 	clockSkew = time.Minute
 )
@@ -31,24 +34,48 @@ func (w *Webhooks) Messages(ctx context.Context, f webhook.MessageFilter, before
 	if before > 0 {
 		s.top = before - 1
 	}
-	if f.ID == "" {
-		if err := s.window(ctx); err != nil || s.top == 0 {
+	if !f.Until.IsZero() && f.ID == "" {
+		first, err := s.acceptedAt(ctx, f.Until.Add(clockSkew))
+		if err != nil {
 			return page, err
 		}
+		s.top = min(s.top, first)
 	}
-	if err := s.find(ctx); err != nil {
+	over, err := s.pages(ctx)
+	if err != nil {
 		return page, err
 	}
 	page.Messages = s.found
-	switch over, err := s.over(ctx); {
-	case err != nil:
-		return page, err
+	switch {
 	case s.full():
 		page.Next = s.found[limit-1].Number
 	case !over:
 		page.Next = s.floor + 1
 	}
 	return page, w.latestAttempts(ctx, page.Messages)
+}
+
+// pages looks window by window until the page is full, nothing further down can be
+// chosen, which it reports, or the time is over.
+func (s *search) pages(ctx context.Context) (over bool, err error) {
+	for began, size := time.Now(), int64(maxLook); ; {
+		look := time.Now()
+		if s.ID == "" {
+			if err := s.window(ctx, size); err != nil || s.top == 0 {
+				return true, err
+			}
+		}
+		if err := s.find(ctx); err != nil {
+			return false, err
+		}
+		if over, err = s.over(ctx); err != nil || over || s.full() || time.Since(began) > lookFor {
+			return over, err
+		}
+		if time.Since(look) < quickLook {
+			size *= 2
+		}
+		s.top = s.floor
+	}
 }
 
 // search looks for messages among the deliveries above floor, up to top.
@@ -65,17 +92,10 @@ type search struct {
 func (s *search) full() bool { return len(s.found) == s.limit }
 
 // window finds which deliveries to look at; top is 0 when there are none.
-func (s *search) window(ctx context.Context) error {
-	if !s.Until.IsZero() {
-		first, err := s.acceptedAt(ctx, s.Until.Add(clockSkew))
-		if err != nil {
-			return err
-		}
-		s.top = min(s.top, first)
-	}
+func (s *search) window(ctx context.Context, size int64) error {
 	// Not the number itself: there may be gaps of any size.
 	err := s.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&s.top) }, `SELECT COALESCE(max(id), 0) FROM forbear_deliveries WHERE id <= ?`, s.top)
-	s.floor = max(s.top-maxLook, 0)
+	s.floor = max(s.top-size, 0)
 	return err
 }
 
@@ -104,7 +124,8 @@ var errFull = errors.New("the page is full")
 
 // find reads the messages that the filter chooses, a page at the most.
 func (s *search) find(ctx context.Context) error {
-	text := `SELECT d.id, d.message_id, d.endpoint, d.state, d.due, COALESCE(d.finished, 0), d.cancel IS NOT NULL, (SELECT m.meta FROM forbear_messages m WHERE m.seq = d.message), ` + acceptedOf + `
+	text := `SELECT d.id, d.message_id, d.endpoint, d.state, d.due, COALESCE(d.finished, 0), d.cancel IS NOT NULL, (SELECT m.meta FROM forbear_messages m WHERE m.seq = d.message), ` + acceptedOf + `,
+		COALESCE((SELECT e.application FROM forbear_endpoints e WHERE e.id = d.endpoint), '')
 		FROM forbear_deliveries d WHERE `
 	var args []any
 	where := func(condition string, values ...any) { text, args = text+condition, append(args, values...) }
@@ -115,6 +136,9 @@ func (s *search) find(ctx context.Context) error {
 	}
 	if len(s.Endpoints) > 0 {
 		where(` AND d.endpoint IN (SELECT value FROM {texts} x)`, asJSON{s.Endpoints})
+	}
+	if s.Application != "" {
+		where(` AND d.endpoint IN (SELECT e.id FROM forbear_endpoints e WHERE e.application = ?)`, s.Application)
 	}
 	if len(s.States) > 0 {
 		// What is to be canceled is shown as that until it has ended, whatever its state.
@@ -127,7 +151,7 @@ func (s *search) find(ctx context.Context) error {
 	where(` ORDER BY d.id DESC`)
 	// What is the message's is compared here: its envelope may be encrypted.
 	if s.Type == "" && s.Key == "" && s.Since.IsZero() && s.Until.IsZero() {
-		where(` LIMIT ?`, s.limit)
+		where(` LIMIT ?`, s.limit-len(s.found))
 	}
 	err := s.db.each(ctx, s.add, text, args...)
 	if errors.Is(err, errFull) {
@@ -156,7 +180,7 @@ func (s *search) add(r *sql.Rows) error {
 	var due, finished, created int64
 	var cancel bool
 	var meta string
-	if err := r.Scan(&i.Number, &i.ID, &i.Endpoint, &state, &due, &finished, &cancel, &meta, &created); err != nil {
+	if err := r.Scan(&i.Number, &i.ID, &i.Endpoint, &state, &due, &finished, &cancel, &meta, &created, &i.Application); err != nil {
 		return err
 	}
 	v, err := s.db.openEnvelope(meta)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -128,6 +129,75 @@ func testDisabledByOperator(t *testing.T, s Store) {
 	check(t, s.DeleteEndpoint(t.Context(), "free", 0))
 	put("free", "")
 	is("deleted and put again", "free", "enabled  ")
+}
+
+// Messages, dead letters and redrives say whose they are and are chosen by it, those of an
+// endpoint that was deleted as well; a consumer's letter is no tenant's because its
+// destination has the name of an endpoint.
+func testByApplication(t *testing.T, s Store) {
+	for id, application := range map[string]string{"a1": "acme", "a2": "acme", "b": "other", "free": ""} {
+		if application != "" {
+			must(s.PutApplication(t.Context(), webhook.Application{ID: application}))(t)
+		}
+		must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: "https://example.com/", Application: application}))(t)
+	}
+	accept(t, s, false, message("m1", "", "a1", "a2", "b", "free"))
+	accept(t, s, false, message("m2", "", "a1", "b"))
+	names := func(f webhook.MessageFilter) string {
+		for _, i := range must(s.Messages(t.Context(), f, 0, 100))(t).Messages {
+			if want := map[string]string{"a1": "acme", "a2": "acme", "b": "other"}[i.Endpoint]; i.Application != want {
+				t.Errorf("%s at %s is of %q", i.ID, i.Endpoint, i.Application)
+			}
+		}
+		return fmt.Sprint(list(t, s, f, 2))
+	}
+	for _, d := range claim(t, s, "b", 10) {
+		finish(t, s, deadLettered(d, "b-"+d.Message.ID))
+	}
+	finish(t, s, deadLettered(claim(t, s, "a1", 1)[0], "a1-m1"))
+	finish(t, s, deadLettered(claim(t, s, "free", 1)[0], "free-m1"))
+	check(t, s.DeleteEndpoint(t.Context(), "a2", 0))
+	if n := must(s.Abandon(t.Context(), 10))(t); n != 1 {
+		t.Fatalf("%d abandoned, want 1", n)
+	}
+	consumers := letter("consumers")
+	consumers.Destination = "a1"
+	check(t, s.Put(t.Context(), consumers))
+	for _, c := range []struct {
+		f    webhook.MessageFilter
+		want string
+	}{
+		{webhook.MessageFilter{Application: "acme"}, "[m2@a1 m1@a2 m1@a1]"},
+		{webhook.MessageFilter{Application: "acme", ID: "m1"}, "[m1@a2 m1@a1]"},
+		{webhook.MessageFilter{Application: "acme", Endpoints: []string{"a1", "b"}}, "[m2@a1 m1@a1]"},
+		{webhook.MessageFilter{Application: "acme", Endpoints: []string{"b"}}, "[]"},
+		{webhook.MessageFilter{Application: "none"}, "[]"},
+		{webhook.MessageFilter{}, "[m2@b m2@a1 m1@free m1@b m1@a2 m1@a1]"},
+	} {
+		if got := names(c.f); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.f, got, c.want)
+		}
+	}
+	for application, want := range map[string]int{"acme": 2, "other": 2, "none": 0, "": 6} {
+		letters := must(s.List(t.Context(), deadletter.Filter{Application: application}))(t)
+		if n := must(s.Count(t.Context(), deadletter.Filter{Application: application}))(t); n != want || len(letters) != want {
+			t.Errorf("%q has %d letters, %d counted, want %d", application, len(letters), n, want)
+		}
+		for _, l := range letters {
+			if application != "" && l.Application != application {
+				t.Errorf("letter %s is of %q, chosen by %q", l.ID, l.Application, application)
+			}
+		}
+	}
+	for _, application := range []string{"acme", "other", ""} {
+		check(t, s.PutJob(t.Context(), deadletter.Job{ID: "job-" + application, State: deadletter.JobPaused, Filter: deadletter.Filter{Application: application}}))
+	}
+	for application, want := range map[string]int{"acme": 1, "none": 0, "": 3} {
+		jobs := must(s.Jobs(t.Context(), application))(t)
+		if len(jobs) != want || want == 1 && jobs[0].ID != "job-acme" {
+			t.Errorf("%q has the redrives %+v", application, jobs)
+		}
+	}
 }
 
 // Of many endpoints that are added at once, as many come in as the application may

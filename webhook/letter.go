@@ -70,7 +70,7 @@ func FromLetter(l deadletter.Letter) Message {
 func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
 	m := &dl.Message
 	letter := &deadletter.Letter{
-		ID: NewID("dlq"), Queue: QueueOf(dl.Endpoint), Destination: dl.Endpoint,
+		ID: NewID("dlq"), Queue: QueueOf(dl.Endpoint), Destination: dl.Endpoint, Application: e.Application,
 		EventID: m.ID, Source: m.Source, Type: m.Type, Subject: m.Subject, PartitionKey: m.Key,
 		IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
 		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,

@@ -10,7 +10,7 @@ import (
 // upon them. A message is one at one endpoint here: each has a state of its own.
 type MessageStore interface {
 	// Messages lists messages, the newest first, from before on, which is the Next
-	// of an earlier page and 0 at first. It looks at a bounded number of them: a
+	// of an earlier page and 0 at first. It looks for a bounded time: a
 	// page may have fewer than limit, or none, when Next says that there are more.
 	Messages(ctx context.Context, f MessageFilter, before int64, limit int) (MessagePage, error)
 	// Cancel ends messages that wait; by is for the audit trail. What is being sent
@@ -62,31 +62,36 @@ const (
 
 // MessageFilter chooses messages. An empty field chooses all.
 type MessageFilter struct {
-	ID        string    `json:"id,omitempty"`
-	Endpoints []string  `json:"endpoint,omitempty"`
-	Type      string    `json:"type,omitempty"`
-	Key       string    `json:"key,omitempty"`
-	States    []string  `json:"state,omitempty"`
-	Since     time.Time `json:"since,omitzero"` // when it was accepted
-	Until     time.Time `json:"until,omitzero"` // exclusive
+	ID        string   `json:"id,omitempty"`
+	Endpoints []string `json:"endpoint,omitempty"`
+	// Application chooses messages to the endpoints of one, those that were deleted
+	// included.
+	Application string    `json:"application,omitempty"`
+	Type        string    `json:"type,omitempty"`
+	Key         string    `json:"key,omitempty"`
+	States      []string  `json:"state,omitempty"`
+	Since       time.Time `json:"since,omitzero"` // when it was accepted
+	Until       time.Time `json:"until,omitzero"` // exclusive
 }
 
 // IsZero reports whether f chooses everything.
 func (f *MessageFilter) IsZero() bool {
-	return f.ID == "" && len(f.Endpoints) == 0 && f.Type == "" && f.Key == "" && len(f.States) == 0 && f.Since.IsZero() && f.Until.IsZero()
+	return f.ID == "" && len(f.Endpoints) == 0 && f.Application == "" && f.Type == "" && f.Key == "" && len(f.States) == 0 && f.Since.IsZero() && f.Until.IsZero()
 }
 
 // MessageInfo is what a list has of a message: nothing of its payload.
 type MessageInfo struct {
-	Number   int64     `json:"-"` // of the delivery: higher ones are newer
-	ID       string    `json:"id"`
-	Endpoint string    `json:"endpoint"`
-	Type     string    `json:"type,omitempty"`
-	Key      string    `json:"key,omitempty"`
-	State    string    `json:"state"`
-	Created  time.Time `json:"created_at"`
-	Due      time.Time `json:"due,omitzero"`         // unless it has ended
-	Finished time.Time `json:"finished_at,omitzero"` // when it has
+	Number   int64  `json:"-"` // of the delivery: higher ones are newer
+	ID       string `json:"id"`
+	Endpoint string `json:"endpoint"`
+	// Application is that of the endpoint.
+	Application string    `json:"application,omitempty"`
+	Type        string    `json:"type,omitempty"`
+	Key         string    `json:"key,omitempty"`
+	State       string    `json:"state"`
+	Created     time.Time `json:"created_at"`
+	Due         time.Time `json:"due,omitzero"`         // unless it has ended
+	Finished    time.Time `json:"finished_at,omitzero"` // when it has
 	// Attempts, ErrorType and Status are those of the latest attempt.
 	Attempts  int    `json:"attempts"`
 	ErrorType string `json:"error_type,omitempty"`

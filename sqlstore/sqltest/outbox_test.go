@@ -19,7 +19,8 @@ import (
 type outboxApp struct {
 	*sql.DB
 	box   webhook.Outbox
-	store *sqlstore.Webhooks // forbear's
+	db    *sqlstore.DB       // forbear's
+	store *sqlstore.Webhooks // a view of it
 }
 
 // outboxApps runs a test on SQLite and on PostgreSQL.
@@ -38,7 +39,7 @@ func outboxApps(t *testing.T, test func(t *testing.T, s outboxApp)) {
 			if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "customer"}); err != nil {
 				t.Fatal(err)
 			}
-			s.store = db.Webhooks()
+			s.db, s.store = db, db.Webhooks()
 			var err error
 			if s.DB, err = sql.Open(driver, name); err != nil {
 				t.Fatal(err)

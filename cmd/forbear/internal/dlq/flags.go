@@ -22,6 +22,7 @@ func (q *dlq) register(f *flag.FlagSet) {
 	database.Flag(f, &q.database, database.Usage)
 	database.KeyFlag(f, &q.keys, "the `file` with the key that serve encrypts payloads under")
 	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
+	f.StringVar(&q.filter.Application, "application", "", "letters of this `application`'s endpoints")
 	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
 	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
 	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")

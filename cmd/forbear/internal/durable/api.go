@@ -71,7 +71,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/dead-letters/{id}", s.getLetter},
 		{"POST", "/v1/dead-letters/discard", s.discardLetters},
 		{"POST", "/v1/dead-letters/{id}/discard", s.discardLetter},
-		{"GET", "/v1/redrives", listing(s, "redrives", (*sqlstore.DeadLetters).Jobs)},
+		{"GET", "/v1/redrives", s.listRedrives},
 		{"POST", "/v1/redrives", s.postRedrive},
 		{"GET", "/v1/redrives/{id}", s.getRedrive},
 		{"POST", "/v1/redrives/{id}/pause", s.setRedrive(deadletter.JobPaused)},

@@ -35,6 +35,9 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 // reveal cannot be recorded, the response is an error and holds no payload.
 func (s *Service) getLetter(r *http.Request) (int, any, error) {
 	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
+	if c := callerOf(r); err == nil && c.Application != "" && l.Application != c.Application {
+		err = fmt.Errorf("%q: %w", l.ID, deadletter.ErrNotFound)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -136,10 +139,13 @@ func (s *Service) discardLetters(r *http.Request) (int, any, error) {
 func filterOf(r *http.Request) (deadletter.Filter, error) {
 	q := r.URL.Query()
 	f := deadletter.Filter{
-		Queue: q.Get("queue"), Destination: q.Get("destination"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
+		Queue: q.Get("queue"), Destination: q.Get("destination"), Application: q.Get("application"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
 		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
 	}
-	var err error
+	err := callerOf(r).confine(&f.Application)
+	if err != nil {
+		return f, err
+	}
 	if f.Limit, err = limitOf(q); err != nil {
 		return f, err
 	}

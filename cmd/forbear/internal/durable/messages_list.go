@@ -23,7 +23,7 @@ type messageList struct {
 }
 
 // listMessages lists messages at their endpoints, the newest first and without their
-// payloads. A page looks at a bounded number of them: it may be short, or empty, and
+// payloads. A page is looked for during a bounded time: it may be short, or empty, and
 // have a next.
 func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
@@ -35,7 +35,7 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f := webhook.MessageFilter{ID: q.Get("id"), Endpoints: q["endpoint"], Type: q.Get("type"), Key: q.Get("key"), States: q["state"]}
+	f := webhook.MessageFilter{ID: q.Get("id"), Endpoints: q["endpoint"], Application: q.Get("application"), Type: q.Get("type"), Key: q.Get("key"), States: q["state"]}
 	if f.Since, f.Until, err = timesOf(q); err != nil {
 		return 0, nil, err
 	}
@@ -48,10 +48,8 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 
 // messages reads a page of what the caller may see.
 func (s *Service) messages(r *http.Request, f webhook.MessageFilter, after int64, limit int) (page webhook.MessagePage, err error) {
-	if c := callerOf(r); c.Application != "" {
-		if f.Endpoints, err = s.ownEndpoints(r.Context(), c, f.Endpoints); err != nil || len(f.Endpoints) == 0 {
-			return page, err
-		}
+	if err := callerOf(r).confine(&f.Application); err != nil {
+		return page, err
 	}
 	return s.Dispatcher.Messages(r.Context(), f, after, limit)
 }

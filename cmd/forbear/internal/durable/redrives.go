@@ -35,8 +35,12 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
 		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or say \"all\": true", errBadRequest)
 	}
-	if err := checkLetterState(n.Filter.State); err != nil {
+	c := callerOf(r)
+	if err := cmp.Or(checkLetterState(n.Filter.State), c.confine(&n.Filter.Application)); err != nil {
 		return 0, nil, err
+	}
+	if c.Application != "" && n.MaxRedrives > deadletter.DefaultMaxRedrives {
+		return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", deadletter.DefaultMaxRedrives))
 	}
 	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
 	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
@@ -51,9 +55,22 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, j, err
 }
 
-// getRedrive shows how far a redrive is.
+// listRedrives lists the latest redrives that the caller may see.
+func (s *Service) listRedrives(r *http.Request) (int, any, error) {
+	application := r.URL.Query().Get("application")
+	if err := callerOf(r).confine(&application); err != nil {
+		return 0, nil, err
+	}
+	list, err := s.DB.DeadLetters().Jobs(r.Context(), application)
+	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
+}
+
+// getRedrive shows how far a redrive is. One of another application is not found.
 func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))
+	if c := callerOf(r); err == nil && c.Application != "" && j.Filter.Application != c.Application {
+		err = fmt.Errorf("redrive %q: %w", j.ID, deadletter.ErrNotFound)
+	}
 	return http.StatusOK, j, err
 }
 
@@ -61,7 +78,7 @@ func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 // whatever state was asked for. A change that the job's state does not allow is 409.
 func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
-		if _, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id")); err != nil {
+		if _, _, err := s.getRedrive(r); err != nil {
 			return 0, nil, err
 		}
 		if err := s.DB.DeadLetters().SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
