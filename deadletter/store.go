@@ -8,7 +8,7 @@ import (
 
 // The errors of a [Store].
 var (
-	ErrNotFound = errors.New("no such dead letter")
+	ErrNotFound = errors.New("not found")
 	// ErrInvalid is what errors about a redrive that cannot be made match.
 	ErrInvalid = errors.New("invalid")
 	ErrState   = errors.New("not possible in this state")

@@ -73,7 +73,7 @@ func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	if l := m.letter(id); l != nil {
 		return *l, nil
 	}
-	return deadletter.Letter{}, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
+	return deadletter.Letter{}, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
 }
 
 // chosen reports whether f chooses l. All fields have to match, and an empty
@@ -163,7 +163,7 @@ func (m *Store) Causes(_ context.Context, limit int) (list []deadletter.CauseSta
 func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	switch l := m.letter(id); {
 	case l == nil:
-		return nil, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
+		return nil, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
 	case l.State != deadletter.Dead:
 		return nil, fmt.Errorf("dead letter %q is %s: %w", id, l.State, deadletter.ErrState)
 	default:

@@ -152,7 +152,7 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 // Get implements deadletter.Store.
 func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
 	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
-	return first(list, err, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound))
+	return first(list, err, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound))
 }
 
 // defaultList is the number of letters in a page when the filter says none.
@@ -297,7 +297,7 @@ func (t *tx) whyNot(id string) error {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%q: %w", id, own(deadletter.ErrNotFound))
+		return fmt.Errorf("dead letter %q: %w", id, own(deadletter.ErrNotFound))
 	default:
 		return fmt.Errorf("dead letter %q is %s: %w", id, state, own(deadletter.ErrState))
 	}

@@ -53,9 +53,10 @@ func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
 	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
 	f.when(dots(m.ID), "id is %q, which no path can name", m.ID)
-	f.when(m.Application == "" && len(m.Endpoints) == 0 || len(m.Endpoints) > maxEndpoints, "%d endpoints, want 1 to %d, or an application", len(m.Endpoints), maxEndpoints)
+	f.when(m.Application == "" && len(m.Endpoints) == 0, "it names no endpoint and no application")
+	f.when(len(m.Endpoints) > maxEndpoints, "%d endpoints, want at most %d", len(m.Endpoints), maxEndpoints)
 	f.when(m.Application != "" && !name(m.Application), "application "+nameRule)
-	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want one of them")
+	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want either")
 	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, layer.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
 		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)

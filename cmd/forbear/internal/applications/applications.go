@@ -4,16 +4,19 @@ package applications
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/forbear-go/forbear/client"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/api"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // Command returns the command applications.
@@ -138,13 +141,17 @@ func (r *run) list(ctx context.Context) int {
 				_ = r.Line(a)
 			} else {
 				if !found {
-					fmt.Fprintln(w, "ID\tNAME\tSTATE\tRATE\tENDPOINTS\tWHY")
+					fmt.Fprintln(w, "ID\tNAME\tSTATE\tRATE\tMAX ENDPOINTS\tWHY")
 				}
 				state := "active"
 				if a.Suspended {
 					state = "suspended"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%d\t%s\n", cli.Printable(a.ID), cli.Printable(a.Name), state, a.Rate, a.MaxEndpoints, cli.Printable(a.Reason))
+				rate := "-"
+				if a.Rate > 0 {
+					rate = strconv.FormatFloat(a.Rate, 'g', -1, 64)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", cli.Printable(a.ID), cli.Printable(a.Name), state, rate, cmp.Or(a.MaxEndpoints, webhook.DefaultEndpoints), cli.Printable(a.Reason))
 			}
 			found = true
 		}

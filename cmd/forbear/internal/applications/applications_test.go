@@ -25,7 +25,7 @@ func TestApplications(t *testing.T) {
 		{"add what cannot be", "max_endpoints", cli.ExitUsage, []string{"add", "x", "--max-endpoints", "5000"}},
 		{"list", "acme  Acme Corp  active  100", cli.ExitOK, []string{"list"}},
 		{"suspend", "unpaid", cli.ExitOK, []string{"suspend", "acme", "--reason", "unpaid"}},
-		{"a list with a reason", "suspended  100   0          unpaid", cli.ExitOK, []string{"list"}},
+		{"a list with a reason", "suspended  100   100            unpaid", cli.ExitOK, []string{"list"}},
 		{"resume", "acme", cli.ExitOK, []string{"resume", "acme"}},
 		{"show", `"name":"Acme Corp"`, cli.ExitOK, []string{"show", "acme", "-o", "json"}},
 		{"show none", "not found", cli.ExitFound, []string{"show", "none"}},

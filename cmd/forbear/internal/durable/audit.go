@@ -69,6 +69,6 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 		}
 		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:
-		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)
+		return false, fmt.Errorf("%w: reveal: want true or false, got %.20q", errBadRequest, v)
 	}
 }

@@ -168,7 +168,7 @@ func mismatch(t reflect.Type, at string, raw json.RawMessage) error {
 	case reflect.Slice:
 		var items []json.RawMessage
 		if json.Unmarshal(raw, &items) != nil {
-			return unlike("an array")
+			return unlike(wanted(t.Kind(), t.Elem().Kind()))
 		}
 		for i, item := range items {
 			if err := mismatch(t.Elem(), fmt.Sprintf("%s[%d]", at, i), item); err != nil {
@@ -178,7 +178,7 @@ func mismatch(t reflect.Type, at string, raw json.RawMessage) error {
 		return nil
 	}
 	if json.Unmarshal(raw, reflect.New(t).Interface()) != nil {
-		return unlike(wanted(t.Kind()))
+		return unlike(wanted(t.Kind(), 0))
 	}
 	return nil
 }
@@ -223,9 +223,14 @@ func jsonKind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// wanted says what JSON has for a kind of Go's.
-func wanted(k reflect.Kind) string {
+// wanted says what JSON has for a kind of Go's; of is that of the items of a slice.
+func wanted(k, of reflect.Kind) string {
 	switch k {
+	case reflect.Slice:
+		if of == reflect.String {
+			return "an array of strings"
+		}
+		return "an array"
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,9 @@ import (
 func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	f, err := filterOf(r)
 	if err != nil {
+		return 0, nil, err
+	}
+	if err := s.checkAfter(r, f); err != nil {
 		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().List(r.Context(), f)
@@ -54,6 +58,9 @@ func (s *Service) getLetter(r *http.Request) (int, any, error) {
 func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	f, err := filterOf(r)
 	if err != nil {
+		return 0, nil, err
+	}
+	if err := s.checkAfter(r, f); err != nil {
 		return 0, nil, err
 	}
 	shown, err := s.reveal(r, "export "+r.URL.Query().Encode())
@@ -96,7 +103,7 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if strings.TrimSpace(body.Reason) == "" {
-		return 0, nil, fmt.Errorf("%w: a letter is discarded for a reason", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: reason: want why the letter is discarded", errBadRequest)
 	}
 	if err := s.DB.DeadLetters().Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
 		return 0, nil, err
@@ -127,7 +134,7 @@ func (s *Service) discardLetters(r *http.Request) (int, any, error) {
 		n, err := s.DB.DeadLetters().Count(r.Context(), f)
 		return http.StatusOK, map[string]any{"dry_run": true, "count": n}, err
 	case strings.TrimSpace(body.Reason) == "":
-		return 0, nil, fmt.Errorf("%w: letters are discarded for a reason", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: reason: want why the letters are discarded", errBadRequest)
 	}
 	n, err := deadletter.DiscardAll(r.Context(), s.DB.DeadLetters(), f, actor(r), body.Reason)
 	return http.StatusOK, map[string]any{"count": n}, err
@@ -153,6 +160,19 @@ func filterOf(r *http.Request) (deadletter.Filter, error) {
 		return f, err
 	}
 	return f, checkLetterState(f.State)
+}
+
+// checkAfter refuses to go on behind a letter that is not there, or not any more: the
+// list would seem to end.
+func (s *Service) checkAfter(r *http.Request, f deadletter.Filter) error {
+	if f.After == "" {
+		return nil
+	}
+	_, err := s.DB.DeadLetters().Get(r.Context(), f.After)
+	if errors.Is(err, deadletter.ErrNotFound) {
+		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, f.After)
+	}
+	return err
 }
 
 // letterStates are those of dead letters.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/problem"
@@ -135,12 +136,22 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if rate, ok := errors.AsType[*dispatch.RateError](err); ok {
 			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(rate.RetryAfter.Seconds()), 'f', 0, 64))
 		}
-		writeProblem(w, r, f.status, f.kind, err.Error())
+		writeProblem(w, r, f.status, f.kind, detail(err))
 		return
 	}
 	s.log.Error("request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 	w.Header().Set("Retry-After", "1")
 	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again")
+}
+
+// detail is the text of an error for a problem, whose title has what the errors of this
+// package begin with. Several faults are on one line.
+func detail(err error) string {
+	text := err.Error()
+	for _, own := range []error{errBadRequest, errPrecondition, errMediaType, errForbidden} {
+		text = strings.TrimPrefix(text, own.Error()+": ")
+	}
+	return strings.ReplaceAll(text, "\n", "; ")
 }
 
 // writeProblem writes a problem. Its instance is the path alone: a query may hold

@@ -233,7 +233,7 @@ func spanIn(name string, raw json.RawMessage) (json.RawMessage, error) {
 	}
 	d, err := policyfile.ParseDuration(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is %.20q: want a duration such as 500ms, 1s or 2m", errBadRequest, name, text)
+		return nil, fmt.Errorf("%w: %s: want a duration such as 500ms, 1s or 2m, got %.20q", errBadRequest, name, text)
 	}
 	return marshal(d)
 }
