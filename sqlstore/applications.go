@@ -97,7 +97,7 @@ func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, err error) {
 // application makes an application of its columns.
 func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
 	if err := db.unsealJSON(c.spec, &a); err != nil {
-		return a, fmt.Errorf("an application: %w", err)
+		return a, fmt.Errorf("its application %w: %w", webhook.ErrUnreadable, err)
 	}
 	a.Version, a.Created, a.Suspended, a.Reason = c.version, at(c.created), c.suspended, c.reason
 	return a, nil

@@ -122,7 +122,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 }
 
 // selectEndpoints reads what an endpointReader scans.
-const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
+const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(e.application, ''), COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
 	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
 // endpointRow is an endpoint with the number of its latest change.
@@ -130,6 +130,8 @@ type endpointRow struct {
 	webhook.Endpoint
 	changed int64
 	deleted bool // of the endpoint there is the id alone
+	// unreadable is why its configuration is missing; nil where it is there.
+	unreadable error
 }
 
 // endpointReader scans endpoints with their applications, of which it unseals each
@@ -139,18 +141,28 @@ type endpointReader struct {
 	tenants map[string]*webhook.Application
 }
 
-// endpoints returns the endpoints of a condition, those that were deleted included.
-func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
+// endpointRows returns the endpoints of a condition, those that were deleted and those
+// that cannot be read included.
+func (w *Webhooks) endpointRows(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
 	reader := endpointReader{w.db, map[string]*webhook.Application{}}
 	return readAll(ctx, w.db, reader.scan, selectEndpoints+condition, args...)
 }
 
+// endpoints returns the endpoints of a condition, all of which can be read.
+func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
+	rows, err := w.endpointRows(ctx, condition, args...)
+	for i := range rows {
+		err = cmp.Or(err, rows[i].unreadable)
+	}
+	return rows, err
+}
+
 // scan reads an endpoint. It unseals its configuration.
 func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
-	var id, spec, state, by, reason string
+	var id, spec, state, by, reason, application string
 	var since, failing, version int64
 	var tenant applicationRow
-	columns := []any{&id, &spec, &state, &by, &reason, &since, &failing, &version, &row.changed, &row.deleted}
+	columns := []any{&id, &spec, &state, &by, &reason, &since, &failing, &version, &row.changed, &row.deleted, &application}
 	if err := r.Scan(append(columns, tenant.columns()...)...); err != nil {
 		return row, err
 	}
@@ -158,23 +170,29 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 		row.ID = id
 		return row, nil
 	}
-	if err := er.db.unsealJSON(spec, &row.Endpoint); err != nil {
-		return row, fmt.Errorf("endpoint %q: %w", id, err)
+	err = er.db.unsealJSON(spec, &row.Endpoint)
+	if err == nil && row.Application != "" {
+		row.Tenant, err = er.tenant(row.Application, tenant)
+	}
+	if err != nil {
+		row.Endpoint = webhook.Endpoint{ID: id, Application: application, Tenant: &webhook.Application{ID: application, Suspended: tenant.suspended, Reason: tenant.reason}}
+		row.unreadable = fmt.Errorf("endpoint %q %w: %w", id, webhook.ErrUnreadable, err)
 	}
 	row.State, row.DisabledBy, row.Reason, row.Since = webhook.EndpointState(state), webhook.Party(by), reason, at(since)
 	row.FailingSince, row.Version = at(failing), version
-	if row.Application == "" {
-		return row, nil
-	}
-	if er.tenants[row.Application] == nil {
-		a, err := er.db.application(tenant)
-		if err != nil {
-			return row, err
-		}
-		er.tenants[row.Application] = &a
-	}
-	row.Tenant = er.tenants[row.Application]
 	return row, nil
+}
+
+// tenant returns an application, which is read once.
+func (er endpointReader) tenant(id string, row applicationRow) (*webhook.Application, error) {
+	if er.tenants[id] == nil {
+		a, err := er.db.application(row)
+		if err != nil {
+			return nil, err
+		}
+		er.tenants[id] = &a
+	}
+	return er.tenants[id], nil
 }
 
 // Endpoint implements webhook.Store.
@@ -225,13 +243,16 @@ func (w *Webhooks) EndpointStates(ctx context.Context) (map[string]webhook.Endpo
 // EndpointChanges implements webhook.Store.
 func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
 	// The upper bound lets PostgreSQL expect a few rows, and not a third of all.
-	rows, err := w.endpoints(ctx, ` WHERE e.changed > ? AND e.changed <= ?`, since, int64(math.MaxInt64))
+	rows, err := w.endpointRows(ctx, ` WHERE e.changed > ? AND e.changed <= ?`, since, int64(math.MaxInt64))
 	c.Mark = since
 	for _, row := range rows {
 		c.Mark = max(c.Mark, row.changed)
-		if row.deleted {
+		switch {
+		case row.deleted:
 			c.Deleted = append(c.Deleted, row.ID)
-		} else {
+		case row.unreadable != nil:
+			c.Unreadable = append(c.Unreadable, webhook.UnreadableEndpoint{Endpoint: row.Endpoint, Err: row.unreadable})
+		default:
 			c.Endpoints = append(c.Endpoints, row.Endpoint)
 		}
 	}

@@ -48,7 +48,8 @@ type Store interface {
 	Endpoints(ctx context.Context) ([]Endpoint, error)
 	// EndpointChanges returns the endpoints that were put, enabled, disabled or
 	// deleted since a mark that an earlier call returned, each as it is now. 0
-	// returns all. No change is ever behind a mark without having been returned.
+	// returns all. No change is ever behind a mark without having been returned. An
+	// endpoint that cannot be read keeps none of the others from being returned.
 	EndpointChanges(ctx context.Context, since int64) (EndpointChanges, error)
 	// DeleteEndpoint removes an endpoint, if its version is the given one; 0 is
 	// any. Else it is [ErrVersion], or [ErrNotFound].
@@ -143,6 +144,16 @@ type EndpointChanges struct {
 	Mark      int64
 	Endpoints []Endpoint
 	Deleted   []string // ids; also of some that no caller has ever seen
+	// Unreadable are those whose configuration, or whose application's, cannot be read.
+	Unreadable []UnreadableEndpoint
+}
+
+// UnreadableEndpoint is an endpoint whose configuration cannot be read. It has its id, its
+// application's, and its state; of its Tenant it has whether that is suspended.
+type UnreadableEndpoint struct {
+	Endpoint
+
+	Err error // why: an [ErrUnreadable] that names the endpoint
 }
 
 // RelayResult is what came of a Relay.

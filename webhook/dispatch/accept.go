@@ -98,7 +98,8 @@ func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) (order
 // admit completes a message, finds the endpoints of its application and refuses
 // what could not be delivered: with [webhook.ErrInvalid], or with
 // [webhook.ErrUnknownEndpoint], [webhook.ErrUnknownApplication] or
-// [webhook.ErrSuspended].
+// [webhook.ErrSuspended]; and for now, with [webhook.ErrUnreadable], what may be for an
+// endpoint that this process cannot serve.
 func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []string, err error) {
 	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []st
 	for _, e := range m.Endpoints {
 		l := d.lane(e)
 		if l == nil {
-			return nil, fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e)
+			return nil, cmp.Or(d.lanes.unservable(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
 		}
 		if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
 			return nil, err

@@ -293,7 +293,7 @@ func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []by
 func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, error) {
 	l := d.lane(m.Endpoints[0])
 	if l == nil {
-		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound)
+		return TestResult{}, cmp.Or(d.lanes.unservable(m.Endpoints[0]), fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound))
 	}
 	if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
 		return TestResult{}, err

@@ -20,9 +20,9 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 		if errors.Is(err, webhook.ErrNotFound) {
 			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
 		}
-		return nil, cmp.Or(err, a.CheckSuspended())
+		return nil, cmp.Or(err, a.CheckSuspended(), d.lanes.unsure(m.Application))
 	}
-	if err := lanes[0].ep.conf.Tenant.CheckSuspended(); err != nil {
+	if err := cmp.Or(lanes[0].ep.conf.Tenant.CheckSuspended(), d.lanes.unsure(m.Application)); err != nil {
 		return nil, err
 	}
 	now := d.now()

@@ -16,6 +16,7 @@ import (
 // in the store and stands in no other endpoint's way.
 type lane struct {
 	d       *Dispatcher
+	stored  webhook.Endpoint // what it was made of
 	ep      *endpoint
 	retryer *forbear.Retryer
 	pacing  *pacing
@@ -44,7 +45,7 @@ const maxAhead = 8 << 20
 // serves reports whether the lane was made for e's configuration, and if so
 // takes over the state that the store has for it.
 func (l *lane) serves(e *webhook.Endpoint) bool {
-	if l.ep.conf.Version != e.Version || !sameTenant(l.ep.conf.Tenant, e.Tenant) {
+	if !sameConfiguration(l.stored, *e) {
 		return false
 	}
 	if l.ep.adopt(e) {
@@ -55,10 +56,14 @@ func (l *lane) serves(e *webhook.Endpoint) bool {
 	return true
 }
 
-// sameTenant reports whether two endpoints have the same configuration of an
-// application.
-func sameTenant(a, b *webhook.Application) bool {
-	return a == b || a != nil && b != nil && a.ID == b.ID && a.Version == b.Version
+// sameConfiguration reports whether two endpoints have the same configuration, and their
+// applications. Versions alone do not tell: a store that was brought back from a backup
+// gives the same ones again.
+func sameConfiguration(a, b webhook.Endpoint) bool {
+	for _, e := range []*webhook.Endpoint{&a, &b} {
+		e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince, e.Held = "", "", "", time.Time{}, time.Time{}, ""
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // want returns how many deliveries the lane can take now, and otherwise when it

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // lanes holds the lane of each endpoint, by its id and by its application. A change
@@ -13,6 +15,57 @@ import (
 type lanes struct {
 	byID     sync.Map // *lane
 	byTenant sync.Map // []*lane, by the ids of their endpoints; replaced, and never changed
+	// unserved has the endpoints that are not served as they are stored: mostly none.
+	unserved sync.Map // unserved, by id
+}
+
+// unserved is why an endpoint is not served as it is stored: it has no lane, or an
+// older one.
+type unserved struct {
+	application string
+	err         error // an [webhook.ErrUnreadable]
+}
+
+// served notes whether an endpoint is served as it is stored. It reports false when that
+// it is not is new.
+func (s *lanes) served(e *webhook.Endpoint, err error) bool {
+	if err == nil {
+		s.unserved.Delete(e.ID)
+		return true
+	}
+	_, known := s.unserved.Swap(e.ID, unserved{e.Application, err})
+	return known
+}
+
+// unservable returns why an endpoint has no lane; nil where it has one or does not exist.
+func (s *lanes) unservable(id string) error {
+	u, _ := s.unserved.Load(id)
+	if u == nil || s.of(id) != nil {
+		return nil
+	}
+	return u.(unserved).err
+}
+
+// unsure returns why it is not known which endpoints of an application want a message;
+// nil where it is.
+func (s *lanes) unsure(application string) (err error) {
+	s.unserved.Range(func(_, u any) bool {
+		if u.(unserved).application == application {
+			err = u.(unserved).err
+		}
+		return err == nil
+	})
+	return err
+}
+
+// forget drops what is noted of endpoints that are not known.
+func (s *lanes) forget(known map[string]bool) {
+	s.unserved.Range(func(id, _ any) bool {
+		if !known[id.(string)] {
+			s.unserved.Delete(id)
+		}
+		return true
+	})
 }
 
 // of returns the lane of an endpoint, or nil.
@@ -62,6 +115,7 @@ func (s *lanes) set(l *lane) {
 
 // drop removes the lane of an endpoint that is gone. What it has claimed is sent.
 func (s *lanes) drop(id string) {
+	s.unserved.Delete(id)
 	if l := s.of(id); l != nil {
 		s.byID.Delete(id)
 		s.leave(l)

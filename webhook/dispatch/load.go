@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -39,14 +40,23 @@ func (d *Dispatcher) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d.compared.IsZero() && len(c.Unreadable) > 0 {
+		return c.Unreadable[0].Err // it was started with the wrong key
+	}
 	for i := range c.Endpoints {
-		d.loadEndpoint(&c.Endpoints[i])
+		e := &c.Endpoints[i]
+		d.served(e, d.loadEndpoint(e))
+	}
+	for i := range c.Unreadable {
+		u := &c.Unreadable[i]
+		d.served(&u.Endpoint, u.Err)
+		d.keepLane(&u.Endpoint)
 	}
 	for _, id := range c.Deleted {
 		d.lanes.drop(id)
 	}
 	if whole {
-		d.dropOthers(c.Endpoints)
+		d.dropOthers(&c)
 		d.compared = began
 	}
 	d.mark = c.Mark
@@ -100,16 +110,41 @@ func (d *Dispatcher) refresh(ctx context.Context, r *refresh) {
 	r.err = d.load(ctx)
 }
 
+// served notes whether an endpoint is served as it is stored. What is for it is refused
+// for now where it is not and has no lane, and what its application's endpoints share, for
+// it may want that.
+func (d *Dispatcher) served(e *webhook.Endpoint, err error) {
+	if !d.lanes.served(e, err) {
+		d.log.Error("endpoint cannot be served as it is stored", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
+	}
+}
+
+// keepLane gives the lane of an endpoint that cannot be read the state that the store
+// has for it. Its configuration stays as it was.
+func (d *Dispatcher) keepLane(e *webhook.Endpoint) {
+	l := d.lane(e.ID)
+	if l == nil {
+		return
+	}
+	was := l.stored
+	was.State, was.DisabledBy, was.Reason, was.Since, was.FailingSince = e.State, e.DisabledBy, e.Reason, e.Since, e.FailingSince
+	if was.Tenant != nil {
+		tenant := *was.Tenant
+		tenant.Suspended, tenant.Reason = e.Tenant.Suspended, e.Tenant.Reason
+		was.Tenant = &tenant
+	}
+	_ = d.loadEndpoint(&was) // what it was made of makes a lane
+}
+
 // loadEndpoint makes the lane of an endpoint that is new or was changed.
-func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) {
+func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) error {
 	old := d.lane(e.ID)
 	if old != nil && old.serves(e) {
-		return
+		return nil
 	}
 	l, err := d.newLane(*e, old)
 	if err != nil {
-		d.log.Error("endpoint cannot be served", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
-		return
+		return fmt.Errorf("endpoint %q %w: %w", e.ID, webhook.ErrUnreadable, err)
 	}
 	if d.compared.IsZero() {
 		l.due = time.Time{} // the first look at the store finds those that have work
@@ -123,14 +158,18 @@ func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) {
 	if e.Rate > 0 && !d.members.counts() {
 		signal(d.joins)
 	}
+	return nil
 }
 
-// dropOthers drops the lanes of endpoints that are not in a list of all, and finds
+// dropOthers drops the lanes of endpoints that are not among all there are, and finds
 // the lease that the rest needs.
-func (d *Dispatcher) dropOthers(list []webhook.Endpoint) {
-	known := make(map[string]bool, len(list))
-	for i := range list {
-		known[list[i].ID] = true
+func (d *Dispatcher) dropOthers(all *webhook.EndpointChanges) {
+	known := make(map[string]bool, len(all.Endpoints))
+	for i := range all.Endpoints {
+		known[all.Endpoints[i].ID] = true
+	}
+	for i := range all.Unreadable {
+		known[all.Unreadable[i].ID] = true
 	}
 	lease := leaseTime(nil)
 	for id, l := range d.lanes.all() {
@@ -140,6 +179,7 @@ func (d *Dispatcher) dropOthers(list []webhook.Endpoint) {
 			d.lanes.drop(id)
 		}
 	}
+	d.lanes.forget(known)
 	d.lease.Store(int64(lease))
 }
 
@@ -158,6 +198,7 @@ func leaseTime(l *lane) time.Duration {
 // What old knows of the receiver stays, unless the endpoint is another receiver
 // now: a change of a header must not make a dead one look well.
 func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
+	stored := conf
 	conf.Policy.Kind = forbear.Webhook
 	shared := len(conf.Secrets) == 0 && conf.Tenant != nil && !conf.Unsigned
 	if shared {
@@ -168,7 +209,7 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 		return nil, err
 	}
 	ep.shared = shared
-	l := &lane{d: d, ep: ep, due: time.Now()}
+	l := &lane{d: d, stored: stored, ep: ep, due: time.Now()}
 	if old != nil {
 		ep.hold = old.ep.hold
 		if old.ep.conf.URL == conf.URL {

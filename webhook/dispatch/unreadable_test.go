@@ -1,11 +1,16 @@
 package dispatch
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -65,4 +70,162 @@ func TestUnreadableTakesNothing(t *testing.T) {
 			t.Errorf("alerts %v", got)
 		}
 	})
+}
+
+// sealing is a store some of whose endpoints cannot be read.
+type sealing struct {
+	*memstore.Store
+	sealed map[string]bool
+}
+
+func (s *sealing) EndpointChanges(ctx context.Context, since int64) (webhook.EndpointChanges, error) {
+	c, err := s.Store.EndpointChanges(ctx, since)
+	c.Endpoints = slices.DeleteFunc(c.Endpoints, func(e webhook.Endpoint) bool {
+		if s.sealed[e.ID] {
+			u := webhook.Endpoint{ID: e.ID, Application: e.Application, State: e.State, Reason: e.Reason, Since: e.Since, Version: e.Version}
+			if e.Tenant != nil {
+				u.Tenant = &webhook.Application{ID: e.Application, Suspended: e.Tenant.Suspended, Reason: e.Tenant.Reason}
+			}
+			c.Unreadable = append(c.Unreadable, webhook.UnreadableEndpoint{Endpoint: u, Err: fmt.Errorf("endpoint %q %w: no key", e.ID, webhook.ErrUnreadable)})
+		}
+		return s.sealed[e.ID]
+	})
+	return c, err
+}
+
+// An endpoint whose configuration cannot be read keeps its lane, with the state that is
+// stored, also when all are compared. What may be for one without a lane is refused for
+// now; all others are served.
+func TestUnreadableEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sealing{&memstore.Store{}, map[string]bool{}}
+		d, err := New(Config{Store: s, Alerts: s.Store, Transport: status(200), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(id, application string, types ...string) {
+			t.Helper()
+			if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, Application: application, Types: types, URL: "https://example.com/"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		load := func() {
+			t.Helper()
+			if err := d.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []string{"acme", "other"} {
+			if _, err := s.PutApplication(t.Context(), webhook.Application{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("kept", "acme", "a.*")
+		put("o", "other")
+		put("new", "")
+		s.sealed["new"] = true
+		if err := d.Load(t.Context()); !errors.Is(err, webhook.ErrUnreadable) {
+			t.Fatalf("the first load: %v", err)
+		}
+		s.sealed["new"] = false
+		check(t, s.DeleteEndpoint(t.Context(), "new", 0))
+		load()
+
+		s.sealed["kept"], s.sealed["new"] = true, true
+		put("kept", "acme", "b.*")
+		put("new", "")
+		accept := func(endpoint, application, kind string) error {
+			m := webhook.Message{Application: application, Type: kind, Body: []byte("{}")}
+			if endpoint != "" {
+				m.Endpoints = []string{endpoint}
+			}
+			a, err := d.Accept(t.Context(), m)
+			if err == nil && len(a[0].Endpoints) == 0 && application != "" {
+				err = errors.New("it goes nowhere")
+			}
+			return err
+		}
+		for range 3 { // the third time all are compared
+			load()
+			check(t, accept("kept", "", ""))
+			check(t, accept("", "other", "x"))
+			for name, err := range map[string]error{"to it": accept("new", "", ""), "of what it wanted": accept("", "acme", "a.x"), "of what it wants": accept("", "acme", "b.x")} {
+				if !errors.Is(err, webhook.ErrUnreadable) || errors.Is(err, webhook.ErrUnknownEndpoint) {
+					t.Errorf("a message %s: %v", name, err)
+				}
+			}
+			time.Sleep(compareEvery / 2)
+		}
+		if l := d.lane("kept"); l == nil || !l.ep.enabled() || !l.ep.conf.Subscribes("a.x") {
+			t.Fatalf("its lane is %+v", l)
+		}
+		check(t, s.SetEndpointState(t.Context(), "kept", webhook.Disabled, webhook.ByOperator, "test", time.Time{}))
+		if load(); d.lane("kept").ep.enabled() {
+			t.Error("it is served though it is disabled")
+		}
+		check(t, s.SetEndpointState(t.Context(), "kept", webhook.Enabled, webhook.ByOperator, "", time.Time{}))
+		if load(); !d.lane("kept").ep.enabled() {
+			t.Error("it is not served though it is enabled")
+		}
+		s.sealed["kept"], s.sealed["new"] = false, false // as if it had been put by this process
+		put("kept", "acme", "b.*")
+		put("new", "")
+		load()
+		check(t, accept("new", "", ""))
+		check(t, accept("", "acme", "b.x"))
+		check(t, s.DeleteEndpoint(t.Context(), "new", 0))
+		if load(); !errors.Is(accept("new", "", ""), webhook.ErrUnknownEndpoint) {
+			t.Error("a deleted endpoint is not unknown")
+		}
+	})
+}
+
+// A configuration that no lane can be made of is not passed over by what its application
+// is sent: whether it wants that is not known.
+func TestUnservableEndpoint(t *testing.T) {
+	s := &memstore.Store{}
+	d, err := New(Config{Store: s, Alerts: s, Transport: status(200), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutApplication(t.Context(), webhook.Application{ID: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	for id, url := range map[string]string{"good": "https://example.com/", "bad": "://"} {
+		if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, Application: "acme", URL: url}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, d.Load(t.Context()))
+	if _, err := d.Accept(t.Context(), webhook.Message{Application: "acme", Body: []byte("{}")}); !errors.Is(err, webhook.ErrUnreadable) {
+		t.Errorf("to the application: %v", err)
+	}
+	if _, err := d.Accept(t.Context(), webhook.Message{Endpoints: []string{"good"}, Body: []byte("{}")}); err != nil {
+		t.Errorf("to its other endpoint: %v", err)
+	}
+}
+
+// A store that was brought back from a backup gives the versions of what came after it
+// again: what is stored counts.
+func TestVersionsComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := fleet(t, 1)
+		s := newStore(t, 0)
+		if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "e0", URL: "https://other.example.com/"}); err != nil {
+			t.Fatal(err)
+		}
+		d.cfg.Store = s
+		time.Sleep(compareEvery)
+		check(t, d.Load(t.Context()))
+		if is := d.lane("e0").ep.config(); is.Version != 1 || is.URL != "https://other.example.com/" {
+			t.Errorf("served are version %d and %s", is.Version, is.URL)
+		}
+	})
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -177,6 +178,106 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		if count(s, n+3+40); reasons[deadletter.ReasonDeleted] != 2+40 || reasons["deadline"] != n+1 || len(reasons) != 2 {
 			t.Errorf("with the key the letters are %v", reasons)
 		}
+		stop()
+	})
+}
+
+// An endpoint whose configuration no key of a process opens keeps that from learning of no
+// other change. It keeps its lane there, what is for one without a lane is refused for now,
+// and rows of the outbox wait; a process with the key delivers them. Without the key none
+// is started.
+func TestEndpointsOfAMissingKey(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
+		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")
+		s, stop := startUnder(t, database, log, known)
+		for _, id := range []string{"acme", "other"} {
+			if _, err := s.Dispatcher.PutApplication(t.Context(), webhook.Application{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, s, webhook.Endpoint{ID: "kept", URL: sink.URL, Application: "acme", Types: []string{"a.*"}})
+		put(t, s, webhook.Endpoint{ID: "o", URL: sink.URL, Application: "other"})
+		offer := func(id, endpoint, application, kind string) error {
+			m := webhook.Message{ID: id + "-1", Application: application, Type: kind, Body: []byte(planted(id + "-1"))}
+			if endpoint != "" {
+				m.Endpoints = []string{endpoint}
+			}
+			_, err := s.Dispatcher.Accept(t.Context(), m)
+			return err
+		}
+		has := func(id string) func() bool {
+			return func() bool {
+				sink.mu.Lock()
+				defer sink.mu.Unlock()
+				return sink.seen[id+"-1"] == planted(id+"-1")
+			}
+		}
+
+		rotated, end := startUnder(t, database, log, missing, known)
+		put(t, rotated, webhook.Endpoint{ID: "kept", URL: sink.URL, Application: "acme", Types: []string{"b.*"}})
+		put(t, rotated, webhook.Endpoint{ID: "alone", URL: sink.URL})
+		if err := rotated.Dispatcher.Disable(t.Context(), "o", "test"); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		// It learns of what it can read, and of the state of the rest.
+		waitFor(t, "the other endpoint's state", func() bool {
+			e, err := s.Dispatcher.Endpoint(t.Context(), "o")
+			return err == nil && e.State == webhook.Disabled && len(log.lines("endpoint cannot be served as it is stored")) == 2
+		})
+		for id, err := range map[string]error{"kept": offer("kept", "kept", "", ""), "o": offer("o", "", "other", "a.x")} {
+			if err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		waitFor(t, "kept", has("kept"))
+		if err := s.Dispatcher.Enable(t.Context(), "o"); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "o", has("o"))
+		for id, err := range map[string]error{"alone": offer("alone", "alone", "", ""), "acme": offer("acme", "", "acme", "b.x"), "was": offer("was", "", "acme", "a.x")} {
+			if !errors.Is(err, webhook.ErrUnreadable) || !errors.Is(err, sqlstore.ErrKey) {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if status, _ := call(t, s, "POST", "/v1/messages", `{"endpoint":"alone","payload":1}`); status != 503 {
+			t.Errorf("the API says %d", status)
+		}
+		row := `INSERT INTO forbear_outbox (message_id, endpoint, application, type, body) VALUES ('%s-1', '%s', '%s', '%s', '%s')`
+		for _, r := range [][4]string{{"rowalone", "alone", "", ""}, {"rowacme", "", "acme", "b.x"}, {"rowother", "", "other", "a.x"}, {"rowkept", "kept", "", ""}} {
+			execute(t, db, row, r[0], r[1], r[2], r[3], planted(r[0]+"-1"))
+		}
+		waitFor(t, "rowother", has("rowother"))
+		waitFor(t, "rowkept", has("rowkept"))
+		if n := numberOf(t, db, `SELECT count(*) FROM forbear_outbox`); n != 2 {
+			t.Errorf("%d rows wait in the outbox, want 2", n)
+		}
+		if list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{}); err != nil || len(list) != 0 {
+			t.Errorf("letters: %+v, %v", list, err)
+		}
+		stop()
+
+		for name, keys := range map[string][]sqlstore.Key{"the former key": {known}, "another": {sqlstore.NewKey("0ther001")}} {
+			c, err := sqlstore.NewCipher(keys...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := New(t.Context(), Options{Database: database, Cipher: c, Logger: quiet}); !errors.Is(err, sqlstore.ErrKey) || !strings.Contains(err.Error(), "endpoint") {
+				t.Errorf("started with %s: %v, %v", name, s, err)
+			}
+		}
+		if _, err := New(t.Context(), Options{Database: database, Logger: quiet}); !errors.Is(err, sqlstore.ErrKey) || !strings.Contains(err.Error(), "0ld0ld01") && !strings.Contains(err.Error(), "ne1ne1e1") {
+			t.Errorf("started without a key: %v", err)
+		}
+		s, stop = startUnder(t, database, log, missing, known)
+		for _, id := range []string{"rowalone", "rowacme"} {
+			waitFor(t, id, has(id))
+		}
+		if err := offer("alone", "alone", "", ""); err != nil {
+			t.Errorf("with the key: %v", err)
+		}
+		waitFor(t, "alone", has("alone"))
 		stop()
 	})
 }
