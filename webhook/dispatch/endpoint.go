@@ -145,14 +145,6 @@ func (e *endpoint) failedFor(times int) {
 	e.failures = max(e.failures, times)
 }
 
-// down reports whether the endpoint has failed so often in a row that it does not fail
-// in part.
-func (e *endpoint) down() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.failures >= leastFailures
-}
-
 // goodSince reports whether it has accepted a message since t.
 func (e *endpoint) goodSince(t time.Time) bool {
 	e.mu.Lock()

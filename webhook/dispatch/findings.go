@@ -227,13 +227,9 @@ func (l *lane) follow(h *webhook.Hold, next time.Time) {
 		l.openBreaker(l.d.now())
 		l.pacing.follow(h.Looks, next)
 	case HoldUnresolved:
-		if s := l.ep.names; !s.holds() || !l.looks() {
-			s.follow(h.Why, h.Looks, next)
-		}
+		l.ep.names.follow(h.Why, h.Looks, next)
 	case HoldRejecting:
-		if s := l.ep.rejects; !s.holds() || !l.looks() {
-			s.follow(h.Why, h.Looks, next)
-		}
+		l.ep.rejects.follow(h.Why, h.Looks, next)
 	}
 }
 
@@ -247,11 +243,4 @@ func (l *lane) openBreaker(now time.Time) {
 		b.Force(breaker.Open, elsewhere, now)
 		b.Release()
 	}
-}
-
-// looks reports whether an attempt or a lookup is under way, which is to count.
-func (l *lane) looks() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sending > 0 || l.ep.names.underWay()
 }

@@ -125,7 +125,7 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 		letters int64 // at most
 		sends   int   // while it lasts, at most
 	}{
-		{"is down", status(503), "endpoint_slowed 1", 0, 120},
+		{"is down", status(503), "endpoint_slowed 1", 5, 120},
 		{"refuses everything", status(404), "endpoint_rejecting 1", 65, 65},
 		{"has no name", noName, "endpoint_unresolved 1", 0, 12},
 	} {
@@ -140,6 +140,7 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 					return responds(200), nil
 				}}
 				f.start(webhook.Endpoint{})
+				defer f.stop()
 				minutes := func(n int) {
 					for minute := range n {
 						for second := range 60 {
@@ -161,7 +162,10 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				f.mu.Lock()
 				clear(f.accepted)
 				f.mu.Unlock()
-				time.Sleep(25 * time.Minute)
+				for second := range 25 * 60 {
+					accept(t, f.list[second%3], 1)
+					time.Sleep(time.Second)
+				}
 				found := slices.SortedFunc(maps.Values(f.accepted), time.Time.Compare)
 				if len(found) < 3 {
 					t.Fatalf("of three, %d send again", len(found))
@@ -178,7 +182,6 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				if list, _, err := s.HoldChanges(t.Context(), 0); err != nil || len(list) > 0 {
 					t.Errorf("%+v goes on, %v", list, err)
 				}
-				f.stop()
 			})
 		})
 	}
@@ -195,7 +198,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 		respond func() (*http.Response, error)
 		letters int64 // at most: a process that is refused everything loses what it looks with
 	}{
-		{"503", cut(503), 0},
+		{"503", cut(503), 3},
 		{"403", cut(403), 60},
 		{"no name", func() (*http.Response, error) { return nil, errNoName }, 0},
 	} {
@@ -216,6 +219,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 					return responds(200), nil
 				}
 				f.start(webhook.Endpoint{})
+				defer f.stop()
 				sent := map[string]time.Time{}
 				for i := range 360 { // one every ten seconds, for an hour
 					id := fmt.Sprint("m", i)
@@ -239,7 +243,6 @@ func TestProcessThatIsCutOff(t *testing.T) {
 				if len(alerts) > 1 || letters > c.letters || len(arrived)+int(letters) != len(sent) || late > len(sent)/20 {
 					t.Errorf("want all %d to arrive, soon, but for %d letters", len(sent), c.letters)
 				}
-				f.stop()
 			})
 		})
 	}
@@ -276,6 +279,7 @@ func TestStoreThatSharesNothing(t *testing.T) {
 					return responds(200), nil
 				}}
 				f.start(webhook.Endpoint{})
+				defer f.stop()
 				if _, err := f.list[0].PutEndpoint(t.Context(), webhook.Endpoint{ID: "well", URL: "https://well.example.com/"}); err != nil {
 					t.Fatal(err)
 				}
@@ -298,7 +302,6 @@ func TestStoreThatSharesNothing(t *testing.T) {
 				if alerts, letters := raised(t, s.Store); !slices.Equal(alerts, []string{"endpoint_slowed 3"}) || letters > 0 {
 					t.Errorf("alerts %v and %d letters, want one of each process", alerts, letters)
 				}
-				f.stop()
 			})
 		})
 	}
@@ -324,6 +327,7 @@ func TestManyGoDownAtOnce(t *testing.T) {
 		s := &countingStore{Store: &memstore.Store{}}
 		f := &fleet{T: t, store: s, alerts: s, respond: func(int, *http.Request) (*http.Response, error) { return responds(503), nil }}
 		f.start(webhook.Endpoint{})
+		defer f.stop()
 		var msgs []webhook.Message
 		for i := range many {
 			id := fmt.Sprint("e", i)
@@ -359,6 +363,5 @@ func TestManyGoDownAtOnce(t *testing.T) {
 		if s.most.Load() > 100 || float64(s.writes.Load()) > 3*4*took.Seconds()+3 || letters > 0 || !slices.Equal(a, []string{fmt.Sprint("endpoint_slowed ", many)}) {
 			t.Errorf("%d writes in %v, of %d at most; alerts %v", s.writes.Load(), took, s.most.Load(), a)
 		}
-		f.stop()
 	})
 }

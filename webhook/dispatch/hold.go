@@ -72,11 +72,16 @@ func (h *hold) found(look time.Time) bool {
 	return true
 }
 
-// follow holds on the word of another process, which has looked so many times.
-func (h *hold) follow(why string, looks int, next time.Time) {
+// follow holds on the word of another process, which has looked so many times. When it
+// is this one's turn already, it keeps it: it may be waiting for a message to look with.
+func (h *hold) follow(why string, looks int, next time.Time) (does bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.on && !time.Now().Before(h.until) {
+		return false
+	}
 	h.on, h.why, h.looks, h.until = true, why, looks, next
+	return true
 }
 
 // finding is what others are to know of the hold.

@@ -104,9 +104,9 @@ func (j *job) attempt() {
 		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
 	}
 	l.ep.named(&r)
+	l.pacing.ended(r.delivered())
 	if r.delivered() {
 		l.ep.accepted(mono)
-		l.pacing.succeeded()
 		j.call.Succeed(context.Background(), took, d.now())
 		d.stats.delivered.Add(1)
 		j.writeBack(webhook.Delivered, 0)

@@ -75,7 +75,8 @@ func TestLaneWants(t *testing.T) {
 		{"disabled", func(r *rig) { r.l.ep.conf.State = webhook.Disabled }, 0, 0},
 		{"held, and a look is due", func(r *rig) { r.l.ep.hold.on = true }, 1, 0},
 		{"held, and a look is under way", func(r *rig) { r.l.ep.hold.on = true; r.hold(1, 0) }, 0, 0},
-		{"open, and a probe is due", func(r *rig) { r.open(0) }, 1, 0},
+		{"open, and a probe is due", func(r *rig) { r.open(0); r.l.pacing.failed = lifeless }, 1, 0},
+		{"open, some come through, and probes are due", func(r *rig) { r.open(0) }, 5, 0},
 		{"open, and a probe is not due", func(r *rig) { r.open(time.Minute) }, 0, time.Minute},
 		{"open, and a probe is under way", func(r *rig) { r.open(0); r.hold(1, 0) }, 0, 0},
 	} {

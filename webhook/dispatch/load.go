@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -238,7 +239,9 @@ func (l *lane) newRetryer() (err error) {
 		},
 	}
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing.observer())}
-	l.retryer, err = forbear.New("webhook:"+id, l.ep.conf.Policy, append(opts, d.cfg.Options...)...)
+	p := l.ep.conf.Policy
+	p.Breaker.OpenFor = cmp.Or(p.Breaker.OpenFor, firstWait)
+	l.retryer, err = forbear.New("webhook:"+id, p, append(opts, d.cfg.Options...)...)
 	return err
 }
 

@@ -64,17 +64,12 @@ func (e *endpoint) lookUp() {
 
 // follow is hold.follow. The alert was raised.
 func (s *names) follow(why string, looks int, next time.Time) {
-	s.hold.follow(why, looks, next)
+	if !s.hold.follow(why, looks, next) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resolved, s.alerted = false, true
-}
-
-// underWay reports whether a lookup is.
-func (s *names) underWay() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.looking
 }
 
 // resolve reports whether the endpoint's name resolves. A failure counts as one of the

@@ -17,14 +17,15 @@ import (
 // recovery came between, up to ten minutes. While it lasts nothing is claimed,
 // so that what is due stays in the store.
 //
-// After a probe that succeeded the doubling begins anew: an endpoint that still takes a
-// third of what it gets is not down. Its breaker may hardly ever close, which takes
-// five in a row, and it is asked twice a minute all the same.
+// An endpoint that takes one message in sixteen is not down. Its breaker may hardly ever
+// close, which takes five in a row, and it gets as many as may be tried then every five
+// seconds all the same.
 //
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
 	// Called with the lock held: when the breaker opens, for the first time in an
-	// outage or again without a success in between, and when the outage is over.
+	// outage or again, with the times it did while nothing came through; and when the
+	// outage is over.
 	opened func(first bool, times int, next time.Time)
 	closed func()
 
@@ -32,13 +33,21 @@ type pacing struct {
 	outage bool          // from the first opening to the closing
 	wait   time.Duration // the breaker's own, when the outage began
 	times  int           // that the wait is to be doubled
-	alive  bool          // a probe has succeeded since the last opening
+	failed int           // attempts since the latest success
 	until  time.Time     // on the monotonic clock
 }
 
 // slowest bounds the wait for a probe: an endpoint that was down for a day is found
 // within minutes when it is back.
 const slowest = 10 * time.Minute
+
+const (
+	// firstWait is for how long an endpoint's breaker opens, each time: pacing makes
+	// more of it.
+	firstWait = 5 * time.Second
+	// So many failures in a row say that nothing comes through.
+	lifeless = 16
+)
 
 // observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
 func (p *pacing) observer() *forbear.Observer {
@@ -53,18 +62,23 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 	defer p.mu.Unlock()
 	switch e.To {
 	case breaker.Closed:
-		p.outage, p.alive, p.times, p.until = false, false, 0, time.Time{}
+		p.outage, p.times, p.until = false, 0, time.Time{}
 		p.closed()
 	case breaker.Open:
-		began, alive := !p.outage, p.alive
+		if e.Actor == elsewhere {
+			p.failed = lifeless
+		}
+		began, alive := !p.outage, p.failed < lifeless
 		if p.outage = true; began {
 			p.wait = e.OpenFor
 		}
 		if alive {
-			p.alive, p.times = false, 0
+			p.times = 0
 		}
 		p.until = time.Now().Add(max(min(p.wait<<min(p.times, 16), slowest), e.OpenFor))
-		p.times++
+		if !alive {
+			p.times++
+		}
 		if (began || !alive) && e.Actor != elsewhere {
 			p.opened(began, p.times, p.until)
 		}
@@ -72,11 +86,12 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 }
 
 // follow waits on the word of another process, whose probes have failed so many times.
-// It does not when one of this process has succeeded.
+// It does not while some of this process succeed, nor when a probe of this process is
+// due.
 func (p *pacing) follow(times int, next time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.outage && !p.alive {
+	if p.outage && p.failed >= lifeless && time.Now().Before(p.until) {
 		p.times, p.until = times, next
 	}
 }
@@ -92,21 +107,27 @@ func (p *pacing) lookAgain() {
 // comes through at all: an endpoint that fails in part is each process's own to pace.
 func (d *Dispatcher) slowed(id string, first bool, times int, next time.Time) {
 	n := finding{next: next}
-	n.Endpoint, n.Kind, n.Why = id, heldDown, "breaker open"
-	if l := d.lane(id); l != nil && l.ep.down() {
-		n.Looks = times
-	}
+	n.Endpoint, n.Kind, n.Why, n.Looks = id, heldDown, "breaker open", times
 	if n.Begins = first; first {
 		n.Alert = deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"}
 	}
 	d.find(n)
 }
 
-// succeeded records that an attempt did.
-func (p *pacing) succeeded() {
+// ended records how an attempt did, before the breaker hears of it.
+func (p *pacing) ended(good bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.alive = p.outage
+	if p.failed++; good {
+		p.failed = 0
+	}
+}
+
+// alive reports whether some messages come through.
+func (p *pacing) alive() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed < lifeless
 }
 
 // probeAt returns when the next probe may be claimed, on the monotonic clock.
@@ -141,12 +162,16 @@ func (l *lane) breaker() breaker.State {
 
 // probing returns how many of n deliveries may be claimed by what the breaker
 // says, and otherwise when to ask again: behind a breaker that is not closed
-// one at a time, since the receiver may have just come up. The lane is locked.
+// one at a time, since the receiver may have just come up; when some come through, as
+// many as the breaker lets through to begin with. The lane is locked.
 func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 	switch l.breaker() {
 	case breaker.Open:
 		if at := l.pacing.probeAt(); now.Before(at) {
 			return 0, at
+		}
+		if l.pacing.alive() && !l.busy() {
+			return min(n, l.retryer.Policy().Breaker.Probes), time.Time{}
 		}
 		fallthrough // the breaker moves when the probe asks it
 	case breaker.HalfOpen:

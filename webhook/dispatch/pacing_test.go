@@ -14,7 +14,7 @@ import (
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outages := 0
-		p := &pacing{opened: func(first bool, _ int, _ time.Time) {
+		p := &pacing{failed: lifeless, opened: func(first bool, _ int, _ time.Time) {
 			if first {
 				outages++
 			}
@@ -47,9 +47,9 @@ func TestPacingDoubles(t *testing.T) {
 	})
 }
 
-// An endpoint that takes two of five messages is asked twice a minute, though its
-// breaker hardly ever closes; one that is down is asked every ten minutes; and either
-// is reported once.
+// An endpoint that takes two of five messages is sent some every five seconds, though
+// its breaker hardly ever closes; one that is down is asked every ten minutes; and
+// either is reported once.
 func TestPacingOfAPartialOutage(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -57,8 +57,8 @@ func TestPacingOfAPartialOutage(t *testing.T) {
 		most  time.Duration // on average between openings
 		least time.Duration
 	}{
-		{"two of five", 0.4, time.Minute, 0},
-		{"one of ten", 0.1, slowest, 2 * time.Minute},
+		{"two of five", 0.4, 6 * time.Second, 0},
+		{"one of ten", 0.1, 5 * time.Minute, 10 * time.Second},
 		{"none", 0, slowest, 9 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,8 +74,12 @@ func TestPacingOfAPartialOutage(t *testing.T) {
 			for range openings {
 				p.breakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second})
 				time.Sleep(time.Until(p.probeAt()))
-				for k := 0; k < 4 && rng.Float64() < c.takes; k++ {
-					p.succeeded()
+				probes := 1
+				if p.alive() {
+					probes = 5
+				}
+				for range probes {
+					p.ended(rng.Float64() < c.takes)
 				}
 			}
 			mean := time.Since(begun) / openings

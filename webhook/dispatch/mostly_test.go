@@ -1,0 +1,118 @@
+package dispatch_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/partial"
+	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// stream is what became of messages that came one by one to an endpoint.
+type stream struct {
+	messages, sends int
+	late            []time.Duration // of those that arrived
+	hour            int             // arrived in the first hour
+	letters         int64
+}
+
+func (s *stream) at(share float64) time.Duration {
+	slices.SortFunc(s.late, cmp.Compare)
+	if n := int(share * float64(s.messages)); n < len(s.late) {
+		return s.late[n].Round(time.Second)
+	}
+	return -1
+}
+
+func (s *stream) String() string {
+	return fmt.Sprintf("%4d arrived (%4d in the first hour), %4d letters, %.2f sends a message, %.2f a delivery; half within %v, 90 %% %v",
+		len(s.late), s.hour, s.letters, float64(s.sends)/float64(s.messages), float64(s.sends)/float64(max(len(s.late), 1)), s.at(.5), s.at(.9))
+}
+
+// streams sends n messages, one in each time, to an endpoint that fails this share, and
+// watches it for a while.
+func streams(t *testing.T, n int, every time.Duration, share float64, e webhook.Endpoint, watch time.Duration) *stream {
+	t.Helper()
+	w := &partial.Work{Share: partial.Always(share)}
+	out := &stream{messages: n}
+	synctest.Test(t, func(t *testing.T) {
+		w.Begin()
+		began := time.Now()
+		var mu sync.Mutex
+		sent := map[string]time.Time{}
+		r := &receiver{takes: 10 * time.Millisecond, respond: func(_ int, req *http.Request) int {
+			mu.Lock()
+			defer mu.Unlock()
+			id := req.Header.Get("Webhook-Id")
+			if !w.Try(t, id) {
+				return 503
+			}
+			out.late = append(out.late, time.Since(sent[id]))
+			if time.Since(began) < time.Hour {
+				out.hour++
+			}
+			return 200
+		}}
+		e.ID, e.URL = "a", "https://example.com/"
+		opts := []forbear.Option{forbear.WithoutLog()}
+		if e.Policy.Breaker.Disabled { // the sender without protection
+			opts = append(opts, forbear.WithBudget(budget.NewTokenBucket(1<<40, 1)))
+		}
+		s := &memstore.Store{}
+		d := run(t, s, dispatch.Config{Transport: r, Options: opts, Poll: time.Minute}, e)
+		for i := range n {
+			id := fmt.Sprint("m", i)
+			mu.Lock()
+			sent[id] = time.Now()
+			mu.Unlock()
+			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte(`{}`)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(every)
+		}
+		time.Sleep(watch)
+		_, out.letters = raised(t, s)
+	})
+	out.sends = w.Sends
+	return out
+}
+
+// unprotected is a sender that keeps to the schedule and has neither budget nor breaker.
+var unprotected = webhook.Endpoint{Policy: forbear.Policy{Breaker: breaker.Policy{Disabled: true}}}
+
+// An endpoint that takes two of five messages gets most of them within the hour, behind a
+// breaker that hardly ever closes, and is sent no more for each than without one. One
+// that takes nothing is sent next to nothing.
+func TestMostlyFailing(t *testing.T) {
+	got, ideal := streams(t, 600, 2*time.Second, 0.6, webhook.Endpoint{}, time.Hour), streams(t, 600, 2*time.Second, 0.6, unprotected, time.Hour)
+	t.Logf("%v\nwithout protection: %v", got, ideal)
+	if got.hour < ideal.hour*8/10 || got.sends > ideal.sends*105/100 {
+		t.Errorf("%d of %d arrived, with %d and %d sends", got.hour, ideal.hour, got.sends, ideal.sends)
+	}
+	if dead := streams(t, 600, 2*time.Second, 1, webhook.Endpoint{}, time.Hour); dead.sends > 60 {
+		t.Errorf("%d sends to an endpoint that takes nothing", dead.sends)
+	}
+}
+
+// TestSoakMostlyFailing is the table of bench/delivery.
+func TestSoakMostlyFailing(t *testing.T) {
+	if os.Getenv("FORBEAR_SOAK") != "1" {
+		t.Skip("a table: FORBEAR_SOAK=1 shows it")
+	}
+	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
+		t.Logf("%.0f %%: %v", 100*share, streams(t, 1800, 2*time.Second, share, webhook.Endpoint{}, 25*time.Hour))
+		t.Logf("without protection: %v", streams(t, 1800, 2*time.Second, share, unprotected, 25*time.Hour))
+	}
+}
