@@ -22,8 +22,8 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "endpoints",
-		Summary: "list, show, add, enable, disable, test and delete endpoints",
-		Usage:   "list | show ID | add [ID] --url URL | enable ID | disable ID | test ID | delete ID [FLAGS]",
+		Summary: "list, show, add, enable, disable, test, rotate and delete endpoints",
+		Usage:   "list | show ID | add [ID] --url URL | enable ID | disable ID | test ID | rotate ID | delete ID [FLAGS]",
 		About: `
 Endpoints calls the delivery API of a running serve, where secrets are looked up.
 
@@ -34,6 +34,8 @@ Endpoints calls the delivery API of a running serve, where secrets are looked up
   enable ID      sends to it again
   disable ID     sends nothing to it; its messages wait
   test ID        sends it one message of a type, now, whatever its state
+  rotate ID      gives it a new secret, shown once; the former sign beside it until
+                 --overlap is over
   delete ID      deletes it; what waits for it becomes dead letters
 
 Exit code 1 means that there is no such endpoint, that it is there already, or that it
@@ -54,11 +56,13 @@ forbear endpoints disable acme --reason "the customer moves its receiver"
 		f.StringVar(&r.endpoint.Application, "application", "", "list, add: of this application, by its `id`")
 		f.Func("type", "add: it wants messages of this `type`, such as order.*; given several times, of any of them. test: the type of the message", api.List(&r.endpoint.Types))
 		f.Func("secret", "add: signs with this secret, or what this `reference` names; given several times, with all of them", api.List(&r.endpoint.Secrets))
+		f.BoolVar(&r.endpoint.Unsigned, "unsigned", false, "add: attempts are not signed; without it and --secret, a secret is made and shown once")
 		f.BoolVar(&r.endpoint.Ordered, "ordered", false, "add: keeps the order of keys")
 		f.Float64Var(&r.endpoint.Rate, "rate", 0, "add: at most this `many` attempts a second (default no bound)")
 		f.IntVar(&r.endpoint.Concurrency, "concurrency", 0, "add: at most this `many` attempts at once, of each process (default 10)")
 		f.StringVar(&r.file, "file", "", "add: the configuration in this JSON `file`, - for standard input")
 		f.StringVar(&r.reason, "reason", "", "disable: `why`")
+		f.StringVar(&r.overlap, "overlap", "24h", "rotate: how `long` the former secrets sign too, up to 168h; 0s: no more")
 		f.BoolVar(&r.yes, "yes", false, "delete: do not ask")
 		words, code, done := c.Operands(std, f, args)
 		if done {
@@ -81,16 +85,16 @@ type run struct {
 	api.Caller
 	client *client.ClientWithResponses
 
-	id, file, reason string
-	endpoint         client.Endpoint
-	yes              bool
+	id, file, reason, overlap string
+	endpoint                  client.Endpoint
+	yes                       bool
 }
 
 // check says what is wrong with the command line before the API is called.
 func (r *run) check(words []string) error {
 	switch {
 	case len(words) == 0:
-		return errors.New("list, show, add, enable, disable, test or delete?")
+		return errors.New("list, show, add, enable, disable, test, rotate or delete?")
 	case len(words) > 2 || words[0] == "list" && len(words) > 1:
 		return fmt.Errorf("%s takes no %q", words[0], words[len(words)-1])
 	case words[0] != "list" && words[0] != "add" && len(words) == 1:
@@ -121,6 +125,9 @@ func (r *run) run(ctx context.Context, verb string) int {
 		return r.shown(resp, err)
 	case "disable":
 		resp, err := r.client.DisableEndpointWithResponse(ctx, r.id, client.Disable{Reason: r.reason})
+		return r.shown(resp, err)
+	case "rotate":
+		resp, err := r.client.RotateEndpointSecretsWithResponse(ctx, r.id, client.Rotate{Overlap: r.overlap})
 		return r.shown(resp, err)
 	default:
 		resp, err := r.client.GetEndpointWithResponse(ctx, r.id)

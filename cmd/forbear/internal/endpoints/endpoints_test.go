@@ -19,7 +19,7 @@ func TestEndpoints(t *testing.T) {
 		stdin      string
 		args       []string
 	}{
-		{"no verb", "list, show, add, enable, disable, test or delete?", cli.ExitUsage, "", nil},
+		{"no verb", "list, show, add, enable, disable, test, rotate or delete?", cli.ExitUsage, "", nil},
 		{"a verb that is none", "unknown verb", cli.ExitUsage, "", []string{"remove"}},
 		{"show without an id", "show wants the id", cli.ExitUsage, "", []string{"show"}},
 		{"add without an address", "either --url or --file", cli.ExitUsage, "", []string{"add", "a"}},
@@ -29,10 +29,15 @@ func TestEndpoints(t *testing.T) {
 		{"add by a file", "rate     5", cli.ExitOK, "", []string{"add", "b", "--file", file}},
 		{"add from standard input", `"url":"https://example.com/in"`, cli.ExitOK, `{"url":"https://example.com/in"}`, []string{"add", "c", "--file", "-", "-o", "json"}},
 		{"add what cannot be", "unknown field", cli.ExitUsage, `{"urll":"x"}`, []string{"add", "d", "--file", "-"}},
+		{"add one that is not signed", "unsigned  true", cli.ExitOK, "", []string{"add", "e", "--url", "https://example.com/", "--unsigned"}},
+		{"rotate what is not signed", "it is unsigned", cli.ExitUsage, "", []string{"rotate", "e"}},
+		{"rotate", "secret       whsec_", cli.ExitOK, "", []string{"rotate", "a", "--overlap", "1h"}},
+		{"rotate without an overlap", "secret   whsec_", cli.ExitOK, "", []string{"rotate", "c", "--overlap", "0s"}},
+		{"rotate for too long", "outside 0s to 168h", cli.ExitUsage, "", []string{"rotate", "a", "--overlap", "169h"}},
 		{"add without an id", "ep_", cli.ExitOK, "", []string{"add", "--url", "https://example.com/"}},
 		{"list", "ID                             APPLICATION  STATE    TYPES  URL", cli.ExitOK, "", []string{"list"}},
 		{"list as lines", `"id":"b"`, cli.ExitOK, "", []string{"list", "-o", "json"}},
-		{"show", "ordered  true", cli.ExitOK, "", []string{"show", "a"}},
+		{"show", "ordered      true", cli.ExitOK, "", []string{"show", "a"}},
 		{"show none", "not found", cli.ExitFound, "", []string{"show", "none"}},
 		{"disable", "moves its receiver", cli.ExitOK, "", []string{"disable", "b", "--reason", "moves its receiver"}},
 		{"test one that is disabled", "b took it: 200", cli.ExitOK, "", []string{"test", "b", "--type", "order.shipped"}},
