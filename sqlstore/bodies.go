@@ -3,6 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -37,7 +40,8 @@ func scanEnded(r *sql.Rows) (e ended, err error) {
 const bodySweep = "bodies"
 
 // DropBodies implements webhook.Store. Bodies are read and their digests made
-// outside of the writers, for a body never changes.
+// outside of the writers, for a body never changes. A batch takes as many round trips as
+// one message.
 func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int) (int, error) {
 	var from finishedMark
 	err := w.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&from.finished, &from.id) },
@@ -50,23 +54,16 @@ func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int)
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	digests := make(map[int64][]byte, len(list))
-	for _, e := range list {
-		if e.state != delivered || digests[e.message] != nil {
-			continue
-		}
-		if digests[e.message], err = w.digest(ctx, e.message); err != nil {
-			return 0, err
-		}
+	digests, err := w.digests(ctx, list)
+	if err != nil {
+		return 0, err
 	}
 	return do(ctx, w.db, func(t *tx) (int, error) {
 		if mine, err := t.db.d.tryLock(t, sweepLock); err != nil || !mine {
 			return 0, err
 		}
-		for _, e := range list {
-			if err := t.dropBody(e, digests[e.message], after(-age)); err != nil {
-				return 0, err
-			}
+		if err := t.dropBodies(list, digests, after(-age)); err != nil {
+			return 0, err
 		}
 		to := list[len(list)-1].finishedMark
 		_, err := t.exec(`INSERT INTO forbear_sweeps (name, finished, delivery) VALUES (?, ?, ?)
@@ -75,39 +72,69 @@ func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int)
 	})
 }
 
-// digest returns what is kept of a message's body, or nil when the body has gone
-// already.
-func (w *Webhooks) digest(ctx context.Context, message int64) (digest []byte, err error) {
-	err = w.db.each(ctx, func(r *sql.Rows) error {
+// bodyDigest is what is kept of a message's body.
+type bodyDigest struct {
+	Message int64  `json:"id"`
+	Hex     string `json:"hex"` // sealed
+}
+
+// digests returns what is kept of the bodies of messages that have arrived, by the
+// message. A body that cannot be read stays until its history goes.
+func (w *Webhooks) digests(ctx context.Context, list []ended) (map[int64]bodyDigest, error) {
+	var ids []int64
+	for _, e := range list {
+		if e.state == delivered {
+			ids = append(ids, e.message)
+		}
+	}
+	digests := make(map[int64]bodyDigest, len(ids))
+	err := w.db.each(ctx, func(r *sql.Rows) error {
+		var id int64
 		var sealed []byte
-		if err := r.Scan(&sealed); err != nil {
+		if err := r.Scan(&id, &sealed); err != nil {
 			return err
 		}
 		body, err := w.db.unseal(sealed)
 		if err != nil {
-			return err
+			return nil
 		}
-		digest, err = w.db.seal((&webhook.Message{Body: body}).Dropped().Body)
+		sealed, err = w.db.seal((&webhook.Message{Body: body}).Dropped().Body)
+		digests[id] = bodyDigest{id, hex.EncodeToString(sealed)}
 		return err
-	}, `SELECT body FROM forbear_messages WHERE seq = ? AND dropped IS NULL`, message)
-	return digest, err
+	}, `SELECT seq, body FROM forbear_messages WHERE seq {in ids} AND dropped IS NULL`, asJSON{ids})
+	return digests, err
 }
 
-// dropBody drops the body of a delivery's message, and with it what receivers
-// responded, who may have quoted it. It stays while another delivery of the message
-// is not that old, or may be redriven.
-func (t *tx) dropBody(e ended, digest []byte, before after) error {
-	if digest == nil {
+// dropBodies drops the bodies of messages, and with them what receivers
+// responded, who may have quoted them. A body stays while another delivery of its message
+// is not that old, or may be redriven. Rows are locked in the order of the messages,
+// as what is encrypted anew is.
+func (t *tx) dropBodies(list []ended, digests map[int64]bodyDigest, before after) error {
+	var messages []ordering
+	for _, e := range list {
+		if digests[e.message] != (bodyDigest{}) {
+			messages = append(messages, ordering{e.messageID, strconv.FormatInt(e.message, 10)})
+		}
+	}
+	if len(messages) == 0 {
 		return nil
 	}
-	n, err := t.exec(`UPDATE forbear_messages SET body = ?, dropped = {t} WHERE seq = ? AND dropped IS NULL AND NOT EXISTS (
-		SELECT 1 FROM forbear_deliveries d WHERE d.message_id = ? AND d.message = ? AND (NOT d.`+stateDelivered+` OR d.finished >= {t}))`,
-		digest, after(0), e.message, e.messageID, e.message, before)
-	if err != nil || n == 0 {
+	free, err := collect(t, one[int64], `SELECT m.seq FROM {keys} JOIN forbear_messages m ON m.seq = CAST(x.k AS BIGINT) WHERE m.dropped IS NULL AND NOT EXISTS (
+		SELECT 1 FROM forbear_deliveries d WHERE d.message_id = x.e AND d.message = m.seq AND (NOT d.`+stateDelivered+` OR d.finished >= {t})) ORDER BY m.seq {lock message}`, asJSON{messages}, before)
+	if err != nil || len(free) == 0 {
 		return err
 	}
-	_, err = t.exec(`UPDATE forbear_attempts SET response = NULL WHERE response IS NOT NULL AND delivery IN (
-		SELECT d.id FROM forbear_deliveries d WHERE d.message_id = ? AND d.message = ?)`, e.messageID, e.message)
+	var drop []bodyDigest
+	for _, id := range slices.Compact(free) {
+		drop = append(drop, digests[id])
+	}
+	if _, err := t.exec(`UPDATE forbear_messages SET body = x.body, dropped = {t} FROM {blobs} WHERE forbear_messages.seq = x.id`, after(0), asJSON{drop}); err != nil {
+		return err
+	}
+	deliveries, err := collect(t, one[int64], `SELECT d.id FROM {keys} JOIN forbear_deliveries d ON d.message_id = x.e AND d.message = CAST(x.k AS BIGINT) WHERE d.message {in ids}`, asJSON{messages}, asJSON{free})
+	if err == nil {
+		_, err = t.exec(`UPDATE forbear_attempts SET response = NULL WHERE response IS NOT NULL AND delivery {in ids}`, asJSON{deliveries})
+	}
 	return err
 }
 

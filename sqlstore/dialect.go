@@ -117,11 +117,13 @@ type dialect interface {
 //   - ? is an argument, {t} one of type [after]: a time relative to the store's
 //     clock. {now} is {t} where an index is to find what is before it.
 //   - {skip locked} takes the rows of a SELECT and passes over what others have
-//     taken; {lock delivery} waits for the row that is called d.
+//     taken; {lock delivery} waits for the row that is called d, and {lock message}
+//     for the one that is called m.
 //   - {in ids} compares with an argument that is a JSON array of numbers, where
 //     thousands are looked up in a large table. {ids} are the rows of one, {texts}
 //     a table with the column value of an array of strings, and {keys} the table
-//     x with the columns e and k of an array of [ordering].
+//     x with the columns e and k of an array of [ordering]. {blobs} is the table x with
+//     the columns id and body of an array of [bodyDigest].
 //   - {migrated} is whether the table of the migrations is there; {serial}, {bytes},
 //     {hot} and {clustered} are words of theirs.
 type vocabulary struct{ *strings.Replacer }

@@ -10,9 +10,10 @@ type sqlite struct{}
 
 var sqliteWords = vocabulary{strings.NewReplacer(
 	"{t}", "?", "{now}", "?",
-	"{skip locked}", "", "{lock delivery}", "",
+	"{skip locked}", "", "{lock delivery}", "", "{lock message}", "",
 	"{in ids}", "IN (SELECT value FROM json_each(?))", "{ids}", "SELECT value FROM json_each(?)", "{texts}", "json_each(?)",
 	"{keys}", "(SELECT value ->> 'e' AS e, value ->> 'k' AS k FROM json_each(?)) x",
+	"{blobs}", "(SELECT value ->> 'id' AS id, unhex(value ->> 'hex') AS body FROM json_each(?)) x",
 	"{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{bytes}", "BLOB", "{hot}", "", "{clustered}", "WITHOUT ROWID",
 	"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'forbear_migrations')",
 )}
