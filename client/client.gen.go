@@ -487,6 +487,7 @@ func (e PolicyBudgetOf) Valid() bool {
 const (
 	Credential ProcessStatsHold = "credential"
 	Rejecting  ProcessStatsHold = "rejecting"
+	Suspended  ProcessStatsHold = "suspended"
 	Unresolved ProcessStatsHold = "unresolved"
 )
 
@@ -496,6 +497,8 @@ func (e ProcessStatsHold) Valid() bool {
 	case Credential:
 		return true
 	case Rejecting:
+		return true
+	case Suspended:
 		return true
 	case Unresolved:
 		return true
@@ -1585,7 +1588,7 @@ type ProcessStats struct {
 	// Held the secret or token that it lacks, or the error type of what holds it
 	Held string `json:"held,omitempty,omitzero"`
 
-	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused
+	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended
 	Hold ProcessStatsHold `json:"hold,omitempty,omitzero"`
 
 	// InFlight attempts under way
@@ -1598,7 +1601,7 @@ type ProcessStats struct {
 	NextProbe time.Time `json:"next_probe,omitempty,omitzero"`
 }
 
-// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused
+// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended
 type ProcessStatsHold string
 
 // Redrive defines model for Redrive.

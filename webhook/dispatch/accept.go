@@ -71,15 +71,15 @@ func (d *Dispatcher) announce(m *webhook.Message) {
 // admitter returns admit for a few messages. It reads what has changed of the
 // endpoints, once at the most: for a message to an application, whose endpoints
 // another process may have added a moment ago, and for one to an endpoint that it
-// does not know. Not more often, or messages to an endpoint that does not exist
-// would each read.
+// does not know, or whose application it believes to be suspended. Not more often, or
+// messages to an endpoint that does not exist would each read.
 func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) (ordered map[string]bool, passed []string, err error) {
 	read := false
 	return func(m *webhook.Message) (_ map[string]bool, passed []string, err error) {
 		if m.Application == "" {
 			passed, err = d.admit(ctx, m)
 		}
-		if m.Application != "" || errors.Is(err, webhook.ErrUnknownEndpoint) {
+		if m.Application != "" || errors.Is(err, webhook.ErrUnknownEndpoint) || errors.Is(err, webhook.ErrSuspended) {
 			if !read {
 				if err := d.current(ctx); err != nil {
 					return nil, nil, err

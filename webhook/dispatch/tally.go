@@ -98,6 +98,7 @@ const (
 	HoldCredential = "credential" // a secret or a token is not to be had
 	HoldUnresolved = "unresolved" // its name does not resolve
 	HoldRejecting  = "rejecting"  // it refuses everything
+	HoldSuspended  = "suspended"  // its application is: nothing at all is sent
 )
 
 // LaneStats returns what this process knows of an endpoint; the zero value for one
@@ -113,7 +114,9 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 		s.FailureRate = b.FailureRate(now)
 	}
 	mono, next := time.Now(), time.Time{}
-	if name, h := l.ep.holding(); h != nil {
+	if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
+		s.Hold, s.Held = HoldSuspended, err.Error()
+	} else if name, h := l.ep.holding(); h != nil {
 		s.Hold, s.Held, next = name, h.reason(), h.next()
 	} else if l.breaker() == breaker.Open {
 		next = l.pacing.probeAt()

@@ -149,6 +149,7 @@ func (q *dlq) print(l *deadletter.Letter) {
 	q.printCause(l, line)
 	line("queue", "%s", l.Queue)
 	line("destination", "%s", l.Destination)
+	line("application", "%s", l.Application)
 	line("event", "%s  type %s", l.EventID, l.Type)
 	line("key", "%s", l.IdempotencyKey)
 	line("correlation", "%s", l.CorrelationID)

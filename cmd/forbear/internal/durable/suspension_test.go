@@ -67,6 +67,9 @@ func TestSuspendedApplication(t *testing.T) {
 				t.Errorf("its endpoint is shown as %v", e)
 			}
 		}
+		if v := must(200, "GET", "/v1/endpoints/acme-e/stats", ""); v["process"].(map[string]any)["hold"] != "suspended" {
+			t.Errorf("its endpoint fares %v", v)
+		}
 		if p := must(403, "POST", "/v1/endpoints/acme-e/test-and-enable", ""); !strings.HasSuffix(fmt.Sprint(p["type"]), "suspended") {
 			t.Errorf("a test of its endpoint: %v", p)
 		}
