@@ -873,14 +873,16 @@ type CauseStat struct {
 
 // Delivery defines model for Delivery.
 type Delivery struct {
-	AttemptHistory []Attempt     `json:"attempt_history,omitempty,omitzero"`
-	Attempts       int           `json:"attempts,omitempty,omitzero"`
-	Claims         int           `json:"claims,omitempty,omitzero"`
-	Due            time.Time     `json:"due,omitempty,omitzero"`
-	Endpoint       string        `json:"endpoint"`
-	Message        string        `json:"message"`
-	Postponed      int           `json:"postponed,omitempty,omitzero"`
-	State          DeliveryState `json:"state"`
+	AttemptHistory []Attempt `json:"attempt_history,omitempty,omitzero"`
+	Attempts       int       `json:"attempts,omitempty,omitzero"`
+	Claims         int       `json:"claims,omitempty,omitzero"`
+
+	// Due unless it has ended
+	Due       time.Time     `json:"due,omitempty,omitzero"`
+	Endpoint  string        `json:"endpoint"`
+	Message   string        `json:"message"`
+	Postponed int           `json:"postponed,omitempty,omitzero"`
+	State     DeliveryState `json:"state"`
 }
 
 // DeliveryState defines model for Delivery.State.

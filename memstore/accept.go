@@ -120,7 +120,10 @@ func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.De
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.of[message] {
-		i := webhook.DeliveryInfo{Message: message, Endpoint: d.Endpoint, State: d.shown(), Due: d.Due, Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
+		i := webhook.DeliveryInfo{Message: message, Endpoint: d.Endpoint, State: d.shown(), Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
+		if d.finished.IsZero() {
+			i.Due = d.Due
+		}
 		for _, a := range d.history {
 			i.Attempts = max(i.Attempts, a.Number)
 		}

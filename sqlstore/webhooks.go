@@ -37,9 +37,9 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 		var id, due int64
 		var state rowState
 		var progress string
-		var canceling bool
+		var ended, cancel bool
 		i := webhook.DeliveryInfo{Message: message}
-		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress, &canceling); err != nil {
+		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress, &ended, &cancel); err != nil {
 			return err
 		}
 		var p forbear.Progress
@@ -48,13 +48,15 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 				return err
 			}
 		}
-		i.State, i.Due, i.Postponed = stateNames[state], at(due), p.Postponed
-		if canceling {
-			i.State = webhook.StateCanceling
+		i.State, i.Postponed = stateNames[state], p.Postponed
+		if !ended {
+			if i.Due = at(due); cancel {
+				i.State = webhook.StateCanceling
+			}
 		}
 		ids, list = append(ids, id), append(list, i)
 		return nil
-	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, ''), cancel IS NOT NULL AND finished IS NULL FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
+	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, ''), finished IS NOT NULL, cancel IS NOT NULL FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
 	if err != nil {
 		return nil, err
 	}

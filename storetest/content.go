@@ -70,6 +70,9 @@ func testErase(t *testing.T, s Store) {
 		t.Errorf("the states are %s", got)
 	}
 	for _, d := range must(s.Deliveries(t.Context(), "m1"))(t) {
+		if !d.Due.IsZero() {
+			t.Errorf("%s has ended, and is due at %s", d.State, d.Due)
+		}
 		for _, a := range d.History {
 			if a.Response != "" || a.Error != "" || a.Status != 503 {
 				t.Errorf("the history has %+v", a)

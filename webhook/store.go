@@ -200,8 +200,8 @@ type Lane struct {
 type DeliveryInfo struct {
 	Message   string    `json:"message"`
 	Endpoint  string    `json:"endpoint"`
-	State     string    `json:"state"` // see [StateWaiting] and those behind it
-	Due       time.Time `json:"due,omitzero"`
+	State     string    `json:"state"`        // see [StateWaiting] and those behind it
+	Due       time.Time `json:"due,omitzero"` // unless it has ended
 	Attempts  int       `json:"attempts"`
 	Claims    int       `json:"claims"`
 	Postponed int       `json:"postponed,omitempty"`

@@ -43,6 +43,14 @@ func TestAuditInPages(t *testing.T) {
 		if got := all(""); len(got) != 25 || got[0] != "m24" || got[24] != "m0" {
 			t.Errorf("all are %v", got)
 		}
+		// Many others are passed over, page by page.
+		if _, err := outside(t, database).ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10100)
+			INSERT INTO forbear_audit (at, who, action, target) SELECT (SELECT max(at) FROM forbear_audit), 'x', 'many', 'x' FROM n`); err != nil {
+			t.Fatal(err)
+		}
+		if _, v := call(t, s, "GET", "/v1/audit?action=redrive", ""); len(v["audit"].([]any)) != 0 || v["next"] == "" {
+			t.Errorf("a page that looked at 10,000 lines: %v", v)
+		}
 		for query, want := range map[string]string{
 			"&who=ci":                     "[m24 m22 m20 m19 m17 m15 m14 m12 m10 m9 100%_ m5 m4 m2 m0]",
 			"&who=ann&target=m5":          "[m5]",

@@ -237,6 +237,9 @@ func (w *wrong) operation(t *testing.T, rt route) {
 		}
 		for _, b := range bodies {
 			w.request(t, rt, op, caller, ids[0], "", b)
+			if caller != w.callers[0] && b == "{}" {
+				break // a body is read alike for all who may send one
+			}
 		}
 		for _, h := range []string{"If-Match: x", `If-Match: "99"`, "If-None-Match: x", "If-None-Match: *", "Content-Type: text/plain", "X-Forbear-Actor: \x01"} {
 			w.request(t, rt, op, caller, ids[0], "", body, h)

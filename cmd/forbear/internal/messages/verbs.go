@@ -105,7 +105,11 @@ func (r *run) show(ctx context.Context) (int, error) {
 			}
 			continue
 		}
-		fmt.Fprintf(r.std.Out, "%s at %s: %s, due %s\n", cli.Printable(d.Message), cli.Printable(d.Endpoint), d.State, d.Due.Format(time.RFC3339))
+		due := ""
+		if !d.Due.IsZero() {
+			due = ", due " + d.Due.Format(time.RFC3339)
+		}
+		fmt.Fprintf(r.std.Out, "%s at %s: %s%s\n", cli.Printable(d.Message), cli.Printable(d.Endpoint), d.State, due)
 		for _, a := range d.History {
 			fmt.Fprintf(r.std.Out, "  attempt %d  %s  took %s  %d %s\n", a.Number, a.At.Format(time.RFC3339), a.Took.Round(time.Millisecond), a.Status, cli.Printable(cmp.Or(a.ErrorType, "delivered")))
 			if a.Response != "" {
