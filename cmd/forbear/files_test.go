@@ -33,7 +33,7 @@ func command(t *testing.T, folder, umask string, args ...string) *exec.Cmd {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for one that should refuse to start and does not
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `umask "$1"; shift; exec "$@"`, "sh", umask, binary, "serve"}, args...)...)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `umask "$1"; shift; exec "$@"`, "sh", umask, binary, "serve", "--drain-delay", "0s"}, args...)...)
 	cmd.Dir = folder
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "FORBEAR_") {
