@@ -12,7 +12,7 @@ import (
 
 // Each delivery has a copy of the message: each is a content of its own.
 // Contents implements webhook.Store.
-func (m *Store) Contents(_ context.Context, message string, limit int) (list []webhook.MessageContent, err error) {
+func (m *Store) Contents(_ context.Context, message string, endpoints []string, limit int) (list []webhook.MessageContent, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.of[message] {
@@ -23,7 +23,7 @@ func (m *Store) Contents(_ context.Context, message string, limit int) (list []w
 		if d.erased {
 			c = webhook.MessageContent{Endpoints: c.Endpoints, Created: c.Created, Dropped: true, Erased: true}
 		}
-		if len(list) < limit {
+		if len(list) < limit && (len(endpoints) == 0 || slices.Contains(endpoints, d.Endpoint)) {
 			list = append(list, c)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // Contents implements webhook.Store. It reads the bodies one by one.
-func (w *Webhooks) Contents(ctx context.Context, message string, limit int) (list []webhook.MessageContent, err error) {
+func (w *Webhooks) Contents(ctx context.Context, message string, at []string, limit int) (list []webhook.MessageContent, err error) {
+	cond, args := atEndpoints(message, at)
 	endpoints := map[int64][]string{}
 	var seqs []int64
 	err = w.db.each(ctx, func(r *sql.Rows) error {
@@ -25,7 +26,7 @@ func (w *Webhooks) Contents(ctx context.Context, message string, limit int) (lis
 		}
 		endpoints[seq] = append(endpoints[seq], endpoint)
 		return err
-	}, `SELECT message, endpoint FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
+	}, `SELECT message, endpoint FROM forbear_deliveries WHERE `+cond+` ORDER BY id`, args...)
 	for _, seq := range seqs[:min(limit, len(seqs))] {
 		if err == nil {
 			err = w.db.each(ctx, func(r *sql.Rows) error {
@@ -37,6 +38,14 @@ func (w *Webhooks) Contents(ctx context.Context, message string, limit int) (lis
 		}
 	}
 	return list, err
+}
+
+// atEndpoints is the condition for the deliveries of a message at endpoints, or at all.
+func atEndpoints(message string, endpoints []string) (cond string, args []any) {
+	if len(endpoints) == 0 {
+		return `message_id = ?`, []any{message}
+	}
+	return `message_id = ? AND endpoint IN (SELECT value FROM {texts} x)`, []any{message, asJSON{endpoints}}
 }
 
 // contentQuery reads what scanContent wants.
@@ -124,10 +133,7 @@ func (t *tx) erase(message string, endpoints []string, by string) (n int, err er
 // erasable finds the deliveries and the letters of a message, at some endpoints or at
 // all. It refuses what is under way: whoever sends it has it in memory.
 func (t *tx) erasable(message string, endpoints []string) (list []target, letters []deadletter.Letter, err error) {
-	cond, args := `message_id = ?`, []any{message}
-	if len(endpoints) > 0 {
-		cond, args = cond+` AND endpoint IN (SELECT value FROM {texts} x)`, append(args, asJSON{endpoints})
-	}
+	cond, args := atEndpoints(message, endpoints)
 	ids, err := collect(t, one[int64], `SELECT id FROM forbear_deliveries WHERE `+cond+` ORDER BY id`, args...)
 	if err == nil && len(ids) > 0 {
 		list, err = t.targets(ids)

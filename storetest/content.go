@@ -16,15 +16,18 @@ func testContents(t *testing.T, s Store) {
 	other := message("m1", "", "b")
 	other.Body = []byte("other")
 	accept(t, s, false, m, other)
-	list := must(s.Contents(t.Context(), "m1", 10))(t)
+	list := must(s.Contents(t.Context(), "m1", nil, 10))(t)
 	if len(list) != 2 || fmt.Sprint(list[0].Endpoints, list[1].Endpoints) != "[a] [b]" || string(list[0].Payload) != `{"n":1}` || string(list[1].Payload) != "other" ||
 		list[0].Subject != "s" || list[0].Key != "k" || list[0].IdempotencyKey != "key-m1" || len(list[0].Headers) != 1 {
 		t.Errorf("got %+v", list)
 	}
-	if list = must(s.Contents(t.Context(), "m1", 1))(t); len(list) != 1 {
+	if list = must(s.Contents(t.Context(), "m1", nil, 1))(t); len(list) != 1 {
 		t.Errorf("at most one: %+v", list)
 	}
-	if list = must(s.Contents(t.Context(), "none", 10))(t); len(list) != 0 {
+	if list = must(s.Contents(t.Context(), "m1", []string{"b", "none"}, 1))(t); len(list) != 1 || string(list[0].Payload) != "other" {
+		t.Errorf("at one endpoint: %+v", list)
+	}
+	if list = must(s.Contents(t.Context(), "none", nil, 10))(t); len(list) != 0 {
 		t.Errorf("of none: %+v", list)
 	}
 }
@@ -43,7 +46,7 @@ func testErase(t *testing.T, s Store) {
 	under := claim(t, s, "c", 1)[0]
 	erase := func(endpoints ...string) (int, error) { return s.Erase(t.Context(), "m1", endpoints, "ann") }
 	wantErr(t, "under way", errOf(erase()), webhook.ErrSending)
-	if c := must(s.Contents(t.Context(), "m1", 10))(t); c[0].Erased || c[0].Subject != m.Subject {
+	if c := must(s.Contents(t.Context(), "m1", nil, 10))(t); c[0].Erased || c[0].Subject != m.Subject {
 		t.Errorf("refused, and erased: %+v", c)
 	}
 	finish(t, s, deadLettered(under, "l1"))
@@ -51,7 +54,7 @@ func testErase(t *testing.T, s Store) {
 	if n := must(erase("a"))(t); n != 1 {
 		t.Errorf("%d erased at one endpoint", n)
 	}
-	for _, c := range must(s.Contents(t.Context(), "m1", 10))(t) {
+	for _, c := range must(s.Contents(t.Context(), "m1", nil, 10))(t) {
 		if c.Erased != (c.Endpoints[0] == "a") || !c.Erased && string(c.Payload) != `{"n":1}` {
 			t.Errorf("after one endpoint: %+v", c)
 		}
@@ -61,7 +64,7 @@ func testErase(t *testing.T, s Store) {
 			t.Errorf("%d erased, want 3 deliveries and a letter", n)
 		}
 	}
-	for _, c := range must(s.Contents(t.Context(), "m1", 10))(t) {
+	for _, c := range must(s.Contents(t.Context(), "m1", nil, 10))(t) {
 		if !c.Erased || c.Payload != nil || c.Headers != nil || c.Type != "" || c.Key != "" || c.IdempotencyKey != "" {
 			t.Errorf("kept is %+v", c)
 		}

@@ -21,9 +21,9 @@ type MessageStore interface {
 	// attempts, and keeps their history. For one that is dead its letter is
 	// redriven, at most redrives times in all.
 	SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]MessageResult, error)
-	// Contents returns what is sent of a message: one item for each content that its id
-	// stands for, up to limit.
-	Contents(ctx context.Context, message string, limit int) ([]MessageContent, error)
+	// Contents returns what is sent of a message to endpoints, or to all of them when none
+	// is given: one item for each content that its id stands for, up to limit.
+	Contents(ctx context.Context, message string, endpoints []string, limit int) ([]MessageContent, error)
 	// Erase removes what is kept of a message at endpoints, or at all of them when none
 	// is given: what was sent, what was responded, and its dead letters but for why they
 	// died, with a line in the audit trail. What waits is canceled; what is under way is

@@ -145,7 +145,13 @@ func TestPayloadIsRevealed(t *testing.T) {
 	reader := token(t, s, `{"name":"board","scope":"read-only"}`, "Authorization", root)
 	call(t, s, "POST", "/v1/messages", `{"id":"m1","endpoints":["mine","theirs"],"type":"t","payload":{"planted":1},"headers":[{"name":"X-Plan","value":"planted"}]}`, "Authorization", root)
 	call(t, s, "POST", "/v1/messages", `{"id":"late","endpoint":"mine","payload":"planted","not_before":"2099-01-01T00:00:00Z"}`, "Authorization", root)
-	waitFor(t, "both to arrive", func() bool { return s.Dispatcher.Stats().Delivered == 2 })
+	for i := range maxContents + 1 { // of others, under an id that is its own as well
+		id := fmt.Sprint("other", i)
+		call(t, s, "PUT", "/v1/endpoints/"+id, plain, "Authorization", root)
+		call(t, s, "POST", "/v1/messages", fmt.Sprintf(`{"id":"1","endpoint":%q,"payload":%d}`, id, i), "Authorization", root)
+	}
+	call(t, s, "POST", "/v1/messages", `{"id":"1","endpoint":"mine","payload":"planted"}`, "Authorization", root)
+	waitFor(t, "all to arrive", func() bool { return s.Dispatcher.Stats().Delivered == 2+maxContents+2 })
 	show := func(path, auth string, want int) string {
 		t.Helper()
 		status, v := call(t, s, "GET", path, "", "Authorization", auth)
@@ -162,6 +168,9 @@ func TestPayloadIsRevealed(t *testing.T) {
 	}
 	if got := show("/v1/messages/late?reveal=true", root, 200); !strings.Contains(got, "InBsYW50ZWQi") {
 		t.Errorf("waiting: %s", got)
+	}
+	if got := show("/v1/messages/1?reveal=true", acme, 200); !strings.Contains(got, "InBsYW50ZWQi") || strings.Contains(got, "other") {
+		t.Errorf("under an id that others have: %s", got)
 	}
 	show("/v1/messages/m1?reveal=true", reader, 403)
 	if status, _ := call(t, s, "DELETE", "/v1/messages/m1", "", "Authorization", reader); status != 403 {

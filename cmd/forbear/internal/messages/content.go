@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -15,16 +14,10 @@ import (
 // maxContents bounds how many contents are shown of an id that stands for several.
 const maxContents = 16
 
-// contents writes what was sent to the endpoints of a list: each content once.
-func (r *run) contents(ctx context.Context, list []webhook.DeliveryInfo) error {
-	contents, err := r.store.Contents(ctx, r.filter.ID, maxContents)
+// contents writes what was sent of the message: each content once.
+func (r *run) contents(ctx context.Context) error {
+	contents, err := r.store.Contents(ctx, r.filter.ID, r.filter.Endpoints, maxContents)
 	for _, c := range contents {
-		c.Endpoints = slices.DeleteFunc(c.Endpoints, func(e string) bool {
-			return !slices.ContainsFunc(list, func(d webhook.DeliveryInfo) bool { return d.Endpoint == e })
-		})
-		if len(c.Endpoints) == 0 {
-			continue
-		}
 		if !r.reveal {
 			c = c.Mask()
 		}

@@ -90,7 +90,7 @@ func (r *run) show(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	if err := r.contents(ctx, list); err != nil {
+	if err := r.contents(ctx); err != nil {
 		return 0, err
 	}
 	for _, d := range list {
