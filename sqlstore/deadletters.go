@@ -152,7 +152,11 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 // Get implements deadletter.Store.
 func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
 	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
-	return first(list, err, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound))
+	letter, err := first(list, err, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound))
+	if err == nil {
+		err = l.db.addRefused(ctx, &letter)
+	}
+	return letter, err
 }
 
 // defaultList is the number of letters in a page when the filter says none.
@@ -312,7 +316,11 @@ func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
 			if err != nil {
 				return 0, err
 			}
-			removed += int(n)
+			if removed += int(n); n > 0 {
+				if _, err := t.exec(`DELETE FROM forbear_outbox_refused WHERE letter = ?`, id); err != nil {
+					return 0, err
+				}
+			}
 		}
 		return removed, nil
 	})

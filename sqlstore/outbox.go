@@ -301,7 +301,7 @@ func (t *tx) refuse(o *outboxRow) (deadletter.Letter, error) {
 	l := o.letter()
 	l.State, l.EnqueuedAt, l.DeadAt = deadletter.Dead, t.db.now(), t.db.now()
 	if o.large {
-		if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+outboxColumns+` FROM forbear_outbox WHERE id = ?`, l.ID, o.id); err != nil {
+		if err := t.keepRefused(l.ID, o.id); err != nil {
 			return l, err
 		}
 	}

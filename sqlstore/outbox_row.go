@@ -243,7 +243,7 @@ func (o *outboxRow) letter() deadletter.Letter {
 	// Headers under this name keep the letter from being redriven as it is.
 	switch {
 	case o.large:
-		l.Payload, l.Headers = nil, []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: "see forbear_outbox_refused"}}
+		l.Payload, l.Headers = nil, []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: seeRefused}}
 	case o.headers != "":
 		l.Headers = []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: valid(o.headers)}}
 	}

@@ -33,6 +33,7 @@ var sealedParts = []sealedPart{
 	{"messages", "forbear_messages", []string{"seq"}, []string{"meta"}, []string{"body"}},
 	{"attempts", "forbear_attempts", []string{"delivery", "claim"}, []string{"response", "cause"}, nil},
 	{"dead letters", "forbear_letters", []string{"seq"}, nil, []string{"sealed"}},
+	{"refused rows", "forbear_outbox_refused", []string{"letter"}, refusedTexts, []string{"body"}},
 	{"idempotency records", "forbear_idempotency", []string{"scope", "hash"}, []string{"header"}, []string{"body"}},
 }
 
@@ -81,7 +82,11 @@ func (db *DB) Reencrypt(ctx context.Context, progress func(part string, rows, wr
 		}
 		looked += int64(len(rows))
 		rows = slices.DeleteFunc(rows, func(r sealedRow) bool { return r.empty || r.current })
-		for batch := range slices.Chunk(rows, resealPage) {
+		page := resealPage
+		if p.table == "forbear_outbox_refused" {
+			page = 1 // they are large
+		}
+		for batch := range slices.Chunk(rows, page) {
 			n, err := db.reseal(ctx, p, batch)
 			if written += n; err != nil {
 				return err

@@ -1,0 +1,69 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// A row of the outbox that is too large for its letter is kept beside the outbox for as
+// long as the letter is, sealed like that.
+
+// The columns of forbear_outbox_refused that are sealed. By the others it is found.
+var refusedTexts = []string{"type", "source", "subject", "idempotency_key", "correlation_id", "content_type", "headers"}
+
+// seeRefused stands in the place of a letter's headers when its row is kept.
+const seeRefused = "see forbear_outbox_refused"
+
+// keepRefused keeps a row of the outbox under its letter's id. One of more bytes than are
+// read at once is not sealed: it stays as the application has inserted it.
+func (t *tx) keepRefused(letter string, row int64) error {
+	if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+outboxColumns+` FROM forbear_outbox WHERE id = ?`, letter, row); err != nil {
+		return err
+	}
+	if t.db.cipher == nil {
+		return nil
+	}
+	columns := append(slices.Clone(refusedTexts), "body")
+	values := make([]any, len(columns))
+	dest := make([]any, len(columns))
+	for i := range values {
+		dest[i] = &values[i] // of any type on SQLite
+	}
+	found, err := t.row(dest, `SELECT `+strings.Join(columns, ", ")+` FROM forbear_outbox_refused WHERE letter = ? AND `+outboxSize+` <= ?`, letter, maxOutboxBatch)
+	if err != nil || !found {
+		return err
+	}
+	for i, v := range values {
+		switch plain := text(v); {
+		case plain == "":
+		case columns[i] == "body":
+			values[i], err = t.db.seal([]byte(plain))
+		default:
+			values[i], err = t.db.sealText([]byte(plain))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err = t.exec(`UPDATE forbear_outbox_refused SET `+strings.Join(columns, " = ?, ")+` = ? WHERE letter = ?`, append(values, letter)...)
+	return err
+}
+
+// addRefused puts the body of a row that is kept into its letter.
+func (db *DB) addRefused(ctx context.Context, l *deadletter.Letter) error {
+	if len(l.Headers) != 1 || l.Headers[0].Value != seeRefused {
+		return nil
+	}
+	return db.each(ctx, func(r *sql.Rows) error {
+		var body []byte
+		err := r.Scan(&body)
+		if err == nil {
+			l.Payload, err = db.unseal(body)
+		}
+		return err
+	}, `SELECT body FROM forbear_outbox_refused WHERE letter = ? AND octet_length(body) <= ?`, l.ID, maxOutboxBatch+maxKeyID+overhead+1)
+}
