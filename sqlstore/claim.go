@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -134,10 +135,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 // Reclaim implements webhook.Store. What was to be canceled while it was under way
 // is canceled here, once it waits again.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
-	n, err := w.cancelMarked(ctx, limit)
-	if err != nil {
-		return n, err
-	}
+	n, canceling := w.cancelMarked(ctx, limit) // that it fails keeps no lost lease from being taken back
 	expired, err := doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
 		list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
 		if err != nil {
@@ -150,7 +148,7 @@ func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 		}
 		return len(list), nil
 	})
-	return n + expired, err
+	return n + expired, errors.Join(canceling, err)
 }
 
 // interrupted is the error type of an attempt that no one saw the end of.

@@ -53,7 +53,8 @@ func (w *Webhooks) claim(ctx context.Context, turn webhook.Step) (webhook.StepRe
 	return done, err
 }
 
-// writeBack writes outcomes back. ok has a place for each.
+// writeBack writes outcomes back. ok has a place for each, also after an error: what is
+// true there was written all the same.
 func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) (ok []bool, err error) {
 	// All that can fail without the database comes before the transaction.
 	rows, err := newWriteBacks(outcomes)
@@ -71,17 +72,22 @@ func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) 
 		}
 		left = slices.DeleteFunc(left, func(r *writeBack) bool { return r.ok })
 	}
+	// Noted before the second part, which may fail, and be under way still.
+	ok = make([]bool, len(rows))
+	note := func() {
+		for i, r := range rows {
+			ok[i] = r.ok
+		}
+	}
+	note()
 	if len(left) > 0 {
 		// Alone, and by their numbers: those of another step in the same transaction
 		// would be locked in another order than cancelling locks them.
 		slices.SortFunc(left, func(a, b *writeBack) int { return cmp.Compare(a.ID, b.ID) })
 		if err := w.db.submit(ctx, &op{alone: true, keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
-			return nil, err
+			return ok, err
 		}
-	}
-	ok = make([]bool, len(rows))
-	for i, r := range rows {
-		ok[i] = r.ok
+		note()
 	}
 	return ok, nil
 }

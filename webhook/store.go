@@ -174,7 +174,8 @@ type Step struct {
 }
 
 // StepResult is what came of a Step. OK has a place for each outcome: false for one
-// whose lease has passed to another, for which nothing was written. Next lists
+// whose lease has passed to another, for which nothing was written. After an error OK is
+// nil, or true for those that were written before it. Next lists
 // the lanes that got less than they wanted when more will be due; one that has
 // nothing waiting is not among them.
 type StepResult struct {

@@ -84,6 +84,7 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack
 		d.hand(c, &done)
 		return
 	}
+	back = d.unwritten(back, done.OK)
 	for i, l := range c.lanes {
 		l.take(nil, c.specs[i].Max) // gives the rate back
 	}

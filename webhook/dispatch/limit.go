@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -30,13 +31,18 @@ func (e *RateError) Unwrap() error { return ErrRate }
 type limits struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
+	prune   int // how many buckets are looked through for full ones
 }
 
 // bucket has what an application may still send, as it was at a time.
 type bucket struct {
 	tokens float64
 	at     time.Time
+	full   time.Time // when it is full again, like that of an application that sends nothing
 }
+
+// someBuckets is how many are kept without a look at which are needed.
+const someBuckets = 1024
 
 // limit takes the messages of a call from their applications' rates, or refuses it.
 func (d *Dispatcher) limit(msgs []webhook.Message) error {
@@ -86,7 +92,11 @@ func (l *limits) take(id string, rate, n float64, now time.Time) time.Duration {
 	if b == nil {
 		b = &bucket{tokens: full, at: now}
 		if l.buckets == nil {
-			l.buckets = map[string]*bucket{}
+			l.buckets, l.prune = map[string]*bucket{}, someBuckets
+		}
+		if len(l.buckets) >= l.prune {
+			maps.DeleteFunc(l.buckets, func(_ string, b *bucket) bool { return !now.Before(b.full) })
+			l.prune = max(someBuckets, 2*len(l.buckets))
 		}
 		l.buckets[id] = b
 	}
@@ -96,5 +106,6 @@ func (l *limits) take(id string, rate, n float64, now time.Time) time.Duration {
 		return time.Duration(missing / rate * float64(time.Second))
 	}
 	b.tokens -= n
+	b.full = now.Add(time.Duration((full - b.tokens) / rate * float64(time.Second)))
 	return 0
 }

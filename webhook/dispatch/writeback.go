@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -67,6 +68,24 @@ func (d *Dispatcher) written(batch []webhook.WriteBack, ok []bool) {
 	d.wake()
 }
 
+// unwritten returns those of a batch that a step which failed has not written, and
+// learns from the others.
+func (d *Dispatcher) unwritten(batch []webhook.WriteBack, ok []bool) (rest []webhook.WriteBack) {
+	if ok == nil {
+		return batch
+	}
+	var done []webhook.WriteBack
+	for i := range batch {
+		if ok[i] {
+			done = append(done, batch[i])
+		} else {
+			rest = append(rest, batch[i])
+		}
+	}
+	d.written(done, slices.Repeat([]bool{true}, len(done)))
+	return rest
+}
+
 const (
 	// rewriteFor is how long outcomes are tried to be written. It is long, since
 	// what was sent would be sent again: a store that is back before the leases
@@ -92,6 +111,9 @@ func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.WriteBack, err
 		var done webhook.StepResult
 		if done, err = d.cfg.Store.WriteBackAndClaim(ctx, webhook.Step{WriteBacks: batch}); err == nil {
 			d.written(batch, done.OK)
+			return
+		}
+		if batch = d.unwritten(batch, done.OK); len(batch) == 0 {
 			return
 		}
 	}

@@ -56,6 +56,22 @@ func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 	}
 }
 
+// What a step that failed has written is neither written again, under a lease that is
+// over, nor taken for another process's.
+func TestHalfWrittenStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{})
+		r.l.due = time.Time{}
+		batch := []webhook.WriteBack{{ID: 1, Endpoint: "a", Kind: webhook.Dead}, {ID: 2, Endpoint: "a", Kind: webhook.Retried, After: time.Minute}}
+		if rest := r.d.unwritten(batch, []bool{false, true}); len(rest) != 1 || rest[0].ID != 1 || time.Until(r.l.due) != time.Minute {
+			t.Errorf("%+v is left, and the lane is due in %v", rest, time.Until(r.l.due))
+		}
+		if rest := r.d.unwritten(batch, nil); len(rest) != 2 {
+			t.Errorf("%+v is left where nothing was written", rest)
+		}
+	})
+}
+
 // letters records the dead letters that observers hear of.
 type letters []forbear.DeadLettered
 
