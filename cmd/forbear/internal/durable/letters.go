@@ -38,10 +38,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 // getLetter shows one dead letter, masked unless the caller asks to see it. When the
 // reveal cannot be recorded, the response is an error and holds no payload.
 func (s *Service) getLetter(r *http.Request) (int, any, error) {
-	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
-	if c := callerOf(r); err == nil && c.Application != "" && l.Application != c.Application {
-		err = fmt.Errorf("%q: %w", l.ID, deadletter.ErrNotFound)
-	}
+	l, err := s.letter(r, r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -50,6 +47,16 @@ func (s *Service) getLetter(r *http.Request) (int, any, error) {
 		l = l.Mask()
 	}
 	return http.StatusOK, l, err
+}
+
+// letter returns a dead letter that the caller may see: another application's is not
+// found.
+func (s *Service) letter(r *http.Request, id string) (deadletter.Letter, error) {
+	l, err := s.DB.DeadLetters().Get(r.Context(), id)
+	if c := callerOf(r); err == nil && c.Application != "" && l.Application != c.Application {
+		err = fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
+	}
+	return l, err
 }
 
 // exportLetters streams all letters of a filter as lines of JSON, page by page: an
@@ -168,7 +175,7 @@ func (s *Service) checkAfter(r *http.Request, f deadletter.Filter) error {
 	if f.After == "" {
 		return nil
 	}
-	_, err := s.DB.DeadLetters().Get(r.Context(), f.After)
+	_, err := s.letter(r, f.After)
 	if errors.Is(err, deadletter.ErrNotFound) {
 		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, f.After)
 	}

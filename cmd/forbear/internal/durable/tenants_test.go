@@ -71,6 +71,8 @@ func TestTenantsRedriveTheirOwn(t *testing.T) {
 				if strings.ReplaceAll(fmt.Sprint(foreign["detail"]), theirs, "none") != none["detail"] {
 					t.Errorf("another's letter is told from one that there is not: %v", foreign["detail"])
 				}
+				do(200, auth, "GET", "/v1/dead-letters?after="+mine, "")
+				do(400, auth, "GET", "/v1/dead-letters?after="+theirs, "")
 				do(403, auth, "GET", "/v1/dead-letters?application="+other, "")
 				do(403, auth, "GET", "/v1/messages?application="+other, "")
 				do(403, auth, "GET", "/v1/redrives?application="+other, "")
