@@ -42,6 +42,7 @@ require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/forbear-go/forbear/pgxoutbox v0.0.0
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -99,3 +100,5 @@ replace (
 	github.com/forbear-go/forbear/promretry => ../../promretry
 	github.com/forbear-go/forbear/redisstore => ../../redisstore
 )
+
+replace github.com/forbear-go/forbear/pgxoutbox => ../../pgxoutbox

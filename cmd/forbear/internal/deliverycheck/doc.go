@@ -1,6 +1,6 @@
 // Package deliverycheck checks durable delivery from outside. It makes random
-// traffic whose ids collide on purpose, over HTTP and through the outbox table,
-// against real processes that it kills; it receives what they send, and judges
+// traffic whose ids collide on purpose, over HTTP and through the outbox table, by
+// statements, by the library, by COPY and by forbear_send, against real processes that it kills; it receives what they send, and judges
 // every offer by what the API responded, what arrived and which dead letters there
 // are. It knows forbear's public face alone: the API, the outbox table and the
 // requests that endpoints see.

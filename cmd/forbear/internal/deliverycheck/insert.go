@@ -30,15 +30,12 @@ func (p *producer) insert(ctx context.Context) error {
 	commit := !p.chance(rolledBack)
 	offers, rows := make([]*Offer, 1+p.r.IntN(5)), []row(nil)
 	tx := int(p.txs.Add(1))
-	write := plain
-	if p.chance(byLibrary) {
-		write = library
-	}
+	write := p.manner()
 	for i := range offers {
 		var r row
 		if p.chance(unsendable) {
 			offers[i], r = p.nextInvalid()
-			write = plain // the library refuses it
+			write = bySQL(plain) // the others refuse it
 		} else {
 			offers[i] = p.next()
 			r = p.row(offers[i])
@@ -49,42 +46,74 @@ func (p *producer) insert(ctx context.Context) error {
 	return insertRows(ctx, p.DB, p.Postgres, p.Clock, commit, offers, rows, write)
 }
 
+// transaction inserts rows in one transaction, and ends it.
+type transaction = func(ctx context.Context, db *sql.DB, postgres, commit bool, rows []row) error
+
 // writer inserts rows within a transaction.
 type writer = func(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error
 
-// byLibrary is the part of the transactions that go by [webhook.Outbox].
-const byLibrary = 0.3
+// The parts of the transactions that go by [webhook.Outbox], and on PostgreSQL by
+// pgxoutbox with COPY and by forbear_send.
+const (
+	byLibrary  = 0.3
+	byCopy     = 0.2
+	byFunction = 0.2
+)
+
+// manner chooses how a transaction inserts its rows.
+func (p *producer) manner() transaction {
+	switch x := p.r.Float64(); {
+	case x < byLibrary:
+		return bySQL(library)
+	case !p.Postgres:
+	case x < byLibrary+byCopy:
+		return copied
+	case x < byLibrary+byCopy+byFunction:
+		return bySQL(called)
+	}
+	return bySQL(plain)
+}
 
 // InsertRows inserts the rows of the offers in one transaction, and takes down
 // how it ended. The database is not what is killed here: an error is the run's. A
 // commit that fails leaves its result unknown, and a run with an unknown result
 // cannot be judged.
 func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row) error {
-	return insertRows(ctx, db, postgres, clock, commit, offers, rows, plain)
+	return insertRows(ctx, db, postgres, clock, commit, offers, rows, bySQL(plain))
 }
 
-func insertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row, write writer) error {
+func insertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row, write transaction) error {
 	begin := clock.Tick()
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
-	}
-	if err := write(ctx, tx, postgres, rows); err != nil {
-		_ = tx.Rollback()
-		return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
-	}
-	result, end := Committed, tx.Commit
-	if !commit {
-		result, end = RolledBack, tx.Rollback
-	}
-	if err := end(); err != nil {
+	if err := write(ctx, db, postgres, commit, rows); err != nil {
 		return fmt.Errorf("transaction %d may be committed or not: %w", offers[0].Tx, err)
+	}
+	result := Committed
+	if !commit {
+		result = RolledBack
 	}
 	done := clock.Tick()
 	for _, o := range offers {
 		o.Begin, o.Last, o.End, o.Result, o.Calls = begin, begin, done, result, 1
 	}
 	return nil
+}
+
+// bySQL is a transaction of database/sql.
+func bySQL(write writer) transaction {
+	return func(ctx context.Context, db *sql.DB, postgres, commit bool, rows []row) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := write(ctx, tx, postgres, rows); err != nil {
+			_ = tx.Rollback()
+			return err
+		}
+		if !commit {
+			return tx.Rollback()
+		}
+		return tx.Commit()
+	}
 }
 
 // plain inserts the rows as an application would: with a statement of its own, and only
@@ -117,18 +146,26 @@ func plain(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error {
 // library inserts the rows as messages. Two that are in conflict are refused before
 // there is a statement, and go as an application would insert them.
 func library(ctx context.Context, tx *sql.Tx, postgres bool, rows []row) error {
-	msgs := make([]webhook.Message, len(rows))
-	for i, r := range rows {
-		var err error
-		if msgs[i], err = r.message(); err != nil {
-			return err
-		}
+	msgs, err := messages(rows)
+	if err != nil {
+		return err
 	}
-	_, err := webhook.Outbox{SQLite: !postgres, CheckEndpoints: true}.Insert(ctx, tx, msgs...)
+	_, err = webhook.Outbox{SQLite: !postgres, CheckEndpoints: true}.Insert(ctx, tx, msgs...)
 	if errors.Is(err, webhook.ErrConflict) {
 		return plain(ctx, tx, postgres, rows)
 	}
 	return err
+}
+
+// messages are the rows as messages.
+func messages(rows []row) (msgs []webhook.Message, err error) {
+	msgs = make([]webhook.Message, len(rows))
+	for i, r := range rows {
+		if msgs[i], err = r.message(); err != nil {
+			return nil, err
+		}
+	}
+	return msgs, nil
 }
 
 // message is the row as a message.

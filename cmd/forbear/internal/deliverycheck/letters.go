@@ -49,7 +49,7 @@ const readers = 8
 // Every call reveals a payload, and the API records that in the audit.
 func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
 	var list []Letter
-	for after := ""; ; {
+	for after, more := "", true; more; {
 		var page struct {
 			Letters []Letter `json:"dead_letters"`
 			Next    string   `json:"next"`
@@ -57,10 +57,7 @@ func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
 		if err := call(ctx, http.MethodGet, "http://"+addr+"/v1/dead-letters?limit=1000&after="+url.QueryEscape(after), nil, &page); err != nil {
 			return nil, err
 		}
-		if len(page.Letters) == 0 {
-			break
-		}
-		list, after = append(list, page.Letters...), page.Next
+		list, after, more = append(list, page.Letters...), page.Next, page.Next != ""
 	}
 	errs := make([]error, readers)
 	var wg sync.WaitGroup
