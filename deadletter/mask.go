@@ -67,7 +67,7 @@ func MaskHeaders(list []Header) []Header {
 // was responded: why and when it died stays.
 func (l Letter) Erased() Letter {
 	kept := Letter{
-		ID: l.ID, Queue: l.Queue, Destination: l.Destination, EventID: l.EventID, Policy: l.Policy, PolicyVersion: l.PolicyVersion,
+		ID: l.ID, Queue: l.Queue, Destination: l.Destination, Application: l.Application, EventID: l.EventID, Policy: l.Policy, PolicyVersion: l.PolicyVersion,
 		Reason: l.Reason, ErrorType: l.ErrorType, Status: l.Status, Description: l.Description,
 		Attempts: l.Attempts, MaxAttempts: l.MaxAttempts, Postponed: l.Postponed, EnqueuedAt: l.EnqueuedAt,
 		FirstAttempt: l.FirstAttempt, LastAttempt: l.LastAttempt, DeadAt: l.DeadAt, State: l.State,

@@ -242,26 +242,24 @@ func (t *tx) eraseLetter(l deadletter.Letter) error {
 	if _, err = t.exec(`UPDATE forbear_letters SET `+setCause+` WHERE id = ?`, append(row.cause(), l.ID)...); err != nil {
 		return err
 	}
+	// A row that was too large for it.
+	if _, err := t.exec(`DELETE FROM forbear_outbox_refused WHERE letter = ?`, l.ID); err != nil {
+		return err
+	}
 	_, err = t.exec(`UPDATE forbear_letters SET `+letterDiscarded+`, discard = 'erased' WHERE id = ? AND `+letterDead, l.ID)
 	return err
 }
 
-// eraseOutbox deletes rows that became letters, and those that wait aside for an
-// application which is suspended. They were accepted nowhere.
+// eraseOutbox deletes rows that wait aside for an application which is suspended. They
+// were accepted nowhere.
 func (t *tx) eraseOutbox(message string, endpoints []string) (deleted int, err error) {
-	for _, table := range []string{"forbear_outbox_refused", "forbear_outbox_aside"} {
-		cond, args := `message_id = ?`, []any{message}
-		if len(endpoints) > 0 {
-			cond += ` AND CASE WHEN COALESCE(application, '') = '' THEN endpoint ELSE ? || application END IN (SELECT value FROM {texts} x)`
-			args = append(args, webhook.DestinationOf(&webhook.Message{}), asJSON{endpoints})
-		}
-		n, err := t.exec(`DELETE FROM `+table+` WHERE `+cond, args...)
-		if err != nil {
-			return 0, err
-		}
-		deleted += int(n)
+	cond, args := `message_id = ?`, []any{message}
+	if len(endpoints) > 0 {
+		cond += ` AND CASE WHEN COALESCE(application, '') = '' THEN endpoint ELSE ? || application END IN (SELECT value FROM {texts} x)`
+		args = append(args, webhook.DestinationOf(&webhook.Message{}), asJSON{endpoints})
 	}
-	return deleted, nil
+	n, err := t.exec(`DELETE FROM forbear_outbox_aside WHERE `+cond, args...)
+	return int(n), err
 }
 
 // sameErased reports whether m is the message that was erased.

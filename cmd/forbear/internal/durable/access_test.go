@@ -328,7 +328,7 @@ func TestTenantDoesNotEnableWhatTheOperatorDisabled(t *testing.T) {
 func TestUnknownParametersAreRefused(t *testing.T) {
 	s, _ := start(t, Options{})
 	for path, want := range map[string]int{
-		"/v1/messages?endpoints=a": 400, "/v1/messages?application=acme": 400, "/v1/dead-letters?endpoint=a": 400,
+		"/v1/messages?endpoints=a": 400, "/v1/messages?applicaton=acme": 400, "/v1/dead-letters?endpoint=a": 400,
 		"/v1/dead-letters/export?endpoint=a": 400, "/v1/endpoints?reveal=true": 400, "/v1/messages?endpoint=a&limit=5": 200, "/v1/stats?application=a": 200,
 	} {
 		if status, v := call(t, s, "GET", path, ""); status != want {

@@ -82,12 +82,12 @@ func TestErasedIsNotInTheDatabase(t *testing.T) {
 					ID: "m1", Endpoints: []string{"ok", "bad", "down"}, Key: "planted-key", Subject: "planted-subject", Body: []byte(big),
 					Headers: []webhook.Header{{Name: "X-Plan", Value: "planted-header"}},
 				})
-				if _, err := outside(t, database).ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m2', 'bad', 'planted-outbox'), ('m3', 'none', 'planted-refused')`); err != nil {
+				if _, err := outside(t, database).ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m2', 'bad', 'planted-outbox'), ('m3', 'none', 'planted-refused'), ('m4', 'ok', $1)`, bytes.Repeat([]byte("large"), 600_000)); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		letters := waitLetters(t, s, 33)
+		letters := waitLetters(t, s, 34)
 		var of [3]int
 		for _, l := range letters {
 			for i, id := range []string{"m1", "m2", "m3"} {
@@ -99,7 +99,16 @@ func TestErasedIsNotInTheDatabase(t *testing.T) {
 		if of != [3]int{1, 1, 1} || !bytes.Contains(allOf(t, database), []byte("planted-payload")) {
 			t.Fatalf("before: %v letters", of)
 		}
-		for _, id := range []string{"m1", "m2", "m3"} {
+		kept := func() (n int) {
+			if err := outside(t, database).QueryRowContext(t.Context(), `SELECT count(*) FROM forbear_outbox_refused`).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+		if n := kept(); n != 1 {
+			t.Errorf("%d rows that are too large are kept", n)
+		}
+		for _, id := range []string{"m1", "m2", "m3", "m4"} {
 			for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 				status, v := call(t, s, "DELETE", "/v1/messages/"+id, "", "X-Forbear-Actor", "ann")
 				if status == 204 {
@@ -109,6 +118,9 @@ func TestErasedIsNotInTheDatabase(t *testing.T) {
 					t.Fatalf("%s: %d %v", id, status, v)
 				}
 			}
+		}
+		if n := kept(); n != 0 {
+			t.Errorf("%d rows that are too large are still kept", n)
 		}
 		all := allOf(t, database)
 		for _, planted := range []string{"planted", "cGxhbnRlZ", "xhbnRlZC", "bGFudGVk"} { // and in base64
@@ -189,4 +201,38 @@ func TestPayloadIsRevealed(t *testing.T) {
 	if text := fmt.Sprint(v); !strings.Contains(text, "action:reveal") || !strings.Contains(text, "target:message late") || !strings.Contains(text, "who:ac") {
 		t.Errorf("the audit is %s", text)
 	}
+}
+
+// A row of the outbox that waits for a suspended application is erased where it is, and
+// does not come back.
+func TestErasedRowDoesNotComeBack(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		sent := &arrivals{}
+		s, stop := start(t, Options{Database: database, Poll: 20 * time.Millisecond, Transport: sent})
+		defer stop()
+		call(t, s, "PUT", "/v1/applications/acme", `{}`)
+		call(t, s, "PUT", "/v1/endpoints/e", `{"url":"https://example.com/e","application":"acme"}`)
+		call(t, s, "PATCH", "/v1/applications/acme", `{"suspended":true,"reason":"test"}`)
+		if _, err := outside(t, database).ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, application, endpoint, body) VALUES
+			('r1', 'acme', NULL, '1'), ('r2', NULL, 'e', '1'), ('r3', 'acme', NULL, '1'), ('r4', 'acme', NULL, '1')`); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the rows to be aside", func() bool {
+			_, v := call(t, s, "GET", "/v1/stats", "")
+			return fmt.Sprint(v["outbox"].(map[string]any)["aside"]) == "4"
+		})
+		for id, endpoints := range map[string][]string{"r1": {webhook.DestinationOf(&webhook.Message{Application: "acme"})}, "r2": {"e"}} {
+			if n, err := s.DB.Webhooks().Erase(t.Context(), id, []string{"other"}, "ann"); n != 0 || err != nil {
+				t.Errorf("%s for others: %d, %v", id, n, err)
+			}
+			if n, err := s.DB.Webhooks().Erase(t.Context(), id, endpoints, "ann"); n != 1 || err != nil {
+				t.Errorf("%s: %d, %v", id, n, err)
+			}
+		}
+		if status, v := call(t, s, "DELETE", "/v1/messages/r3", ""); status != 204 {
+			t.Errorf("%d %v", status, v)
+		}
+		call(t, s, "PATCH", "/v1/applications/acme", `{"suspended":false}`)
+		sent.wait(t, "r4 at /e")
+	})
 }
