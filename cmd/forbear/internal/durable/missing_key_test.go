@@ -162,10 +162,10 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		raised := 0
 		for _, a := range alerts {
 			if a.Reason == "unreadable" {
-				raised++
+				raised += int(a.Count)
 			}
 		}
-		if err != nil || raised != 1 {
+		if err != nil || raised < 1 || raised > 4 { // of each endpoint one
 			t.Errorf("%d alerts, %v: %+v", raised, err, alerts)
 		}
 		stop()
