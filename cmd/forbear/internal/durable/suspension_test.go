@@ -37,6 +37,9 @@ func TestSuspendedApplication(t *testing.T) {
 		}
 		acme := token(t, s, `{"name":"acme-app","scope":"application","application":"acme"}`, "Authorization", root)
 		must(200, "POST", "/v1/endpoints/acme-e/disable", "")
+		if err := second.Dispatcher.Load(t.Context()); err != nil { // or it might send m1
+			t.Fatal(err)
+		}
 		must(202, "POST", "/v1/messages", `{"id":"m1","application":"acme","key":"k","payload":1}`)
 
 		shown := must(200, "PATCH", "/v1/applications/acme", `{"suspended":true,"reason":"unpaid since May"}`)
