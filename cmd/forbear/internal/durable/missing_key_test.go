@@ -109,7 +109,7 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		execute(t, db, `UPDATE forbear_deliveries SET start = %d WHERE message_id LIKE 'late%%'`, now-(25*time.Hour).Microseconds())
 		s, stop = startUnder(t, database, log, known)
 		waiting := func() int {
-			return numberOf(t, db, `SELECT count(*) FROM forbear_deliveries WHERE state = 0 AND due > %d`, time.Now().Add(40*time.Second).UnixMicro())
+			return numberOf(t, db, `SELECT count(*) FROM forbear_deliveries WHERE state = 0 AND due > %d`, now+(50*time.Second).Microseconds())
 		}
 		waitFor(t, "them to be put off", func() bool { return waiting() == 2*n+1 })
 		offer(s, "neighbor", "a", "", n, 0)
