@@ -125,7 +125,7 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 		letters int64 // at most
 		sends   int   // while it lasts, at most
 	}{
-		{"is down", status(503), "endpoint_slowed 1", 5, 120},
+		{"is down", status(503), "endpoint_slowed 1", 5, 150},
 		{"refuses everything", status(404), "endpoint_rejecting 1", 65, 65},
 		{"has no name", noName, "endpoint_unresolved 1", 0, 12},
 	} {
@@ -229,7 +229,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 					}
 					time.Sleep(10 * time.Second)
 				}
-				time.Sleep(30 * time.Minute)
+				time.Sleep(3 * time.Hour)
 				alerts, letters := raised(t, s)
 				late, latest := 0, time.Duration(0)
 				for id, at := range arrived {
@@ -299,7 +299,7 @@ func TestStoreThatSharesNothing(t *testing.T) {
 				}
 				down.Store(false)
 				time.Sleep(30 * time.Minute)
-				if alerts, letters := raised(t, s.Store); !slices.Equal(alerts, []string{"endpoint_slowed 3"}) || letters > 0 {
+				if alerts, letters := raised(t, s.Store); !slices.Equal(alerts, []string{"endpoint_slowed 3"}) || letters > 5 { // a probe may be a message's last attempt
 					t.Errorf("alerts %v and %d letters, want one of each process", alerts, letters)
 				}
 			})
