@@ -12,7 +12,7 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|webhook/dispatch|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
 
 # What webhook/dispatch does in hours of virtual time is not raced: the rest of it is.
-LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours
+LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours|FleetKnowsWhatOneFinds|ProcessThatIsCutOff|MostlyFailing
 
 # The smaller run of internal/durable: what drives no process and waits for no
 # whole day.
