@@ -41,9 +41,9 @@ func (s *stream) String() string {
 		len(s.late), s.hour, s.letters, float64(s.sends)/float64(s.messages), float64(s.sends)/float64(max(len(s.late), 1)), s.at(.5), s.at(.9))
 }
 
-// streams sends n messages, one in each time, to an endpoint that fails this share, and
-// watches it for a while.
-func streams(t *testing.T, n int, every time.Duration, share float64, e webhook.Endpoint, watch time.Duration) *stream {
+// streams sends n messages, one each 2 s, to an endpoint that takes so long for each
+// attempt and fails this share, and watches it for a while.
+func streams(t *testing.T, n int, takes time.Duration, share float64, e webhook.Endpoint, watch time.Duration) *stream {
 	t.Helper()
 	w := &partial.Work{Share: partial.Always(share)}
 	out := &stream{messages: n}
@@ -52,7 +52,7 @@ func streams(t *testing.T, n int, every time.Duration, share float64, e webhook.
 		began := time.Now()
 		var mu sync.Mutex
 		sent := map[string]time.Time{}
-		r := &receiver{takes: 10 * time.Millisecond, respond: func(_ int, req *http.Request) int {
+		r := &receiver{takes: takes, respond: func(_ int, req *http.Request) int {
 			mu.Lock()
 			defer mu.Unlock()
 			id := req.Header.Get("Webhook-Id")
@@ -80,7 +80,7 @@ func streams(t *testing.T, n int, every time.Duration, share float64, e webhook.
 			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte(`{}`)}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(every)
+			time.Sleep(2 * time.Second)
 		}
 		time.Sleep(watch)
 		_, out.letters = raised(t, s)
@@ -92,17 +92,29 @@ func streams(t *testing.T, n int, every time.Duration, share float64, e webhook.
 // unprotected is a sender that keeps to the schedule and has neither budget nor breaker.
 var unprotected = webhook.Endpoint{Policy: forbear.Policy{Breaker: breaker.Policy{Disabled: true}}}
 
+// quickly is how long most receivers take.
+const quickly = 10 * time.Millisecond
+
 // An endpoint that takes two of five messages gets most of them within the hour, behind a
 // breaker that hardly ever closes, and is sent no more for each than without one. One
 // that takes nothing is sent next to nothing.
 func TestMostlyFailing(t *testing.T) {
-	got, ideal := streams(t, 600, 2*time.Second, 0.6, webhook.Endpoint{}, time.Hour), streams(t, 600, 2*time.Second, 0.6, unprotected, time.Hour)
+	got, ideal := streams(t, 600, quickly, 0.6, webhook.Endpoint{}, time.Hour), streams(t, 600, quickly, 0.6, unprotected, time.Hour)
 	t.Logf("%v\nwithout protection: %v", got, ideal)
 	if got.hour < ideal.hour*6/10 || got.sends > ideal.sends*105/100 {
 		t.Errorf("%d of %d arrived, with %d and %d sends", got.hour, ideal.hour, got.sends, ideal.sends)
 	}
-	if dead := streams(t, 600, 2*time.Second, 1, webhook.Endpoint{}, time.Hour); dead.sends > 60 {
+	if dead := streams(t, 600, quickly, 1, webhook.Endpoint{}, time.Hour); dead.sends > 60 {
 		t.Errorf("%d sends to an endpoint that takes nothing", dead.sends)
+	}
+}
+
+// An endpoint that takes its time, and three of ten messages, gets several at once:
+// single ones would be a third of that.
+func TestMostlyFailingAndSlow(t *testing.T) {
+	got := streams(t, 1200, 8*time.Second, 0.7, webhook.Endpoint{}, time.Hour)
+	if t.Log(got); len(got.late) < 320 {
+		t.Errorf("%d arrived", len(got.late))
 	}
 }
 
@@ -112,7 +124,7 @@ func TestSoakMostlyFailing(t *testing.T) {
 		t.Skip("a table: FORBEAR_SOAK=1 shows it")
 	}
 	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
-		t.Logf("%.0f %%: %v", 100*share, streams(t, 1800, 2*time.Second, share, webhook.Endpoint{}, 25*time.Hour))
-		t.Logf("without protection: %v", streams(t, 1800, 2*time.Second, share, unprotected, 25*time.Hour))
+		t.Logf("%.0f %%: %v", 100*share, streams(t, 1800, quickly, share, webhook.Endpoint{}, 25*time.Hour))
+		t.Logf("without protection: %v", streams(t, 1800, quickly, share, unprotected, 25*time.Hour))
 	}
 }
