@@ -60,12 +60,14 @@ func (m *Store) Applications(_ context.Context, after string, limit int) ([]webh
 }
 
 // DeleteApplication implements webhook.Store.
-func (m *Store) DeleteApplication(_ context.Context, id string) error {
+func (m *Store) DeleteApplication(_ context.Context, id string, version int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch _, ok := m.applications[id]; {
+	switch a, ok := m.applications[id]; {
 	case !ok:
 		return fmt.Errorf("application %q: %w", id, webhook.ErrNotFound)
+	case version != 0 && version != a.Version:
+		return fmt.Errorf("application %q: %w", id, webhook.ErrVersion)
 	case m.endpointsOf(id) > 0:
 		return fmt.Errorf("application %q: %w", id, webhook.ErrInUse)
 	}

@@ -104,7 +104,7 @@ func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
 }
 
 // DeleteApplication implements webhook.Store. Its tokens go with it.
-func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
+func (w *Webhooks) DeleteApplication(ctx context.Context, id string, version int64) error {
 	return w.db.write(ctx, func(t *tx) error {
 		if err := t.db.d.lock(t, endpointLock); err != nil {
 			return err
@@ -115,10 +115,16 @@ func (w *Webhooks) DeleteApplication(ctx context.Context, id string) error {
 		case n > 0:
 			return own(fmt.Errorf("application %q: %w", id, webhook.ErrInUse))
 		}
-		n, err := t.exec(`DELETE FROM forbear_applications WHERE id = ?`, id)
-		if err == nil && n == 0 {
-			err = own(fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+		var stored int64
+		switch known, err := t.row([]any{&stored}, `SELECT version FROM forbear_applications WHERE id = ?`, id); {
+		case err != nil:
+			return err
+		case !known:
+			return own(fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+		case version != 0 && version != stored:
+			return own(fmt.Errorf("application %q: %w", id, webhook.ErrVersion))
 		}
+		_, err := t.exec(`DELETE FROM forbear_applications WHERE id = ?`, id)
 		if err == nil { // or they would be good for the next one of this id
 			_, err = t.exec(`DELETE FROM forbear_tokens WHERE application = ?`, id)
 		}

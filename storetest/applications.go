@@ -43,8 +43,10 @@ func testApplications(t *testing.T, s Store) {
 	if fmt.Sprint(ids) != "[acme b c d]" {
 		t.Errorf("the list has %v", ids)
 	}
-	check(t, s.DeleteApplication(t.Context(), "b"))
-	wantErr(t, "deleted twice", s.DeleteApplication(t.Context(), "b"), webhook.ErrNotFound)
+	b := must(s.Application(t.Context(), "b"))(t)
+	wantErr(t, "deleted as it is not", s.DeleteApplication(t.Context(), "b", b.Version+1), webhook.ErrVersion)
+	check(t, s.DeleteApplication(t.Context(), "b", b.Version))
+	wantErr(t, "deleted twice", s.DeleteApplication(t.Context(), "b", 0), webhook.ErrNotFound)
 	wantErr(t, "deleted", errOf(s.Application(t.Context(), "b")), webhook.ErrNotFound)
 }
 
@@ -75,7 +77,7 @@ func testTenants(t *testing.T, s Store) {
 	if got := must(s.Application(t.Context(), "acme"))(t); a.Suspended || got.Suspended || got.Reason != "" {
 		t.Errorf("lifted it is %+v, stored %+v", a, got)
 	}
-	wantErr(t, "deleted with an endpoint", s.DeleteApplication(t.Context(), "acme"), webhook.ErrInUse)
+	wantErr(t, "deleted with an endpoint", s.DeleteApplication(t.Context(), "acme", 0), webhook.ErrInUse)
 }
 
 // What an operator has disabled no one else enables: not its tenant, not by deleting the

@@ -82,8 +82,9 @@ type Store interface {
 	// them in the order of their ids, from the one behind after on.
 	Application(ctx context.Context, id string) (Application, error)
 	Applications(ctx context.Context, after string, limit int) ([]Application, error)
-	// DeleteApplication deletes one that has no endpoints; else it is [ErrInUse].
-	DeleteApplication(ctx context.Context, id string) error
+	// DeleteApplication deletes one that has no endpoints; else it is [ErrInUse]. version
+	// is as DeleteEndpoint's.
+	DeleteApplication(ctx context.Context, id string, version int64) error
 
 	// Accept adds messages, each with one delivery for each endpoint that does
 	// not have it. ordered names the endpoints that keep the order of keys.

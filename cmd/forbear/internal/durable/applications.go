@@ -141,23 +141,14 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 // with them, which is for each of them to say.
 func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
-	c, err := conditionOf(r)
+	version, err := versionToDelete(r, "application", func() (int64, error) {
+		a, err := s.DB.Webhooks().Application(r.Context(), id)
+		return a.Version, err
+	})
 	if err != nil {
 		return 0, nil, err
 	}
-	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
-	}
-	if c.given {
-		a, err := s.DB.Webhooks().Application(r.Context(), id)
-		if err == nil {
-			err = c.check("application", id, a.Version)
-		}
-		if err != nil {
-			return 0, nil, c.missing("application", id, err)
-		}
-	}
-	if err := s.DB.Webhooks().DeleteApplication(r.Context(), id); err != nil {
+	if err := s.DB.Webhooks().DeleteApplication(r.Context(), id, version); err != nil {
 		return 0, nil, err
 	}
 	s.tokens.forget() // which it had

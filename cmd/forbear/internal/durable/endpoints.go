@@ -135,23 +135,13 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 
 // deleteEndpoint deletes an endpoint. What waits for it becomes dead letters.
 func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
-	id, version := r.PathValue("id"), int64(0)
-	c, err := conditionOf(r)
+	id := r.PathValue("id")
+	version, err := versionToDelete(r, "endpoint", func() (int64, error) {
+		e, err := s.DB.Webhooks().Endpoint(r.Context(), id)
+		return e.Version, err
+	})
 	if err != nil {
 		return 0, nil, err
-	}
-	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
-	}
-	if c.given {
-		e, err := s.DB.Webhooks().Endpoint(r.Context(), id)
-		if err == nil {
-			err = c.check("endpoint", id, e.Version)
-		}
-		if err != nil {
-			return 0, nil, c.missing("endpoint", id, err)
-		}
-		version = e.Version
 	}
 	if err := s.Dispatcher.DeleteEndpoint(r.Context(), id, version); err != nil {
 		return 0, nil, err
