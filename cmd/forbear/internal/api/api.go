@@ -84,6 +84,16 @@ func (c *Caller) Exit(err error) int {
 	return c.Std.Fail("%s: %v", c.name, err)
 }
 
+// Shown writes the JSON object of what a call of the client returned, or its error, and
+// returns the exit code.
+func (c *Caller) Shown(r Response, err error) int {
+	body, err := Body(r, err)
+	if err == nil {
+		err = c.Show(body)
+	}
+	return c.Exit(err)
+}
+
 // Show writes the JSON object of a response: as it is, or a line for each field.
 func (c *Caller) Show(body []byte) error {
 	if c.Format == "json" {

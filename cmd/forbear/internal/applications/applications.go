@@ -114,17 +114,8 @@ func (r *run) run(ctx context.Context, verb string) int {
 		return r.Exit(err)
 	default:
 		resp, err := r.client.GetApplicationWithResponse(ctx, r.id)
-		return r.shown(resp, err)
+		return r.Shown(resp, err)
 	}
-}
-
-// shown writes the application of a response.
-func (r *run) shown(resp api.Response, err error) int {
-	body, err := api.Body(resp, err)
-	if err == nil {
-		err = r.Show(body)
-	}
-	return r.Exit(err)
 }
 
 // list writes a line for each application, page by page.
@@ -183,7 +174,7 @@ func (r *run) add(ctx context.Context) int {
 	}
 	none := client.PutApplicationParamsIfNoneMatchAsterisk
 	resp, err := r.client.PutApplicationWithBodyWithResponse(ctx, r.id, &client.PutApplicationParams{IfNoneMatch: &none}, "application/json", body)
-	return r.shown(resp, err)
+	return r.Shown(resp, err)
 }
 
 // patch changes fields.
@@ -193,5 +184,5 @@ func (r *run) patch(ctx context.Context, fields map[string]any) int {
 		return r.Exit(err)
 	}
 	resp, err := r.client.PatchApplicationWithBodyWithResponse(ctx, r.id, nil, "application/merge-patch+json", bytes.NewReader(text))
-	return r.shown(resp, err)
+	return r.Shown(resp, err)
 }

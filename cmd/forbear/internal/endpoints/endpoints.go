@@ -115,33 +115,24 @@ func (r *run) run(ctx context.Context, verb string) int {
 	case "list":
 		return r.list(ctx)
 	case "add":
-		return r.Exit(r.add(ctx))
+		return r.add(ctx)
 	case "test":
 		return r.test(ctx)
 	case "delete":
 		return r.delete(ctx)
 	case "enable":
 		resp, err := r.client.EnableEndpointWithResponse(ctx, r.id)
-		return r.shown(resp, err)
+		return r.Shown(resp, err)
 	case "disable":
 		resp, err := r.client.DisableEndpointWithResponse(ctx, r.id, client.Disable{Reason: r.reason})
-		return r.shown(resp, err)
+		return r.Shown(resp, err)
 	case "rotate":
 		resp, err := r.client.RotateEndpointSecretsWithResponse(ctx, r.id, client.Rotate{Overlap: r.overlap})
-		return r.shown(resp, err)
+		return r.Shown(resp, err)
 	default:
 		resp, err := r.client.GetEndpointWithResponse(ctx, r.id)
-		return r.shown(resp, err)
+		return r.Shown(resp, err)
 	}
-}
-
-// shown writes the endpoint of a response.
-func (r *run) shown(resp api.Response, err error) int {
-	body, err := api.Body(resp, err)
-	if err == nil {
-		err = r.Show(body)
-	}
-	return r.Exit(err)
 }
 
 // list writes a line for each endpoint, page by page.
@@ -183,23 +174,18 @@ func (r *run) list(ctx context.Context) int {
 }
 
 // add adds an endpoint that is not there.
-func (r *run) add(ctx context.Context) error {
+func (r *run) add(ctx context.Context) int {
 	body, err := r.body()
 	if err != nil {
-		return err
+		return r.Exit(err)
 	}
-	var resp api.Response
 	if r.id == "" {
-		resp, err = r.client.PostEndpointWithBodyWithResponse(ctx, "application/json", body)
-	} else {
-		none := client.PutEndpointParamsIfNoneMatchAsterisk
-		resp, err = r.client.PutEndpointWithBodyWithResponse(ctx, r.id, &client.PutEndpointParams{IfNoneMatch: &none}, "application/json", body)
+		resp, err := r.client.PostEndpointWithBodyWithResponse(ctx, "application/json", body)
+		return r.Shown(resp, err)
 	}
-	text, err := api.Body(resp, err)
-	if err != nil {
-		return err
-	}
-	return r.Show(text)
+	none := client.PutEndpointParamsIfNoneMatchAsterisk
+	resp, err := r.client.PutEndpointWithBodyWithResponse(ctx, r.id, &client.PutEndpointParams{IfNoneMatch: &none}, "application/json", body)
+	return r.Shown(resp, err)
 }
 
 // body returns the configuration that is to be added.
