@@ -164,6 +164,9 @@ func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.Endpoin
 	if e.State != s {
 		e.Since = time.Now()
 	}
+	if by == webhook.ByForbear {
+		m.raise(webhook.DisabledAlert(id, reason))
+	}
 	m.change(e)
 	e.State, e.DisabledBy, e.Reason, e.FailingSince = s, by, reason, failing
 	if s == webhook.Enabled {

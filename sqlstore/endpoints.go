@@ -298,6 +298,12 @@ func (t *tx) setState(e webhook.Endpoint) (moved bool, err error) {
 		}
 		return false, nil
 	}
+	if e.DisabledBy == webhook.ByForbear {
+		if is.State == e.State { // another process was first
+			return false, nil
+		}
+		t.raise(webhook.DisabledAlert(e.ID, e.Reason))
+	}
 	if e.State == webhook.Enabled {
 		e.DisabledBy = ""
 	}

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"ApplicationsAreStored", testApplications},
 		{"EndpointsKeepTheirApplication", testTenants},
 		{"OperatorsDisableStays", testDisabledByOperator},
+		{"DisabledOnceWithItsAlert", testDisabledOnce},
 		{"ListsAreOfAnApplication", testByApplication},
 		{"EndpointsOfAnApplicationAreLimited", testLimitOfEndpoints},
 		{"AcceptIsIdempotent", testAccept},

@@ -59,7 +59,8 @@ type Store interface {
 	// stays so for the others: a tenant that enables it gets [ErrDisabledByOperator],
 	// and an endpoint of an application that is deleted and put again is still disabled.
 	// [ByForbear] enables nothing: it notes the begin of failures, and leaves what is
-	// disabled as it is.
+	// disabled as it is. When it disables, [DisabledAlert] is raised in the same step: once,
+	// however many dispatchers find the same.
 	SetEndpointState(ctx context.Context, id string, s EndpointState, by Party, reason string, failingSince time.Time) error
 
 	// PutHolds writes what a dispatcher has found out about endpoints, in one step. A

@@ -67,15 +67,31 @@ func (d *Dispatcher) storeAlert(ctx context.Context, a deadletter.Alert) {
 	}
 }
 
-// setState stores how an endpoint fares. A write that fails is not repeated: the
-// next change brings another, and a late one could undo that.
-func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, failing time.Time) {
+// failing stores since when an endpoint has been failing; zero: it is well.
+func (d *Dispatcher) failing(id string, since time.Time) {
+	d.chore(func(ctx context.Context) { d.storeState(ctx, id, webhook.Enabled, "", since) })
+}
+
+// disable stores that an endpoint is disabled. The store raises the alert with the write
+// that changes it, so that there is one however many processes find the same; when it
+// cannot, this process raises its own.
+func (d *Dispatcher) disable(id, why string, failing time.Time) {
 	d.chore(func(ctx context.Context) {
-		// One that was deleted meanwhile has no state.
-		if err := d.cfg.Store.SetEndpointState(ctx, id, s, webhook.ByForbear, why, failing); err != nil && !errors.Is(err, webhook.ErrNotFound) {
-			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
+		if !d.storeState(ctx, id, webhook.Disabled, why, failing) {
+			d.storeAlert(ctx, webhook.DisabledAlert(id, why))
 		}
 	})
+}
+
+// storeState stores how an endpoint fares, and reports whether it did. A write that fails
+// is not repeated: the next change brings another, and a late one could undo that.
+func (d *Dispatcher) storeState(ctx context.Context, id string, s webhook.EndpointState, why string, failing time.Time) bool {
+	err := d.cfg.Store.SetEndpointState(ctx, id, s, webhook.ByForbear, why, failing)
+	if err == nil || errors.Is(err, webhook.ErrNotFound) { // deleted meanwhile: it has no state
+		return true
+	}
+	d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
+	return false
 }
 
 // reclaim takes back what dead processes held, in batches, so that one that held

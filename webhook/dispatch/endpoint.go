@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -131,10 +130,9 @@ func (e *endpoint) record(r *response, at time.Time) {
 	switch id := e.id(); {
 	case why != "":
 		e.d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", why))
-		e.d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + why})
-		e.d.setState(id, webhook.Disabled, why, since)
+		e.d.disable(id, why, since)
 	case was.IsZero() != since.IsZero():
-		e.d.setState(id, webhook.Enabled, "", since)
+		e.d.failing(id, since)
 	}
 }
 
@@ -161,9 +159,10 @@ func (e *endpoint) hopeless(r *response, at time.Time) string {
 	}
 	since := e.conf.FailingSince
 	switch {
+	case e.conf.State != webhook.Enabled:
 	case r.status == http.StatusGone:
 		return "the receiver answered 410 Gone"
-	case e.conf.State == webhook.Enabled && e.failures >= leastFailures && at.Sub(since) >= limit:
+	case e.failures >= leastFailures && at.Sub(since) >= limit:
 		return "no success since " + since.UTC().Format(time.RFC3339)
 	}
 	return ""

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,6 +57,34 @@ func TestEndpointIsDisabled(t *testing.T) {
 					t.Errorf("%d alerts", n)
 				}
 			})
+		})
+	}
+}
+
+// stateless stores nothing of how endpoints fare.
+type stateless struct{ webhook.Store }
+
+func (stateless) SetEndpointState(context.Context, string, webhook.EndpointState, webhook.Party, string, time.Time) error {
+	return errors.New("the disk is full")
+}
+
+// The store raises the alert with the state of a disabled endpoint. Where that cannot be
+// stored the alert still comes, once for all attempts that were under way.
+func TestDisableThatCannotBeStored(t *testing.T) {
+	for _, stored := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, status(200), webhook.Endpoint{})
+			if !stored {
+				r.d.cfg.Store = stateless{r.store}
+			}
+			for range 10 {
+				r.l.ep.record(gone, time.Now())
+			}
+			r.chores()
+			list, err := r.store.Alerts(t.Context(), 10)
+			if err != nil || len(list) != 1 || list[0].Reason != webhook.AlertDisabled || list[0].Count != 1 {
+				t.Errorf("stored %v: the alerts are %+v, %v", stored, list, err)
+			}
 		})
 	}
 }
