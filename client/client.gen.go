@@ -736,13 +736,22 @@ type Application struct {
 	// Name For people.
 	Name string `json:"name,omitempty,omitzero"`
 
+	// OldSecrets They were rotated, and sign beside secrets until their time.
+	OldSecrets []OldSecret `json:"old_secrets,omitempty,omitzero"`
+
+	// PublicKey The public key of an ed25519 secret that was made for it.
+	PublicKey string `json:"public_key,omitempty,omitzero"`
+
 	// Rate Messages a second that one process accepts for it; more are refused with 429. 0 is no bound.
 	Rate float64 `json:"rate,omitempty,omitzero"`
 
 	// Reason Why it is suspended.
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Secrets They sign attempts to those of its endpoints that have none of their own.
+	// Secret The secret that was made for it. It is in this response and no other.
+	Secret string `json:"secret,omitempty,omitzero"`
+
+	// Secrets They sign attempts to those of its endpoints that have none of their own. A PUT without any keeps those that are stored.
 	Secrets []string `json:"secrets,omitempty,omitzero"`
 
 	// Suspended Messages to it are refused with 403, suspended, its endpoints are sent nothing, and its tokens look alone. PATCH suspends an application, and lifts that.
@@ -1942,6 +1951,9 @@ type PatchApplicationApplicationMergePatchPlusJSONRequestBody = ApplicationPatch
 // PutApplicationJSONRequestBody defines body for PutApplication for application/json ContentType.
 type PutApplicationJSONRequestBody = Application
 
+// RotateApplicationSecretsJSONRequestBody defines body for RotateApplicationSecrets for application/json ContentType.
+type RotateApplicationSecretsJSONRequestBody = Rotate
+
 // DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
 type DiscardDeadLettersJSONRequestBody = DiscardMany
 
@@ -2140,6 +2152,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
 	PutApplication(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateApplicationSecretsWithBody A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+	RotateApplicationSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateApplicationSecrets A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+	RotateApplicationSecrets(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAudit Who did what
 	//
@@ -2750,6 +2780,44 @@ func (c *Client) PutApplicationWithBody(ctx context.Context, id string, params *
 // Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
 func (c *Client) PutApplication(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutApplicationRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateApplicationSecretsWithBody A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+func (c *Client) RotateApplicationSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateApplicationSecretsRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateApplicationSecrets A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+func (c *Client) RotateApplicationSecrets(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateApplicationSecretsRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4093,6 +4161,53 @@ func NewPutApplicationRequestWithBody(server string, id string, params *PutAppli
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewRotateApplicationSecretsRequest calls the generic RotateApplicationSecrets builder with application/json body
+func NewRotateApplicationSecretsRequest(server string, id string, body RotateApplicationSecretsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateApplicationSecretsRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewRotateApplicationSecretsRequestWithBody constructs an http.Request for the RotateApplicationSecrets method, with any body, and a specified content type
+func NewRotateApplicationSecretsRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/applications/%s/secrets/rotate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -6296,6 +6411,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
 	PutApplicationWithResponse(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*PutApplicationResponse, error)
 
+	// RotateApplicationSecretsWithBodyWithResponse A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+	RotateApplicationSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error)
+
+	// RotateApplicationSecretsWithResponse A new signing secret, beside the former for a while
+	//
+	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+	RotateApplicationSecretsWithResponse(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error)
+
 	// ListAuditWithResponse Who did what
 	//
 	// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
@@ -7175,6 +7308,61 @@ func (r PutApplicationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutApplicationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RotateApplicationSecretsResponse200Headers the declared response headers of an HTTP 200 response for RotateApplicationSecrets
+type RotateApplicationSecretsResponse200Headers struct {
+	ETag string
+}
+
+type RotateApplicationSecretsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Application
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RotateApplicationSecretsResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateApplicationSecretsResponse) GetJSON200() *Application {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RotateApplicationSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateApplicationSecretsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateApplicationSecretsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateApplicationSecretsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateApplicationSecretsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9184,6 +9372,36 @@ func (c *ClientWithResponses) PutApplicationWithResponse(ctx context.Context, id
 	return ParsePutApplicationResponse(rsp)
 }
 
+// RotateApplicationSecretsWithBodyWithResponse A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+func (c *ClientWithResponses) RotateApplicationSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error) {
+	rsp, err := c.RotateApplicationSecretsWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateApplicationSecretsResponse(rsp)
+}
+
+// RotateApplicationSecretsWithResponse A new signing secret, beside the former for a while
+//
+// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
+func (c *ClientWithResponses) RotateApplicationSecretsWithResponse(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error) {
+	rsp, err := c.RotateApplicationSecrets(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateApplicationSecretsResponse(rsp)
+}
+
 // ListAuditWithResponse Who did what
 //
 // The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
@@ -10280,6 +10498,52 @@ func ParsePutApplicationResponse(rsp *http.Response) (*PutApplicationResponse, e
 	switch {
 	case rsp.StatusCode == 200:
 		var headers PutApplicationResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRotateApplicationSecretsResponse parses an HTTP response from a RotateApplicationSecretsWithResponse call
+func ParseRotateApplicationSecretsResponse(rsp *http.Response) (*RotateApplicationSecretsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateApplicationSecretsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Application
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RotateApplicationSecretsResponse200Headers
 		if values := rsp.Header.Values("ETag"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -37,6 +37,9 @@ type Application struct {
 	// Version counts the configurations, as that of an [Endpoint] does.
 	Version int64     `json:"version"`
 	Created time.Time `json:"created_at,omitzero"`
+	// OldSecrets and MadeSecret are what they are of an [Endpoint].
+	OldSecrets []OldSecret `json:"old_secrets,omitempty"`
+	MadeSecret string      `json:"-"`
 }
 
 // maxReason bounds why an application is suspended or an endpoint disabled, in bytes.
@@ -86,7 +89,7 @@ func (a *Application) Limit() int {
 // Mask returns a without its secrets. References to secrets are no secrets. What
 // it returns cannot be put: the placeholders are refused.
 func (a Application) Mask() Application {
-	a.Secrets = maskSecrets(a.Secrets)
+	a.Secrets, a.OldSecrets, a.MadeSecret = maskSecrets(a.Secrets), maskOld(a.OldSecrets), ""
 	return a
 }
 

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,8 +74,8 @@ type Endpoint struct {
 	// its application is suspended. It is never stored.
 	Held string `json:"held,omitempty"`
 
-	// OldSecrets sign beside Secrets, each until its time: they were rotated. Who puts an
-	// endpoint does not set them.
+	// OldSecrets sign beside Secrets, each until its time: they were rotated. What is put
+	// does not set them.
 	OldSecrets []OldSecret `json:"old_secrets,omitempty"`
 	// MadeSecret is the secret that a write has made, in its result alone. It is never
 	// stored apart from Secrets.
@@ -85,22 +84,6 @@ type Endpoint struct {
 	// Tenant is the application as it was when the store read the endpoint; nil
 	// without one.
 	Tenant *Application `json:"-"`
-}
-
-// OldSecret is a signing secret that was rotated.
-type OldSecret struct {
-	Secret string    `json:"secret"`
-	Until  time.Time `json:"until"`
-}
-
-// SigningStill returns the old secrets that sign at a time.
-func (e *Endpoint) SigningStill(now time.Time) (list []OldSecret) {
-	for _, old := range e.OldSecrets {
-		if now.Before(old.Until) {
-			list = append(list, old)
-		}
-	}
-	return list
 }
 
 // EndpointState says whether an endpoint is served.
@@ -182,10 +165,6 @@ type Auth struct {
 	Scopes       []string `json:"scopes,omitempty"`
 }
 
-// IsRef reports whether s refers to a secret instead of being one. References may
-// be stored, shown and logged; secrets may be stored.
-func IsRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }
-
 // Mask returns e without its secrets, header values and the queries of its
 // addresses. References to secrets are no secrets. What it returns cannot be
 // put: the placeholders are refused.
@@ -195,10 +174,7 @@ func (e Endpoint) Mask() Endpoint {
 		headers[i] = Header{Name: h.Name, Value: deadletter.Masked}
 	}
 	e.Secrets, e.Headers, e.URL, e.MadeSecret = maskSecrets(e.Secrets), headers, maskQuery(e.URL), ""
-	e.OldSecrets = slices.Clone(e.OldSecrets)
-	for i := range e.OldSecrets {
-		e.OldSecrets[i].Secret = deadletter.Masked
-	}
+	e.OldSecrets = maskOld(e.OldSecrets)
 	if e.Auth != nil {
 		auth := *e.Auth
 		auth.Secret, auth.ClientSecret = maskSecret(auth.Secret), maskSecret(auth.ClientSecret)
@@ -206,23 +182,6 @@ func (e Endpoint) Mask() Endpoint {
 		e.Auth = &auth
 	}
 	return e
-}
-
-// maskSecrets masks a list of secrets and leaves references as they are.
-func maskSecrets(list []string) []string {
-	masked := make([]string, len(list))
-	for i, s := range list {
-		masked[i] = maskSecret(s)
-	}
-	return masked
-}
-
-// maskSecret masks a secret and leaves a reference as it is.
-func maskSecret(s string) string {
-	if s == "" || IsRef(s) {
-		return s
-	}
-	return deadletter.Masked
 }
 
 // maskQuery masks the query of an address, where receivers like to put keys.
@@ -255,16 +214,6 @@ func placeholders(e *Endpoint) (fields []string) {
 		}
 		if maskedQuery(a.TokenURL) {
 			fields = append(fields, "the query of auth.token_url")
-		}
-	}
-	return fields
-}
-
-// maskedSecrets names the secrets of a list that are placeholders.
-func maskedSecrets(list []string) (fields []string) {
-	for i, s := range list {
-		if s == deadletter.Masked {
-			fields = append(fields, fmt.Sprintf("secrets[%d]", i))
 		}
 	}
 	return fields

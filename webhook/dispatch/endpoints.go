@@ -27,19 +27,14 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (put w
 	if len(e.Secrets) > 0 || e.Unsigned {
 		return d.putEndpoint(ctx, e)
 	}
-	once := func() error {
+	err = replace(ctx, "endpoint "+strconv.Quote(e.ID), e.Version, func() error {
 		next := e
 		if err := d.keep(ctx, &next); err != nil {
 			return err
 		}
 		put, err = d.putEndpoint(ctx, next)
 		return err
-	}
-	if e.Version != 0 {
-		err = once()
-	} else {
-		err = anew(ctx, "endpoint "+strconv.Quote(e.ID), once)
-	}
+	})
 	return put, err
 }
 

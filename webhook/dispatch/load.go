@@ -203,7 +203,7 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 	conf.Policy.Kind = forbear.Webhook
 	shared := len(conf.Secrets) == 0 && conf.Tenant != nil && !conf.Unsigned
 	if shared {
-		conf.Secrets = conf.Tenant.Secrets
+		conf.Secrets, conf.OldSecrets = conf.Tenant.Secrets, conf.Tenant.OldSecrets
 	}
 	ep, err := d.newEndpoint(conf)
 	if err != nil {

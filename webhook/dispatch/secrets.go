@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,24 +19,49 @@ const (
 	maxSecrets = 10
 )
 
+// replace calls put, which replaces a version and no other. Where that is any version, put
+// finds out which, and is called again when another write came first.
+func replace(ctx context.Context, what string, version int64, put func() error) error {
+	if version != 0 {
+		return put()
+	}
+	return anew(ctx, what, put)
+}
+
 // keep gives an endpoint that is put without secrets those that it has: what a
 // configuration leaves out must not become unsigned. What comes of it replaces that very
 // version.
 func (d *Dispatcher) keep(ctx context.Context, e *webhook.Endpoint) error {
 	stored, err := d.stored(ctx, e.ID)
-	switch {
-	case errors.Is(err, webhook.ErrNotFound) && e.Version == 0:
-		e.Version = webhook.VersionNone
-	case errors.Is(err, webhook.ErrNotFound):
-	case err != nil:
-		return err
-	default:
+	there, err := found(&e.Version, stored.Version, err)
+	if there {
 		e.Secrets, e.OldSecrets = stored.Secrets, stored.OldSecrets
-		if e.Version == 0 {
-			e.Version = stored.Version
-		}
 	}
-	return nil
+	return err
+}
+
+// keepShared is keep for an application. One that replaces any version leaves it
+// suspended, as it would without having read it.
+func (d *Dispatcher) keepShared(ctx context.Context, a *webhook.Application) error {
+	stored, err := d.storedApplication(ctx, a.ID)
+	if a.Version == 0 {
+		a.Suspended, a.Reason = stored.Suspended, stored.Reason
+	}
+	there, err := found(&a.Version, stored.Version, err)
+	if there {
+		a.Secrets, a.OldSecrets = stored.Secrets, stored.OldSecrets
+	}
+	return err
+}
+
+// found reports whether what is put is stored already, by the error of reading that, and
+// makes of any version, 0, the one that it replaces.
+func found(version *int64, stored int64, err error) (bool, error) {
+	if errors.Is(err, webhook.ErrNotFound) {
+		stored, err = webhook.VersionNone, nil
+	}
+	*version = cmp.Or(*version, stored)
+	return err == nil && stored != webhook.VersionNone, err
 }
 
 // sign makes a secret for an endpoint that would send unsigned without having said so.
@@ -63,62 +89,100 @@ func (d *Dispatcher) sign(ctx context.Context, e *webhook.Endpoint) error {
 // whose secrets are references, or their application's, are refused with
 // [webhook.ErrInvalid]: those are rotated where they are.
 func (d *Dispatcher) RotateSecrets(ctx context.Context, id string, overlap time.Duration) (webhook.Endpoint, error) {
-	return d.update(ctx, id, func(e *webhook.Endpoint) error {
-		refuse := func(format string, args ...any) error {
-			return fmt.Errorf("%w endpoint: "+format, append([]any{webhook.ErrInvalid}, args...)...)
-		}
+	return d.update(ctx, id, func(e *webhook.Endpoint) (err error) {
 		switch {
-		case overlap < 0 || overlap > MaxOverlap:
-			return refuse("overlap %v is outside 0s to %v", overlap, MaxOverlap)
 		case len(e.Secrets) == 0 && e.Unsigned:
-			return refuse("it is unsigned: a PATCH of unsigned to false makes a secret")
+			return fmt.Errorf("%w endpoint: it is unsigned: a PATCH of unsigned to false makes a secret", webhook.ErrInvalid)
 		case len(e.Secrets) == 0:
-			return refuse("it signs with the secrets of application %q: rotate those", e.Application)
-		case slices.ContainsFunc(e.Secrets, webhook.IsRef):
-			return refuse("its secrets are references: rotate what they name")
+			return fmt.Errorf("%w endpoint: it signs with the secrets of application %q: rotate those", webhook.ErrInvalid, e.Application)
 		}
-		now := d.now().UTC()
-		var old []webhook.OldSecret
-		if overlap > 0 {
-			for _, s := range e.Secrets {
-				old = append(old, webhook.OldSecret{Secret: s, Until: now.Add(overlap)})
-			}
-			old = append(old, e.SigningStill(now)...)
-		}
-		if len(old) >= maxSecrets {
-			return refuse("%d secrets sign already: wait until one of old_secrets has ended, or rotate with an overlap of 0s", len(old))
-		}
-		e.MadeSecret = webhook.NewSecretLike(e.Secrets[0])
-		e.Secrets, e.OldSecrets = []string{e.MadeSecret}, old
-		return nil
+		e.MadeSecret, err = d.rotate("endpoint", &e.Secrets, &e.OldSecrets, overlap)
+		return err
 	})
+}
+
+// RotateApplicationSecrets does with the secrets of an application what
+// [Dispatcher.RotateSecrets] does with those of an endpoint, for all endpoints that sign
+// with them. One that has none is refused with [webhook.ErrInvalid].
+func (d *Dispatcher) RotateApplicationSecrets(ctx context.Context, id string, overlap time.Duration) (webhook.Application, error) {
+	return d.updateApplication(ctx, id, func(a *webhook.Application) (err error) {
+		if len(a.Secrets) == 0 {
+			return fmt.Errorf("%w application: it has no secrets: its endpoints have their own", webhook.ErrInvalid)
+		}
+		a.MadeSecret, err = d.rotate("application", &a.Secrets, &a.OldSecrets, overlap)
+		return err
+	})
+}
+
+// rotate puts a new secret, which it returns, in the place of those of an endpoint or of
+// an application, and those among the old ones.
+func (d *Dispatcher) rotate(of string, secrets *[]string, olds *[]webhook.OldSecret, overlap time.Duration) (made string, err error) {
+	switch {
+	case overlap < 0 || overlap > MaxOverlap:
+		return "", fmt.Errorf("%w %s: overlap %v is outside 0s to %v", webhook.ErrInvalid, of, overlap, MaxOverlap)
+	case slices.ContainsFunc(*secrets, webhook.IsRef):
+		return "", fmt.Errorf("%w %s: its secrets are references: rotate what they name", webhook.ErrInvalid, of)
+	}
+	now := d.now().UTC()
+	var old []webhook.OldSecret
+	if overlap > 0 {
+		for _, s := range *secrets {
+			old = append(old, webhook.OldSecret{Secret: s, Until: now.Add(overlap)})
+		}
+		old = append(old, webhook.SigningStill(*olds, now)...)
+	}
+	if len(old) >= maxSecrets {
+		return "", fmt.Errorf("%w %s: %d secrets sign already: wait until one of old_secrets has ended, or rotate with an overlap of 0s", webhook.ErrInvalid, of, len(old))
+	}
+	made = webhook.NewSecretLike((*secrets)[0])
+	*secrets, *olds = []string{made}, old
+	return made, nil
+}
+
+// forgetSecrets takes out of the store what signs no more. Whichever process comes
+// first does it. An application without endpoints, which signs nothing, keeps what it has
+// until it gets one.
+func (d *Dispatcher) forgetSecrets(ctx context.Context) {
+	now, tenants := d.now(), map[string]bool{}
+	for id, l := range d.lanes.all() {
+		if t := l.stored.Tenant; t != nil && ended(t.OldSecrets, now) {
+			tenants[t.ID] = true
+		}
+		if ended(l.stored.OldSecrets, now) {
+			_, err := d.update(ctx, id, func(e *webhook.Endpoint) error { return forget(&e.OldSecrets, now) })
+			d.forgot(ctx, "endpoint", id, err)
+		}
+	}
+	for id := range tenants {
+		_, err := d.updateApplication(ctx, id, func(a *webhook.Application) error { return forget(&a.OldSecrets, now) })
+		d.forgot(ctx, "application", id, err)
+	}
+}
+
+// ended reports whether any of a list signs no more.
+func ended(list []webhook.OldSecret, now time.Time) bool {
+	return len(webhook.SigningStill(list, now)) < len(list)
 }
 
 // errSame ends a change that changes nothing.
 var errSame = errors.New("nothing to change")
 
-// forgetSecrets takes out of the store what signs no more. Whichever process comes
-// first does it.
-func (d *Dispatcher) forgetSecrets(ctx context.Context) {
-	for id, l := range d.lanes.all() {
-		now := d.now()
-		if len(l.ep.conf.SigningStill(now)) == len(l.ep.conf.OldSecrets) {
-			continue
-		}
-		_, err := d.update(ctx, id, func(e *webhook.Endpoint) error {
-			still := e.SigningStill(now)
-			if len(still) == len(e.OldSecrets) {
-				return errSame
-			}
-			e.OldSecrets = still
-			return nil
-		})
-		switch {
-		case err == nil:
-			d.log.Info("old secrets removed", slog.String("endpoint", id))
-		case !errors.Is(err, errSame) && !errors.Is(err, webhook.ErrNotFound):
-			d.warn(ctx, "old secrets of endpoint "+strconv.Quote(id)+" not removed", err)
-		}
+// forget takes out of a list what signs no more.
+func forget(list *[]webhook.OldSecret, now time.Time) error {
+	if !ended(*list, now) {
+		return errSame
+	}
+	*list = webhook.SigningStill(*list, now)
+	return nil
+}
+
+// forgot logs what came of it.
+func (d *Dispatcher) forgot(ctx context.Context, of, id string, err error) {
+	switch {
+	case err == nil:
+		d.log.Info("old secrets removed", slog.String(of, id))
+	case !errors.Is(err, errSame) && !errors.Is(err, webhook.ErrNotFound):
+		d.warn(ctx, "old secrets of "+of+" "+strconv.Quote(id)+" not removed", err)
 	}
 }
 
@@ -151,7 +215,7 @@ func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
 		}
 	}
 	until = time.Time{}
-	for _, old := range e.conf.SigningStill(now) {
+	for _, old := range webhook.SigningStill(e.conf.OldSecrets, now) {
 		if err := s.Add(old.Secret); err != nil {
 			return nil, err
 		}

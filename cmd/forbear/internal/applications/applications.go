@@ -23,8 +23,8 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "applications",
-		Summary: "list, show, add, suspend, resume and delete applications",
-		Usage:   "list | show ID | add ID | suspend ID | resume ID | delete ID [FLAGS]",
+		Summary: "list, show, add, suspend, resume, rotate and delete applications",
+		Usage:   "list | show ID | add ID | suspend ID | resume ID | rotate ID | delete ID [FLAGS]",
 		About: `
 Applications calls the delivery API of a running serve. An application is a tenant,
 with endpoints of its own.
@@ -34,6 +34,8 @@ with endpoints of its own.
   add ID         adds one that is not there, by flags or from a JSON file
   suspend ID     takes no messages for it, and sends nothing to its endpoints
   resume ID      ends that
+  rotate ID      gives it a new secret, shown once; the former sign beside it until
+                 --overlap is over
   delete ID      deletes it, when it has no endpoints
 
 Exit code 1 means that there is no such application, that it is there already, or that
@@ -42,6 +44,7 @@ it has endpoints.`,
 forbear applications list
 forbear applications add acme --name "Acme Corp" --rate 100
 forbear applications suspend acme --reason "unpaid since May"
+forbear applications rotate acme --overlap 48h
 forbear applications delete acme
 `,
 	}
@@ -55,6 +58,7 @@ forbear applications delete acme
 		f.IntVar(&r.application.MaxEndpoints, "max-endpoints", 0, "add: at most this `many` endpoints (default 100)")
 		f.StringVar(&r.file, "file", "", "add: the configuration in this JSON `file`, - for standard input")
 		f.StringVar(&r.application.Reason, "reason", "", "suspend: `why`")
+		f.StringVar(&r.overlap, "overlap", "24h", "rotate: how `long` the former secrets sign too, up to 168h; 0s: no more")
 		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code
@@ -76,15 +80,15 @@ type run struct {
 	api.Caller
 	client *client.ClientWithResponses
 
-	id, file    string
-	application client.Application
+	id, file, overlap string
+	application       client.Application
 }
 
 // check says what is wrong with the command line before the API is called.
 func (r *run) check(words []string) error {
 	switch {
 	case len(words) == 0:
-		return errors.New("list, show, add, suspend, resume or delete?")
+		return errors.New("list, show, add, suspend, resume, rotate or delete?")
 	case len(words) > 2 || words[0] == "list" && len(words) > 1:
 		return fmt.Errorf("%s takes no %q", words[0], words[len(words)-1])
 	case words[0] != "list" && len(words) == 1:
@@ -106,6 +110,9 @@ func (r *run) run(ctx context.Context, verb string) int {
 		return r.patch(ctx, map[string]any{"suspended": true, "reason": r.application.Reason})
 	case "resume":
 		return r.patch(ctx, map[string]any{"suspended": false})
+	case "rotate":
+		resp, err := r.client.RotateApplicationSecretsWithResponse(ctx, r.id, client.Rotate{Overlap: r.overlap})
+		return r.Shown(resp, err)
 	case "delete":
 		resp, err := r.client.DeleteApplicationWithResponse(ctx, r.id, nil)
 		if _, err = api.Body(resp, err); err == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/api/apitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 func TestApplications(t *testing.T) {
@@ -17,7 +18,7 @@ func TestApplications(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"no verb", "list, show, add, suspend, resume or delete?", cli.ExitUsage, nil},
+		{"no verb", "list, show, add, suspend, resume, rotate or delete?", cli.ExitUsage, nil},
 		{"add without an id", "wants the id", cli.ExitUsage, []string{"add"}},
 		{"an empty list", "there are none", cli.ExitFound, []string{"list"}},
 		{"add", "name        Acme Corp", cli.ExitOK, []string{"add", "acme", "--name", "Acme Corp", "--rate", "100"}},
@@ -29,6 +30,10 @@ func TestApplications(t *testing.T) {
 		{"resume", "acme", cli.ExitOK, []string{"resume", "acme"}},
 		{"show", `"name":"Acme Corp"`, cli.ExitOK, []string{"show", "acme", "-o", "json"}},
 		{"show none", "not found", cli.ExitFound, []string{"show", "none"}},
+		{"rotate what has none", "it has no secrets", cli.ExitUsage, []string{"rotate", "acme"}},
+		{"add one that signs", "***", cli.ExitOK, []string{"add", "signing", "--secret", webhook.NewSecret()}},
+		{"rotate", "secret       whsec_", cli.ExitOK, []string{"rotate", "signing", "--overlap", "1h"}},
+		{"rotated it shows no secret", `old_secrets  [{"secret":"***"`, cli.ExitOK, []string{"show", "signing"}},
 		{"delete", "acme is deleted", cli.ExitOK, []string{"delete", "acme"}},
 		{"delete it again", "not found", cli.ExitFound, []string{"delete", "acme"}},
 	} {

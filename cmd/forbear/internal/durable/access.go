@@ -135,6 +135,7 @@ var forApplications = []string{
 	"POST /v1/redrives/{id}/resume",
 	"POST /v1/redrives/{id}/cancel",
 	"GET /v1/applications/{id}",
+	"POST /v1/applications/{id}/secrets/rotate",
 	"GET /v1/openapi.json",
 }
 

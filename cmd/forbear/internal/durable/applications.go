@@ -37,7 +37,18 @@ func (s *Service) listApplications(r *http.Request) (int, any, error) {
 // getApplication shows one, with the tag that a conditional write names.
 func (s *Service) getApplication(r *http.Request) (int, any, error) {
 	a, err := s.DB.Webhooks().Application(r.Context(), r.PathValue("id"))
-	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, err
+	return http.StatusOK, withTagOf(a), err
+}
+
+// withTagOf makes the response that shows an application, as withTag does an endpoint.
+func withTagOf(a webhook.Application) tagged {
+	return tagged{tag: tagOf(a.Version), body: shownApplication{a.Mask(), showSecret(a.MadeSecret)}}
+}
+
+// shownApplication is an application with the secret that was made for it.
+type shownApplication struct {
+	webhook.Application
+	madeSecret
 }
 
 // putApplication adds an application or replaces its configuration; conditions hold
@@ -64,8 +75,12 @@ func (s *Service) putApplication(r *http.Request) (int, any, error) {
 	case c.given:
 		a, err = s.Dispatcher.UpdateApplication(r.Context(), a.ID, func(stored *webhook.Application) error {
 			err := c.check("application", stored.ID, stored.Version)
-			a.Suspended, a.Reason = stored.Suspended, stored.Reason
-			*stored = a
+			next := a
+			if len(a.Secrets) == 0 { // it keeps them, as without If-Match
+				next.Secrets = stored.Secrets
+			}
+			next.OldSecrets, next.Suspended, next.Reason = stored.OldSecrets, stored.Suspended, stored.Reason
+			*stored = next
 			return err
 		})
 		err = c.missing("application", r.PathValue("id"), err)
@@ -81,7 +96,7 @@ func (s *Service) putApplication(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	s.audit(r, "application-put", a.ID, "version "+strconv.FormatInt(a.Version, 10))
-	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
+	return http.StatusOK, withTagOf(a), nil
 }
 
 // checkSuspended refuses a suspension that the application is not in: a client that
@@ -103,7 +118,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, name := range []string{"id", "version", "created_at"} {
+	for _, name := range []string{"id", "version", "created_at", "old_secrets"} {
 		if _, ok := patch[name]; ok {
 			return 0, nil, fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
 		}
@@ -134,7 +149,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	}
 	s.tokens.forget() // which may do less, or more
 	s.audit(r, "application-patch", a.ID, fmt.Sprintf("version %d: %s", a.Version, strings.Join(changed, ", ")))
-	return http.StatusOK, tagged{tag: tagOf(a.Version), body: a.Mask()}, nil
+	return http.StatusOK, withTagOf(a), nil
 }
 
 // deleteApplication deletes one that has no endpoints: what waits for those would go

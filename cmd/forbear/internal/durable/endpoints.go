@@ -61,20 +61,13 @@ type tagged struct {
 // withTag makes the response that shows an endpoint. Its tag is that of the
 // configuration: the state changes by itself, and is not what a write replaces.
 func withTag(e webhook.Endpoint) tagged {
-	shown := shownEndpoint{Endpoint: e.Mask(), Secret: e.MadeSecret}
-	if shown.PublicKey = webhook.PublicKey(e.MadeSecret); shown.PublicKey != "" {
-		shown.Secret = "" // its receivers need none
-	}
-	return tagged{tag: tagOf(e.Version), body: shown}
+	return tagged{tag: tagOf(e.Version), body: shownEndpoint{e.Mask(), showSecret(e.MadeSecret)}}
 }
 
-// shownEndpoint is an endpoint with the secret that was made for it, which is in this
-// response and no other, or with the public key of that.
+// shownEndpoint is an endpoint with the secret that was made for it.
 type shownEndpoint struct {
 	webhook.Endpoint
-
-	Secret    string `json:"secret,omitempty"`
-	PublicKey string `json:"public_key,omitempty"`
+	madeSecret
 }
 
 // putEndpoint adds an endpoint or replaces its configuration. The state is not
@@ -128,9 +121,9 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
-	shown := withTag(e)
-	shown.location = "/v1/endpoints/" + e.ID
-	return http.StatusCreated, shown, nil
+	added := withTag(e)
+	added.location = "/v1/endpoints/" + e.ID
+	return http.StatusCreated, added, nil
 }
 
 // deleteEndpoint deletes an endpoint. What waits for it becomes dead letters (R-8).

@@ -51,7 +51,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"MessageResult": reflect.TypeFor[webhook.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
 		"AttemptStats": reflect.TypeFor[webhook.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[webhook.OutboxStats](),
 		"EndpointStats": reflect.TypeFor[endpointStats](), "StatsList": reflect.TypeFor[statsList](),
-		"NewRedrive": reflect.TypeFor[newRedrive](), "DiscardMany": reflect.TypeFor[discardMany](), "Application": reflect.TypeFor[webhook.Application](),
+		"NewRedrive": reflect.TypeFor[newRedrive](), "DiscardMany": reflect.TypeFor[discardMany](), "Application": reflect.TypeFor[shownApplication](),
 		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[MadeToken](),
 	} {
 		if c.schemas[name] == nil {
