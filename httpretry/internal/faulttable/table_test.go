@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -31,8 +32,9 @@ var sections = []section{
 
 // TestFaultTable runs every case through plain net/http and through forbear.
 func TestFaultTable(t *testing.T) {
-	rows := map[string]string{}
-	mine := make(chan [2]string, 1000)
+	known := pageRows(t)
+	rows := map[string]finding{}
+	var mu sync.Mutex
 	t.Run("cases", func(t *testing.T) {
 		for _, s := range sections {
 			for i := range s.faults {
@@ -41,29 +43,45 @@ func TestFaultTable(t *testing.T) {
 					if !s.alone {
 						t.Parallel()
 					}
-					mine <- [2]string{f.name, f.row(t, s.alone)}
+					row := f.row(t, s.alone)
+					mu.Lock()
+					defer mu.Unlock()
+					rows[f.name] = row
 				})
 			}
 		}
 	})
-	close(mine)
-	for row := range mine {
-		rows[row[0]] = row[1]
+	for _, s := range sections {
+		for i := range s.faults {
+			f := &s.faults[i]
+			row, ran := rows[f.name]
+			// A busy machine may be slower than an attempt may take: what is not as it
+			// should be is looked at again with nothing beside it.
+			for n := 0; n < 3 && ran && (row.complaint != "" || !*update && !slices.Contains(known, row.text)); n++ {
+				t.Logf("%s, again: %s\n%s", f.name, row.complaint, row.text)
+				row = f.row(t, true)
+			}
+			rows[f.name] = row
+			if row.complaint != "" {
+				t.Errorf("%s: %s", f.name, row.complaint)
+			}
+			if ran && !*update && !slices.Contains(known, row.text) {
+				t.Errorf("%s: the page has another row than\n%s", f.name, row.text)
+			}
+		}
 	}
 	if *update {
 		write(t, rows)
-		return
 	}
+}
+
+// pageRows returns the lines of the page.
+func pageRows(t *testing.T) []string {
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := strings.Split(string(data), "\n")
-	for name, row := range rows {
-		if !slices.Contains(known, row) {
-			t.Errorf("%s: the page has another row than\n%s", name, row)
-		}
-	}
+	return strings.Split(string(data), "\n")
 }
 
 // TestPageHasNoOtherRows holds the page to the cases that there are.
@@ -77,11 +95,7 @@ func TestPageHasNoOtherRows(t *testing.T) {
 			names[f.name] = true
 		}
 	}
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.SplitSeq(string(data), "\n") {
+	for _, line := range pageRows(t) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| case ") {
 			continue
@@ -95,8 +109,12 @@ func TestPageHasNoOtherRows(t *testing.T) {
 	}
 }
 
-// row runs the case and returns its row of the page.
-func (f *fault) row(t *testing.T, alone bool) string {
+// finding is the case's row of the page, and what is wrong with it whatever the page
+// says.
+type finding struct{ text, complaint string }
+
+// row runs the case.
+func (f *fault) row(t *testing.T, alone bool) finding {
 	var plain, forbear outcome
 	if alone {
 		plain, forbear = f.run(t, true), f.run(t, false)
@@ -107,11 +125,12 @@ func (f *fault) row(t *testing.T, alone bool) string {
 		<-done
 	}
 	v := f.compare(plain, forbear)
-	if v == worse {
-		t.Errorf("worse than net/http: %s after %d sends, net/http %s after %d", forbear.result, forbear.sends, plain.result, plain.sends)
-	}
-	if f.forbidden && v != forbidden {
-		t.Errorf("%s: no rule needs to forbid what net/http does", v)
+	complaint := ""
+	switch {
+	case v == worse:
+		complaint = fmt.Sprintf("worse than net/http: %s after %d sends, net/http %s after %d", forbear.result, forbear.sends, plain.result, plain.sends)
+	case f.forbidden && v != forbidden:
+		complaint = fmt.Sprintf("%s: no rule needs to forbid what net/http does", v)
 	}
 	sent := "–"
 	if !f.uncounted {
@@ -127,13 +146,13 @@ func (f *fault) row(t *testing.T, alone bool) string {
 	cells := []string{
 		f.name, plain.result, often, forbear.result, count(forbear.sends), sent, dialed, string(v), f.why,
 	}
-	return "| " + strings.Join(cells, " | ") + " |"
+	return finding{"| " + strings.Join(cells, " | ") + " |", complaint}
 }
 
 func pair(plain, forbear int) string { return fmt.Sprintf("%d / %d", plain, forbear) }
 
 // write makes the page anew.
-func write(t *testing.T, rows map[string]string) {
+func write(t *testing.T, rows map[string]finding) {
 	var b strings.Builder
 	b.WriteString(preamble)
 	for _, s := range sections {
@@ -141,11 +160,10 @@ func write(t *testing.T, rows map[string]string) {
 		b.WriteString("| case | net/http | sends | forbear | sends | bytes | connections | verdict | why |\n")
 		b.WriteString("|---|---|--:|---|--:|--:|--:|---|---|\n")
 		for _, f := range s.faults {
-			row, ok := rows[f.name]
-			if !ok {
+			if rows[f.name].text == "" {
 				t.Fatalf("%s did not run: -update needs all of the cases", f.name)
 			}
-			b.WriteString(row + "\n")
+			b.WriteString(rows[f.name].text + "\n")
 		}
 	}
 	if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
