@@ -348,6 +348,16 @@ func (b *Breaker) Force(to State, actor string, now time.Time) {
 	}
 }
 
+// Follow opens a closed breaker on the word of another process, which has found the
+// dependency down. From there it moves by itself. One that is held by hand stays.
+func (b *Breaker) Follow(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, s := b.load(); s == Closed && !b.forced {
+		b.open(CauseOtherProcess, now, "")
+	}
+}
+
 // Release ends a [Breaker.Force]: the breaker moves by itself again, from where
 // it stands.
 func (b *Breaker) Release() {

@@ -229,6 +229,35 @@ func TestBreakerByHand(t *testing.T) {
 	}
 }
 
+// What another process has found opens a closed breaker, which then moves by itself; one
+// that an operator holds stays.
+func TestBreakerFollowsAnotherProcess(t *testing.T) {
+	var moves []breaker.Transition
+	b := breaker.New(breaker.Policy{}.WithDefaults(0), func(e breaker.Transition) { moves = append(moves, e) })
+	now := time.Now()
+	b.Force(breaker.Closed, "ada", now)
+	b.Follow(now)
+	if b.State() != breaker.Closed || !b.Forced() {
+		t.Error("a breaker that is held closed followed")
+	}
+	b.Release()
+	b.Follow(now)
+	b.Follow(now)
+	if len(moves) != 1 || moves[0].To != breaker.Open || moves[0].Cause != breaker.CauseOtherProcess || moves[0].Actor != "" || moves[0].OpenFor <= 0 {
+		t.Fatalf("got moves %+v", moves)
+	}
+	for range 5 {
+		p, ok := b.Allow(now.Add(moves[0].OpenFor))
+		if !ok {
+			t.Fatal("no probe when its wait was over")
+		}
+		b.Record(p, breaker.Good, now)
+	}
+	if b.State() != breaker.Closed || b.Cause() != breaker.CauseRecovered {
+		t.Errorf("after five good probes it is %v, %v", b.State(), b.Cause())
+	}
+}
+
 func TestBreakerAndBudgetAllocateNothing(t *testing.T) {
 	b := breaker.New(breaker.Policy{}.WithDefaults(0), nil)
 	now := time.Now()

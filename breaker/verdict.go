@@ -14,17 +14,18 @@ import (
 type Cause uint8
 
 const (
-	CauseNone      Cause = iota
-	CauseFailures        // opened: too many attempts failed
-	CauseSlow            // opened: too many were slow
-	CauseBudget          // opened: the retry budget is spent, and the policy says immediate
-	CauseProbe           // opened again: a probe failed
-	CauseWaited          // half-open: its wait is over
-	CauseRecovered       // closed: all probes succeeded
-	CauseOperator        // moved by hand
+	CauseNone         Cause = iota
+	CauseFailures           // opened: too many attempts failed
+	CauseSlow               // opened: too many were slow
+	CauseBudget             // opened: the retry budget is spent, and the policy says immediate
+	CauseProbe              // opened again: a probe failed
+	CauseWaited             // half-open: its wait is over
+	CauseRecovered          // closed: all probes succeeded
+	CauseOperator           // moved by hand
+	CauseOtherProcess       // opened: another process found the dependency down
 )
 
-var causeNames = []string{"", "failures", "slow_calls", "budget", "probe_failed", "waited", "recovered", "operator"}
+var causeNames = []string{"", "failures", "slow_calls", "budget", "probe_failed", "waited", "recovered", "operator", "other_process"}
 
 // String returns the name that logs and metrics use.
 func (c Cause) String() string { return enum.Name(causeNames, uint8(c)) }

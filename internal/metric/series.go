@@ -104,6 +104,9 @@ func (s *series) zero(r *forbear.Retryer) {
 		} {
 			s.opened(why)
 		}
+		if p.Kind == forbear.Webhook { // dispatchers alone know what another has found
+			s.opened(breaker.CauseOtherProcess)
+		}
 	}
 	if r.Bulkhead() != nil {
 		s.get(Rejections)

@@ -124,7 +124,7 @@ var Table = [...]Metric{
 	BreakerMoves: counter("circuit_breaker_state_transitions_total",
 		"Transitions of the circuit breaker.", "from", "to"),
 	BreakerOpened: counter("circuit_breaker_opened_total",
-		"Openings of the circuit breaker, by cause: failures, slow_calls, budget, probe_failed, operator.", "cause"),
+		"Openings of the circuit breaker, by cause: failures, slow_calls, budget, probe_failed, operator, other_process.", "cause"),
 	Rejections: counter("bulkhead_rejections_total",
 		"Calls that were refused because too many were under way."),
 	KeyRequests: counter("idempotency_requests_total",

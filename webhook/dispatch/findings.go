@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
@@ -224,23 +223,13 @@ func (l *lane) follow(h *webhook.Hold, next time.Time) {
 	l.ep.failedFor(h.Looks)
 	switch h.Kind {
 	case heldDown:
-		l.openBreaker(l.d.now())
+		if b := l.retryer.Breaker(); b != nil {
+			b.Follow(l.d.now())
+		}
 		l.pacing.follow(h.Looks, next)
 	case HoldUnresolved:
 		l.ep.names.follow(h.Why, h.Looks, next)
 	case HoldRejecting:
 		l.ep.rejects.follow(h.Why, h.Looks, next)
-	}
-}
-
-// elsewhere is who moves the breaker of an endpoint that another process finds down.
-const elsewhere = "another process"
-
-// openBreaker opens the breaker of an endpoint that another process finds down. It then
-// moves by itself.
-func (l *lane) openBreaker(now time.Time) {
-	if b := l.retryer.Breaker(); b != nil && !b.Forced() && b.State() == breaker.Closed {
-		b.Force(breaker.Open, elsewhere, now)
-		b.Release()
 	}
 }

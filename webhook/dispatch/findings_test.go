@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -30,6 +31,7 @@ type fleet struct {
 	mu       sync.Mutex
 	sends    int
 	accepted map[int]time.Time // the first since it was cleared, by place
+	opened   map[breaker.Cause]int
 	started  int
 	list     []*dispatch.Dispatcher
 	stops    []func()
@@ -41,7 +43,7 @@ func (f *fleet) join(place int) {
 	process := f.started
 	f.started++
 	d, err := dispatch.New(dispatch.Config{
-		Store: f.store, Alerts: f.alerts, Logger: quiet, Options: []forbear.Option{forbear.WithoutLog()}, Poll: 2 * time.Second,
+		Store: f.store, Alerts: f.alerts, Logger: quiet, Options: []forbear.Option{forbear.WithoutLog(), forbear.WithObserver(&forbear.Observer{BreakerMoved: f.moved})}, Poll: 2 * time.Second,
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			f.mu.Lock()
 			f.sends++
@@ -83,10 +85,19 @@ func (f *fleet) join(place int) {
 	synctest.Wait()
 }
 
+// moved counts the openings of breakers by their causes.
+func (f *fleet) moved(e breaker.Transition) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e.To == breaker.Open {
+		f.opened[e.Cause]++
+	}
+}
+
 // start starts three, with endpoint "a".
 func (f *fleet) start(e webhook.Endpoint) {
 	f.Helper()
-	f.accepted = map[int]time.Time{}
+	f.accepted, f.opened = map[int]time.Time{}, map[breaker.Cause]int{}
 	for i := range 3 {
 		f.join(i)
 	}
@@ -178,6 +189,13 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				}
 				if first > 21*time.Minute || all > 5*time.Second {
 					t.Errorf("found after %v, by all %v later", first, all)
+				}
+				// One opens by what it has seen itself, the others by its word; no one by hand.
+				f.mu.Lock()
+				o := maps.Clone(f.opened)
+				f.mu.Unlock()
+				if o[breaker.CauseOperator] > 0 || (o[breaker.CauseOtherProcess] > 0) != (c.name == "is down") {
+					t.Errorf("breakers opened by %v", o)
 				}
 				if list, _, err := s.HoldChanges(t.Context(), 0); err != nil || len(list) > 0 {
 					t.Errorf("%+v goes on, %v", list, err)

@@ -65,7 +65,8 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 		p.outage, p.times, p.until = false, 0, time.Time{}
 		p.closed()
 	case breaker.Open:
-		if e.Actor == elsewhere {
+		followed := e.Cause == breaker.CauseOtherProcess
+		if followed {
 			p.failed = lifeless
 		}
 		began, alive := !p.outage, p.failed < lifeless
@@ -79,7 +80,7 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 		if !alive {
 			p.times++
 		}
-		if (began || !alive) && e.Actor != elsewhere {
+		if (began || !alive) && !followed {
 			p.opened(began, p.times, p.until)
 		}
 	}
