@@ -488,6 +488,7 @@ const (
 	Credential ProcessStatsHold = "credential"
 	Rejecting  ProcessStatsHold = "rejecting"
 	Suspended  ProcessStatsHold = "suspended"
+	Unreadable ProcessStatsHold = "unreadable"
 	Unresolved ProcessStatsHold = "unresolved"
 )
 
@@ -499,6 +500,8 @@ func (e ProcessStatsHold) Valid() bool {
 	case Rejecting:
 		return true
 	case Suspended:
+		return true
+	case Unreadable:
 		return true
 	case Unresolved:
 		return true
@@ -727,6 +730,9 @@ type Alerts struct {
 type Application struct {
 	CreatedAt time.Time `json:"created_at,omitempty,omitzero"`
 
+	// Error Why its configuration cannot be read, as that of an endpoint. Of the configuration there is the id alone then.
+	Error string `json:"error,omitempty,omitzero"`
+
 	// ID The path's.
 	ID string `json:"id,omitempty,omitzero"`
 
@@ -937,10 +943,13 @@ type Endpoint struct {
 	DisableAfter Duration `json:"disable_after,omitempty,omitzero"`
 
 	// DisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
-	DisabledBy   EndpointDisabledBy `json:"disabled_by,omitempty,omitzero"`
-	FailingSince time.Time          `json:"failing_since,omitempty,omitzero"`
-	Format       EndpointFormat     `json:"format,omitempty,omitzero"`
-	Headers      []Header           `json:"headers,omitempty,omitzero"`
+	DisabledBy EndpointDisabledBy `json:"disabled_by,omitempty,omitzero"`
+
+	// Error Why its configuration cannot be read: for one, the process that responds lacks the key that it is encrypted under, whose id is named. Of the configuration there are the id and the application alone then, and the url is empty. It can be enabled, disabled and deleted; what would change the configuration is refused with 503, unreadable.
+	Error        string         `json:"error,omitempty,omitzero"`
+	FailingSince time.Time      `json:"failing_since,omitempty,omitzero"`
+	Format       EndpointFormat `json:"format,omitempty,omitzero"`
+	Headers      []Header       `json:"headers,omitempty,omitzero"`
 
 	// Held Why this process sends single messages to the endpoint, or none: a secret or a token is missing, its name does not resolve, it refuses everything, or its application is suspended.
 	Held string `json:"held,omitempty,omitzero"`
@@ -1026,6 +1035,9 @@ type EndpointStats struct {
 	// DeadLetters in state dead
 	DeadLetters int    `json:"dead_letters"`
 	Endpoint    string `json:"endpoint"`
+
+	// Error Why its configuration cannot be read.
+	Error string `json:"error,omitempty,omitzero"`
 
 	// Held behind an earlier message of their key
 	Held int `json:"held"`
@@ -1156,6 +1168,9 @@ type Letter struct {
 	Subject        string      `json:"subject,omitempty,omitzero"`
 	TraceID        string      `json:"trace_id,omitempty,omitzero"`
 	Type           string      `json:"type,omitempty,omitzero"`
+
+	// Unreadable Why its payload and headers, and what errors quote, cannot be read and are missing: for one, the process that responds lacks the key that they are encrypted under, whose id is named.
+	Unreadable string `json:"unreadable,omitempty,omitzero"`
 }
 
 // LetterState defines model for Letter.State.
@@ -1214,6 +1229,9 @@ type ManyResult struct {
 
 	// Refused how many were left as they were, by what stood against it
 	Refused map[string]int `json:"refused,omitempty,omitzero"`
+
+	// Unreadable How many were left, since their type and key cannot be read and one is asked for.
+	Unreadable int `json:"unreadable,omitempty,omitzero"`
 }
 
 // Message defines model for Message.
@@ -1247,8 +1265,8 @@ type MessageContent struct {
 	Subject        string `json:"subject,omitempty,omitzero"`
 	Type           string `json:"type,omitempty,omitzero"`
 
-	// Unreadable the store has no key for it
-	Unreadable bool `json:"unreadable,omitempty,omitzero"`
+	// Unreadable Why nothing of it can be read: for one, the process that responds lacks the key that it is encrypted under, whose id is named.
+	Unreadable string `json:"unreadable,omitempty,omitzero"`
 }
 
 // MessageFilter Chooses messages; an empty field chooses all.
@@ -1290,6 +1308,9 @@ type MessageInfo struct {
 	Due      time.Time `json:"due,omitempty,omitzero"`
 	Endpoint string    `json:"endpoint"`
 
+	// Error Why its type and key cannot be read, which are missing then: for one, the process that responds lacks the key that they are encrypted under, whose id is named.
+	Error string `json:"error,omitempty,omitzero"`
+
 	// ErrorType of the latest attempt
 	ErrorType string `json:"error_type,omitempty,omitzero"`
 
@@ -1313,6 +1334,9 @@ type MessageList struct {
 
 	// Next where to go on, as after; empty on the last page
 	Next string `json:"next"`
+
+	// Unreadable How many were passed over, since their type and key cannot be read and one is asked for.
+	Unreadable int `json:"unreadable,omitempty,omitzero"`
 }
 
 // MessageResult defines model for MessageResult.
@@ -1599,7 +1623,7 @@ type ProcessStats struct {
 	// Held the secret or token that it lacks, or the error type of what holds it
 	Held string `json:"held,omitempty,omitzero"`
 
-	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended
+	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended; or its configuration cannot be read: nothing is sent then, or by an earlier one
 	Hold ProcessStatsHold `json:"hold,omitempty,omitzero"`
 
 	// InFlight attempts under way
@@ -1612,7 +1636,7 @@ type ProcessStats struct {
 	NextProbe time.Time `json:"next_probe,omitempty,omitzero"`
 }
 
-// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended
+// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended; or its configuration cannot be read: nothing is sent then, or by an earlier one
 type ProcessStatsHold string
 
 // Redrive defines model for Redrive.

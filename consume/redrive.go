@@ -17,6 +17,9 @@ import (
 // The order of keys does not bind a redrive: later events of its key are
 // through long ago.
 func (c *Consumer) Redrive(ctx context.Context, l deadletter.Letter) error {
+	if err := l.CheckReadable(); err != nil {
+		return err
+	}
 	e := FromLetter(l)
 	var d Decision
 	if e.ID == "" || e.Source == "" {

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"errors"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -74,6 +75,20 @@ type Letter struct {
 	// Outcome is what is known of the latest redrive.
 	Outcome RedriveResult `json:"redrive_outcome,omitempty"`
 	Discard string        `json:"discard_reason,omitempty"`
+
+	// Unreadable is why Payload and Headers, and what errors quote, cannot be read and are
+	// missing: for one, this process lacks the key that they are encrypted under. It is ""
+	// where they can, and never stored.
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+// CheckReadable returns an error when the letter is Unreadable, and nil otherwise: what is
+// missing must be neither sent nor exported.
+func (l *Letter) CheckReadable() error {
+	if l.Unreadable == "" {
+		return nil
+	}
+	return errors.New(l.Unreadable)
 }
 
 // Header is one header line. Letters keep all lines in their order, with

@@ -180,12 +180,12 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 	}
 	f := j.Filter
 	f.Limit = min(n, MaxList)
-	list, err := r.store.List(ctx, f)
+	list, left, err := r.readable(ctx, f)
 	if err != nil {
 		return 0, err
 	}
 	if len(list) == 0 && j.Begun == j.Delivered+j.Failing {
-		j.State = JobDone
+		j.State, j.Why = JobDone, left
 		return 0, nil
 	}
 	for _, l := range list {
@@ -203,6 +203,29 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 		j.Begun++
 	}
 	return sent, nil
+}
+
+// readable lists the first letters of a filter that can be read, and says what it had to
+// leave before them.
+func (r *Redriver) readable(ctx context.Context, f Filter) (list []Letter, left string, err error) {
+	for n := 0; ; f.Limit = MaxList {
+		page, err := r.store.List(ctx, f)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, l := range page {
+			if l.Unreadable == "" {
+				list = append(list, l)
+				continue
+			}
+			n++
+			left = fmt.Sprintf("%d were left, such as this: %s", n, l.Unreadable)
+		}
+		if len(list) > 0 || len(page) < f.Limit {
+			return list, left, nil
+		}
+		f.After = page[len(page)-1].ID
+	}
 }
 
 // resume sends again what a crash may have left between being marked and being
@@ -230,6 +253,9 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 // send hands a letter to its target. One that the target refuses is dead again,
 // and the audit has the reason: the job goes on with the others.
 func (r *Redriver) send(ctx context.Context, l Letter) error {
+	if err := l.CheckReadable(); err != nil {
+		return err // a process that can read it sends it
+	}
 	err := r.targets[l.Queue](ctx, l)
 	if !errors.Is(err, ErrRefused) {
 		return err

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ func (r *Retention) Run(ctx context.Context) {
 }
 
 // Once exports and removes what has expired, and raises an alert for letters
-// that were never decided about. It returns the number of letters removed. A
+// that were never decided about. It returns the number of letters removed. Those that
+// cannot be read are kept; the error names one of them, when all others are done. A
 // crash in between exports a letter twice.
 func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 	age := r.Age
@@ -52,10 +54,11 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 		age = DefaultRetention
 	}
 	f := Filter{Until: time.Now().Add(-age), Limit: MaxList}
+	var unreadable error
 	for {
 		list, err := r.Store.List(ctx, f)
 		if err != nil || len(list) == 0 {
-			return removed, err
+			return removed, cmp.Or(err, unreadable)
 		}
 		if r.Dir == "" {
 			return 0, r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "retention_full", Detail: "dead letters have expired and there is no folder to export them to: they are kept"})
@@ -64,6 +67,14 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 		if err != nil {
 			return removed, err
 		}
+		// What is kept is passed over, so that it holds up no other.
+		kept := false
+		for _, l := range list {
+			if l.State == Redriving || l.Unreadable != "" {
+				f.After, kept = l.ID, true
+			}
+			unreadable = cmp.Or(unreadable, l.CheckReadable())
+		}
 		if undecided > 0 {
 			if err := r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "expired", Detail: fmt.Sprintf("%d dead letters expired undecided and were exported", undecided)}); err != nil {
 				return removed, err
@@ -71,8 +82,8 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 		}
 		n, err := r.Store.Remove(ctx, ids)
 		removed += n
-		if err != nil || n == 0 { // none left but those being redriven
-			return removed, err
+		if err != nil || n == 0 && !kept { // another process was faster
+			return removed, cmp.Or(err, unreadable)
 		}
 	}
 }
@@ -88,7 +99,7 @@ func (r *Retention) export(list []Letter) (ids []string, undecided int, err erro
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriter(f)
 	for _, l := range list {
-		if l.State == Redriving {
+		if l.State == Redriving || l.Unreadable != "" {
 			continue
 		}
 		if l.State == Dead {

@@ -73,6 +73,7 @@ type Store interface {
 	// acknowledged the first time. One that is being redriven has died again: it
 	// says why from then on, and [Store.RecordRedrive] makes it dead.
 	Put(ctx context.Context, l Letter) error
+	// Get and List return letters that cannot be read as well, with their Unreadable.
 	Get(ctx context.Context, id string) (Letter, error)
 	List(ctx context.Context, f Filter) ([]Letter, error)
 	Count(ctx context.Context, f Filter) (int, error)

@@ -260,3 +260,13 @@ func TestOverrideFindsEveryDependency(t *testing.T) {
 		t.Errorf("the status has %d dependencies, the first %q", len(got), got[0].Dependency)
 	}
 }
+
+// What is held is shown though nothing has been sent to it.
+func TestHeldIsShown(t *testing.T) {
+	stats := gateway.NewStats("checkout")
+	stats.SetDeliveries(func(string) *gateway.DeliveryStatus { return &gateway.DeliveryStatus{Hold: "unreadable"} }, func() []string { return []string{"webhook:acme"} })
+	got := stats.Status(time.Now()).Dependencies
+	if len(got) != 1 || got[0].Dependency != "webhook:acme" || got[0].Delivery.Hold != "unreadable" || got[0].Failed == nil {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -70,10 +70,7 @@ func (c *counts) statuses() map[string]*DependencyStatus {
 	for key, n := range c.of {
 		d := found[key.dependency]
 		if d == nil {
-			d = &DependencyStatus{
-				Dependency: key.dependency,
-				Recovered:  map[string]int64{}, Failed: map[string]int64{}, Suppressed: map[string]int64{},
-			}
+			d = uncounted(key.dependency)
 			found[key.dependency] = d
 		}
 		switch key.metric {
@@ -94,4 +91,9 @@ func (c *counts) statuses() map[string]*DependencyStatus {
 		}
 	}
 	return found
+}
+
+// uncounted is a dependency of which nothing is counted yet.
+func uncounted(name string) *DependencyStatus {
+	return &DependencyStatus{Dependency: name, Recovered: map[string]int64{}, Failed: map[string]int64{}, Suppressed: map[string]int64{}}
 }

@@ -24,6 +24,7 @@ type Stats struct {
 	upstreams atomic.Pointer[map[string]*upstream.Upstream]
 	// deliveries says what holds up deliveries to a dependency, or is nil.
 	deliveries func(dependency string) *DeliveryStatus
+	held       func() []string
 }
 
 // NewStats returns Stats for the named service.
@@ -53,7 +54,13 @@ func (s *Stats) retryer(dependency string) *forbear.Retryer {
 func (s *Stats) Status(now time.Time) Status {
 	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
 	retryers, endpoints := s.recorder.Retryers(), s.Endpoints()
-	for name, d := range s.counts.statuses() {
+	all := s.counts.statuses()
+	if s.held != nil {
+		for _, name := range s.held() {
+			all[name] = cmp.Or(all[name], uncounted(name))
+		}
+	}
+	for name, d := range all {
 		if r := retryers[name]; r != nil {
 			l := r.Level(now)
 			d.Budget = BudgetStatus{l.Used, l.Allowed}
@@ -76,9 +83,9 @@ func (s *Stats) Status(now time.Time) Status {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
 			d.Endpoints, d.Earned = endpoints[name], r.Earned(now)
-			if s.deliveries != nil {
-				d.Delivery = s.deliveries(name)
-			}
+		}
+		if s.deliveries != nil {
+			d.Delivery = s.deliveries(name)
 		}
 		st.Dependencies = append(st.Dependencies, *d)
 	}
@@ -123,7 +130,7 @@ type DependencyStatus struct {
 // DeliveryStatus is what holds up the deliveries to an endpoint of webhooks.
 type DeliveryStatus struct {
 	// Hold is why nothing but single messages are sent, beside the breaker:
-	// "credential", "unresolved", "rejecting", or "".
+	// "credential", "unresolved", "rejecting", "suspended", "unreadable", or "".
 	Hold string `json:"hold,omitempty"`
 	// NextProbe is when the next of them is sent, or a breaker's probe, at the
 	// earliest; zero when there is no wait.

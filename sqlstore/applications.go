@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -18,7 +19,7 @@ import (
 // PutApplication implements webhook.Store.
 func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error) {
 	expected, suspended, reason := a.Version, a.Suspended, a.Reason
-	a.Version, a.Created, a.Suspended, a.Reason = 0, time.Time{}, false, "" // not of the configuration
+	a.Version, a.Created, a.Suspended, a.Reason, a.Error = 0, time.Time{}, false, "", "" // not of the configuration
 	spec, err := w.db.sealJSON(a)
 	if err != nil {
 		return a, err
@@ -62,45 +63,58 @@ func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (w
 
 // Application implements webhook.Store.
 func (w *Webhooks) Application(ctx context.Context, id string) (webhook.Application, error) {
-	list, err := readAll(ctx, w.db, w.db.scanApplication, selectApplication+` WHERE id = ?`, id)
-	return first(list, err, fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+	var unreadable error
+	list, err := readAll(ctx, w.db, func(r *sql.Rows) (a webhook.Application, err error) {
+		a, unreadable, err = w.db.scanApplication(r)
+		return a, err
+	}, selectApplication+` WHERE id = ?`, id)
+	a, err := first(list, err, fmt.Errorf("application %q: %w", id, webhook.ErrNotFound))
+	return a, cmp.Or(err, unreadable)
 }
 
 // Applications implements webhook.Store.
 func (w *Webhooks) Applications(ctx context.Context, after string, limit int) ([]webhook.Application, error) {
-	return readAll(ctx, w.db, w.db.scanApplication, selectApplication+` WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+	return readAll(ctx, w.db, func(r *sql.Rows) (webhook.Application, error) {
+		a, _, err := w.db.scanApplication(r) // Error has why it cannot be read
+		return a, err
+	}, selectApplication+` WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
 // selectApplication reads what [DB.scanApplication] wants.
-const selectApplication = `SELECT spec, version, created, suspended IS NOT NULL, reason FROM forbear_applications`
+const selectApplication = `SELECT id, spec, version, created, suspended IS NOT NULL, reason FROM forbear_applications`
 
 // applicationRow has the columns of an application.
 type applicationRow struct {
-	spec, reason     string
+	id, spec, reason string
 	version, created int64
 	suspended        bool
 }
 
 // columns are where a row's columns are scanned to, in the order of selectApplication.
 func (c *applicationRow) columns() []any {
-	return []any{&c.spec, &c.version, &c.created, &c.suspended, &c.reason}
+	return []any{&c.id, &c.spec, &c.version, &c.created, &c.suspended, &c.reason}
 }
 
-func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, err error) {
+// scanApplication reads an application, and why its configuration is missing; nil where it
+// is there.
+func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, unreadable, err error) {
 	var c applicationRow
 	if err := r.Scan(c.columns()...); err != nil {
-		return a, err
+		return a, nil, err
 	}
-	return db.application(c)
+	a, unreadable = db.application(c)
+	return a, unreadable, nil
 }
 
-// application makes an application of its columns.
+// application makes an application of its columns. One that cannot be read comes with its
+// error.
 func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
-	if err := db.unsealJSON(c.spec, &a); err != nil {
-		return a, fmt.Errorf("its application %w: %w", webhook.ErrUnreadable, err)
+	if err = db.unsealJSON(c.spec, &a); err != nil {
+		err = fmt.Errorf("application %q %w: %w", c.id, webhook.ErrUnreadable, err)
+		a = webhook.Application{ID: c.id, Error: err.Error()}
 	}
 	a.Version, a.Created, a.Suspended, a.Reason = c.version, at(c.created), c.suspended, c.reason
-	return a, nil
+	return a, err
 }
 
 // DeleteApplication implements webhook.Store. Its tokens go with it.
@@ -146,7 +160,13 @@ func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
 	case e.Application == "":
 		return nil, nil
 	}
-	list, err := collect(t, t.db.scanApplication, selectApplication+` WHERE id = ?`, e.Application)
+	list, err := collect(t, func(r *sql.Rows) (webhook.Application, error) {
+		a, unreadable, err := t.db.scanApplication(r)
+		if unreadable != nil {
+			err = own(fmt.Errorf("endpoint %q: its %w", e.ID, unreadable))
+		}
+		return a, err
+	}, selectApplication+` WHERE id = ?`, e.Application)
 	a, err := first(list, err, own(fmt.Errorf("endpoint %q: %w %q", e.ID, webhook.ErrUnknownApplication, e.Application)))
 	if err != nil || there {
 		return &a, err

@@ -55,8 +55,8 @@ const contentQuery = `SELECT meta, body, created, dropped IS NOT NULL FROM forbe
 func (db *DB) scanContent(r *sql.Rows, id string) (c webhook.MessageContent, err error) {
 	m, dropped, erased, err := db.scanKept(r, id)
 	switch {
-	case errors.Is(err, ErrKey):
-		return webhook.MessageContent{Dropped: dropped, Unreadable: true}, nil
+	case errors.Is(err, webhook.ErrUnreadable):
+		return webhook.MessageContent{Created: m.Created, Dropped: dropped, Unreadable: err.Error()}, nil
 	case err != nil:
 		return c, err
 	case erased:
@@ -69,7 +69,8 @@ func (db *DB) scanContent(r *sql.Rows, id string) (c webhook.MessageContent, err
 	return c, nil
 }
 
-// scanKept reads a message as far as it is kept.
+// scanKept reads a message as far as it is kept. Of one that is [webhook.ErrUnreadable]
+// there is when it was accepted.
 func (db *DB) scanKept(r *sql.Rows, id string) (m webhook.Message, dropped, erased bool, err error) {
 	var meta string
 	var body []byte
@@ -78,11 +79,13 @@ func (db *DB) scanKept(r *sql.Rows, id string) (m webhook.Message, dropped, eras
 		return m, dropped, false, err
 	}
 	v, err := db.openEnvelope(meta)
-	if err != nil {
-		return m, dropped, false, err
+	if err == nil {
+		m, err = db.decode(id, meta, created, body)
 	}
-	m, err = db.decode(id, meta, created, body)
-	return m, dropped, v.Erased, err
+	if err != nil {
+		return webhook.Message{ID: id, Created: at(created)}, dropped, false, fmt.Errorf("message %q %w: %w", id, webhook.ErrUnreadable, err)
+	}
+	return m, dropped, v.Erased, nil
 }
 
 // Erase implements webhook.Store.
@@ -152,7 +155,7 @@ func (t *tx) erasable(message string, endpoints []string) (list []target, letter
 	if len(endpoints) > 0 {
 		cond, args = cond+` AND dest IN (SELECT value FROM {texts} x)`, append(args, asJSON{endpoints})
 	}
-	letters, err = collect(t, t.db.scanLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq`, args...)
+	letters, err = collect(t, t.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq`, args...)
 	for _, l := range letters {
 		if err == nil && l.State == deadletter.Redriving && !slices.Contains(ours, l.ID) {
 			err = own(fmt.Errorf("dead letter %q: %w", l.ID, webhook.ErrSending))
@@ -197,8 +200,8 @@ func (t *tx) eraseMessage(id string, seq int64, ids []int64) error {
 		m, dropped, erased, err = t.db.scanKept(r, id)
 		return err
 	}, contentQuery, seq)
-	if errors.Is(err, ErrKey) { // what it was is not known: the same one again is a conflict
-		m, err = webhook.Message{ID: id, Created: t.db.now()}, nil
+	if errors.Is(err, webhook.ErrUnreadable) { // what it was is not known: the same one again is a conflict
+		err = nil
 	}
 	if err != nil || erased {
 		return err

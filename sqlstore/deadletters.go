@@ -55,7 +55,7 @@ func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return letterRow{}, fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
 	}
-	l.Cause = l.Fingerprint()
+	l.Cause, l.Unreadable = l.Fingerprint(), ""
 	o := original{Payload: l.Payload, Headers: l.Headers}
 	if db.cipher != nil {
 		o.Error, o.Panic, o.History = l.Error, l.Panic, l.History
@@ -119,26 +119,41 @@ func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
 // letterColumns are what scanLetter reads.
 const letterColumns = `id, state, COALESCE(application, ''), dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
 
-// scanLetter reads a letter: what changes has columns, which count, and all
-// else is in meta as it was put.
-func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
+// scanLetter reads a letter, all of which can be read.
+func (db *DB) scanLetter(r *sql.Rows) (deadletter.Letter, error) {
+	l, unreadable, err := db.readLetter(r)
+	return l, cmp.Or(err, unreadable)
+}
+
+// scanAnyLetter reads a letter, as far as it can be read.
+func (db *DB) scanAnyLetter(r *sql.Rows) (deadletter.Letter, error) {
+	l, unreadable, err := db.readLetter(r)
+	if unreadable != nil {
+		l.Unreadable = unreadable.Error()
+	}
+	return l, err
+}
+
+// readLetter reads a letter, and why what is sealed of it is missing: what changes has
+// columns, which count, and all else is in meta as it was put.
+func (db *DB) readLetter(r *sql.Rows) (l deadletter.Letter, unreadable, err error) {
 	var id, state, application, redriver, job, outcome, discard, meta string
 	var deadAt, redriven int64
 	var redrives int
 	var sealed []byte
 	if err := r.Scan(&id, &state, &application, &deadAt, &redrives, &redriven, &redriver, &job, &outcome, &discard, &meta, &sealed); err != nil {
-		return l, err
+		return l, nil, err
 	}
 	if err := json.Unmarshal([]byte(meta), &l); err != nil {
-		return l, fmt.Errorf("dead letter %q: %w", id, err)
-	}
-	plain, err := db.unseal(sealed)
-	if err != nil {
-		return l, fmt.Errorf("dead letter %q: %w", id, err)
+		return l, nil, fmt.Errorf("dead letter %q: %w", id, err)
 	}
 	var o original
-	if err := json.Unmarshal(plain, &o); err != nil {
-		return l, fmt.Errorf("dead letter %q: %w", id, err)
+	plain, why := db.unseal(sealed)
+	if why == nil {
+		why = json.Unmarshal(plain, &o)
+	}
+	if why != nil {
+		o, unreadable = original{}, fmt.Errorf("dead letter %q %w: %w", id, webhook.ErrUnreadable, why)
 	}
 	l.ID, l.Application, l.Payload, l.Headers = id, application, o.Payload, o.Headers
 	if l.Error, l.Panic = cmp.Or(o.Error, l.Error), cmp.Or(o.Panic, l.Panic); len(o.History) > 0 {
@@ -146,14 +161,14 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 	}
 	l.State, l.DeadAt, l.Redrives, l.RedrivenAt = deadletter.State(state), at(deadAt), redrives, at(redriven)
 	l.RedrivenBy, l.Job, l.Outcome, l.Discard = redriver, job, deadletter.RedriveResult(outcome), discard
-	return l, nil
+	return l, unreadable, nil
 }
 
 // Get implements deadletter.Store.
 func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
 	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
 	letter, err := first(list, err, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound))
-	if err == nil {
+	if err == nil && letter.Unreadable == "" {
 		err = l.db.addRefused(ctx, &letter)
 	}
 	return letter, err
@@ -169,7 +184,7 @@ func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) ([]deadlett
 		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
 	}
 	limit := min(cmp.Or(max(f.Limit, 0), defaultList), deadletter.MaxList)
-	return readAll(ctx, l.db, l.db.scanLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
 }
 
 // Count implements deadletter.Store.

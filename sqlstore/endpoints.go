@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -36,7 +37,7 @@ const (
 // PutEndpoint implements webhook.Store.
 func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	expected := e.Version
-	e.Version, e.Held = 0, "" // not of the configuration
+	e.Version, e.Held, e.Error = 0, "", "" // not of the configuration
 	e.DisabledBy, e.Reason, e.Since, e.FailingSince = "", "", time.Time{}, time.Time{}
 	e.State = cmp.Or(e.State, webhook.Enabled)
 	spec, err := w.db.sealJSON(e)
@@ -68,6 +69,11 @@ func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webh
 	if err := t.deleting(e.ID); err != nil {
 		return nil, err
 	}
+	if expected != webhook.VersionNone {
+		if err := t.readable(e.ID); err != nil {
+			return nil, err
+		}
+	}
 	if e.Tenant, err = t.tenant(e); err != nil {
 		return nil, err
 	}
@@ -82,6 +88,20 @@ func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webh
 		return write(addEndpoint)
 	}
 	return t.writeEndpoint(e, `UPDATE forbear_endpoints SET spec = ?, version = version + 1, changed = `+nextChange+` WHERE id = ? AND version = ? AND deleted IS NULL`, spec, e.ID, expected)
+}
+
+// readable refuses to replace an endpoint whose configuration cannot be read: who puts
+// another cannot have seen what goes.
+func (t *tx) readable(id string) error {
+	var spec string
+	found, err := t.row([]any{&spec}, `SELECT spec FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, id)
+	if err != nil || !found {
+		return err
+	}
+	if _, err := t.db.unsealText(spec); err != nil {
+		return own(fmt.Errorf("endpoint %q %w: %w", id, webhook.ErrUnreadable, err))
+	}
+	return nil
 }
 
 // writeEndpoint runs one write of an endpoint and returns what is stored then;
@@ -112,7 +132,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 	})
 	if err == nil && n == 0 {
 		// Which of the two it was: there is none, or another version.
-		if _, err = w.Endpoint(ctx, id); err == nil {
+		if _, err = w.Endpoint(ctx, id); err == nil || errors.Is(err, webhook.ErrUnreadable) {
 			err = fmt.Errorf("endpoint %q: %w", id, webhook.ErrVersion)
 		}
 		return err
@@ -122,7 +142,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 }
 
 // selectEndpoints reads what an endpointReader scans.
-const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(e.application, ''), COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
+const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(e.application, ''), COALESCE(a.id, ''), COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
 	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
 // endpointRow is an endpoint with the number of its latest change.
@@ -130,7 +150,7 @@ type endpointRow struct {
 	webhook.Endpoint
 	changed int64
 	deleted bool // of the endpoint there is the id alone
-	// unreadable is why its configuration is missing; nil where it is there.
+	// unreadable is why its configuration is missing, as Error has it; nil where it is there.
 	unreadable error
 }
 
@@ -148,13 +168,14 @@ func (w *Webhooks) endpointRows(ctx context.Context, condition string, args ...a
 	return readAll(ctx, w.db, reader.scan, selectEndpoints+condition, args...)
 }
 
-// endpoints returns the endpoints of a condition, all of which can be read.
-func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
+// endpoints lists the endpoints of a condition that chooses none that was deleted.
+func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]webhook.Endpoint, error) {
 	rows, err := w.endpointRows(ctx, condition, args...)
+	list := make([]webhook.Endpoint, len(rows))
 	for i := range rows {
-		err = cmp.Or(err, rows[i].unreadable)
+		list[i] = rows[i].Endpoint
 	}
-	return rows, err
+	return list, err
 }
 
 // scan reads an endpoint. It unseals its configuration.
@@ -177,6 +198,7 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 	if err != nil {
 		row.Endpoint = webhook.Endpoint{ID: id, Application: application, Tenant: &webhook.Application{ID: application, Suspended: tenant.suspended, Reason: tenant.reason}}
 		row.unreadable = fmt.Errorf("endpoint %q %w: %w", id, webhook.ErrUnreadable, err)
+		row.Error = row.unreadable.Error()
 	}
 	row.State, row.DisabledBy, row.Reason, row.Since = webhook.EndpointState(state), webhook.Party(by), reason, at(since)
 	row.FailingSince, row.Version = at(failing), version
@@ -188,7 +210,7 @@ func (er endpointReader) tenant(id string, row applicationRow) (*webhook.Applica
 	if er.tenants[id] == nil {
 		a, err := er.db.application(row)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("its %w", err)
 		}
 		er.tenants[id] = &a
 	}
@@ -197,19 +219,14 @@ func (er endpointReader) tenant(id string, row applicationRow) (*webhook.Applica
 
 // Endpoint implements webhook.Store.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
-	list, err := w.endpoints(ctx, ` WHERE e.id = ? AND e.deleted IS NULL`, id)
+	list, err := w.endpointRows(ctx, ` WHERE e.id = ? AND e.deleted IS NULL`, id)
 	row, err := first(list, err, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
-	return row.Endpoint, err
+	return row.Endpoint, cmp.Or(err, row.unreadable)
 }
 
 // Endpoints implements webhook.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
-	rows, err := w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
-	list := make([]webhook.Endpoint, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Endpoint
-	}
-	return list, err
+	return w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
 }
 
 // EndpointPage returns up to limit endpoints in the order of their ids, from the one
@@ -219,12 +236,7 @@ func (w *Webhooks) EndpointPage(ctx context.Context, application, after string, 
 	if application != "" {
 		condition, args = condition+` AND e.application = ?`, append(args, application)
 	}
-	rows, err := w.endpoints(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
-	list := make([]webhook.Endpoint, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Endpoint
-	}
-	return list, err
+	return w.endpoints(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
 }
 
 // EndpointStates returns the state of each endpoint by its id. It reads no

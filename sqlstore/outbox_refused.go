@@ -3,10 +3,12 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // A row of the outbox that is too large for its letter is kept beside the outbox for as
@@ -60,10 +62,13 @@ func (db *DB) addRefused(ctx context.Context, l *deadletter.Letter) error {
 	}
 	return db.each(ctx, func(r *sql.Rows) error {
 		var body []byte
-		err := r.Scan(&body)
-		if err == nil {
-			l.Payload, err = db.unseal(body)
+		if err := r.Scan(&body); err != nil {
+			return err
 		}
-		return err
+		plain, err := db.unseal(body)
+		if l.Payload = plain; err != nil {
+			l.Unreadable = fmt.Sprintf("the row of dead letter %q %v: %v", l.ID, webhook.ErrUnreadable, err)
+		}
+		return nil
 	}, `SELECT body FROM forbear_outbox_refused WHERE letter = ? AND octet_length(body) <= ?`, l.ID, maxOutboxBatch+maxKeyID+overhead+1)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ func (w *Webhooks) Messages(ctx context.Context, f webhook.MessageFilter, before
 	if err != nil {
 		return page, err
 	}
-	page.Messages = s.found
+	page.Messages, page.Unreadable = s.found, s.unreadable
 	switch {
 	case s.full():
 		page.Next = s.found[limit-1].Number
@@ -86,6 +87,7 @@ type search struct {
 	limit      int
 	floor, top int64
 	found      []webhook.MessageInfo
+	unreadable int // passed over
 }
 
 // full reports whether the page is.
@@ -185,10 +187,17 @@ func (s *search) add(r *sql.Rows) error {
 	}
 	v, err := s.db.openEnvelope(meta)
 	if err != nil {
-		return err
+		i.Error = fmt.Sprintf("message %q %v: %v", i.ID, webhook.ErrUnreadable, err)
 	}
 	i.Type, i.Key, i.State, i.Created, i.Finished = v.Type, v.Key, stateNames[state], at(created), at(finished)
-	if s.Type != "" && s.Type != i.Type || s.Key != "" && s.Key != i.Key || i.Created.Before(s.Since) || !s.Until.IsZero() && !i.Created.Before(s.Until) {
+	if i.Created.Before(s.Since) || !s.Until.IsZero() && !i.Created.Before(s.Until) {
+		return nil
+	}
+	if i.Error != "" && s.Type+s.Key != "" {
+		s.unreadable++
+		return nil
+	}
+	if s.Type != "" && s.Type != i.Type || s.Key != "" && s.Key != i.Key {
 		return nil
 	}
 	if finished == 0 {

@@ -40,6 +40,9 @@ type Application struct {
 	// OldSecrets and MadeSecret are what they are of an [Endpoint].
 	OldSecrets []OldSecret `json:"old_secrets,omitempty"`
 	MadeSecret string      `json:"-"`
+	// Error is why the configuration cannot be read, as [Endpoint.Error] is. Of the
+	// configuration there is the id alone then. It is never stored.
+	Error string `json:"error,omitempty"`
 }
 
 // maxReason bounds why an application is suspended or an endpoint disabled, in bytes.

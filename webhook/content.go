@@ -27,11 +27,12 @@ type MessageContent struct {
 	Headers        []Header  `json:"headers,omitempty"`
 	Created        time.Time `json:"created_at,omitzero"`
 	Payload        []byte    `json:"payload_base64,omitempty"`
-	// Dropped says that the payload is kept no more, Erased that nothing is, and
-	// Unreadable that the store has no key for it.
-	Dropped    bool `json:"payload_dropped,omitempty"`
-	Erased     bool `json:"erased,omitempty"`
-	Unreadable bool `json:"unreadable,omitempty"`
+	// Dropped says that the payload is kept no more, and Erased that nothing is.
+	Dropped bool `json:"payload_dropped,omitempty"`
+	Erased  bool `json:"erased,omitempty"`
+	// Unreadable is why nothing of it can be read: for one, this process lacks the key
+	// that it is encrypted under. "" where it can.
+	Unreadable string `json:"unreadable,omitempty"`
 }
 
 // Content returns what is sent of m to endpoints.

@@ -73,6 +73,10 @@ type Endpoint struct {
 	// secret or a token is missing, its name does not resolve, it refuses everything, or
 	// its application is suspended. It is never stored.
 	Held string `json:"held,omitempty"`
+	// Error is why the configuration, or the application's, cannot be read: for one, this
+	// process lacks the key that it is encrypted under. Of the configuration there are
+	// the id and the application alone then. It is never stored.
+	Error string `json:"error,omitempty"`
 
 	// OldSecrets sign beside Secrets, each until its time: they were rotated. What is put
 	// does not set them.

@@ -96,12 +96,18 @@ type MessageInfo struct {
 	Attempts  int    `json:"attempts"`
 	ErrorType string `json:"error_type,omitempty"`
 	Status    int    `json:"status,omitempty"`
+	// Error is why Type and Key cannot be read, which are missing then: for one, this
+	// process lacks the key that they are encrypted under.
+	Error string `json:"error,omitempty"`
 }
 
 // MessagePage is a page of a list.
 type MessagePage struct {
 	Messages []MessageInfo
-	Next     int64 // 0: it was the last one
+	// Unreadable counts those that were passed over, since they cannot be read and the
+	// filter asks for a type or a key.
+	Unreadable int
+	Next       int64 // 0: it was the last one
 }
 
 // MessageResult is what became of a message that was to be canceled or sent again.

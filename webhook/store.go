@@ -41,10 +41,14 @@ type Store interface {
 	// PutEndpoint adds an endpoint or replaces one, counting its version up, and
 	// returns it with the state that is stored. e.Version is what the write
 	// expects: 0 any version or none, more than 0 that very one, [VersionNone]
-	// none. Else it is [ErrVersion]. The comparison and the write are one step.
+	// none. Else it is [ErrVersion]. The comparison and the write are one step. One that
+	// cannot be read is not replaced: [ErrUnreadable].
 	PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
-	// Endpoint returns one endpoint, and [ErrNotFound] when there is none.
+	// Endpoint returns one endpoint, and [ErrNotFound] when there is none. One that cannot
+	// be read comes with [ErrUnreadable], as Endpoints lists it.
 	Endpoint(ctx context.Context, id string) (Endpoint, error)
+	// Endpoints lists all of them, in the order of their ids. Those that cannot be read
+	// have an Error.
 	Endpoints(ctx context.Context) ([]Endpoint, error)
 	// EndpointChanges returns the endpoints that were put, enabled, disabled or
 	// deleted since a mark that an earlier call returned, each as it is now. 0
@@ -80,7 +84,8 @@ type Store interface {
 	// [ErrTooManyEndpoints], and a change of the application with [ErrTaken].
 	PutApplication(ctx context.Context, a Application) (Application, error)
 	// Application returns one, or [ErrNotFound], and Applications up to limit of
-	// them in the order of their ids, from the one behind after on.
+	// them in the order of their ids, from the one behind after on. One that cannot be read
+	// is as an endpoint is.
 	Application(ctx context.Context, id string) (Application, error)
 	Applications(ctx context.Context, after string, limit int) ([]Application, error)
 	// DeleteApplication deletes one that has no endpoints; else it is [ErrInUse]. version

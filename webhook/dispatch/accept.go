@@ -196,6 +196,9 @@ func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 // the letter's part is over: its message, which had been accepted nowhere, is accepted
 // by the endpoints of its application now.
 func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done bool, err error) {
+	if err := l.CheckReadable(); err != nil {
+		return false, err
+	}
 	m := webhook.FromLetter(l)
 	if m.Application != "" {
 		return true, unredrivable(d.acceptAnew(ctx, m))

@@ -150,10 +150,10 @@ func (d *Dispatcher) reread(ctx context.Context) error {
 }
 
 // Endpoint returns one endpoint as [Dispatcher.Endpoints] does, or
-// [webhook.ErrNotFound].
+// [webhook.ErrNotFound]. One that cannot be read has an Error, and is none here.
 func (d *Dispatcher) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	e, err := d.cfg.Store.Endpoint(ctx, id)
-	if err != nil {
+	if err != nil && !errors.Is(err, webhook.ErrUnreadable) {
 		return e, err
 	}
 	return d.Show(e), nil
@@ -172,7 +172,7 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 // Show returns an endpoint as it may be shown, with what this process holds it for.
 func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	e = e.Mask()
-	e.Unsigned = len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // one of before, too
+	e.Unsigned = e.Error == "" && len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // one of before, too
 	if err := e.Tenant.CheckSuspended(); err != nil {
 		e.Held = err.Error()
 	} else if l := d.lane(e.ID); l != nil && l.ep.enabled() {
@@ -191,6 +191,18 @@ func (d *Dispatcher) Held() map[string]string {
 		}
 	}
 	return held
+}
+
+// Unreadable returns the endpoints that this process does not serve as they are stored,
+// since it cannot read that, with why. It sends nothing to them, or goes on with an
+// earlier configuration.
+func (d *Dispatcher) Unreadable() map[string]string {
+	list := map[string]string{}
+	d.lanes.unserved.Range(func(id, u any) bool {
+		list[id.(string)] = u.(unserved).err.Error()
+		return true
+	})
+	return list
 }
 
 // Breakers counts the enabled endpoints by the states of their circuit breakers in this
@@ -267,11 +279,12 @@ const testType = "forbear.test"
 // endpoint's state as it is. messageType and body may be empty: then they are
 // forbear's own. What a tenant may not enable is sent nothing.
 func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []byte, by webhook.Party) (TestResult, error) {
-	if by != webhook.ByOperator {
-		e, err := d.cfg.Store.Endpoint(ctx, id)
-		if err = cmp.Or(err, e.StaysDisabled()); err != nil {
-			return TestResult{}, err
-		}
+	e, err := d.cfg.Store.Endpoint(ctx, id)
+	if err == nil && by != webhook.ByOperator {
+		err = e.StaysDisabled()
+	}
+	if err != nil {
+		return TestResult{}, err
 	}
 	m := webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: cmp.Or(messageType, testType), Body: body}
 	if m.Body == nil {

@@ -39,8 +39,16 @@ func (s *lanes) served(e *webhook.Endpoint, err error) bool {
 
 // unservable returns why an endpoint has no lane; nil where it has one or does not exist.
 func (s *lanes) unservable(id string) error {
+	if s.of(id) != nil {
+		return nil
+	}
+	return s.outdated(id)
+}
+
+// outdated returns why an endpoint is not served as it is stored; nil where it is.
+func (s *lanes) outdated(id string) error {
 	u, _ := s.unserved.Load(id)
-	if u == nil || s.of(id) != nil {
+	if u == nil {
 		return nil
 	}
 	return u.(unserved).err

@@ -99,14 +99,18 @@ const (
 	HoldUnresolved = "unresolved" // its name does not resolve
 	HoldRejecting  = "rejecting"  // it refuses everything
 	HoldSuspended  = "suspended"  // its application is: nothing at all is sent
+	HoldUnreadable = "unreadable" // what is stored of it is: nothing is sent, or by what it was before
 )
 
 // LaneStats returns what this process knows of an endpoint; the zero value for one
 // that it does not serve.
 func (d *Dispatcher) LaneStats(id string) LaneStats {
-	l := d.lane(id)
-	if l == nil {
+	l, outdated := d.lane(id), d.lanes.outdated(id)
+	switch {
+	case l == nil && outdated == nil:
 		return LaneStats{}
+	case l == nil:
+		return LaneStats{Hold: HoldUnreadable, Held: outdated.Error()}
 	}
 	now := d.now()
 	s := LaneStats{Breaker: l.breaker().String(), Earned: l.retryer.Earned(now)}
@@ -120,6 +124,9 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 		s.Hold, s.Held, next = name, h.reason(), h.next()
 	} else if l.breaker() == breaker.Open {
 		next = l.pacing.probeAt()
+	}
+	if s.Hold == "" && outdated != nil {
+		s.Hold, s.Held = HoldUnreadable, outdated.Error()
 	}
 	if next.After(mono) {
 		s.NextProbe = now.Add(next.Sub(mono)).UTC()

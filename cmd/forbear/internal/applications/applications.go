@@ -149,7 +149,7 @@ func (r *run) list(ctx context.Context) int {
 				if a.Rate > 0 {
 					rate = strconv.FormatFloat(a.Rate, 'g', -1, 64)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", cli.Printable(a.ID), cli.Printable(a.Name), state, rate, cmp.Or(a.MaxEndpoints, webhook.DefaultEndpoints), cli.Printable(a.Reason))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", cli.Printable(a.ID), cli.Printable(a.Name), state, rate, cmp.Or(a.MaxEndpoints, webhook.DefaultEndpoints), cli.Printable(cmp.Or(a.Error, a.Reason)))
 			}
 			found = true
 		}

@@ -191,6 +191,15 @@ func TestDLQWithEncryption(t *testing.T) {
 	if r := clitest.Run(t, Command(), "", "show", "l0", "--reveal", "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, "planted-payload") {
 		t.Errorf("with the key: %+v", r)
 	}
+	for verb, want := range map[string]string{"list": "without payload and headers", "show l0": "payload      dead letter", "export": `"unreadable":"dead letter`} {
+		r := clitest.Run(t, Command(), "", append(strings.Fields(verb), "--database", db)...)
+		if r.Code != 0 || !strings.Contains(r.Out+r.Errors, want) || !strings.Contains(r.Out+r.Errors, "encrypted under a key that is not among those given") || strings.Contains(r.Out+r.Errors, "planted") {
+			t.Errorf("%s without the key: %+v", verb, r)
+		}
+	}
+	if r := clitest.Run(t, Command(), "", "export", "--reveal", "--database", db); r.Code != 2 || strings.Contains(r.Out+r.Errors, "planted") {
+		t.Errorf("exported without the key: %+v", r)
+	}
 	if r := clitest.Run(t, Command(), "", "show", "l0", "--reveal", "--database", db); r.Code != 2 || strings.Contains(r.Out+r.Errors, "planted") {
 		t.Errorf("without the key: %+v", r)
 	}

@@ -34,12 +34,26 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 	code, err := show(q, list, err, "no such dead letters", head, func(l deadletter.Letter) string {
 		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
 	})
+	q.unreadable(list)
 	// A full page may be the last one: to know, another query would be
 	// needed.
 	if err == nil && len(list) == q.filter.Limit {
 		fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", list[len(list)-1].ID)
 	}
 	return code, err
+}
+
+// unreadable says how many of the letters cannot be read with the keys that are given.
+func (q *dlq) unreadable(list []deadletter.Letter) {
+	n, why := 0, ""
+	for _, l := range list {
+		if l.Unreadable != "" {
+			n, why = n+1, l.Unreadable
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(q.std.Err, "forbear: dlq: %s without payload and headers, such as this: %s\n", deadLetters(n), cli.Printable(why))
+	}
 }
 
 // show writes a list as a table, whose columns are aligned over all of it, or as
@@ -133,7 +147,15 @@ func (q *dlq) show(ctx context.Context) (int, error) {
 	if !q.json(l) {
 		q.print(&l)
 	}
-	return cli.ExitOK, nil
+	return cli.ExitOK, q.revealed(l.CheckReadable())
+}
+
+// revealed fails a --reveal whose payload cannot be read: it must not pass for an empty one.
+func (q *dlq) revealed(unreadable error) error {
+	if !q.reveal {
+		return nil
+	}
+	return unreadable
 }
 
 // print shows a letter as text, from the reason of its death to its history.
@@ -177,9 +199,12 @@ func (q *dlq) print(l *deadletter.Letter) {
 			line("  response", "%s", a.Response)
 		}
 	}
-	if q.reveal {
+	switch {
+	case l.Unreadable != "":
+		line("payload", "%s", l.Unreadable)
+	case q.reveal:
 		fmt.Fprintf(q.std.Out, "  %-12s %s\n", "payload", l.Payload)
-	} else {
+	default:
 		line("payload", "%s (--reveal shows it, and is written to the audit trail)", deadletter.Masked)
 	}
 }
@@ -266,7 +291,7 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	}
 	// --limit is for lists: a cut-off export would look complete.
 	q.filter.Limit = deadletter.MaxList
-	n := 0
+	n, unreadable := 0, error(nil)
 	for {
 		list, err := q.db.DeadLetters().List(ctx, q.filter)
 		if err != nil {
@@ -275,9 +300,11 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 		if len(list) == 0 {
 			break
 		}
+		q.unreadable(list)
 		for _, l := range list {
 			// Set before writing, so that a page is never read twice.
 			q.filter.After = l.ID
+			unreadable = cmp.Or(unreadable, l.CheckReadable())
 			if err := q.line(l); err != nil {
 				return 0, err
 			}
@@ -287,7 +314,7 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	if n == 0 {
 		return q.nothing("no such dead letters")
 	}
-	return cli.ExitOK, nil
+	return cli.ExitOK, q.revealed(unreadable)
 }
 
 // line writes a letter as a line of JSON, masked unless more was asked for.

@@ -176,7 +176,7 @@ func (s *Service) permit(r *http.Request, route route) error {
 // free refuses the id of another application's endpoint: that it is taken is all that
 // can be learned of it. Of those that were deleted the store knows.
 func (s *Service) free(ctx context.Context, c caller, id string) error {
-	switch e, err := s.DB.Webhooks().Endpoint(ctx, id); {
+	switch e, err := s.endpoint(ctx, id); {
 	case errors.Is(err, webhook.ErrNotFound):
 		return nil
 	case err == nil && e.Application != c.Application:
@@ -192,7 +192,7 @@ func (s *Service) owns(ctx context.Context, c caller, endpoint string) error {
 	if c.Application == "" {
 		return nil
 	}
-	e, err := s.DB.Webhooks().Endpoint(ctx, endpoint)
+	e, err := s.endpoint(ctx, endpoint)
 	if err == nil && e.Application != c.Application {
 		err = fmt.Errorf("endpoint %q: %w", endpoint, webhook.ErrNotFound)
 	}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,9 +35,18 @@ func (s *Service) listApplications(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"applications": nonNil(list), "next": next}, err
 }
 
+// application reads one application, as [Service.endpoint] does an endpoint.
+func (s *Service) application(ctx context.Context, id string) (webhook.Application, error) {
+	a, err := s.DB.Webhooks().Application(ctx, id)
+	if errors.Is(err, webhook.ErrUnreadable) {
+		err = nil
+	}
+	return a, err
+}
+
 // getApplication shows one, with the tag that a conditional write names.
 func (s *Service) getApplication(r *http.Request) (int, any, error) {
-	a, err := s.DB.Webhooks().Application(r.Context(), r.PathValue("id"))
+	a, err := s.application(r.Context(), r.PathValue("id"))
 	return http.StatusOK, withTagOf(a), err
 }
 
@@ -118,7 +128,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, name := range []string{"id", "version", "created_at", "old_secrets"} {
+	for _, name := range []string{"id", "version", "created_at", "old_secrets", "error"} {
 		if _, ok := patch[name]; ok {
 			return 0, nil, fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
 		}
@@ -157,7 +167,7 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
 	version, err := versionToDelete(r, "application", func() (int64, error) {
-		a, err := s.DB.Webhooks().Application(r.Context(), id)
+		a, err := s.application(r.Context(), id)
 		return a.Version, err
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,16 @@ func (s *Service) endpoints(r *http.Request) (list []webhook.Endpoint, next stri
 		next = list[limit-1].ID
 	}
 	return list, next, err
+}
+
+// endpoint reads one endpoint. What cannot be read is no error here: it has its state, its
+// version and its application all the same.
+func (s *Service) endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	e, err := s.DB.Webhooks().Endpoint(ctx, id)
+	if errors.Is(err, webhook.ErrUnreadable) {
+		err = nil
+	}
+	return e, err
 }
 
 // getEndpoint shows one endpoint, with the tag that a conditional write names.
@@ -130,7 +141,7 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
 	version, err := versionToDelete(r, "endpoint", func() (int64, error) {
-		e, err := s.DB.Webhooks().Endpoint(r.Context(), id)
+		e, err := s.endpoint(r.Context(), id)
 		return e.Version, err
 	})
 	if err != nil {
@@ -200,7 +211,7 @@ func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
 	if e.State == "" {
 		return nil
 	}
-	stored, err := s.DB.Webhooks().Endpoint(r.Context(), e.ID)
+	stored, err := s.endpoint(r.Context(), e.ID)
 	if err != nil && !errors.Is(err, webhook.ErrNotFound) {
 		return err
 	}
@@ -253,7 +264,7 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them. Names are compared in lower case, because encoding/json would accept any
 // case.
-var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "disabled_by", "old_secrets", "secret", "public_key"}
+var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "error", "disabled_by", "old_secrets", "secret", "public_key"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
 // may have been meant.

@@ -43,6 +43,8 @@ type manyResult struct {
 	// others by what stood against it.
 	Done    int            `json:"done"`
 	Refused map[string]int `json:"refused,omitempty"`
+	// Unreadable are those that could not be compared with the filter, and were left.
+	Unreadable int `json:"unreadable,omitempty"`
 	// Next is where the next batch begins; "" when this was the last one.
 	Next string `json:"next"`
 }
@@ -98,7 +100,7 @@ func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		result := manyResult{DryRun: body.DryRun, Done: len(page.Messages), Next: cursor(page.Next)}
+		result := manyResult{DryRun: body.DryRun, Done: len(page.Messages), Unreadable: page.Unreadable, Next: cursor(page.Next)}
 		if body.DryRun || len(page.Messages) == 0 {
 			return http.StatusOK, result, nil
 		}

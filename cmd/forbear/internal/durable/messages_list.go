@@ -19,7 +19,9 @@ var messageStates = []string{
 // messageList is a page of messages. Next is "" on the last one.
 type messageList struct {
 	Messages []webhook.MessageInfo `json:"messages"`
-	Next     string                `json:"next"`
+	// Unreadable counts those that could not be compared with the filter.
+	Unreadable int    `json:"unreadable,omitempty"`
+	Next       string `json:"next"`
 }
 
 // listMessages lists messages at their endpoints, the newest first and without their
@@ -43,7 +45,7 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	page, err := s.messages(r, f, after, limit)
-	return http.StatusOK, messageList{nonNil(page.Messages), cursor(page.Next)}, err
+	return http.StatusOK, messageList{nonNil(page.Messages), page.Unreadable, cursor(page.Next)}, err
 }
 
 // messages reads a page of what the caller may see.

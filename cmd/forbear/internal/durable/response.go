@@ -84,7 +84,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 var errBadRequest = errors.New("bad request")
 
 // faults are the mistakes of callers, each with its status and the kind of its
-// problem. The first that an error is counts. A new sentinel of the library belongs
+// problem, and what this process cannot do and another may. The first that an error is counts. A new sentinel of the library belongs
 // here: without a row it looks like an outage.
 var faults = []struct {
 	err    error
@@ -116,6 +116,7 @@ var faults = []struct {
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
 	{deadletter.ErrState, http.StatusConflict, "conflict"},
 	{deadletter.ErrRedriveLimit, http.StatusConflict, "conflict"},
+	{webhook.ErrUnreadable, http.StatusServiceUnavailable, "unreadable"},
 }
 
 // fail turns an error into a problem. What is not known to be the caller's mistake
@@ -132,6 +133,9 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		if f.err == errMediaType {
 			w.Header().Set("Accept-Patch", mergePatch) // RFC 5789 section 2.2
+		}
+		if f.status == http.StatusServiceUnavailable { // a process that can read it may be the next
+			w.Header().Set("Retry-After", "1")
 		}
 		if rate, ok := errors.AsType[*dispatch.RateError](err); ok {
 			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(rate.RetryAfter.Seconds()), 'f', 0, 64))

@@ -22,6 +22,7 @@ type endpointStats struct {
 	webhook.EndpointStats
 
 	State   webhook.EndpointState `json:"state"`
+	Error   string                `json:"error,omitempty"` // why its configuration cannot be read
 	Process dispatch.LaneStats    `json:"process"`
 }
 
@@ -43,9 +44,18 @@ func (s *Service) Status(dependency string) *gateway.DeliveryStatus {
 	return &gateway.DeliveryStatus{Hold: l.Hold, NextProbe: l.NextProbe}
 }
 
+// Unreadable returns the dependencies of the endpoints that this process cannot serve as
+// they are stored.
+func (s *Service) Unreadable() (dependencies []string) {
+	for id := range s.Dispatcher.Unreadable() {
+		dependencies = append(dependencies, "webhook:"+id)
+	}
+	return dependencies
+}
+
 // getStats shows how an endpoint fares.
 func (s *Service) getStats(r *http.Request) (int, any, error) {
-	e, err := s.DB.Webhooks().Endpoint(r.Context(), r.PathValue("id"))
+	e, err := s.endpoint(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -89,7 +99,7 @@ func (s *Service) stats(r *http.Request, of []webhook.Endpoint, most int) ([]end
 	}
 	list := make([]endpointStats, len(of))
 	for i := range of {
-		list[i] = endpointStats{stored[i], of[i].State, s.Dispatcher.LaneStats(ids[i])}
+		list[i] = endpointStats{stored[i], of[i].State, of[i].Error, s.Dispatcher.LaneStats(ids[i])}
 	}
 	return list, nil
 }

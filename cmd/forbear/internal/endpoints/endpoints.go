@@ -154,7 +154,7 @@ func (r *run) list(ctx context.Context) int {
 				if !found {
 					fmt.Fprintln(w, "ID\tAPPLICATION\tSTATE\tTYPES\tURL\tWHY")
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(e.ID), cli.Printable(e.Application), e.State, cli.Printable(strings.Join(e.Types, ",")), cli.Printable(e.URL), cli.Printable(cmp.Or(e.Reason, e.Held)))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(e.ID), cli.Printable(e.Application), e.State, cli.Printable(strings.Join(e.Types, ",")), cli.Printable(e.URL), cli.Printable(cmp.Or(e.Error, e.Reason, e.Held)))
 			}
 			found = true
 		}

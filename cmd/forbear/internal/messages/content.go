@@ -39,6 +39,10 @@ func (r *run) content(c *webhook.MessageContent) {
 		fmt.Fprintln(r.std.Out, "  erased")
 		return
 	}
+	if c.Unreadable != "" {
+		fmt.Fprintf(r.std.Out, "  %s\n", cli.Printable(c.Unreadable))
+		return
+	}
 	for _, f := range []struct{ name, value string }{
 		{"type", c.Type},
 		{"source", c.Source},

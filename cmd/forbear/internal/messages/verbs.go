@@ -44,8 +44,9 @@ func (r *run) nothing() (int, error) {
 // cli.Printable, so that none of it can steer the operator's terminal.
 func (r *run) list(ctx context.Context) (int, error) {
 	w := tabwriter.NewWriter(r.std.Out, 0, 0, 2, ' ', 0)
-	left, next := r.limit, int64(0)
+	left, next, unreadable := r.limit, int64(0), 0
 	err := r.pages(ctx, min(r.limit, pageSize), func(page webhook.MessagePage) (bool, error) {
+		unreadable += page.Unreadable
 		for _, m := range page.Messages[:min(left, len(page.Messages))] {
 			if left == r.limit && r.format == "text" {
 				fmt.Fprintln(w, "ID\tENDPOINT\tSTATE\tTYPE\tKEY\tATTEMPTS\tERROR\tACCEPTED")
@@ -57,11 +58,14 @@ func (r *run) list(ctx context.Context) (int, error) {
 				}
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(m.ID), cli.Printable(m.Endpoint), m.State, cli.Printable(m.Type), cli.Printable(m.Key), m.Attempts, cli.Printable(m.ErrorType), m.Created.Format(time.RFC3339))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(m.ID), cli.Printable(m.Endpoint), m.State, cli.Printable(m.Type), cli.Printable(m.Key), m.Attempts, cli.Printable(cmp.Or(m.ErrorType, m.Error)), m.Created.Format(time.RFC3339))
 			next = m.Number
 		}
 		return left > 0, w.Flush()
 	})
+	if unreadable > 0 {
+		fmt.Fprintf(r.std.Err, "forbear: messages: %s\n", passedOver(unreadable))
+	}
 	switch {
 	case err != nil:
 		return 0, err
@@ -71,6 +75,11 @@ func (r *run) list(ctx context.Context) (int, error) {
 		fmt.Fprintf(r.std.Err, "forbear: messages: there may be more: --after %d\n", next)
 	}
 	return cli.ExitOK, nil
+}
+
+// passedOver says how many messages a filter could not be compared with.
+func passedOver(n int) string {
+	return fmt.Sprintf("%d passed over: their type and key cannot be read with the keys that are given", n)
 }
 
 // show writes a message at each of its endpoints, with its attempts.
@@ -143,8 +152,9 @@ func (r *run) act(ctx context.Context, verb string) (int, error) {
 	if len(r.filter.States) == 0 && r.filter.ID == "" { // one that is named learns why not
 		r.filter.States = a.states
 	}
-	done, refused := 0, map[string]int{}
+	done, unreadable, refused := 0, 0, map[string]int{}
 	err := r.pages(ctx, pageSize, func(page webhook.MessagePage) (bool, error) {
+		unreadable += page.Unreadable
 		if r.dryRun || len(page.Messages) == 0 {
 			done += len(page.Messages)
 			return true, nil
@@ -172,6 +182,9 @@ func (r *run) act(ctx context.Context, verb string) (int, error) {
 	fmt.Fprintf(r.std.Out, "%d %s\n", done, a.did)
 	for _, why := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(r.std.Out, "%d left: %s\n", refused[why], why)
+	}
+	if unreadable > 0 {
+		fmt.Fprintln(r.std.Out, passedOver(unreadable))
 	}
 	if done == 0 {
 		return cli.ExitFound, nil

@@ -131,7 +131,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 		}
 		return err
 	}
-	w.stats.SetDeliveries(d.service.Status)
+	w.stats.SetDeliveries(d.service.Status, d.service.Unreadable)
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
 	}
