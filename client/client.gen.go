@@ -1220,7 +1220,7 @@ type ManyMessages struct {
 
 // ManyResult defines model for ManyResult.
 type ManyResult struct {
-	// Done how many were changed; of a dry run, how many the filter chooses in this batch
+	// Done how many were changed; of a dry run, how many the filter chooses in this batch, those that are erased apart
 	Done   int  `json:"done"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 
@@ -1307,6 +1307,9 @@ type MessageInfo struct {
 	// Due unless it has ended
 	Due      time.Time `json:"due,omitempty,omitzero"`
 	Endpoint string    `json:"endpoint"`
+
+	// Erased nothing of what was sent is kept
+	Erased bool `json:"erased,omitempty,omitzero"`
 
 	// Error Why its type and key cannot be read, which are missing then: for one, the process that responds lacks the key that they are encrypted under, whose id is named.
 	Error string `json:"error,omitempty,omitzero"`
@@ -2011,6 +2014,9 @@ type AcceptMessageJSONRequestBody = NewMessage
 // CancelMessagesJSONRequestBody defines body for CancelMessages for application/json ContentType.
 type CancelMessagesJSONRequestBody = ManyMessages
 
+// EraseMessagesJSONRequestBody defines body for EraseMessages for application/json ContentType.
+type EraseMessagesJSONRequestBody = ManyMessages
+
 // SendMessagesAgainJSONRequestBody defines body for SendMessagesAgain for application/json ContentType.
 type SendMessagesAgainJSONRequestBody = ManyMessages
 
@@ -2467,6 +2473,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
 	CancelMessages(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EraseMessagesWithBody Erase many messages
+	//
+	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+	EraseMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EraseMessages Erase many messages
+	//
+	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+	EraseMessages(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SendMessagesAgainWithBody Send many messages again
 	//
@@ -3445,6 +3469,44 @@ func (c *Client) CancelMessagesWithBody(ctx context.Context, contentType string,
 // Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
 func (c *Client) CancelMessages(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCancelMessagesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EraseMessagesWithBody Erase many messages
+//
+// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+func (c *Client) EraseMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEraseMessagesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EraseMessages Erase many messages
+//
+// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+func (c *Client) EraseMessages(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEraseMessagesRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5647,6 +5709,46 @@ func NewCancelMessagesRequestWithBody(server string, contentType string, body io
 	return req, nil
 }
 
+// NewEraseMessagesRequest calls the generic EraseMessages builder with application/json body
+func NewEraseMessagesRequest(server string, body EraseMessagesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEraseMessagesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewEraseMessagesRequestWithBody constructs an http.Request for the EraseMessages method, with any body, and a specified content type
+func NewEraseMessagesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/messages/erase")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSendMessagesAgainRequest calls the generic SendMessagesAgain builder with application/json body
 func NewSendMessagesAgainRequest(server string, body SendMessagesAgainJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -6749,6 +6851,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
 	CancelMessagesWithResponse(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelMessagesResponse, error)
+
+	// EraseMessagesWithBodyWithResponse Erase many messages
+	//
+	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+	EraseMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error)
+
+	// EraseMessagesWithResponse Erase many messages
+	//
+	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+	EraseMessagesWithResponse(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error)
 
 	// SendMessagesAgainWithBodyWithResponse Send many messages again
 	//
@@ -8485,6 +8605,54 @@ func (r CancelMessagesResponse) ContentType() string {
 	return ""
 }
 
+type EraseMessagesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ManyResult
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EraseMessagesResponse) GetJSON200() *ManyResult {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EraseMessagesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EraseMessagesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EraseMessagesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EraseMessagesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EraseMessagesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SendMessagesAgainResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9919,6 +10087,36 @@ func (c *ClientWithResponses) CancelMessagesWithResponse(ctx context.Context, bo
 		return nil, err
 	}
 	return ParseCancelMessagesResponse(rsp)
+}
+
+// EraseMessagesWithBodyWithResponse Erase many messages
+//
+// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+func (c *ClientWithResponses) EraseMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error) {
+	rsp, err := c.EraseMessagesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEraseMessagesResponse(rsp)
+}
+
+// EraseMessagesWithResponse Erase many messages
+//
+// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
+func (c *ClientWithResponses) EraseMessagesWithResponse(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error) {
+	rsp, err := c.EraseMessages(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEraseMessagesResponse(rsp)
 }
 
 // SendMessagesAgainWithBodyWithResponse Send many messages again
@@ -11363,6 +11561,39 @@ func ParseCancelMessagesResponse(rsp *http.Response) (*CancelMessagesResponse, e
 	}
 
 	response := &CancelMessagesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ManyResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEraseMessagesResponse parses an HTTP response from a EraseMessagesWithResponse call
+func ParseEraseMessagesResponse(rsp *http.Response) (*EraseMessagesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EraseMessagesResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

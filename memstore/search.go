@@ -40,7 +40,7 @@ func (d *delivery) chosen(f *webhook.MessageFilter) bool {
 // info is the delivery as a list has it.
 func (d *delivery) info() webhook.MessageInfo {
 	i := webhook.MessageInfo{
-		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(),
+		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(), Erased: d.erased,
 		Created: d.Message.Created, Finished: d.finished,
 	}
 	if d.finished.IsZero() {

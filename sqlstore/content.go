@@ -98,6 +98,32 @@ func (w *Webhooks) Erase(ctx context.Context, message string, endpoints []string
 	return n, err
 }
 
+// EraseAll erases messages of a list, each in a transaction of its own, and says what
+// became of it. Those that are erased, or under way, are left.
+func (w *Webhooks) EraseAll(ctx context.Context, list []webhook.MessageInfo, by string) (results []webhook.MessageResult, err error) {
+	for _, m := range list {
+		r := webhook.MessageResult{ID: m.ID, Endpoint: m.Endpoint, State: m.State}
+		n := 0
+		if !m.Erased {
+			n, err = do(ctx, w.db, func(t *tx) (int, error) { return t.erase(m.ID, []string{m.Endpoint}, by) })
+		}
+		switch {
+		case errors.Is(err, webhook.ErrSending):
+			r.Why = webhook.WhyUnderWay
+		case err != nil:
+			return results, err
+		case n == 0:
+			r.Why = webhook.WhyErased
+		default:
+			r.Done = true
+		}
+		results = append(results, r)
+	}
+	w.db.notify.wake() // others of their keys may go
+	w.db.d.overwritten(ctx, w.db)
+	return results, nil
+}
+
 // erase erases a message wherever it is stored.
 func (t *tx) erase(message string, endpoints []string, by string) (n int, err error) {
 	// Bodies are not dropped, and nothing is swept, while it is looked at.

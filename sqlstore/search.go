@@ -189,7 +189,7 @@ func (s *search) add(r *sql.Rows) error {
 	if err != nil {
 		i.Error = fmt.Sprintf("message %q %v: %v", i.ID, webhook.ErrUnreadable, err)
 	}
-	i.Type, i.Key, i.State, i.Created, i.Finished = v.Type, v.Key, stateNames[state], at(created), at(finished)
+	i.Type, i.Key, i.Erased, i.State, i.Created, i.Finished = v.Type, v.Key, v.Erased, stateNames[state], at(created), at(finished)
 	if i.Created.Before(s.Since) || !s.Until.IsZero() && !i.Created.Before(s.Until) {
 		return nil
 	}

@@ -69,6 +69,11 @@ func testErase(t *testing.T, s Store) {
 			t.Errorf("kept is %+v", c)
 		}
 	}
+	for _, i := range must(s.Messages(t.Context(), webhook.MessageFilter{Endpoints: []string{"a", "b", "c"}}, 0, 10))(t).Messages {
+		if i.Erased != (i.ID == "m1") {
+			t.Errorf("the list has %+v", i)
+		}
+	}
 	if got := fmt.Sprint(states(t, s, "m1")); got != "[delivered canceled dead]" {
 		t.Errorf("the states are %s", got)
 	}

@@ -99,6 +99,8 @@ type MessageInfo struct {
 	// Error is why Type and Key cannot be read, which are missing then: for one, this
 	// process lacks the key that they are encrypted under.
 	Error string `json:"error,omitempty"`
+	// Erased says that nothing of what was sent is kept.
+	Erased bool `json:"erased,omitempty"`
 }
 
 // MessagePage is a page of a list.
@@ -108,6 +110,25 @@ type MessagePage struct {
 	// filter asks for a type or a key.
 	Unreadable int
 	Next       int64 // 0: it was the last one
+}
+
+// Kept counts the messages of the page that are not erased.
+func (p MessagePage) Kept() (n int) {
+	for i := range p.Messages {
+		if !p.Messages[i].Erased {
+			n++
+		}
+	}
+	return n
+}
+
+// Numbers returns the numbers of the page's messages.
+func (p MessagePage) Numbers() []int64 {
+	numbers := make([]int64, len(p.Messages))
+	for i := range p.Messages {
+		numbers[i] = p.Messages[i].Number
+	}
+	return numbers
 }
 
 // MessageResult is what became of a message that was to be canceled or sent again.
@@ -128,4 +149,5 @@ const (
 	WhyNoEndpoint  = "its endpoint was deleted"
 	WhyLimit       = "its dead letter was redriven too often"
 	WhyLetter      = "its dead letter is not there, or was discarded"
+	WhyErased      = "it is erased already"
 )

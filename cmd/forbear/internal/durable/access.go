@@ -109,6 +109,7 @@ var forApplications = []string{
 	"GET /v1/messages",
 	"POST /v1/messages/cancel",
 	"POST /v1/messages/send-again",
+	"POST /v1/messages/erase",
 	"GET /v1/messages/{id}",
 	"DELETE /v1/messages/{id}",
 	"POST /v1/messages/{id}/cancel",

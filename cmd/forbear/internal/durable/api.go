@@ -40,6 +40,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/messages", s.listMessages},
 		{"POST", "/v1/messages/cancel", s.actOnMany(canceling)},
 		{"POST", "/v1/messages/send-again", s.actOnMany(sendingAgain)},
+		{"POST", "/v1/messages/erase", s.actOnMany(erasing)},
 		{"GET", "/v1/messages/{id}", s.getMessage},
 		{"DELETE", "/v1/messages/{id}", s.eraseMessage},
 		{"POST", "/v1/messages/{id}/cancel", s.actOnOne(canceling)},

@@ -2,6 +2,8 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -140,6 +142,101 @@ func TestErasedIsNotInTheDatabase(t *testing.T) {
 		}
 		if _, v := call(t, s, "GET", "/v1/audit", ""); !strings.Contains(fmt.Sprint(v), "message-erase") {
 			t.Error("the audit does not have it")
+		}
+	})
+}
+
+// Many are erased as a filter chooses them, in batches: of a tenant all that was delivered,
+// waits or is dead, and nothing of another's. What is being sent is left, and erased when
+// it is asked for again, when the rest is not done again.
+func TestErasedByAFilter(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		sending := make(chan struct{})
+		s, _ := start(t, Options{Database: database, Token: "the operator's own token", Poll: 20 * time.Millisecond, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/slow" {
+				<-sending
+			}
+			return answer(cmp.Or(map[string]int{"/bad": 400}[r.URL.Path], 200)), nil
+		})})
+		root := "Bearer the operator's own token"
+		do := func(auth, method, path, body string) map[string]any {
+			t.Helper()
+			status, v := call(t, s, method, path, body, "Authorization", auth)
+			if status >= 300 {
+				t.Fatalf("%s %s %s: %d %v", method, path, body, status, v)
+			}
+			return v
+		}
+		for _, app := range []string{"acme", "other"} {
+			do(root, "PUT", "/v1/applications/"+app, `{}`)
+		}
+		for id, app := range map[string]string{"ok": "acme", "bad": "acme", "slow": "acme", "late": "acme", "theirs": "other"} {
+			do(root, "PUT", "/v1/endpoints/"+id, `{"url":"https://example.com/`+id+`","application":"`+app+`"}`)
+		}
+		do(root, "POST", "/v1/endpoints/late/disable", "")
+		acme := token(t, s, `{"name":"ac","scope":"application","application":"acme"}`, "Authorization", root)
+		const many = 150 // more than a batch
+		for i := range many {
+			do(root, "POST", "/v1/messages", fmt.Sprintf(`{"id":"m%d","endpoint":"ok","type":"t","payload":"planted-%d"}`, i, i))
+		}
+		for _, endpoint := range []string{"bad", "slow", "late"} {
+			do(root, "POST", "/v1/messages", `{"id":"`+endpoint+`","endpoint":"`+endpoint+`","type":"t","payload":"planted-too"}`)
+		}
+		do(root, "POST", "/v1/messages", `{"id":"kept","endpoint":"ok","type":"u","payload":"other-type"}`)
+		do(root, "POST", "/v1/messages", `{"id":"m1","endpoint":"theirs","type":"t","payload":"other-tenant"}`)
+		waitLetters(t, s, 1)
+		waitFor(t, "all to arrive", func() bool { return s.Dispatcher.Stats().Delivered == many+2 })
+		waitFor(t, "one to be under way", func() bool {
+			return strings.Contains(fmt.Sprint(do(root, "GET", "/v1/messages?endpoint=slow&state=sending", "")), "slow")
+		})
+		erase := func(more string) (done, batches int, refused string) {
+			t.Helper()
+			for after := ""; ; batches++ {
+				v := do(acme, "POST", "/v1/messages/erase", `{"filter":{"type":"t"},"after":"`+after+`"`+more+`}`)
+				done += int(v["done"].(float64))
+				if v["refused"] != nil {
+					refused += fmt.Sprint(v["refused"])
+				}
+				if after = v["next"].(string); after == "" {
+					return done, batches + 1, refused
+				}
+			}
+		}
+		if status, v := call(t, s, "POST", "/v1/messages/erase", `{"filter":{}}`, "Authorization", root); status != 400 {
+			t.Errorf("without a filter: %d %v", status, v)
+		}
+		if status, v := call(t, s, "POST", "/v1/messages/erase", `{"filter":{"application":"other"}}`, "Authorization", acme); status != 403 {
+			t.Errorf("another's: %d %v", status, v)
+		}
+		if done, _, _ := erase(`,"dry_run":true`); done != many+3 {
+			t.Errorf("%d would be erased", done)
+		}
+		if done, batches, refused := erase(""); done != many+2 || batches != 2 || refused != "map["+webhook.WhyUnderWay+":1]" {
+			t.Errorf("%d erased in %d batches, left: %s", done, batches, refused)
+		}
+		close(sending)
+		waitFor(t, "the last one to arrive", func() bool { return s.Dispatcher.Stats().Delivered == many+3 })
+		waitFor(t, "it to be erased", func() bool {
+			done, _, refused := erase("")
+			return done == 1 && refused == ""
+		})
+		all := allOf(t, database)
+		for _, planted := range []string{"planted", "cGxhbnRlZ", "xhbnRlZC", "bGFudGVk"} { // and in base64
+			if i := bytes.Index(all, []byte(planted)); i >= 0 {
+				t.Errorf("the database has %q", all[max(i-60, 0):min(i+60, len(all))])
+			}
+		}
+		for id, payload := range map[string]string{"kept": "other-type", "m1": "other-tenant"} {
+			if v := fmt.Sprint(do(root, "GET", "/v1/messages/"+id+"?reveal=true", "")["contents"]); !strings.Contains(v, base64.StdEncoding.EncodeToString([]byte(`"`+payload+`"`))) {
+				t.Errorf("%s is %s", id, v)
+			}
+		}
+		v := do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["ok"],"state":["delivered"],"until":"2099-01-01T00:00:00Z"}}`)
+		if v["done"] != 1.0 || fmt.Sprint(v["refused"]) != fmt.Sprintf("map[%s:%d]", webhook.WhyErased, usualPage-1) {
+			t.Errorf("chosen by what is kept of them: %v", v)
+		}
+		if trail := fmt.Sprint(do(root, "GET", "/v1/audit?action=message-erase&target=m7", "")); strings.Count(trail, "who:ac ") != 1 {
+			t.Errorf("the trail is %s", trail)
 		}
 	})
 }

@@ -6,19 +6,28 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear/webhook"
-	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // act is what can be done to messages, one or many.
 type act struct {
-	do func(d *dispatch.Dispatcher, ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error)
+	do func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error)
 	// states are those of messages that it can be done to.
 	states []string
+	// batch is how many it is done to at once.
+	batch int
 }
 
 var (
-	canceling    = act{(*dispatch.Dispatcher).Cancel, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}}
-	sendingAgain = act{(*dispatch.Dispatcher).SendAgain, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}}
+	canceling = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.Dispatcher.Cancel(ctx, page.Numbers(), by)
+	}, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, webhook.MaxAct}
+	sendingAgain = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.Dispatcher.SendAgain(ctx, page.Numbers(), by)
+	}, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, webhook.MaxAct}
+	// Each takes a transaction of its own.
+	erasing = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.DB.Webhooks().EraseAll(ctx, page.Messages, by)
+	}, messageStates, usualPage}
 )
 
 // oneMessage is the body of what is done to one message. It may be left out.
@@ -69,7 +78,7 @@ func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		results, err := a.do(s.Dispatcher, r.Context(), numbersOf(page), actor(r))
+		results, err := a.do(s, r.Context(), page, actor(r))
 		return http.StatusOK, map[string]any{"messages": nonNil(results)}, err
 	}
 }
@@ -96,15 +105,15 @@ func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 		if len(f.States) == 0 {
 			f.States = a.states
 		}
-		page, err := s.messages(r, f, after, webhook.MaxAct)
+		page, err := s.messages(r, f, after, a.batch)
 		if err != nil {
 			return 0, nil, err
 		}
-		result := manyResult{DryRun: body.DryRun, Done: len(page.Messages), Unreadable: page.Unreadable, Next: cursor(page.Next)}
+		result := manyResult{DryRun: body.DryRun, Done: page.Kept(), Unreadable: page.Unreadable, Next: cursor(page.Next)}
 		if body.DryRun || len(page.Messages) == 0 {
 			return http.StatusOK, result, nil
 		}
-		results, err := a.do(s.Dispatcher, r.Context(), numbersOf(page), actor(r))
+		results, err := a.do(s, r.Context(), page, actor(r))
 		result.Done = 0
 		for _, m := range results {
 			if m.Done {
@@ -118,13 +127,4 @@ func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 		}
 		return http.StatusOK, result, err
 	}
-}
-
-// numbersOf returns the numbers of a page's messages.
-func numbersOf(page webhook.MessagePage) []int64 {
-	numbers := make([]int64, len(page.Messages))
-	for i := range page.Messages {
-		numbers[i] = page.Messages[i].Number
-	}
-	return numbers
 }

@@ -67,17 +67,24 @@ func (r *run) content(c *webhook.MessageContent) {
 	}
 }
 
-// erase removes what is kept of a message, when that is meant.
+// erase removes what is kept of a message, or of those that are chosen, when that is
+// meant.
 func (r *run) erase(ctx context.Context) (int, error) {
-	if !r.yes {
-		where := "all of its endpoints"
-		if len(r.filter.Endpoints) > 0 {
-			where = strings.Join(r.filter.Endpoints, ", ")
-		}
-		if !cli.Confirm(r.std, "Erase what is kept of "+r.filter.ID+" at "+where+"?") {
-			fmt.Fprintln(r.std.Err, "messages: nothing was erased")
-			return cli.ExitFound, nil
-		}
+	what := r.filter.ID + " at all of its endpoints"
+	switch {
+	case r.filter.ID == "":
+		what = "all messages that are chosen, which --dry-run counts"
+	case len(r.filter.Endpoints) > 0:
+		what = r.filter.ID + " at " + strings.Join(r.filter.Endpoints, ", ")
+	}
+	if !r.yes && !r.dryRun && !cli.Confirm(r.std, "Erase what is kept of "+what+"?") {
+		fmt.Fprintln(r.std.Err, "messages: nothing was erased")
+		return cli.ExitFound, nil
+	}
+	others := r.filter
+	others.ID, others.Endpoints = "", nil
+	if r.filter.ID == "" || !others.IsZero() || r.dryRun {
+		return r.act(ctx, "erase")
 	}
 	switch n, err := r.store.Erase(ctx, r.filter.ID, r.filter.Endpoints, r.who); {
 	case errors.Is(err, webhook.ErrSending):

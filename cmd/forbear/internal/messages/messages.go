@@ -34,13 +34,13 @@ state of its own.
                             unless the attempt under way ends it
   send-again ID | FILTER    what was delivered, canceled or is dead is due again, as
                             the same message; a dead letter at most three times
-  erase ID                  what was sent and responded goes, at once and for good,
+  erase ID | FILTER         what was sent and responded goes, at once and for good,
                             with what dead letters have of it; --yes does not ask
 
 Show has payloads, values of headers and what receivers responded with --reveal
 alone, which is written to the audit trail with your name first. What is being sent
-is not erased: cancel it, or wait. Without an id, a filter flag or --all, cancel and
-send-again refuse; --dry-run only counts.
+is not erased: cancel it, or wait. Without an id, a filter flag or --all, cancel,
+send-again and erase refuse; --dry-run only counts.
 
 Exit code 1 means that nothing was found, or that nothing could be changed.`,
 		Examples: `
@@ -49,6 +49,7 @@ forbear messages list --type order.shipped --since 24h -o json
 forbear messages show order-4711
 forbear messages show --reveal order-4711
 forbear messages erase order-4711
+forbear messages erase --application acme --dry-run
 forbear messages cancel --endpoint acme order-4711
 forbear messages send-again --endpoint acme --state dead --since 2h --dry-run
 `,
@@ -95,7 +96,7 @@ type run struct {
 }
 
 // filterFlags are those that choose messages.
-var filterFlags = map[string]bool{"endpoint": true, "type": true, "key": true, "state": true, "since": true, "until": true}
+var filterFlags = map[string]bool{"endpoint": true, "application": true, "type": true, "key": true, "state": true, "since": true, "until": true}
 
 // states are those that a filter can name.
 var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}
@@ -107,6 +108,7 @@ func (r *run) register(f *flag.FlagSet) {
 	database.Flag(f, &r.database, database.Usage)
 	database.KeyFlag(f, &r.keys, "the `file` with the key that serve encrypts payloads under")
 	f.Func("endpoint", "messages to this `endpoint`; given several times, to any of them", add(&r.filter.Endpoints, nil))
+	f.StringVar(&r.filter.Application, "application", "", "messages to endpoints of this `application`")
 	f.StringVar(&r.filter.Type, "type", "", "messages of this `type`")
 	f.StringVar(&r.filter.Key, "key", "", "messages with this `key`")
 	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&r.filter.States, states))
@@ -117,8 +119,8 @@ func (r *run) register(f *flag.FlagSet) {
 	f.StringVar(&r.format, "o", "text", "list, show: output format: `text or json`")
 	f.BoolVar(&r.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
 	f.BoolVar(&r.yes, "yes", false, "erase: do not ask")
-	f.BoolVar(&r.all, "all", false, "cancel, send-again: all that can be")
-	f.BoolVar(&r.dryRun, "dry-run", false, "cancel, send-again: only count")
+	f.BoolVar(&r.all, "all", false, "cancel, send-again, erase: all that can be")
+	f.BoolVar(&r.dryRun, "dry-run", false, "cancel, send-again, erase: only count")
 	cli.ActorFlag(f, &r.who, "your `name`, for the audit")
 }
 
@@ -140,8 +142,8 @@ func (r *run) check(words []string) error {
 		return errors.New("list, show, cancel, send-again or erase?")
 	case len(words) > 2 || words[0] == "list" && len(words) > 1:
 		return fmt.Errorf("%s takes no %q", words[0], words[len(words)-1])
-	case (words[0] == "show" || words[0] == "erase") && len(words) == 1:
-		return fmt.Errorf("%s wants the id of a message", words[0])
+	case words[0] == "show" && len(words) == 1:
+		return errors.New("show wants the id of a message")
 	case r.limit < 1 || r.limit > maxLimit:
 		return fmt.Errorf("--limit %d is outside 1-%d", r.limit, maxLimit)
 	case r.format != "text" && r.format != "json":

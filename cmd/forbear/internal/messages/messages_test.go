@@ -73,6 +73,14 @@ func TestMessages(t *testing.T) {
 		{"erased by mistake", "Type yes: messages: nothing was erased", cli.ExitFound, []string{"erase", "m0"}},
 		{"erased", "m0 is erased", cli.ExitOK, []string{"erase", "m0", "--yes"}},
 		{"what is erased", "m0 to acme\n  erased\nm0 at acme: canceled", cli.ExitOK, []string{"show", "m0"}},
+		{"erased by no filter", "erase wants an id, a filter flag or --all", cli.ExitUsage, []string{"erase"}},
+		{"erased by a filter, only counted", "2 would be erased", cli.ExitOK, []string{"erase", "--type", "t", "--dry-run"}},
+		{"erased by a filter by mistake", "nothing was erased", cli.ExitFound, []string{"erase", "--type", "t"}},
+		{"erased by a filter that does not choose it", "0 erased", cli.ExitFound, []string{"erase", "m1", "--type", "u", "--yes"}},
+		{"erased by another's filter", "0 erased", cli.ExitFound, []string{"erase", "--application", "none", "--yes"}},
+		{"erased by a filter", "2 erased", cli.ExitOK, []string{"erase", "--endpoint", "acme", "--yes"}},
+		{"what was erased by it", "m1 to acme\n  erased\n", cli.ExitOK, []string{"show", "m1"}},
+		{"erased by it again", "3 left: it is erased already", cli.ExitFound, []string{"erase", "--all", "--yes"}},
 		{"erased, of none", "no such messages", cli.ExitFound, []string{"erase", "none", "--yes"}},
 	} {
 		got := clitest.Run(t, Command(), "", append(c.args, "--database", path, "--actor", "ann")...)
@@ -81,7 +89,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	trail, err := db.DeadLetters().AuditTrail(t.Context(), 10)
-	if err != nil || len(trail) != 6 || trail[0].Action != "message-erase" || trail[1].Who != "ann" || trail[1].Detail != "endpoint acme, and 2 more" || trail[4].Action != "reveal" {
+	if err != nil || len(trail) != 8 || trail[0].Action != "message-erase" || trail[3].Who != "ann" || trail[3].Detail != "endpoint acme, and 2 more" || trail[6].Action != "reveal" {
 		t.Errorf("the audit has %+v, %v", trail, err)
 	}
 }

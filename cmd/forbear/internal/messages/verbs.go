@@ -131,19 +131,22 @@ func (r *run) show(ctx context.Context) (int, error) {
 
 // act is what can be done to messages in some states.
 type act struct {
-	do     func(s *sqlstore.Webhooks, ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error)
+	do     func(s *sqlstore.Webhooks, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error)
 	states []string
 	did    string
 }
 
 // acts are the verbs that change messages.
 var acts = map[string]act{
-	"cancel":     {(*sqlstore.Webhooks).Cancel, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, "canceled"},
-	"send-again": {sendAgain, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, "sent again"},
-}
-
-func sendAgain(s *sqlstore.Webhooks, ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
-	return s.SendAgain(ctx, numbers, deadletter.DefaultMaxRedrives, by)
+	"cancel": {func(s *sqlstore.Webhooks, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.Cancel(ctx, page.Numbers(), by)
+	}, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, "canceled"},
+	"send-again": {func(s *sqlstore.Webhooks, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.SendAgain(ctx, page.Numbers(), deadletter.DefaultMaxRedrives, by)
+	}, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, "sent again"},
+	"erase": {func(s *sqlstore.Webhooks, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+		return s.EraseAll(ctx, page.Messages, by)
+	}, states, "erased"},
 }
 
 // act does it to all that are chosen, batch by batch, and says how many there were.
@@ -156,14 +159,10 @@ func (r *run) act(ctx context.Context, verb string) (int, error) {
 	err := r.pages(ctx, pageSize, func(page webhook.MessagePage) (bool, error) {
 		unreadable += page.Unreadable
 		if r.dryRun || len(page.Messages) == 0 {
-			done += len(page.Messages)
+			done += page.Kept()
 			return true, nil
 		}
-		numbers := make([]int64, len(page.Messages))
-		for i, m := range page.Messages {
-			numbers[i] = m.Number
-		}
-		results, err := a.do(r.store, ctx, numbers, r.who)
+		results, err := a.do(r.store, ctx, page, r.who)
 		for _, m := range results {
 			if m.Done {
 				done++
