@@ -1058,6 +1058,9 @@ type EndpointStats struct {
 	Sending int                `json:"sending"`
 	State   EndpointStatsState `json:"state"`
 
+	// Unreadable those of waiting that were due, and wait since the process that looked lacks the key that they are encrypted under
+	Unreadable int `json:"unreadable,omitempty,omitzero"`
+
 	// Waiting for their time
 	Waiting int `json:"waiting"`
 }

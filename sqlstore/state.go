@@ -41,11 +41,14 @@ const (
 // What statements say of a delivery's state, to set it or to ask for it. An
 // alias of the table goes before.
 const (
-	stateWaiting    = `state = ` + string(waiting)
-	stateLeased     = `state = ` + string(leased)
-	stateDelivered  = `state = ` + string(delivered)
-	stateHeld       = `state = ` + string(held)
-	stateActive     = `state IN (` + string(waiting) + `, ` + string(leased) + `)` // as forbear_deliveries_active has it
+	stateWaiting   = `state = ` + string(waiting)
+	stateLeased    = `state = ` + string(leased)
+	stateDelivered = `state = ` + string(delivered)
+	stateHeld      = `state = ` + string(held)
+	stateActive    = `state IN (` + string(waiting) + `, ` + string(leased) + `)` // as forbear_deliveries_active has it
+	// stateUnreadable is as forbear_deliveries_unreadable has it: put off unread, and not
+	// claimed since.
+	stateUnreadable = stateWaiting + ` AND unreadable = fence`
 	stateUnfinished = `state IN (` + string(waiting) + `, ` + string(leased) + `, ` + string(held) + `)`
 )
 

@@ -46,6 +46,7 @@ func (t *tx) sweepTallies() error {
 const backlogs = `SELECT e.value,
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.` + stateWaiting + ` LIMIT ?) x),
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.okey IS NOT NULL AND d.` + stateUnfinished + ` AND d.` + stateHeld + ` LIMIT ?) x),
+	(SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = e.value AND ` + stateUnreadable + ` LIMIT ?) x),
 	(SELECT count(*) FROM (SELECT 1 FROM forbear_letters l WHERE substr(l.dest, 1, 64) = e.value AND l.` + letterDead + ` LIMIT ?) x),
 	COALESCE({t} - (SELECT min(d.due) FROM forbear_deliveries d WHERE d.endpoint = e.value AND d.` + stateWaiting + `), 0)
 	FROM {texts} e`
@@ -62,14 +63,14 @@ func (w *Webhooks) EndpointStats(ctx context.Context, endpoints []string, most i
 		var id string
 		var s webhook.EndpointStats
 		var age int64
-		if err := r.Scan(&id, &s.Waiting, &s.Held, &s.DeadLetters, &age); err != nil {
+		if err := r.Scan(&id, &s.Waiting, &s.Held, &s.Unreadable, &s.DeadLetters, &age); err != nil {
 			return err
 		}
 		s.Endpoint, s.OldestAge = id, max(time.Duration(age)*time.Microsecond, 0)
 		s.Capped = max(s.Waiting, s.Held, s.DeadLetters) >= most
 		*index[id] = s
 		return nil
-	}, backlogs, most, most, most, after(0), asJSON{endpoints})
+	}, backlogs, most, most, most, most, after(0), asJSON{endpoints})
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +90,13 @@ func (w *Webhooks) EndpointStats(ctx context.Context, endpoints []string, most i
 		list[i].Backlog = list[i].Waiting + list[i].Held + list[i].Sending
 	}
 	return list, w.attemptStats(ctx, endpoints, index)
+}
+
+// Unreadable counts the deliveries that wait since no process that has looked could read
+// their messages, at most so many.
+func (w *Webhooks) Unreadable(ctx context.Context, most int) (n int, err error) {
+	err = w.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM (SELECT 1 FROM forbear_deliveries WHERE `+stateUnreadable+` LIMIT ?) x`, most)
+	return n, err
 }
 
 // attemptStats sums the tallies of endpoints up.

@@ -200,9 +200,13 @@ func written(index map[leaseID]*writeBack) func(*sql.Rows) error {
 // of its key, whose lock the transaction holds.
 func (t *tx) followUp(rows []*writeBack, letters map[int64]letterRow) error {
 	var keys []ordering
+	var unreadable []int64
 	for _, r := range rows {
 		if !r.ok {
 			continue
+		}
+		if r.Unreadable {
+			unreadable = append(unreadable, r.ID)
 		}
 		var err error
 		switch {
@@ -222,6 +226,11 @@ func (t *tx) followUp(rows []*writeBack, letters map[int64]letterRow) error {
 		// for it later.
 		if r.Finished && r.OrderKey != "" {
 			keys = append(keys, ordering{r.Endpoint, r.OrderKey})
+		}
+	}
+	if len(unreadable) > 0 {
+		if _, err := t.exec(`UPDATE forbear_deliveries SET unreadable = fence WHERE id IN ({ids})`, asJSON{unreadable}); err != nil {
+			return err
 		}
 	}
 	return t.promote(keys)

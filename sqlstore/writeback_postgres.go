@@ -9,7 +9,7 @@ import (
 // plain are those that entail nothing, as far as one can know here: nearly all.
 func (postgres) plain(rows []*writeBack) (list []*writeBack) {
 	for _, r := range rows {
-		if r.Kind != webhook.Dead && (r.OrderKey == "" || !r.Finished) {
+		if r.Kind != webhook.Dead && !r.Unreadable && (r.OrderKey == "" || !r.Finished) {
 			list = append(list, r)
 		}
 	}

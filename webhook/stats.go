@@ -130,6 +130,9 @@ type EndpointStats struct {
 	Waiting int `json:"waiting"`
 	Held    int `json:"held"`
 	Sending int `json:"sending"`
+	// Unreadable are those of Waiting that were due, and wait since the process that looked
+	// could not read them: it lacked the key that they are encrypted under.
+	Unreadable int `json:"unreadable,omitempty"`
 	// OldestAge is how long the first that is due has been due; 0: none is.
 	OldestAge   time.Duration `json:"oldest_age"`
 	DeadLetters int           `json:"dead_letters"`

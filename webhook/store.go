@@ -233,6 +233,10 @@ type WriteBack struct {
 	// Dead is the letter, for Dead. The store adds the history that it has.
 	Dead *deadletter.Letter
 
+	// Unreadable says, with Released, that the message cannot be read. The store counts
+	// such deliveries until they are claimed again.
+	Unreadable bool
+
 	// Why is the reason of Dead for the observers. The store has no use for it.
 	Why forbear.Reason
 }

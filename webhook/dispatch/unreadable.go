@@ -68,5 +68,5 @@ func (d *Dispatcher) putOff(dl *webhook.Delivery) {
 			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read, and waits, perhaps with others: " + dl.Unreadable.Error(),
 		})
 	}
-	d.outcomes <- webhook.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: webhook.Released, After: d.unreadable.after(now)}
+	d.outcomes <- webhook.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: webhook.Released, Unreadable: true, After: d.unreadable.after(now)}
 }

@@ -15,6 +15,9 @@ import (
 // scrape.
 const scrapeTimeout = 2 * time.Second
 
+// countUnreadable bounds what one of them counts.
+const countUnreadable = 100_000
+
 // The metrics of delivery that are not those of any call: what came in, what waits,
 // and what the dispatcher cannot serve. Names and labels are an interface to users'
 // dashboards and alerts. No label takes values from messages, which would have no
@@ -26,6 +29,8 @@ var (
 	postponed = prometheus.NewDesc("webhook_postponed_total", "Attempts put off without being made.", nil, nil)
 	oldest    = prometheus.NewDesc("webhook_oldest_due_seconds", "How long the oldest due delivery to an enabled endpoint has been waiting.", nil, nil)
 	outbox    = prometheus.NewDesc("webhook_outbox_oldest_seconds", "How long the first row of the outbox has been waiting to be accepted; 0 when it is empty.", nil, nil)
+	unread    = prometheus.NewDesc("webhook_deliveries_unreadable", "Deliveries that were due and wait since no process that looked has the key that they are encrypted under; at most 100000 are counted.", nil, nil)
+	outdated  = prometheus.NewDesc("webhook_endpoints_unreadable", "Endpoints that this process does not serve as they are stored, since it cannot read that.", nil, nil)
 	endpoints = prometheus.NewDesc("webhook_endpoints", "Endpoints by state.", []string{"state"}, nil)
 	held      = prometheus.NewDesc("webhook_endpoints_held", "Endpoints that this process sends nothing to because a secret or a token is not to be had.", nil, nil)
 	breakers  = prometheus.NewDesc("webhook_endpoints_breaker", "Enabled endpoints by the state of their circuit breakers in this process.", []string{"state"}, nil)
@@ -36,7 +41,7 @@ var (
 // Describe implements [prometheus.Collector]. The list must hold every metric of
 // Collect: a registry refuses what was not described.
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, held, breakers, letters, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, unread, outdated, endpoints, held, breakers, letters, healthy} {
 		ch <- d
 	}
 }
@@ -56,6 +61,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send(failed, prometheus.CounterValue, float64(st.Failed))
 	send(postponed, prometheus.CounterValue, float64(st.Postponed))
 	send(held, prometheus.GaugeValue, float64(len(s.Dispatcher.Held())))
+	send(outdated, prometheus.GaugeValue, float64(len(s.Dispatcher.Unreadable())))
 	for state, n := range s.Dispatcher.Breakers() {
 		send(breakers, prometheus.GaugeValue, float64(n), state.String())
 	}
@@ -71,6 +77,9 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		if len(list) == 0 { // zero is a figure, and a missing series is not
 			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
 		}
+	}
+	if n, err := s.DB.Webhooks().Unreadable(ctx, countUnreadable); err == nil {
+		send(unread, prometheus.GaugeValue, float64(n))
 	}
 	if age, err := s.DB.Webhooks().OutboxAge(ctx); err == nil {
 		send(outbox, prometheus.GaugeValue, age.Seconds())

@@ -112,6 +112,21 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 			return numberOf(t, db, `SELECT count(*) FROM forbear_deliveries WHERE state = 0 AND due > %d`, now+(50*time.Second).Microseconds())
 		}
 		waitFor(t, "them to be put off", func() bool { return waiting() == 2*n+1 })
+		unreadable := func(s *Service) (n int) {
+			t.Helper()
+			n, err := s.DB.Webhooks().Unreadable(t.Context(), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		waitFor(t, "them to be counted", func() bool { return unreadable(s) == 2*n+1 })
+		if stats, err := s.DB.Webhooks().EndpointStats(t.Context(), []string{"a", "b"}, 1000); err != nil || stats[0].Unreadable != n || stats[1].Unreadable != 0 {
+			t.Errorf("the statistics are %+v, %v", stats, err)
+		}
+		if got, err := s.DB.Webhooks().Unreadable(t.Context(), 5); got != 5 || err != nil {
+			t.Errorf("%d of 5 are counted, %v", got, err)
+		}
 		offer(s, "neighbor", "a", "", n, 0)
 		offer(s, "other", "b", "", n, 0)
 		offer(s, "behind", "ordered", "k", 1, 0)
@@ -149,6 +164,7 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		if sink.arrived("behind", 1) {
 			t.Error("one went before the first of its key")
 		}
+		waitFor(t, "those to the deleted endpoint to be counted", func() bool { return unreadable(s) > 2*n+1 })
 		lines := log.lines("message cannot be read")
 		if len(lines) == 0 || len(lines) > 4 {
 			t.Errorf("%d lines of %d messages", len(lines), 2*n)
@@ -177,6 +193,9 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		}
 		if count(s, n+3+40); reasons[deadletter.ReasonDeleted] != 2+40 || reasons["deadline"] != n+1 || len(reasons) != 2 {
 			t.Errorf("with the key the letters are %v", reasons)
+		}
+		if got := unreadable(s); got != 0 {
+			t.Errorf("with the key %d cannot be read", got)
 		}
 		stop()
 	})
