@@ -301,7 +301,7 @@ func (t *tx) refuse(o *outboxRow) (deadletter.Letter, error) {
 	l := o.letter()
 	l.State, l.EnqueuedAt, l.DeadAt = deadletter.Dead, t.db.now(), t.db.now()
 	if o.large {
-		if err := t.keepRefused(l.ID, o.id); err != nil {
+		if err := t.keepRefused(l.ID, o); err != nil {
 			return l, err
 		}
 	}

@@ -20,10 +20,33 @@ var refusedTexts = []string{"type", "source", "subject", "idempotency_key", "cor
 // seeRefused stands in the place of a letter's headers when its row is kept.
 const seeRefused = "see forbear_outbox_refused"
 
-// keepRefused keeps a row of the outbox under its letter's id. One of more bytes than are
-// read at once is not sealed: it stays as the application has inserted it.
-func (t *tx) keepRefused(letter string, row int64) error {
-	if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+outboxColumns+` FROM forbear_outbox WHERE id = ?`, letter, row); err != nil {
+// keptOfCut is how much is kept of a body that is cut: characters, where it is a text.
+const keptOfCut = maxOutboxBatch / 4
+
+// cutColumns are the columns of a row that is cut.
+var cutColumns = func() string {
+	var list []string
+	for column := range strings.SplitSeq(outboxColumns, ", ") {
+		switch column {
+		case "id", "not_before", "created":
+		case "body":
+			column = fmt.Sprintf("substr(%s, 1, %d)", column, keptOfCut)
+		default:
+			column = fmt.Sprintf("substr(%s, 1, %d)", column, maxColumn)
+		}
+		list = append(list, column)
+	}
+	return strings.Join(list, ", ")
+}()
+
+// keepRefused keeps a row of the outbox under its letter's id. Where it is sealed, one of
+// more bytes than are read at once is cut: it must not stay in the clear.
+func (t *tx) keepRefused(letter string, o *outboxRow) error {
+	kept := outboxColumns
+	if o.cut {
+		kept = cutColumns
+	}
+	if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+kept+` FROM forbear_outbox WHERE id = ?`, letter, o.id); err != nil {
 		return err
 	}
 	if t.db.cipher == nil {
@@ -35,7 +58,7 @@ func (t *tx) keepRefused(letter string, row int64) error {
 	for i := range values {
 		dest[i] = &values[i] // of any type on SQLite
 	}
-	found, err := t.row(dest, `SELECT `+strings.Join(columns, ", ")+` FROM forbear_outbox_refused WHERE letter = ? AND `+outboxSize+` <= ?`, letter, maxOutboxBatch)
+	found, err := t.row(dest, `SELECT `+strings.Join(columns, ", ")+` FROM forbear_outbox_refused WHERE letter = ?`, letter)
 	if err != nil || !found {
 		return err
 	}

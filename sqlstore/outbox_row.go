@@ -27,6 +27,7 @@ type outboxRow struct {
 	bad     error  // why the row cannot be accepted
 	waits   bool   // it cannot be accepted for now, and stays
 	large   bool   // too large to be moved: msg has what identifies it, and no more
+	cut     bool   // large, and only a part of it is kept
 	aside   bool   // its application is suspended
 	call    *acceptance
 }
@@ -74,6 +75,9 @@ func (t *tx) outboxRows(behind int64, limit int) ([]*outboxRow, error) {
 			fit = append(fit, o.id)
 		} else {
 			o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved: it is kept in forbear_outbox_refused", size, maxOutboxRow)
+			if o.cut = t.db.cipher != nil && size > maxOutboxBatch; o.cut {
+				o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved, and %d encrypted: its beginning is kept in forbear_outbox_refused", size, maxOutboxRow, maxOutboxBatch)
+			}
 		}
 		return nil
 	}, `SELECT id, `+outboxSize+` FROM forbear_outbox WHERE id > ? ORDER BY id LIMIT ? {skip locked}`, behind, limit)

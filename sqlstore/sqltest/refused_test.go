@@ -1,13 +1,57 @@
 package sqltest
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
+
+// A row of the outbox that is too large to be encrypted at once is cut, and nothing of it
+// stays in the clear. Where nothing is encrypted it is kept whole.
+func TestRefusedRowIsCut(t *testing.T) {
+	const size = 33 << 20
+	eachDatabase(t, func(t *testing.T, place string) {
+		relay := func(db *sqlstore.DB) deadletter.Letter {
+			t.Helper()
+			insertRows(t, place, [4]string{"large", "a", "", strings.Repeat("planted ", size/8)})
+			if _, err := outside(t, place).ExecContext(t.Context(), `UPDATE forbear_outbox SET headers = 'planted, too' WHERE message_id = 'large'`); err != nil {
+				t.Fatal(err)
+			}
+			done, err := db.Webhooks().Relay(t.Context(), 10, func(m *webhook.Message) (map[string]bool, error) { return nil, m.Prepare(time.Now()) })
+			if err != nil || done.Rows != 1 || len(done.Dead) != 1 {
+				t.Fatalf("relayed %+v, %v", done, err)
+			}
+			l, err := db.DeadLetters().Get(t.Context(), done.Dead[0].ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		kept := func(letter string) (body []byte, headers string) {
+			t.Helper()
+			if err := outside(t, place).QueryRowContext(t.Context(), `SELECT body, headers FROM forbear_outbox_refused WHERE letter = '`+letter+`'`).Scan(&body, &headers); err != nil {
+				t.Fatal(err)
+			}
+			return body, headers
+		}
+		l := relay(under(t, place, sqlstore.NewKey("k1")))
+		if want := strings.Repeat("planted ", 1<<20); string(l.Payload) != want || !strings.Contains(l.Description, "its beginning is kept") {
+			t.Errorf("of %d bytes %d are shown: %s", size, len(l.Payload), l.Description)
+		}
+		if body, headers := kept(l.ID); bytes.Contains(body, []byte("planted")) || len(body) > 9<<20 || !strings.HasPrefix(headers, "sealed:") {
+			t.Errorf("kept are %d bytes, and the headers %.40q", len(body), headers)
+		}
+		l = relay(open(t, place))
+		if body, headers := kept(l.ID); len(body) != size || headers != "planted, too" || strings.Contains(l.Description, "beginning") {
+			t.Errorf("without a key %d bytes are kept, and %.40q: %s", len(body), headers, l.Description)
+		}
+	})
+}
 
 // A row of the outbox that is too large for a letter is kept encrypted, is shown with its
 // letter, is encrypted anew and goes with its letter.
