@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,6 +159,8 @@ func TestErasedByAFilter(t *testing.T) {
 			}
 			return answer(cmp.Or(map[string]int{"/bad": 400}[r.URL.Path], 200)), nil
 		})})
+		release := sync.OnceFunc(func() { close(sending) })
+		t.Cleanup(release)
 		root := "Bearer the operator's own token"
 		do := func(auth, method, path, body string) map[string]any {
 			t.Helper()
@@ -174,6 +177,7 @@ func TestErasedByAFilter(t *testing.T) {
 			do(root, "PUT", "/v1/endpoints/"+id, `{"url":"https://example.com/`+id+`","application":"`+app+`"}`)
 		}
 		do(root, "POST", "/v1/endpoints/late/disable", "")
+		do(root, "PATCH", "/v1/endpoints/slow", `{"policy":{"per_attempt":"10m"}}`) // it is under way until the test says
 		acme := token(t, s, `{"name":"ac","scope":"application","application":"acme"}`, "Authorization", root)
 		const many = 150 // more than a batch
 		for i := range many {
@@ -184,7 +188,7 @@ func TestErasedByAFilter(t *testing.T) {
 		}
 		do(root, "POST", "/v1/messages", `{"id":"kept","endpoint":"ok","type":"u","payload":"other-type"}`)
 		do(root, "POST", "/v1/messages", `{"id":"m1","endpoint":"theirs","type":"t","payload":"other-tenant"}`)
-		waitLetters(t, s, 1)
+		waitFor(t, "one to be dead", func() bool { return len(do(root, "GET", "/v1/dead-letters", "")["dead_letters"].([]any)) == 1 })
 		waitFor(t, "all to arrive", func() bool { return s.Dispatcher.Stats().Delivered == many+2 })
 		waitFor(t, "one to be under way", func() bool {
 			return strings.Contains(fmt.Sprint(do(root, "GET", "/v1/messages?endpoint=slow&state=sending", "")), "slow")
@@ -214,7 +218,7 @@ func TestErasedByAFilter(t *testing.T) {
 		if done, batches, refused := erase(""); done != many+2 || batches != 2 || refused != "map["+webhook.WhyUnderWay+":1]" {
 			t.Errorf("%d erased in %d batches, left: %s", done, batches, refused)
 		}
-		close(sending)
+		release()
 		waitFor(t, "the last one to arrive", func() bool { return s.Dispatcher.Stats().Delivered == many+3 })
 		waitFor(t, "it to be erased", func() bool {
 			done, _, refused := erase("")
