@@ -100,8 +100,8 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
 	if !q.json(j) {
 		fmt.Fprintln(q.std.Out, progress(&j))
 	}
-	// Canceled, or stopped by its failures: some letters were not sent.
-	if j.State != deadletter.JobDone {
+	// Canceled, stopped by its failures, or had to leave some: not all letters were sent.
+	if j.State != deadletter.JobDone || j.Why != "" {
 		return cli.ExitFound, nil
 	}
 	return cli.ExitOK, nil
@@ -111,7 +111,7 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
 func progress(j *deadletter.Job) string {
 	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
 	// Why is set when the redrive stopped itself, such as at too many
-	// failures.
+	// failures, or had to leave letters that cannot be read.
 	if j.Why != "" {
 		s += " (" + j.Why + ")"
 	}

@@ -39,7 +39,9 @@ func newSealedWorld(t *testing.T, database string) *sealedWorld {
 			Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil }),
 		})
 	}
-	var doc struct{ Components struct{ Schemas rules } }
+	var doc struct {
+		Components struct{ Schemas rules }
+	}
 	if err := json.Unmarshal(openAPI, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +140,9 @@ func TestWhatNoKeyOpensIsListed(t *testing.T) {
 		for id, missing := range all {
 			one := w.get(t, "/v1/endpoints/"+id, "Endpoint")
 			wantMissing(t, "one endpoint", entries([]any{one}, "id", "error"), map[string]bool{id: missing})
+			if missing && (one["unsigned"] != nil || one["url"] != "") {
+				t.Errorf("of one that cannot be read it says %v", one)
+			}
 			w.get(t, "/v1/endpoints/"+id+"/stats", "EndpointStats")
 		}
 		if held := w.get(t, "/v1/endpoints/alone/stats", "EndpointStats")["process"].(map[string]any); held["hold"] != "unreadable" {
