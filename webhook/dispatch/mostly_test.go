@@ -45,6 +45,12 @@ func (s *stream) String() string {
 // attempt and fails this share, and watches it for a while.
 func streams(t *testing.T, n int, takes time.Duration, share float64, e webhook.Endpoint, watch time.Duration) *stream {
 	t.Helper()
+	return drawn(t, "m", n, takes, share, e, watch)
+}
+
+// drawn is streams with the luck that belongs to the prefix of its messages.
+func drawn(t *testing.T, prefix string, n int, takes time.Duration, share float64, e webhook.Endpoint, watch time.Duration) *stream {
+	t.Helper()
 	w := &partial.Work{Share: partial.Always(share)}
 	out := &stream{messages: n}
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +79,7 @@ func streams(t *testing.T, n int, takes time.Duration, share float64, e webhook.
 		s := &memstore.Store{}
 		d := run(t, s, dispatch.Config{Transport: r, Options: opts, Poll: time.Minute}, e)
 		for i := range n {
-			id := fmt.Sprint("m", i)
+			id := fmt.Sprint(prefix, i)
 			mu.Lock()
 			sent[id] = time.Now()
 			mu.Unlock()
@@ -126,5 +132,25 @@ func TestSoakMostlyFailing(t *testing.T) {
 	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
 		t.Logf("%.0f %%: %v", 100*share, streams(t, 1800, quickly, share, webhook.Endpoint{}, 25*time.Hour))
 		t.Logf("without protection: %v", streams(t, 1800, quickly, share, unprotected, 25*time.Hour))
+	}
+}
+
+// TestSoakAfterTraffic shows how late the last message arrives of 700 to an endpoint that
+// fails half, for fifty draws of luck: where chance has made most of the latest attempts
+// fail when the traffic ends, the rest keeps to the floor of R-7.
+func TestSoakAfterTraffic(t *testing.T) {
+	if os.Getenv("FORBEAR_SOAK") != "1" {
+		t.Skip("a table: FORBEAR_SOAK=1 shows it")
+	}
+	var got, ideal []time.Duration
+	for i := range 50 {
+		draw := fmt.Sprint("draw", i, "-")
+		got = append(got, slices.Max(drawn(t, draw, 700, quickly, 0.5, webhook.Endpoint{}, time.Hour).late))
+		ideal = append(ideal, slices.Max(drawn(t, draw, 700, quickly, 0.5, unprotected, time.Hour).late))
+	}
+	slices.Sort(got)
+	slices.Sort(ideal)
+	for _, at := range []int{24, 44, 49} {
+		t.Logf("in %d of 50 the last is there within %v (%v)", at+1, got[at].Round(time.Second), ideal[at].Round(time.Second))
 	}
 }
