@@ -125,6 +125,21 @@ func (r *row) at(share float64) time.Duration {
 	return r.late[int(math.Ceil(share*float64(len(r.late))))-1].Round(10 * time.Millisecond)
 }
 
+// mean returns the mean lateness of the earliest 95 %. What share arrives by a moment
+// jumps where chance makes a retry more or less of a few messages; this does not.
+func (r *row) mean() time.Duration {
+	if len(r.late) == 0 {
+		return 0
+	}
+	slices.Sort(r.late)
+	early := r.late[:int(math.Ceil(0.95*float64(len(r.late))))]
+	sum := time.Duration(0)
+	for _, late := range early {
+		sum += late
+	}
+	return (sum / time.Duration(len(early))).Round(10 * time.Millisecond)
+}
+
 // ideal adds what a message would have come to.
 func (r *row) ideal(f *flawed, id string, since time.Duration, steps []time.Duration) {
 	r.messages++
@@ -266,8 +281,8 @@ func compare(t *testing.T, c *crowd, got, ideal map[string]*row, slack time.Dura
 		if len(g.late)+g.dead != g.messages {
 			t.Errorf("%s: %d arrived and %d are dead letters of %d", kind.name, len(g.late), g.dead, g.messages)
 		}
-		if late, want := g.at(0.95), i.at(0.95)*3/2+slack; late > want {
-			t.Errorf("%s: 95 %% arrived within %v, ideal %v", kind.name, late, i.at(0.95))
+		if late, want := g.mean(), i.mean()*3/2+slack; late > want {
+			t.Errorf("%s: 95 %% arrived after %v on average, ideal %v", kind.name, late, i.mean())
 		}
 	}
 }
@@ -321,7 +336,7 @@ func virtually(t *testing.T, messages int, wait time.Duration) (got map[string]*
 		var ideal map[string]*row
 		got, ideal = c.deliver(t, s, messages, 2*time.Second, standardSteps, func() { time.Sleep(wait) })
 		table(t, got, ideal)
-		compare(t, c, got, ideal, 5*time.Second)
+		compare(t, c, got, ideal, 200*time.Millisecond)
 		stop()
 	})
 	return got
