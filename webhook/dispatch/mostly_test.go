@@ -153,4 +153,7 @@ func TestSoakAfterTraffic(t *testing.T) {
 	for _, at := range []int{24, 44, 49} {
 		t.Logf("in %d of 50 the last is there within %v (%v)", at+1, got[at].Round(time.Second), ideal[at].Round(time.Second))
 	}
+	if got[24] > 2*ideal[24] || got[49] > 20*time.Minute {
+		t.Errorf("the last is there within %v in half of the draws and %v in all, without protection %v", got[24], got[49], ideal[24])
+	}
 }
