@@ -30,7 +30,9 @@ func newCollector(t *testing.T) *collector {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
 		var req collectortrace.ExportTraceServiceRequest
-		c.read(t, r, &req)
+		if !c.read(t, r, &req) {
+			return
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, rs := range req.ResourceSpans {
@@ -46,7 +48,9 @@ func newCollector(t *testing.T) *collector {
 	})
 	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
 		var req collectormetrics.ExportMetricsServiceRequest
-		c.read(t, r, &req)
+		if !c.read(t, r, &req) {
+			return
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, rm := range req.ResourceMetrics {
@@ -62,17 +66,20 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-func (c *collector) read(t *testing.T, r *http.Request, into proto.Message) {
+// read reports whether it could read the request. One that is cut short is none: the
+// export under way when serve stops, which is followed by the last one.
+func (c *collector) read(t *testing.T, r *http.Request, into proto.Message) bool {
 	b, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = proto.Unmarshal(b, into)
-	}
 	if err != nil {
+		return false
+	}
+	if err := proto.Unmarshal(b, into); err != nil {
 		t.Errorf("collector: %v", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.raw.Write(b)
+	return true
 }
 
 // export sets the variables by which serve finds the collector.
