@@ -42,7 +42,7 @@ func (s *stage) serve(t *testing.T) string {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(s.m)
 	// What forbear serve says of its deliveries, under the names of its collector.
-	for _, name := range []string{"webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds"} {
+	for _, name := range []string{"webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds", "webhook_deliveries_unreadable", "webhook_endpoints_unreadable"} {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name}, func() float64 {
 			if s.down.Load() {
 				return 3600

@@ -3,6 +3,7 @@ package promretry_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -175,8 +176,10 @@ func (s *server) firing() map[string]float64 {
 func (s *server) trueSince(expr string, from, at float64) (since float64, ok bool) {
 	s.t.Helper()
 	stamp := func(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
+	// One of the steps is the evaluation itself: what is true for less than a step is seen.
+	from = at - math.Ceil(max(at-from, 0)/interval.Seconds())*interval.Seconds()
 	found, err := s.api("query_range", url.Values{
-		"query": {expr}, "start": {stamp(from)}, "end": {stamp(max(at, from) + interval.Seconds())}, // the step after it, too
+		"query": {expr}, "start": {stamp(from)}, "end": {stamp(at + interval.Seconds())}, // the step after it, too
 		"step": {stamp(interval.Seconds())},
 	})
 	if err != nil {
