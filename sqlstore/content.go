@@ -100,27 +100,26 @@ func (w *Webhooks) Erase(ctx context.Context, message string, endpoints []string
 
 // EraseAll erases messages of a list, each in a transaction of its own, and says what
 // became of it. Those that are erased, or under way, are left.
-func (w *Webhooks) EraseAll(ctx context.Context, list []webhook.MessageInfo, by string) (results []webhook.MessageResult, err error) {
+func (w *Webhooks) EraseAll(ctx context.Context, list []webhook.MessageInfo, by string) ([]webhook.MessageResult, error) {
+	var results []webhook.MessageResult
+	defer func() {
+		w.db.notify.wake() // others of their keys may go
+		w.db.d.overwritten(ctx, w.db)
+	}()
 	for _, m := range list {
-		r := webhook.MessageResult{ID: m.ID, Endpoint: m.Endpoint, State: m.State}
-		n := 0
+		r := webhook.MessageResult{ID: m.ID, Endpoint: m.Endpoint, State: m.State, Why: webhook.WhyErased}
 		if !m.Erased {
-			n, err = do(ctx, w.db, func(t *tx) (int, error) { return t.erase(m.ID, []string{m.Endpoint}, by) })
-		}
-		switch {
-		case errors.Is(err, webhook.ErrSending):
-			r.Why = webhook.WhyUnderWay
-		case err != nil:
-			return results, err
-		case n == 0:
-			r.Why = webhook.WhyErased
-		default:
-			r.Done = true
+			switch n, err := do(ctx, w.db, func(t *tx) (int, error) { return t.erase(m.ID, []string{m.Endpoint}, by) }); {
+			case errors.Is(err, webhook.ErrSending):
+				r.Why = webhook.WhyUnderWay
+			case err != nil:
+				return results, err
+			case n > 0:
+				r.Why, r.Done = "", true
+			}
 		}
 		results = append(results, r)
 	}
-	w.db.notify.wake() // others of their keys may go
-	w.db.d.overwritten(ctx, w.db)
 	return results, nil
 }
 

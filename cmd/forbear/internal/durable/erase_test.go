@@ -218,6 +218,11 @@ func TestErasedByAFilter(t *testing.T) {
 		if done, batches, refused := erase(""); done != many+2 || batches != 2 || refused != "map["+webhook.WhyUnderWay+":1]" {
 			t.Errorf("%d erased in %d batches, left: %s", done, batches, refused)
 		}
+		// Of two that are erased, and of one between them that is under way.
+		v := do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["bad","slow","late"]}}`)
+		if want := fmt.Sprint(map[string]int{webhook.WhyErased: 2, webhook.WhyUnderWay: 1}); v["done"] != 0.0 || fmt.Sprint(v["refused"]) != want {
+			t.Errorf("erased again: %v, want %s", v, want)
+		}
 		release()
 		waitFor(t, "the last one to arrive", func() bool { return s.Dispatcher.Stats().Delivered == many+3 })
 		waitFor(t, "it to be erased", func() bool {
@@ -235,7 +240,7 @@ func TestErasedByAFilter(t *testing.T) {
 				t.Errorf("%s is %s", id, v)
 			}
 		}
-		v := do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["ok"],"state":["delivered"],"until":"2099-01-01T00:00:00Z"}}`)
+		v = do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["ok"],"state":["delivered"],"until":"2099-01-01T00:00:00Z"}}`)
 		if v["done"] != 1.0 || fmt.Sprint(v["refused"]) != fmt.Sprintf("map[%s:%d]", webhook.WhyErased, usualPage-1) {
 			t.Errorf("chosen by what is kept of them: %v", v)
 		}

@@ -84,8 +84,9 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 var errBadRequest = errors.New("bad request")
 
 // faults are the mistakes of callers, each with its status and the kind of its
-// problem, and what this process cannot do and another may. The first that an error is counts. A new sentinel of the library belongs
-// here: without a row it looks like an outage.
+// problem, and what this process cannot do and another may. The first that an error is
+// counts. A new sentinel of the library belongs here: without a row it looks like an
+// outage.
 var faults = []struct {
 	err    error
 	status int
