@@ -76,14 +76,19 @@ func (q *queue) PublishRaw(t *testing.T, body string) {
 
 // Unacknowledged counts the messages of the queue and of its waiting queues, those
 // that are out and not acknowledged included: only the server's own tool tells.
+// It is -1 while the tool knows no count of the queue.
 func (q *queue) Unacknowledged(t *testing.T) int {
 	t.Helper()
-	sum := 0
+	sum, known := 0, false
 	for line := range strings.SplitSeq(q.ctl(t, "-q", "list_queues", "--no-table-headers", "name", "messages"), "\n") {
 		name, count, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		if n, err := strconv.Atoi(count); ok && err == nil && (name == q.name || strings.HasPrefix(name, q.name+".wait.")) {
 			sum += n
+			known = known || name == q.name
 		}
+	}
+	if !known {
+		return -1
 	}
 	return sum
 }
