@@ -52,10 +52,12 @@ plain: deps
 
 .PHONY: smaller
 smaller: deps
-	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
-	$(GO) test $(RACE) -run '$(RACED)' -timeout 10m ./cmd/forbear/internal/durable
-	$(GO) test $(RACE) -skip '$(LONG)' -timeout 10m ./webhook/dispatch
-	$(GO) test $(RACE) -run 'SameOutput' -timeout 10m ./lint/driver
+	@bad=0; \
+	$(GO) test $(RACE) -timeout 10m -run 'Compare' ./storm || bad=1; \
+	$(GO) test $(RACE) -timeout 10m -run '$(RACED)' ./cmd/forbear/internal/durable || bad=1; \
+	$(GO) test $(RACE) -timeout 10m -skip '$(LONG)' ./webhook/dispatch || bad=1; \
+	$(GO) test $(RACE) -timeout 10m -run 'SameOutput' ./lint/driver || bad=1; \
+	exit $$bad
 
 .PHONY: check
 check: lint test ## everything that a change must pass
