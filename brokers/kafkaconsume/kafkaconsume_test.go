@@ -3,7 +3,6 @@ package kafkaconsume_test
 import (
 	"context"
 	"errors"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/brokers/kafkaconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/memstore"
 )
 
@@ -35,7 +35,7 @@ const partitions = 2
 func open(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{opts: []kfake.Opt{
-		kfake.NumBrokers(1), kfake.Ports(port(t)), kfake.SeedTopics(partitions, "orders"), kfake.DataDir(t.TempDir()), kfake.SyncWrites(),
+		kfake.NumBrokers(1), kfake.Ports(porttest.Free(t)), kfake.SeedTopics(partitions, "orders"), kfake.DataDir(t.TempDir()), kfake.SyncWrites(),
 		kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}),
 	}}
 	b.boot(t)
@@ -47,16 +47,6 @@ func open(t *testing.T) *broker {
 	}
 	t.Cleanup(b.producer.Close)
 	return b
-}
-
-func port(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (b *broker) boot(t *testing.T) {
@@ -82,7 +72,7 @@ func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
 
 func (b *broker) produce(t *testing.T, rec *kgo.Record) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := b.producer.ProduceSync(ctx, rec).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -168,7 +158,7 @@ func start(t *testing.T, r *kafkaconsume.Runner) (stop func()) {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if ok() {
 			return
 		}

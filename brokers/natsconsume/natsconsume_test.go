@@ -2,7 +2,6 @@ package natsconsume_test
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/brokers/internal/conform"
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // broker is a NATS server with JetStream in this process.
@@ -26,9 +26,8 @@ type broker struct {
 
 func open(t *testing.T) *broker {
 	t.Helper()
-	b := &broker{opts: server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}}
+	b := &broker{opts: server.Options{Host: "127.0.0.1", Port: porttest.Free(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}}
 	b.boot(t)
-	b.opts.Port = b.srv.Addr().(*net.TCPAddr).Port
 	t.Cleanup(func() { b.halt() })
 	nc, err := nats.Connect(b.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
@@ -57,7 +56,7 @@ func (b *broker) boot(t *testing.T) {
 		t.Fatal(err)
 	}
 	go srv.Start()
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(time.Minute) {
 		t.Fatal("the NATS server does not come up")
 	}
 	b.srv = srv

@@ -2,7 +2,6 @@ package rabbitconsume_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // install is the line that makes the tests run where RabbitMQ is missing.
@@ -43,7 +44,7 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &server{dir: dir, port: freePort(t), epmd: freePort(t)}
+	s := &server{dir: dir, port: porttest.Free(t), epmd: porttest.Free(t)}
 	// Erlang would leave a port mapper of the machine behind.
 	s.mapper = exec.Command("epmd", "-port", strconv.Itoa(s.epmd), "-address", "127.0.0.1")
 	s.mapper.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -94,7 +95,7 @@ func (s *server) boot(t *testing.T) {
 		s.cmd.Env,
 		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
 		"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port),
-		"RABBITMQ_DIST_PORT="+strconv.Itoa(freePort(t)),
+		"RABBITMQ_DIST_PORT="+strconv.Itoa(porttest.Free(t)),
 		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.dir, "data"),
 		"RABBITMQ_LOG_BASE="+filepath.Join(s.dir, "log"),
 		"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(s.dir, "plugins"),
@@ -131,14 +132,4 @@ func (s *server) kill() {
 
 func (s *server) dial() (*amqp.Connection, error) {
 	return amqp.Dial(fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", s.port))
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

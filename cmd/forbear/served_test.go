@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // program returns the path of the built program.
@@ -182,12 +183,7 @@ func serveOver(t *testing.T, h http.HandlerFunc, args ...string) *served {
 // freeAddress returns a TCP address that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
 }
 
 // conn is a connection whose loss no client hides: it sends each request once.

@@ -6,7 +6,6 @@ package pgtest
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -67,7 +67,7 @@ func Start(t testing.TB, settings ...string) *Server {
 		s.unprivileged(t)
 	}
 	s.run(t, "initdb", "-D", filepath.Join(s.dir, "data"), "-U", "forbear", "-A", "trust", "-E", "UTF8", "--locale=C")
-	s.port = freePort(t)
+	s.port = porttest.Free(t)
 	s.Boot(t)
 	t.Cleanup(func() { s.Halt(syscall.SIGQUIT) })
 	return s
@@ -129,7 +129,7 @@ func (s *Server) Boot(t testing.TB) {
 	}
 	_ = log.Close()
 	// As long as it takes to boot, and no longer than a broken one is worth.
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for wait.Sleep(ctx, wait.Jitter(100*time.Millisecond)) {
 		if _, err = s.psql("SELECT 1"); err == nil {
@@ -179,16 +179,4 @@ func (s *Server) Database(t testing.TB) string {
 	name := fmt.Sprintf("t%d", s.n.Add(1))
 	s.Exec(t, "CREATE DATABASE "+name)
 	return s.URL(name)
-}
-
-// freePort asks the system for a port and gives it back. Another program may take it
-// first; the test then fails at Boot.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

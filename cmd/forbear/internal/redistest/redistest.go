@@ -6,8 +6,11 @@ package redistest
 import (
 	"net"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // Start starts Debian's redis-server on a free port, without a file, and returns
@@ -18,20 +21,15 @@ func Start(t *testing.T) string {
 	if err != nil {
 		t.Fatal("redis-server is missing: apt-get install redis-server")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(address)
+	port := strconv.Itoa(porttest.Free(t))
+	address := net.JoinHostPort("127.0.0.1", port)
 	server := exec.Command(binary, "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", t.TempDir())
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	//forbear:ignore FB1001,FB1011,FB1054 no call has failed: the server is starting
-	for range 200 {
+	for range 2400 {
 		if c, err := net.Dial("tcp", address); err == nil {
 			_ = c.Close()
 			return address
