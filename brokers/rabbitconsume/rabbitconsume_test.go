@@ -57,7 +57,7 @@ func (q *queue) publish(t *testing.T, p amqp.Publishing) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if ok, err := confirm.WaitContext(ctx); err != nil || !ok {
 		t.Fatal("not confirmed", err)

@@ -65,6 +65,7 @@ func crashBeforeEnd(t *testing.T, b Broker) {
 	})
 	store := &crashing{Store: k.o.Store, dead: true}
 	k.o.Store = store
+	k.o.Lease = 300 * time.Millisecond                               // the new process waits for its end
 	k.o.Backlog = &idempotency.Backlog{Store: store, MaxEntries: -1} // what it kept would die with it
 	stop := k.start()
 	b.Publish(t, "e1", "k", "body e1")

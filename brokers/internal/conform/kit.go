@@ -41,7 +41,7 @@ func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.
 		t.Fatal(err)
 	}
 	k := &kit{t: t, b: b, q: &letters{}, runs: map[string]int{}, handler: handler}
-	k.o = consume.Options{Group: "conform", Store: &memstore.Idempotency{}, DLQ: k.q, Retryer: r, InPlace: -1, Lease: 300 * time.Millisecond}
+	k.o = consume.Options{Group: "conform", Store: &memstore.Idempotency{}, DLQ: k.q, Retryer: r, InPlace: -1, Lease: 5 * time.Second}
 	return k
 }
 
@@ -64,7 +64,7 @@ func (k *kit) start() (stop func()) {
 				k.t.Errorf("the adapter ended with %v", err)
 			}
 		// An adapter that does not end would otherwise hang the whole run.
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			k.t.Error("the adapter does not end")
 		}
 	})
@@ -89,11 +89,12 @@ func (k *kit) call(ctx context.Context, e consume.Event) error {
 	return err
 }
 
-// until waits for something to come true, for up to 30 seconds. It polls,
-// because a broker announces nothing about what it has yet to deliver.
+// until waits for something to come true, for two minutes or more: a busy machine
+// is slow. It polls, because a broker announces nothing about what it has yet to
+// deliver.
 func (k *kit) until(what string, ok func() bool) {
 	k.t.Helper()
-	for range 1500 {
+	for range 6000 {
 		if ok() {
 			return
 		}
@@ -131,11 +132,11 @@ func (k *kit) acknowledged() {
 func (k *kit) keeps(n int) {
 	k.t.Helper()
 	got := -1
-	for range 10 {
+	for range 100 {
 		if got = k.b.Unacknowledged(k.t); got == n {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 	k.t.Errorf("%d unacknowledged, want %d", got, n)
 }
