@@ -76,7 +76,7 @@ func TestBurstHoldsNoOneUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		var relays atomic.Int64 // that have ended
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -100,6 +100,7 @@ func TestBurstHoldsNoOneUp(t *testing.T) {
 			most = max(most, relays.Load()-before)
 		}
 		wg.Wait()
+		t.Logf("%d messages were accepted beside %d relays, one of them during %d", accepts, relays.Load(), most)
 		if accepts < 3 || most > burst/500/2 {
 			t.Errorf("%d messages were accepted beside %d relays, one of them during %d", accepts, relays.Load(), most)
 		}

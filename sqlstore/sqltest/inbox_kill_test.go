@@ -78,7 +78,12 @@ func consumeUntilKilled(place string) error {
 		err := in.book(ctx, e)
 		stop(at, "handler")
 		return err
-	}, func(o *consume.Options) { brief(o); o.Crashes = 1000 })
+	}, func(o *consume.Options) {
+		o.Crashes = 1000
+		if brief(o); at == "" { // many wait for the leases of the dead, however late these were
+			o.Lease = 300 * time.Millisecond
+		}
+	})
 	if err != nil {
 		return err
 	}

@@ -95,8 +95,9 @@ func (in *inbox) book(ctx context.Context, e consume.Event) error {
 	return err
 }
 
-// brief lets leases end soon, for those that wait for it.
-func brief(o *consume.Options) { o.Lease = 300 * time.Millisecond }
+// brief lets leases end soon, for those that wait for it. A busy machine comes from
+// one statement to the next within it.
+func brief(o *consume.Options) { o.Lease = 1500 * time.Millisecond }
 
 // consumer returns a consumer in transactions.
 func (in *inbox) consumer(store idempotency.Store, handle consume.Handler, change func(*consume.Options)) (*consume.Consumer, error) {

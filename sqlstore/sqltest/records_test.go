@@ -261,18 +261,20 @@ func TestCallerLeavesABatch(t *testing.T) {
 // need not wait for its lease.
 func TestClaimWhoseCallerLeavesIsTakenBack(t *testing.T) {
 	l := newLedger(t)
-	if _, err := l.pool.Exec(`CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END' LANGUAGE plpgsql;
+	if _, err := l.pool.Exec(`CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(3); RETURN NEW; END' LANGUAGE plpgsql;
 		CREATE TRIGGER slow BEFORE INSERT ON forbear_idempotency FOR EACH ROW WHEN (NEW.hash = 'left') EXECUTE FUNCTION slow()`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, leave := context.WithCancel(t.Context())
+	over, end := context.WithCancel(t.Context())
 	list := []func(){func() {
+		defer end()
 		if _, err := l.Claim(ctx, claimOf("left", "o")); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the caller's own end", err)
 		}
 	}, func() {
 		defer leave()
-		for n := 0; n == 0; time.Sleep(time.Millisecond) {
+		for n := 0; n == 0 && over.Err() == nil; time.Sleep(time.Millisecond) {
 			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).Scan(&n); err != nil {
 				t.Error(err)
 				return

@@ -32,7 +32,7 @@ func TestCurrentSchemaIsOnlyRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if steps, err := db.Migrate(ctx); err != nil || len(steps) > 0 {
 					t.Errorf("%s: applied %v, %v", place, steps, err)

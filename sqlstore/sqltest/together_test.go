@@ -76,7 +76,7 @@ func TestSweepLeavesWhatIsRedriven(t *testing.T) {
 // waiting waits until a statement waits for a lock.
 func waiting(t *testing.T, raw *sql.DB) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		var n int
 		if err := raw.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 func exact(t *testing.T, store *sqlstore.DB, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
 	t.Helper()
 	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
-		Scope: idempotency.SingleTenant(), Transaction: true, Wait: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Scope: idempotency.SingleTenant(), Transaction: true, Wait: time.Minute, StoreTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}, pay)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,9 @@ func (c *cutter) Write(p []byte) (int, error) {
 	case 2:
 		c.deaf.Store(true)
 		n, err := c.Conn.Write(p)
-		time.Sleep(200 * time.Millisecond) // the server does it
+		if err == nil {
+			_, err = c.Conn.Read(make([]byte, 1)) // the server has done it
+		}
 		return n, err
 	}
 	return c.Conn.Write(p)

@@ -81,7 +81,7 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func testTransactions(t *testing.T, store idempotency.Transactor, pool *sql.DB) {
 	b := &bank{gate: make(chan struct{})}
-	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), Transaction: true, Wait: time.Minute, Logger: slog.New(slog.DiscardHandler)}, b)
+	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), Transaction: true, Wait: time.Minute, StoreTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
