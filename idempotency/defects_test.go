@@ -177,9 +177,7 @@ func TestCrashHoldsTheKeyForALeaseOnly(t *testing.T) {
 			w.WriteHeader(201)
 		})
 		go func() { _, _ = s.try(context.Background()) }()
-		for s.runs.Load() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		s.begun()
 		s.want(s.send(), 409, "in-progress", false, 1)
 		later.Store(int64(31 * time.Second))
 		if rerun {

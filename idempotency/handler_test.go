@@ -129,6 +129,13 @@ func (s *service) want(r reply, status int, problem string, replayed bool, runs 
 	}
 }
 
+// begun waits for a run.
+func (s *service) begun() {
+	for s.runs.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func body(text string) edit {
 	return func(r *http.Request) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
@@ -289,7 +296,8 @@ func TestDuplicateWaitsAndGetsTheAnswer(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond)
+	s.begun()
+	time.Sleep(100 * time.Millisecond)                         // the others have come, most likely
 	s.want(s.send(body("other")), 422, "key-reused", false, 1) // at once
 	close(gate)
 	wg.Wait()
@@ -328,7 +336,7 @@ func TestClientLeavesAndComesBack(t *testing.T) {
 		w.WriteHeader(201)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { time.Sleep(50 * time.Millisecond); cancel(); close(left) }()
+	go func() { s.begun(); cancel(); close(left) }()
 	if _, err := s.try(ctx); err == nil {
 		t.Fatal("the first attempt got an answer")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
@@ -103,35 +104,45 @@ func TestFencedRunGivesTheStoredAnswer(t *testing.T) {
 	}
 }
 
-// A run that loses its lease to another is told so.
+// A run that loses its lease to another is told so, at its next heartbeat.
 func TestLostLeaseEndsTheRun(t *testing.T) {
-	var skew atomic.Int64
-	store := &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }}
-	first, ended := make(chan struct{}), make(chan error, 1)
-	s := serveOn(t, store, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request, n int64) {
-		if n == 1 {
-			close(first)
-			<-r.Context().Done()
-			ended <- context.Cause(r.Context())
+	synctest.Test(t, func(t *testing.T) {
+		var skew, runs atomic.Int64
+		store := &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }}
+		ended := make(chan error, 1)
+		send := direct(t, store, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+			if runs.Add(1) == 1 {
+				<-r.Context().Done()
+				ended <- context.Cause(r.Context())
+			}
+			w.WriteHeader(201)
+		})
+		begun := time.Now()
+		go send()
+		synctest.Wait()
+		skew.Store(int64(time.Hour)) // before its heartbeat
+		if w := send(); w.Code != 201 || runs.Load() != 2 {
+			t.Errorf("the other got %d after %d runs", w.Code, runs.Load())
 		}
-		w.WriteHeader(201)
+		if err := <-ended; !errors.Is(err, idempotency.ErrFenced) || time.Since(begun) > 150*time.Millisecond {
+			t.Errorf("got %v after %v", err, time.Since(begun))
+		}
 	})
-	go func() { _, _ = s.try(t.Context()) }()
-	<-first
-	skew.Store(int64(time.Hour))
-	s.send()
-	if err := <-ended; !errors.Is(err, idempotency.ErrFenced) {
-		t.Errorf("got %v", err)
-	}
 }
 
 // The heartbeat keeps a long run its own.
 func TestHeartbeatKeepsTheLease(t *testing.T) {
-	s := serve(t, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, _ *http.Request, _ int64) {
-		time.Sleep(600 * time.Millisecond)
-		w.WriteHeader(201)
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		send := direct(t, &memstore.Idempotency{}, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, _ *http.Request) {
+			runs.Add(1)
+			time.Sleep(600 * time.Millisecond)
+			w.WriteHeader(201)
+		})
+		go send()
+		time.Sleep(300 * time.Millisecond)
+		if w := send(); w.Code != 201 || w.Header().Get("Idempotent-Replayed") != "true" || runs.Load() != 1 {
+			t.Errorf("got %d %v after %d runs, want the response of one", w.Code, w.Header(), runs.Load())
+		}
 	})
-	go func() { _, _ = s.try(t.Context()) }()
-	time.Sleep(300 * time.Millisecond)
-	s.want(s.send(), 201, "", true, 1)
 }
