@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -18,11 +18,11 @@ import (
 
 // skewed is a server whose clock is ahead by the given time, as far as the deadline
 // of a request is concerned.
-func skewed(t *testing.T, ahead time.Duration) (url string, sends *atomic.Int64) {
+func skewed(t *testing.T, ahead time.Duration) (below *http.Transport, sends *atomic.Int64) {
 	t.Helper()
 	sends = &atomic.Int64{}
 	h := httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return piped(t, func(w http.ResponseWriter, r *http.Request) {
 		sends.Add(1)
 		ms, err := strconv.ParseInt(r.Header.Get(httpretry.HeaderDeadline), 10, 64)
 		if err != nil {
@@ -30,51 +30,51 @@ func skewed(t *testing.T, ahead time.Duration) (url string, sends *atomic.Int64)
 		}
 		r.Header.Set(httpretry.HeaderDeadline, strconv.FormatInt(ms-ahead.Milliseconds(), 10))
 		h.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL, sends
+	}), sends
 }
 
 // TestClockSixSecondsOff: a server by whose clock the deadline has passed refuses
 // the request. That is the caller's own deadline: asking again would be refused as
 // well, and says nothing about the server's health.
 func TestClockSixSecondsOff(t *testing.T) {
-	const calls = 150
-	url, sends := skewed(t, 6*time.Second)
-	r := quiet(t, forbear.Policy{})
-	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, r)}
-	t.Cleanup(client.CloseIdleConnections)
-	for range calls {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/pay?token=s3cret", nil)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 150
+		below, sends := skewed(t, 6*time.Second)
+		r := quiet(t, forbear.Policy{})
+		client := &http.Client{Transport: httpretry.NewTransport(below, r)}
+		t.Cleanup(client.CloseIdleConnections)
+		for range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://dependency.test/pay?token=s3cret", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := readAll(t, resp.Body)
+			_ = resp.Body.Close()
+			cancel()
+			var p struct{ Type, Title, Detail string }
+			if err := json.Unmarshal([]byte(text), &p); err != nil || resp.StatusCode != http.StatusGatewayTimeout {
+				t.Fatalf("%d %s (%v), want 504 with a problem", resp.StatusCode, text, err)
+			}
+			if !strings.Contains(p.Detail, "passed 1.") || !strings.Contains(p.Detail, "by this server's clock") || strings.Contains(text, "s3cret") {
+				t.Fatalf("detail %q does not say by how much the deadline has passed", p.Detail)
+			}
+			e, ok := httpretry.Outcome(resp)
+			if !ok || e.Reason != forbear.ReasonDeadline || e.Type != "caller_deadline" || e.Failure().Class != forbear.ClassCanceled {
+				t.Fatalf("outcome %+v, want deadline of the caller", e)
+			}
 		}
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
+		if got := sends.Load(); got != calls {
+			t.Errorf("%d calls were sent %d times, want once each", calls, got)
 		}
-		text := readAll(t, resp.Body)
-		_ = resp.Body.Close()
-		cancel()
-		var p struct{ Type, Title, Detail string }
-		if err := json.Unmarshal([]byte(text), &p); err != nil || resp.StatusCode != http.StatusGatewayTimeout {
-			t.Fatalf("%d %s (%v), want 504 with a problem", resp.StatusCode, text, err)
+		if got := r.Breaker().State(); got != breaker.Closed {
+			t.Errorf("the breaker is %v, want closed", got)
 		}
-		if !strings.Contains(p.Detail, "passed 1.") || !strings.Contains(p.Detail, "by this server's clock") || strings.Contains(text, "s3cret") {
-			t.Fatalf("detail %q does not say by how much the deadline has passed", p.Detail)
-		}
-		e, ok := httpretry.Outcome(resp)
-		if !ok || e.Reason != forbear.ReasonDeadline || e.Type != "caller_deadline" || e.Failure().Class != forbear.ClassCanceled {
-			t.Fatalf("outcome %+v, want deadline of the caller", e)
-		}
-	}
-	if got := sends.Load(); got != calls {
-		t.Errorf("%d calls were sent %d times, want once each", calls, got)
-	}
-	if got := r.Breaker().State(); got != breaker.Closed {
-		t.Errorf("the breaker is %v, want closed", got)
-	}
+	})
 }
 
 // TestDeadlineIsTheRequestsOwn: only a request that carried a deadline can be

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -75,34 +76,52 @@ func impatient(perAttempt time.Duration) forbear.Policy {
 	return p
 }
 
+// TestSlowHeadersAreRetried in virtual time: a machine that is busy may need longer to
+// bring a request to its server.
+func TestSlowHeadersAreRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		below := piped(t, func(_ http.ResponseWriter, r *http.Request) {
+			n.Add(1)
+			_, _ = io.Copy(io.Discard, r.Body) // or the server would not see the client leave
+			<-r.Context().Done()
+		})
+		rec := &counter{}
+		r := quiet(t, impatient(500*time.Millisecond), forbear.WithObserver(rec.observer()))
+		rt := httpretry.NewTransport(below, r)
+		_, err := rt.RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+		if !errors.Is(err, forbear.ErrExhausted) || n.Load() != 4 || rec.n.Load() != 4 || rec.last.Load().Type != "timeout" {
+			t.Errorf("%v after %d requests, %d attempts reported, the last %+v; want 4 timeouts", err, n.Load(), rec.n.Load(), rec.last.Load())
+		}
+		n.Store(0)
+		_, err = rt.RoundTrip(newRequest(t, http.MethodPost, "http://payments.test/", "x", ""))
+		if !errors.Is(err, forbear.ErrNotReplayable) || n.Load() != 1 {
+			t.Errorf("POST without a key: %d requests and %v, want 1 and ErrNotReplayable", n.Load(), err)
+		}
+	})
+}
+
 func TestFaultsBeforeTheResponseAreRetried(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		errTyp string
-		p      forbear.Policy
 		h      func(t *testing.T) http.HandlerFunc
 	}{
-		{"reset after the request", "connection_reset", fast, func(t *testing.T) http.HandlerFunc {
+		{"reset after the request", "connection_reset", func(t *testing.T) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { cut(t, w, "", true) }
 		}},
-		{"close after the request", "eof", fast, func(t *testing.T) http.HandlerFunc {
+		{"close after the request", "eof", func(t *testing.T) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { cut(t, w, "", false) }
 		}},
-		{"cut inside the headers", "unexpected_eof", fast, func(t *testing.T) http.HandlerFunc {
+		{"cut inside the headers", "unexpected_eof", func(t *testing.T) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) {
 				cut(t, w, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", false)
-			}
-		}},
-		{"slow headers", "timeout", impatient(500 * time.Millisecond), func(*testing.T) http.HandlerFunc {
-			return func(_ http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // or the server would not see the client leave
-				<-r.Context().Done()
 			}
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, n := faulty(t, tc.h(t))
-			_, rec, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), tc.p)
+			_, rec, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), fast)
 			if !errors.Is(err, forbear.ErrExhausted) {
 				t.Fatalf("got %v, want ErrExhausted", err)
 			}
@@ -114,7 +133,7 @@ func TestFaultsBeforeTheResponseAreRetried(t *testing.T) {
 			}
 
 			n.Store(0)
-			_, _, err = send(t, newRequest(t, http.MethodPost, s.URL, "x", ""), tc.p)
+			_, _, err = send(t, newRequest(t, http.MethodPost, s.URL, "x", ""), fast)
 			if !errors.Is(err, forbear.ErrNotReplayable) || n.Load() != 1 {
 				t.Errorf("POST without a key: %d requests and %v, want 1 and ErrNotReplayable", n.Load(), err)
 			}
@@ -153,7 +172,11 @@ func TestFaultsInsideTheBodyAreTheCallers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			received := make(chan struct{}, 1)
 			s, n := faulty(t, tc.h(t, received))
-			resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), impatient(500*time.Millisecond))
+			p := impatient(10 * time.Second)
+			if tc.want == context.DeadlineExceeded {
+				p.BodyIdle = 500 * time.Millisecond
+			}
+			resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), p)
 			received <- struct{}{}
 			if err != nil {
 				t.Fatal(err)

@@ -231,7 +231,7 @@ func TestPostOverHTTP2InClear(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, tr := h2c(t, refuse)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			req := newRequest(t, http.MethodPost, "http://"+s.Addr().String(), "order", "").WithContext(ctx)
 			_, err := httpretry.NewTransport(tr, quiet(t, fast)).RoundTrip(req)

@@ -208,50 +208,55 @@ func TestBodyClosedWhileItIsRead(t *testing.T) {
 
 // TestUpgradesOutliveTheTimeout: after a 101 the connection is the caller's.
 func TestUpgradesOutliveTheTimeout(t *testing.T) {
-	const timeout = 50 * time.Millisecond
-	s, n := faulty(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(httpretry.HeaderAttempt) == "0" {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		c, buf, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer c.Close()
-		_, _ = buf.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-		_ = buf.Flush()
-		for {
-			line, err := buf.ReadString('\n')
-			if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 50 * time.Millisecond
+		var n atomic.Int64
+		below := piped(t, func(w http.ResponseWriter, r *http.Request) {
+			n.Add(1)
+			if r.Header.Get(httpretry.HeaderAttempt) == "0" {
+				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			_, _ = buf.WriteString(line)
+			c, buf, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = buf.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 			_ = buf.Flush()
-		}
-	})
-	req := newRequest(t, http.MethodGet, s.URL, "", "")
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "echo")
-	resp, _, err := send(t, req, impatient(timeout))
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, ok := resp.Body.(io.ReadWriteCloser)
-	if resp.StatusCode != http.StatusSwitchingProtocols || !ok || n.Load() != 2 {
-		t.Fatalf("status %d after %d requests, body %T", resp.StatusCode, n.Load(), resp.Body)
-	}
-	lines := bufio.NewReader(conn)
-	for range 2 {
-		if _, err := io.WriteString(conn, "hello\n"); err != nil {
+			for {
+				line, err := buf.ReadString('\n')
+				if err != nil {
+					return
+				}
+				_, _ = buf.WriteString(line)
+				_ = buf.Flush()
+			}
+		})
+		req := newRequest(t, http.MethodGet, "http://echo.test/", "", "")
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		resp, err := httpretry.NewTransport(below, quiet(t, impatient(timeout))).RoundTrip(req)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := lines.ReadString('\n'); err != nil || got != "hello\n" {
-			t.Fatalf("echo %q, %v", got, err)
+		defer func() { _ = resp.Body.Close() }()
+		conn, ok := resp.Body.(io.ReadWriteCloser)
+		if resp.StatusCode != http.StatusSwitchingProtocols || !ok || n.Load() != 2 {
+			t.Fatalf("status %d after %d requests, body %T", resp.StatusCode, n.Load(), resp.Body)
 		}
-		time.Sleep(2 * timeout)
-	}
+		lines := bufio.NewReader(conn)
+		for range 2 {
+			if _, err := io.WriteString(conn, "hello\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := lines.ReadString('\n'); err != nil || got != "hello\n" {
+				t.Fatalf("echo %q, %v", got, err)
+			}
+			time.Sleep(2 * timeout)
+		}
+	})
 }
 
 // The caller's own trace is called for every attempt.

@@ -79,19 +79,20 @@ func (l line) take(c net.Conn, done <-chan struct{}) {
 // that takes nothing more is.
 func TestSlowLine(t *testing.T) {
 	const ms, kib = time.Millisecond, 1 << 10
+	const limit = 3 * time.Second // a busy machine may stand still for a while as well
 	for _, tc := range []struct {
 		name string
 		line line
 		late bool
 	}{
-		{"takes all at once", line{20 * ms, 4096 * kib, 0, 8192 * kib, 64 * kib}, false},
+		{"takes all at once", line{60 * ms, 4096 * kib, 0, 8192 * kib, 64 * kib}, false},
 		{"takes it in pieces", line{200 * ms, 1200 * kib, 0, 256 * kib, 64 * kib}, false},
 		{"stops", line{20 * ms, 4096 * kib, 1024 * kib, 8192 * kib, 64 * kib}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel() // it takes as long as the line
 			url, below := tc.line.reach(t)
-			p := forbear.Policy{Disabled: true, PerAttempt: time.Second, BodyIdle: time.Second}
+			p := forbear.Policy{Disabled: true, PerAttempt: limit, BodyIdle: limit}
 			req := newRequest(t, http.MethodPut, url, strings.Repeat("x", tc.line.length), "")
 			resp, err := httpretry.NewTransport(below, quiet(t, p)).RoundTrip(req)
 			if tc.late != errors.Is(err, context.DeadlineExceeded) || !tc.late && err != nil {
@@ -122,7 +123,7 @@ func TestSilentPeers(t *testing.T) {
 // isSilent uploads so many bytes.
 func (l line) isSilent(t *testing.T, length int) {
 	t.Helper()
-	const limit = 2 * time.Second
+	const limit = 8 * time.Second // twice of it is wrong, and a busy machine is late
 	url, below := l.reach(t)
 	p := forbear.Policy{Disabled: true, PerAttempt: limit, BodyIdle: limit}
 	began := time.Now()
