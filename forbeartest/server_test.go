@@ -64,6 +64,13 @@ func TestServerRecordsBodies(t *testing.T) {
 	}
 }
 
+// arrived waits for a request.
+func arrived(srv *forbeartest.Server) {
+	for len(srv.Requests()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestServerBreaks(t *testing.T) {
 	fresh := func(srv *forbeartest.Server) *http.Client {
 		srv.Client().CloseIdleConnections()
@@ -91,12 +98,18 @@ func TestServerBreaks(t *testing.T) {
 	})
 	t.Run("hang", func(t *testing.T) {
 		srv := forbeartest.NewServer(t, forbeartest.Hang(), forbeartest.Status(200))
-		c := *srv.Client()
-		c.Timeout = 50 * time.Millisecond
-		if _, _, err := get(t, &c, srv.URL); err == nil {
-			t.Error("no timeout")
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			arrived(srv)
+			time.Sleep(50 * time.Millisecond) // it might respond meanwhile
+			leave()
+		}()
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil)
+		if resp, err := srv.Client().Do(req); err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("status %d, want no response", resp.StatusCode)
 		}
-		if resp, _, err := get(t, &c, srv.URL); err != nil || resp.StatusCode != 200 {
+		if resp, _, err := get(t, srv.Client(), srv.URL); err != nil || resp.StatusCode != 200 {
 			t.Errorf("after the hang: got %v, %v", resp, err)
 		}
 	})
@@ -107,9 +120,7 @@ func TestServerBreaks(t *testing.T) {
 			_, err := srv.Client().Get(srv.URL)
 			failed <- err
 		}()
-		for len(srv.Requests()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		arrived(srv)
 		srv.Close()
 		srv.Close()
 		if err := <-failed; err == nil {
