@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	killItems       = 2000 // so many that none of the killed runs ends by itself
+	killItems       = 2000
+	killAfter       = 300 // effects, at which a run that is to be killed waits for that
 	killConcurrency = 4
 )
 
@@ -40,8 +42,12 @@ func killable(dir string) error {
 	if err != nil {
 		return err
 	}
+	var n atomic.Int64
 	_, err = batch.Run(context.Background(), retryer(&testing.T{}, calm()), numbers(killItems), func(_ context.Context, i int) error {
 		time.Sleep(2 * time.Millisecond)
+		if os.Getenv("FORBEAR_BATCH_WAITS") != "" && n.Add(1) > killAfter {
+			time.Sleep(time.Hour)
+		}
 		_, err := fmt.Fprintf(effects, "%d\n", i)
 		return err
 	}, batch.Options[int]{Concurrency: killConcurrency, ID: name, Journal: j})
@@ -63,6 +69,9 @@ func TestKilledRunGoesOn(t *testing.T) {
 	for {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "FORBEAR_BATCH_DIR="+dir)
+		if kills < 5 {
+			cmd.Env = append(cmd.Env, "FORBEAR_BATCH_WAITS=yes")
+		}
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {
