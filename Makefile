@@ -44,11 +44,11 @@ deps:
 # Each of these runs after one that failed, too, where make is told to keep going.
 .PHONY: raced
 raced: deps
-	$(GO) test $(RACE) -shuffle=on -timeout 10m $$($(GO) list work | grep -vE '$(PLAIN)')
+	$(GO) test $(RACE) -shuffle=on -timeout 20m $$($(GO) list work | grep -vE '$(PLAIN)')
 
 .PHONY: plain
 plain: deps
-	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
+	$(GO) test -shuffle=on -timeout 20m $$($(GO) list work | grep -E '$(PLAIN)')
 
 .PHONY: smaller
 smaller: deps
