@@ -363,17 +363,19 @@ func TestDuplicatesWait(t *testing.T) {
 // A caller that gives up and comes back finds the answer: the run went on, under
 // a context that nobody canceled.
 func TestCallerLeavesAndComesBack(t *testing.T) {
-	ended := make(chan error, 1)
+	left, ended := make(chan struct{}), make(chan error, 1)
 	s := open(t, &memstore.Idempotency{}, func(ctx context.Context, _ int64) error {
-		time.Sleep(150 * time.Millisecond)
+		<-left
+		time.Sleep(150 * time.Millisecond) // the server hears of it, and of the deadline
 		ended <- ctx.Err()
 		return nil
 	}, options())
-	ctx, cancel := context.WithTimeout(as(t.Context(), "ann", "k"), 30*time.Millisecond)
+	ctx, cancel := context.WithTimeout(as(t.Context(), "ann", "k"), 2*time.Second) // so that the run begins
 	defer cancel()
 	if _, _, err := s.buy(ctx, "book"); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("the first: %v", err)
 	}
+	close(left)
 	s.want(t, as(t.Context(), "ann", "k"), "book", 1, true)
 	if err := <-ended; err != nil {
 		t.Errorf("the run's context ended: %v", err)

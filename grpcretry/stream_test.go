@@ -78,7 +78,7 @@ func TestServerStreams(t *testing.T) {
 
 func TestStreamThatBringsNothingInTime(t *testing.T) {
 	p := quick()
-	p.PerAttempt = 250 * time.Millisecond
+	p.PerAttempt = 2 * time.Second // for the second, too
 	s := &service{watch: func(s watchStream, n int) error {
 		if n == 1 {
 			<-s.Context().Done()
@@ -86,7 +86,7 @@ func TestStreamThatBringsNothingInTime(t *testing.T) {
 		}
 		// Once it has begun, a stream may take longer than an attempt.
 		_ = s.Send(&healthpb.HealthCheckResponse{Status: serving})
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(p.PerAttempt * 5 / 4)
 		return s.Send(&healthpb.HealthCheckResponse{Status: serving})
 	}}
 	if n, err := watch(t, t.Context(), dialed(t, s, p)); err != nil || n != 2 || s.attempts() != 2 {
@@ -108,7 +108,7 @@ func TestStreamThatIsGivenUpLeavesItsPlace(t *testing.T) {
 		t.Errorf("with the place taken: %v, want a full bulkhead", err)
 	}
 	cancel()
-	for range 200 { // the context's end reaches the stream a moment later
+	for range 3000 { // the context's end reaches the stream a moment later
 		if err := check(t, t.Context(), conn); err == nil {
 			return
 		}

@@ -136,6 +136,8 @@ func TestKeysAndIdempotence(t *testing.T) {
 
 // TestServersWait holds pushback and RetryInfo to what they say, over the wire.
 func TestServersWait(t *testing.T) {
+	// The longest backoff does not fit into a call, whose deadline is later than this.
+	const soon, longest = 15 * time.Second, 0.999
 	info, err := status.New(codes.Unavailable, "").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(80 * time.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
@@ -154,13 +156,13 @@ func TestServersWait(t *testing.T) {
 		most     time.Duration
 		reason   forbear.Reason
 	}{
-		{"80 ms", []string{"80"}, unavailable, time.Millisecond, 2, 80 * time.Millisecond, 5 * time.Second, 0},
-		{"at once, in place of the backoff", []string{"0"}, unavailable, 20 * time.Second, 2, 0, 5 * time.Second, 0},
-		{"never", []string{"-1"}, unavailable, time.Millisecond, 1, 0, 5 * time.Second, forbear.ReasonServerStop},
-		{"two values", []string{"1", "1"}, unavailable, time.Millisecond, 1, 0, 5 * time.Second, forbear.ReasonServerStop},
-		{"longer than the call", []string{"60000"}, unavailable, time.Millisecond, 1, 0, 5 * time.Second, forbear.ReasonHintTooLong},
-		{"RetryInfo", nil, info.Err(), time.Millisecond, 2, 80 * time.Millisecond, 5 * time.Second, 0},
-		{"RetryInfo below zero", nil, never.Err(), time.Millisecond, 1, 0, 5 * time.Second, forbear.ReasonServerStop},
+		{"80 ms", []string{"80"}, unavailable, time.Millisecond, 2, 80 * time.Millisecond, soon, 0},
+		{"at once, in place of the backoff", []string{"0"}, unavailable, 20 * time.Second, 2, 0, soon, 0},
+		{"never", []string{"-1"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
+		{"two values", []string{"1", "1"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
+		{"longer than the call", []string{"60000"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonHintTooLong},
+		{"RetryInfo", nil, info.Err(), time.Millisecond, 2, 80 * time.Millisecond, soon, 0},
+		{"RetryInfo below zero", nil, never.Err(), time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &service{check: func(ctx context.Context, n int) error {
@@ -174,7 +176,9 @@ func TestServersWait(t *testing.T) {
 			}}
 			p := quick()
 			p.Backoff = forbear.Backoff{Base: tc.base, Cap: 20 * time.Second}
-			conn, began := dialed(t, s, p), time.Now()
+			r := retryer(t, p, forbear.WithRand(func() float64 { return longest }))
+			conn := start(t, s, tcp(t), nil, append(grpcretry.DialOptions(r, grpcretry.WithIdempotent(checkMethod)), plain())...)
+			began := time.Now()
 			err := check(t, t.Context(), conn)
 			if took := time.Since(began); took < tc.least || took > tc.most {
 				t.Errorf("took %v, want %v to %v", took, tc.least, tc.most)
@@ -221,7 +225,7 @@ func TestCallerAndAttemptTimeouts(t *testing.T) {
 	}
 	t.Run("the attempt's own is retried", func(t *testing.T) {
 		p := quick()
-		p.PerAttempt = 250 * time.Millisecond
+		p.PerAttempt = 2 * time.Second // for the second, too
 		s := &service{check: hang}
 		if err := check(t, t.Context(), dialed(t, s, p)); err != nil || s.attempts() != 2 {
 			t.Errorf("%d attempts, %v; want 2", s.attempts(), err)
@@ -229,7 +233,7 @@ func TestCallerAndAttemptTimeouts(t *testing.T) {
 	})
 	t.Run("the caller's is not", func(t *testing.T) {
 		s := &service{check: hang}
-		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		err := check(t, ctx, dialed(t, s, quick()))
 		if s.attempts() != 1 || status.Code(err) != codes.DeadlineExceeded || reasonOf(err) != forbear.ReasonDeadline {
