@@ -47,7 +47,7 @@ func scripted(t *testing.T, response string) string {
 	return "http://" + l.Addr().String()
 }
 
-// dial connects to a server, for ten seconds.
+// dial connects to a server, for a minute.
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
@@ -55,7 +55,7 @@ func dial(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	return c
 }
 

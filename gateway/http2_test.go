@@ -257,7 +257,7 @@ func TestUnreadInterimResponsesHoldNoOneUp(t *testing.T) {
 	case <-sent:
 	case <-time.After(5 * time.Second): // they are not read at all
 	}
-	client.Timeout = 10 * time.Second
+	client.Timeout = 30 * time.Second
 	resp, err := client.Get(url + "/other")
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestRouteLimits(t *testing.T) {
 		t,
 		gateway.Route{Prefix: "/narrow", Target: target, Retryer: r, Limits: gateway.Limits{MaxConcurrent: 2}},
 		gateway.Route{Prefix: "/wide", Target: target, Retryer: r},
-		gateway.Route{Prefix: "/hasty", Target: target, Retryer: r, Limits: gateway.Limits{Timeout: 200 * time.Millisecond}},
+		gateway.Route{Prefix: "/hasty", Target: target, Retryer: r, Limits: gateway.Limits{Timeout: 2 * time.Second}},
 		gateway.Route{Prefix: "/small", Target: target, Retryer: r, Limits: gateway.Limits{MaxBody: 10}},
 	)
 	var all sync.WaitGroup
@@ -251,7 +251,7 @@ func TestTimeoutOfUnreadResponse(t *testing.T) {
 		t.Run(over, func(t *testing.T) {
 			address := start(t, gateway.Route{
 				Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick),
-				Limits: gateway.Limits{MaxConcurrent: 1, Timeout: 100 * time.Millisecond},
+				Limits: gateway.Limits{MaxConcurrent: 1, Timeout: time.Second},
 			})
 			c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 			if err != nil {
@@ -265,7 +265,7 @@ func TestTimeoutOfUnreadResponse(t *testing.T) {
 			}
 			_, _ = io.WriteString(c, request)
 			<-entered
-			for end := time.Now().Add(10 * time.Second); get(t, address+"/up/short").StatusCode != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); get(t, address+"/up/short").StatusCode != http.StatusOK; time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("the place is not given back")
 				}

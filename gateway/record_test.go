@@ -30,7 +30,7 @@ func (rs *records) observe(_ context.Context, c *gateway.Record) {
 // take returns the record of the only call since the last take.
 func (rs *records) take(t *testing.T) gateway.Record {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		rs.mu.Lock()
 		if len(rs.all) > 0 {
 			c := rs.all[0]
@@ -186,7 +186,7 @@ func TestResponsesThatEndTooEarly(t *testing.T) {
 	defer up.Close()
 	var rs records
 	g, err := gateway.New(gateway.Config{Observe: rs.observe, Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{
-		{Prefix: "/bounded", Target: parse(t, up.URL), Retryer: retryer(t, quick), Limits: gateway.Limits{Timeout: time.Second}},
+		{Prefix: "/bounded", Target: parse(t, up.URL), Retryer: retryer(t, quick), Limits: gateway.Limits{Timeout: 2 * time.Second}},
 		{Prefix: "/", Target: parse(t, up.URL), Retryer: retryer(t, quick)},
 	}})
 	if err != nil {

@@ -250,7 +250,7 @@ func TestShutdownDrains(t *testing.T) {
 func TestSlowUploadsArrive(t *testing.T) {
 	const uploads, pieces = 30, 4 // more than opens a breaker
 	p := quick
-	p.PerAttempt, p.Breaker = 2*time.Second, breaker.Policy{}
+	p.PerAttempt, p.Breaker = 3*time.Second, breaker.Policy{}
 	var rs requests
 	address := before(t, p, func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)

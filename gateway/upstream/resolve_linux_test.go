@@ -300,7 +300,7 @@ func (l *lines) String() string {
 
 func waitForStatus(t *testing.T, u *upstream.Upstream, want int) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if len(u.Status()) == want {
 			return
 		}

@@ -67,7 +67,7 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 
 func waitFor(t *testing.T, n *atomic.Int64, want int64) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if n.Load() == want {
 			return
 		}

@@ -177,10 +177,13 @@ func raw(t *testing.T, serve func(net.Conn, *bufio.Reader)) string {
 // TestClosedWhileIdle: a server that hangs up between two requests costs none of them.
 func TestClosedWhileIdle(t *testing.T) {
 	var served atomic.Int64
+	hungUp := make(chan struct{}, 20)
 	address := raw(t, func(c net.Conn, in *bufio.Reader) {
 		if _, err := http.ReadRequest(in); err == nil {
 			served.Add(1)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			_ = c.Close()
+			hungUp <- struct{}{}
 		}
 	})
 	tr := newTransport(t)
@@ -188,7 +191,7 @@ func TestClosedWhileIdle(t *testing.T) {
 		if _, text, err := read(t, tr, request(t, []string{"GET", "POST"}[i%2], address)); err != nil || text != "ok" {
 			t.Fatalf("request %d: %q, %v", i+1, text, err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-hungUp
 	}
 	if served.Load() != 20 {
 		t.Errorf("%d served", served.Load())
@@ -295,7 +298,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	if _, _, err := read(t, tr, request(t, "GET", srv.URL)); err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
+	for range 6000 {
 		tr.mu.Lock()
 		n := len(tr.idle)
 		tr.mu.Unlock()

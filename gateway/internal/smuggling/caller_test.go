@@ -11,7 +11,7 @@ import (
 
 // patience is how long the caller waits for what must come. A probe that has its
 // verdict never waits for it.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // caller is a raw connection to the gateway.
 type caller struct {
