@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // binary finds a program of Debian's package prometheus.
@@ -70,12 +72,7 @@ global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}
 rule_files: [rules.yml]
 scrape_configs: [{job_name: checkout, static_configs: [{targets: ['%s']}]}]
 `, scrapes, scrapes, interval, target))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(porttest.Free(t)))
 	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
 	var log strings.Builder
@@ -91,7 +88,7 @@ scrape_configs: [{job_name: checkout, static_configs: [{targets: ['%s']}]}]
 		}
 	})
 	s := &server{t, "http://" + address}
-	for range 200 {
+	for range 1200 {
 		if resp, err := http.Get(s.base + "/-/ready"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {

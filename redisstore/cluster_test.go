@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/storetest"
 )
@@ -22,13 +23,8 @@ func startCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
 	var nodes []*server
 	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") // the bus has a port of its own
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		nodes = append(nodes, startRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port)))
+		bus := porttest.Free(t)
+		nodes = append(nodes, startRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus)))
 	}
 	for k, n := range nodes {
 		c := client(t, n)
@@ -54,7 +50,7 @@ func startCluster(t *testing.T) *redis.ClusterClient {
 // joined waits until a node knows of all slots.
 func joined(t *testing.T, c *redis.Client) {
 	t.Helper()
-	for range 400 {
+	for range 2400 {
 		if info := c.ClusterInfo(t.Context()).Val(); strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:16384") {
 			return
 		}

@@ -103,10 +103,10 @@ func (l *load) ratio() float64 {
 	return float64(l.received.Load()) / float64(l.initial.Load())
 }
 
-// eventually waits for up to ten seconds until ok: the instances go on reporting,
+// eventually waits for up to a minute until ok: the instances go on reporting,
 // and on a machine with other work a report may come late, or time out.
 func eventually(ok func() bool) {
-	for range 200 {
+	for range 1200 {
 		if ok() {
 			return
 		}
@@ -126,6 +126,9 @@ func (l *load) local() (n int) {
 func TestFleetOf200OnADeadDependency(t *testing.T) {
 	l := newLoad(t, startRedis(t))
 	l.run(6 * time.Second)
+	for n := 0; l.ratio() < 1.05 && n < 10; n++ { // a busy machine gets fewer calls done
+		l.run(3 * time.Second)
+	}
 	t.Logf("%d received for %d calls: %.3f", l.received.Load(), l.initial.Load(), l.ratio())
 	if r := l.ratio(); r > 1.25 {
 		t.Errorf("the dependency received %.3f times the calls, want at most 1.25", r)
@@ -148,6 +151,7 @@ func TestFleetOf200AcrossARestart(t *testing.T) {
 	l.run(4 * time.Second)
 	s.stop()
 	l.run(2 * time.Second)
+	eventually(func() bool { return l.local() == instances })
 	if n := l.local(); n != instances {
 		t.Errorf("%d instances noticed that Redis is gone, want %d", n, instances)
 	}

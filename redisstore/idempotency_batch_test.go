@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,8 +108,12 @@ func TestPipelineOfClaims(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}
+			var begun atomic.Int64
 			for _, f := range list {
-				wg.Go(f)
+				wg.Go(func() { begun.Add(1); f() })
+			}
+			for begun.Load() < int64(len(list)) {
+				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(20 * time.Millisecond) // most of them have come
 			close(g.opened)

@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // TestMain silences the client's own log of connections that fail: here they
@@ -61,12 +64,7 @@ func (s *server) launch() error {
 		if s.dir, err = os.MkdirTemp("", "redisstore"); err != nil {
 			return err
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		s.address = l.Addr().String()
-		_ = l.Close()
+		s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(porttest.Free(&testing.T{}))) // examples have none
 	}
 	_, port, err := net.SplitHostPort(s.address)
 	if err != nil {
@@ -80,7 +78,7 @@ func (s *server) launch() error {
 	}
 	client := redis.NewClient(&redis.Options{Addr: s.address})
 	defer client.Close()
-	for range 200 {
+	for range 2400 {
 		if client.Ping(context.Background()).Err() == nil {
 			return nil
 		}

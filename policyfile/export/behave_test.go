@@ -10,10 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // nginx and HAProxy themselves send what the lists say, and no more.
@@ -103,12 +106,7 @@ func TestProxiesBehave(t *testing.T) {
 func started(t *testing.T, format string, out *Export) string {
 	t.Helper()
 	tool := product(t, format)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(porttest.Free(t)))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "conf")
 	config := strings.ReplaceAll(string(out.Config), "127.0.0.1:10000", address)
@@ -134,7 +132,7 @@ func started(t *testing.T, format string, out *Export) string {
 			t.Logf("%s\n%s", said.String(), config)
 		}
 	})
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			return address

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 const guide = "../../../docs/guides/metrics-and-traces.md"
@@ -159,12 +162,7 @@ func picture(t *testing.T, c *receiver) (retried map[string]bool) {
 // free returns an address that is free at the moment.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(porttest.Free(t)))
 }
 
 // Prometheus reads the guide's configuration, with the rules that it names.

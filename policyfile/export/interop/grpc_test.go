@@ -27,7 +27,7 @@ func TestGRPC(t *testing.T) {
 		defer conn.Close()
 		conn.Connect() // the config counts once the name is resolved
 		method := conn.GetMethodConfig("/any.Service/Method")
-		for end := time.Now().Add(10 * time.Second); method.Timeout == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); method.Timeout == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			method = conn.GetMethodConfig("/any.Service/Method")
 		}
 		if method.Timeout == nil || *method.Timeout != p.Total {
