@@ -31,7 +31,7 @@ func (a *arrivals) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *arrivals) wait(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		a.mu.Lock()
 		got = slices.Sorted(slices.Values(a.list))
 		a.mu.Unlock()
@@ -137,7 +137,7 @@ func TestApplicationsConfigureTheirEndpoints(t *testing.T) {
 	must(409, "DELETE", "/v1/applications/acme", "")
 	wait := func(id string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			mu.Lock()
 			done := verified[id+"/a"] != "" && verified[id+"/b"] != ""
 			mu.Unlock()
@@ -171,7 +171,7 @@ func TestApplicationsConfigureTheirEndpoints(t *testing.T) {
 // waitState waits until all letters are in a state.
 func waitState(t *testing.T, s *Service, state string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 10})
 		if err != nil {
 			t.Fatal(err)

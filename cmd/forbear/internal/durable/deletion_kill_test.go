@@ -22,7 +22,7 @@ import (
 func TestKilledWhileItDeletes(t *testing.T) {
 	databases(t, func(t *testing.T, database string) {
 		s := newSink(t)
-		b := &slowSink{seen: map[string]string{}}
+		b := &slowSink{seen: map[string]string{}, deleting: make(chan struct{})}
 		slow := httptest.NewServer(b)
 		t.Cleanup(slow.Close)
 		prepare(t, database, s.URL)
@@ -33,9 +33,17 @@ func TestKilledWhileItDeletes(t *testing.T) {
 		if code := request(t, "PUT", second.addr, "/v1/endpoints/b", spec); code/100 != 2 {
 			t.Fatalf("PUT: %d", code)
 		}
-		time.Sleep(time.Second) // both know it
+		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // both know it
+			code := request(t, "POST", first.addr, "/v1/messages", `{"id":"b","endpoint":"b","payload":{"n":0}}`)
+			if code == 202 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("POST: %d", code)
+			}
+		}
 		work := produce(4, first.addr, second.addr)
-		sent := map[string]string{}
+		sent := map[string]string{"b": `{"n":0}`}
 		for i := range 120 {
 			id := fmt.Sprint("b", i)
 			sent[id] = fmt.Sprintf(`{"n":%d}`, i)
@@ -52,13 +60,14 @@ func TestKilledWhileItDeletes(t *testing.T) {
 		}()
 		time.Sleep(5 * time.Millisecond)
 		first.kill()
+		close(b.deleting)
 		if code := request(t, "DELETE", second.addr, "/v1/endpoints/b", ""); code/100 != 2 && code != 404 {
 			t.Fatalf("DELETE: %d", code)
 		}
 		endLeases(t, database, first.cmd.Process.Pid)
 		acked := work.end()
-		s.arrive(t, acked, 45*time.Second)
-		for end := time.Now().Add(30 * time.Second); request(t, "PUT", second.addr, "/v1/endpoints/b", spec)/100 != 2; time.Sleep(100 * time.Millisecond) {
+		s.arrive(t, acked)
+		for end := time.Now().Add(time.Minute); request(t, "PUT", second.addr, "/v1/endpoints/b", spec)/100 != 2; time.Sleep(100 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("the endpoint's messages do not end")
 			}
@@ -96,10 +105,12 @@ func TestKilledWhileItDeletes(t *testing.T) {
 	})
 }
 
-// slowSink keeps what arrives, and takes a while for each.
+// slowSink keeps what arrives, and takes a while for each: before the deletion so long
+// that most of the messages are still to come, however slowly they are accepted.
 type slowSink struct {
-	mu   sync.Mutex
-	seen map[string]string
+	mu       sync.Mutex
+	seen     map[string]string
+	deleting chan struct{}
 }
 
 func (s *slowSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -107,6 +118,10 @@ func (s *slowSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.seen[r.Header.Get("Webhook-Id")] = string(body)
 	s.mu.Unlock()
+	select {
+	case <-s.deleting:
+	case <-time.After(8 * time.Second):
+	}
 	time.Sleep(100 * time.Millisecond)
 }
 

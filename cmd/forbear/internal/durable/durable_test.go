@@ -423,7 +423,7 @@ func TestCertificateFailureIsDeadAtOnce(t *testing.T) {
 
 func waitLetters(t *testing.T, s *Service, n int) []deadletter.Letter {
 	t.Helper()
-	for range 400 {
+	for range 4000 {
 		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
 		if err != nil {
 			t.Fatal(err)

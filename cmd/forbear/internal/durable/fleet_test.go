@@ -26,7 +26,7 @@ func TestOneOutageOfAFleet(t *testing.T) {
 		})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) { // its clock is its own
-		oneOutage(t, pgtest.Start(t).Database(t), 20*time.Millisecond, 10*time.Second, 90)
+		oneOutage(t, pgtest.Start(t).Database(t), 20*time.Millisecond, 2*time.Minute, 90)
 	})
 }
 

@@ -48,7 +48,7 @@ func TestOutbox(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, type, body) VALUES ('plain', 'a', 'order.shipped', '{"order":4711}')`); err != nil {
 			t.Fatal(err)
 		}
-		s.arrive(t, []string{"m1", "plain"}, 10*time.Second)
+		s.arrive(t, []string{"m1", "plain"})
 		l := waitLetters(t, svc, 1)
 		if len(l) != 1 || l[0].EventID != "bad" || l[0].Reason != deadletter.ReasonInvalid || string(l[0].Payload) != "kept" {
 			t.Errorf("letters are %+v", l)
@@ -122,7 +122,7 @@ func TestRowIsBlamedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.arrive(t, []string{"m1"}, 20*time.Second)
+	s.arrive(t, []string{"m1"})
 	var asked bool
 	if err := db.QueryRowContext(t.Context(), `SELECT is_called FROM probes`).Scan(&asked); err != nil || !asked {
 		t.Errorf("no probe, %v: this shows nothing", err)
@@ -150,7 +150,7 @@ func TestRowTheStoreRefuses(t *testing.T) {
 			run(`CREATE TRIGGER curse BEFORE INSERT ON forbear_deliveries WHEN NEW.message_id = 'cursed' BEGIN SELECT RAISE(ABORT, 'cursed'); END`)
 		}
 		run(`INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m1', 'a', '1'), ('cursed', 'a', 'kept'), ('m2', 'a', '2')`)
-		s.arrive(t, []string{"m1", "m2"}, 20*time.Second)
+		s.arrive(t, []string{"m1", "m2"})
 		if l := waitLetters(t, svc, 1); len(l) != 1 || l[0].EventID != "cursed" || l[0].Reason != deadletter.ReasonInvalid || string(l[0].Payload) != "kept" {
 			t.Errorf("letters are %+v", l)
 		}
@@ -170,7 +170,7 @@ func TestRowTheStoreRefuses(t *testing.T) {
 		} else {
 			run(`DROP TRIGGER all_cursed`)
 		}
-		s.arrive(t, []string{"m3"}, 20*time.Second)
+		s.arrive(t, []string{"m3"})
 		if l := waitLetters(t, svc, 1); len(l) != 1 {
 			t.Errorf("%d letters, want one", len(l))
 		}
@@ -195,7 +195,7 @@ func TestOutboxKnowsNewEndpoints(t *testing.T) {
 		}
 		ids = append(ids, "m"+id)
 	}
-	s.arrive(t, ids, 30*time.Second)
+	s.arrive(t, ids)
 	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
@@ -225,7 +225,7 @@ func TestOutboxAcrossCrashes(t *testing.T) {
 			}
 		}
 	}
-	twice := s.arrive(t, committed, time.Minute)
+	twice := s.arrive(t, committed)
 	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}

@@ -77,7 +77,7 @@ func (d *disk) cut(t *testing.T) {
 // restore is the start after the cut: what reached the disk is mounted again.
 func (d *disk) restore(t *testing.T) {
 	t.Helper()
-	for range 50 { // a process that was killed may hold it for a moment
+	for range 1000 { // a process that was killed may hold it for a moment
 		if err := tool("umount", d.dir); err == nil {
 			break
 		}
@@ -127,6 +127,9 @@ func powerCuts(t *testing.T, cuts int) {
 		p.ready(t)
 		work := produce(10, p.addr)
 		time.Sleep(time.Duration(500+170*(i%5)) * time.Millisecond)
+		for end := time.Now().Add(time.Minute); work.count() < 20 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		// The process is stopped in its tracks first, and a sync under way may
 		// end: one that the ioctl overtakes may return success (the journal is
 		// aborted between its check and its wait), which a power cut cannot do.
@@ -140,7 +143,7 @@ func powerCuts(t *testing.T, cuts int) {
 			t.Fatalf("cut %d: %d of %d acknowledged messages are lost", i+1, lost, len(acked))
 		}
 		p = spawn(t, database, p.addr)
-		twice += s.arrive(t, acked, 60*time.Second)
+		twice += s.arrive(t, acked)
 		if total += len(acked); len(acked) < 20 {
 			t.Errorf("only %d messages were acknowledged before cut %d: nothing was shown", len(acked), i+1)
 		}

@@ -47,7 +47,7 @@ func TestSuspendedApplication(t *testing.T) {
 			t.Errorf("suspended, it is shown as %v", shown)
 		}
 		must(200, "POST", "/v1/endpoints/acme-e/enable", "")
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the other process learns of it
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the other process learns of it
 			status, _ := call(t, second, "POST", "/v1/messages", `{"id":"m1","endpoint":"acme-e","key":"k","payload":1}`, "Authorization", root)
 			if status == 403 {
 				break
