@@ -97,11 +97,11 @@ func policy() forbear.Policy {
 // healthy servers and callers make in them, and bodies may stand still for much
 // longer than those.
 const (
-	perAttempt = 500 * time.Millisecond
-	pausing    = 1200 * time.Millisecond
-	bodyIdle   = 5 * time.Second
+	perAttempt = time.Second
+	pausing    = 2500 * time.Millisecond
+	bodyIdle   = 10 * time.Second
 	// patient is when a caller gives up who waits for what never comes.
-	patient = 4 * time.Second
+	patient = 10 * time.Second
 )
 
 func brief(p *forbear.Policy) { p.PerAttempt, p.BodyIdle = perAttempt, bodyIdle }

@@ -190,5 +190,5 @@ The page is written by its test, which fails when a row changes or when forbear 
   result are worse, unless the standard asks for them.
 
 forbear's policy: three retries, waits of at most 2 ms, 10 s for an attempt, no breaker, a budget that refuses nothing. In
-the cases about time an attempt has 0.5 s, a body may stand still for 5 s, and healthy pauses are 1.2 s.
+the cases about time an attempt has 1 s, a body may stand still for 10 s, and healthy pauses are 2.5 s.
 `

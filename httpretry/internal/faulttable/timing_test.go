@@ -227,7 +227,8 @@ func leaving(how departure) func(*caller) response {
 	}
 }
 
-func clientTimeout(c *caller, _ *http.Request) { c.client.Timeout = pausing / 2 }
+// clientTimeout ends within the first attempt.
+func clientTimeout(c *caller, _ *http.Request) { c.client.Timeout = perAttempt * 9 / 10 }
 
 // oldCancel is how callers left before there were contexts.
 func oldCancel(c *caller, req *http.Request) {
