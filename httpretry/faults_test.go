@@ -352,38 +352,36 @@ func TestGigabyteOfErrorBodyIsNotRead(t *testing.T) {
 func TestDiscardedAnswersGiveTheirConnectionBack(t *testing.T) {
 	for name, opts := range map[string][]httpretry.Option{"default": nil, "bare": bare()} {
 		t.Run(name, func(t *testing.T) {
-			var conns atomic.Int64
-			var n atomic.Int64
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if n.Add(1)%3 != 0 {
-					http.Error(w, strings.Repeat("busy ", 3000), http.StatusServiceUnavailable)
-				}
-			}))
-			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
+			synctest.Test(t, func(t *testing.T) { // a moment is what they have to be drained
+				var conns, n atomic.Int64
+				below := piped(t, func(w http.ResponseWriter, _ *http.Request) {
+					if n.Add(1)%3 != 0 {
+						http.Error(w, strings.Repeat("busy ", 3000), http.StatusServiceUnavailable)
+					}
+				})
+				dial := below.DialContext
+				below.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 					conns.Add(1)
+					return dial(ctx, network, address)
 				}
-			}
-			s.Start()
-			t.Cleanup(s.Close)
-			patient := fast
-			patient.Breaker.Disabled = true // two failures in three would open it
-			r := quiet(t, patient, forbear.WithBudget(budget.NewTokenBucket(1000, 0)))
-			client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, r, opts...)}
-			t.Cleanup(client.CloseIdleConnections)
-			for range 20 {
-				resp, err := client.Get(s.URL)
-				if err != nil {
-					t.Fatal(err)
+				patient := fast
+				patient.Breaker.Disabled = true // two failures in three would open it
+				r := quiet(t, patient, forbear.WithBudget(budget.NewTokenBucket(1000, 0)))
+				client := &http.Client{Transport: httpretry.NewTransport(below, r, opts...)}
+				for range 20 {
+					resp, err := client.Get("http://payments.test/")
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = resp.Body.Close()
+					if resp.StatusCode != http.StatusOK {
+						t.Fatalf("status %d, want 200 at the third attempt", resp.StatusCode)
+					}
 				}
-				_ = resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					t.Fatalf("status %d, want 200 at the third attempt", resp.StatusCode)
+				if conns.Load() != 1 {
+					t.Errorf("%d connections for 60 requests, want 1", conns.Load())
 				}
-			}
-			if conns.Load() != 1 {
-				t.Errorf("%d connections for 60 requests, want 1", conns.Load())
-			}
+			})
 		})
 	}
 }
