@@ -56,7 +56,7 @@ func TestDeliveriesAreVisible(t *testing.T) {
 		"webhook_messages_accepted_total 2", "webhook_deliveries_total 1", "webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds 0", `webhook_endpoints{state="enabled"} 2`, "webhook_endpoints_held 0", "webhook_deliveries_unreadable 0", "webhook_endpoints_unreadable 0", `webhook_endpoints_breaker{state="closed"} 2`, `webhook_endpoints_breaker{state="open"} 0`, `alert_notifier_healthy{notifier="log"} 1`,
 	}
 	page, missing := "", ""
-	for range 300 {
+	for range 3000 {
 		if page, missing = fetch(t, admin+"/metrics"), ""; true {
 			for _, w := range wanted {
 				if !strings.Contains(page, w) {

@@ -84,7 +84,7 @@ func TestServeAndRedrive(t *testing.T) {
 		}
 	}()
 	base := ""
-	for range 200 {
+	for range 3000 {
 		if m := regexp.MustCompile(`http://127[0-9.:]+`).FindString(out.String()); m != "" {
 			base = m
 			break

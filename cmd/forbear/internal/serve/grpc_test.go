@@ -59,7 +59,7 @@ gateway:
 	}
 	defer conn.Close()
 	client := healthpb.NewHealthClient(conn)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	h.down.Store(2)
 	keyed := metadata.AppendToOutgoingContext(ctx, "idempotency-key", "k")

@@ -122,7 +122,7 @@ func TestServeIngress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, url := newLedger(t)
-			config := clitest.File(t, "policy.yaml", ingressPolicy(url, "{timeout: 300ms, wait: 1s}"))
+			config := clitest.File(t, "policy.yaml", ingressPolicy(url, "{timeout: 2s, wait: 1s}"))
 			args := append([]string{"--config", config, "--drain", "100ms"}, args...)
 			s := startServe(t, args...)
 			me := []string{"X-Principal", "ann"}
@@ -192,7 +192,7 @@ func TestIngressEndsByItself(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("what sweeps the records goes on")
 	}
 	s.ingress.records.Store = nil
@@ -225,16 +225,16 @@ func TestServeIngressReload(t *testing.T) {
 		t.Errorf("without a key, which is not required: got %+v", got)
 	}
 	postOnce(t, s.base+"/pay/cut", "k3")
-	_, page := status(t, "GET", admin+"/metrics", "")
 	for _, want := range []string{
 		`idempotency_requests_total{dependency="payments",result="executed",service=""} 2`,
 		`idempotency_requests_total{dependency="payments",result="replayed",service=""} 1`,
 		`idempotency_run_duration_seconds_count{dependency="payments",service=""} 2`,
 		`idempotency_held_keys{kind="request",service=""} 1`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the metrics lack %s:\n%s", want, page)
-		}
+		eventually(t, want+" in the metrics", func() bool {
+			_, page := status(t, "GET", admin+"/metrics", "")
+			return strings.Contains(page, want)
+		})
 	}
 	list := clitest.Run(t, keys.Command(), "", "list", "--database", db, "-o", "json")
 	var held struct{ Scope, Key, Operation string }
@@ -341,8 +341,15 @@ func TestServeIngressGuide(t *testing.T) {
 			if got.status != r.status || got.replayed != r.replayed {
 				t.Errorf("%s, time %d: got %+v, want %+v", line, i+1, got, r)
 			}
-			if r.replayed && time.Since(began) > time.Second {
-				t.Errorf("%s: the replay took %v", line, time.Since(began))
+			// The quickest counts: each would take two seconds if it were not a replay.
+			took := time.Since(began)
+			for n := 0; r.replayed && took > time.Second && n < 20; n++ {
+				began = time.Now()
+				postOnce(t, s.base+path, "", name, value)
+				took = min(took, time.Since(began))
+			}
+			if r.replayed && took > time.Second {
+				t.Errorf("%s: the replay took %v", line, took)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // eventually waits for a condition that real sockets or signals bring about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if ok() {
 			return
 		}

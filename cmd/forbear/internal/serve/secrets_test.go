@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,6 +25,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/promretry"
 )
@@ -133,12 +133,7 @@ var misdeeds = []string{
 
 // closed returns an address where nobody listens.
 func closed(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
+	return fmt.Sprintf("http://127.0.0.1:%d", porttest.Free(t))
 }
 
 // Through serve: nothing that it logs, exposes, exports or answers by itself

@@ -113,7 +113,7 @@ func TestServeExportsToACollector(t *testing.T) {
 	if code := s.stop(); code != 0 { // which sends what is left
 		t.Errorf("code %d: %s", code, s.log)
 	}
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for done := false; !done && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		c.mu.Lock()
 		done = len(c.spans) >= 4 && c.metrics["retry_attempts_total"]
