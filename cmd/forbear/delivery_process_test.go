@@ -145,7 +145,7 @@ func TestReloadThatAsksForDeliveries(t *testing.T) {
 	write(t, path, egressPolicy(url, "/search", ""))
 	p := startProcess(t, folder, "022", "--config", "policy.yaml", "--admin", "off", "--reload-every", "10ms")
 	write(t, path, egressPolicy(url, "/search", "")+keyedRoute)
-	for range 500 {
+	for range 6000 {
 		if strings.Contains(p.log.String(), "begin at the next start") {
 			break
 		}

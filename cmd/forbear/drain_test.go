@@ -52,7 +52,7 @@ func start(to, path string) <-chan result {
 // are there all the while.
 func TestDrainOrder(t *testing.T) {
 	h := newHeld()
-	s := serveOver(t, h.ServeHTTP, "--drain-delay", "3s", "--drain-timeout", "1m")
+	s := serveOver(t, h.ServeHTTP, "--drain-delay", "8s", "--drain-timeout", "1m")
 	to := "tcp " + strings.TrimPrefix(s.base, "http://")
 	if status, _, over, err := ask(to, "/health/ready"); status != 200 || over || err != nil {
 		t.Fatalf("before: %d, closed %v, %v", status, over, err)
@@ -82,7 +82,7 @@ func TestDrainOrder(t *testing.T) {
 		_, err := dial(to)
 		return err != nil
 	})
-	if !strings.Contains(s.log.String(), "delay_ms=3000") {
+	if !strings.Contains(s.log.String(), "delay_ms=8000") {
 		t.Errorf("the listener closed without the delay:\n%s", s.log)
 	}
 	resp, err := http.Get(s.admin + "/metrics")

@@ -31,7 +31,7 @@ func command(t *testing.T, folder, umask string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for one that should refuse to start and does not
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for one that should refuse to start and does not
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `umask "$1"; shift; exec "$@"`, "sh", umask, binary, "serve", "--drain-delay", "0s"}, args...)...)
 	cmd.Dir = folder

@@ -33,7 +33,7 @@ func TestHandoverOfDeliveries(t *testing.T) {
 	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := run(t, exec.Command(builtProgram(t), "serve", "--config", path, "--drain-delay", "500ms",
+	s := run(t, exec.Command(builtProgram(t), "serve", "--config", path, "--drain-delay", "3s",
 		"--database", filepath.Join(t.TempDir(), "forbear.db"), "--allow-target", "127.0.0.0/8"))
 	send := func(method, path, body string) error {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))

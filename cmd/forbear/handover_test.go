@@ -124,7 +124,7 @@ func TestHandoverLosesNoCall(t *testing.T) {
 	address := freeAddress(t)
 	listen := "['" + address + "', 'unix:" + socket + "']"
 	path, write := policyOver(t, up.URL, listen)
-	s := run(t, exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "1s"))
+	s := run(t, exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "3s"))
 	l := &load{over: make(chan struct{})}
 	for _, to := range []string{"tcp " + address, "unix " + socket} {
 		l.callers(75, to, true)

@@ -45,7 +45,7 @@ func newPayments(t *testing.T, store idempotency.Store, flags ...string) *paymen
 	p := &payments{t: t, program: program, flags: flags}
 	h, err := idempotency.Handler(store, idempotency.Options{
 		Scope:        func(r *http.Request) (string, error) { return r.Header.Get("X-Principal"), nil },
-		StoreTimeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		StoreTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := p.runs.Add(1)
 		if idempotency.Attempt(r.Context()) == 1 {

@@ -117,7 +117,7 @@ func follow(from *os.File, to io.Writer, stop <-chan struct{}) {
 // await waits for what signals and sockets bring about.
 func (s *served) await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 3000 {
+	for range 12_000 {
 		if ok() {
 			return
 		}

@@ -53,7 +53,7 @@ func serveExact(place string) error {
 		insert = `INSERT INTO paid (k) VALUES ($1)`
 	}
 	h, err := idempotency.Handler(db.Transactions(pool), idempotency.Options{
-		Scope: idempotency.SingleTenant(), Transaction: true, Wait: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Scope: idempotency.SingleTenant(), Transaction: true, Wait: 200 * time.Millisecond, StoreTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := r.Header.Get(idempotency.Header)
 		if _, err := idempotency.Tx(r.Context()).ExecContext(r.Context(), insert, key); err != nil {
@@ -187,7 +187,7 @@ func soakKilled(t *testing.T, place string, operations, every int) {
 	began := time.Now()
 	for range clients {
 		wg.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: 5 * time.Second}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 			defer client.CloseIdleConnections()
 			for i := next.Add(1); i <= int64(operations); i = next.Add(1) {
 				n, replayed, err := m.pay(t.Context(), client, fmt.Sprint("op-", i))

@@ -65,7 +65,7 @@ func (l *ledger) await(t *testing.T, event string) {
 	t.Helper()
 	select {
 	case <-l.signal(l.events, event):
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s did not happen", event)
 	}
 }

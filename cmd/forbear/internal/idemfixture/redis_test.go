@@ -59,7 +59,7 @@ func (s *redisServer) boot(t *testing.T) {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 300 {
+	for range 3000 {
 		if answer, err := s.call(0, "PING"); err == nil && answer == "+PONG" {
 			return
 		}
