@@ -65,11 +65,13 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
+	// Of ctx itself: one that is derived from the same could end before it, and the end
+	// of the messages would look like an error.
+	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(ctx, messages.Stop)()
 	defer messages.Stop()
 	pool := slots.New(n)
 	defer pool.Close()
-	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // for events that wait, when it ends with an error
 	for ctx.Err() == nil {
 		msg, err := messages.Next()
