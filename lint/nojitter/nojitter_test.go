@@ -5,9 +5,18 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/nojitter"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a")
+	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion")
+}
+
+// TestTurns shows findings of medium confidence: a loop that goes on after a
+// success is a retry with no more than that.
+func TestTurns(t *testing.T) {
+	config.Set(&config.Settings{Confidence: "medium"})
+	defer config.Set(nil)
+	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "turns")
 }

@@ -158,7 +158,7 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 			r.b.Deadline = true
 		}
 	case *ssa.BinOp:
-		if Timely(v.X, 0) || Timely(v.Y, 0) {
+		if dataflow.Timely(v.X, 0) || dataflow.Timely(v.Y, 0) {
 			r.b.Deadline = true
 			return
 		}
@@ -168,25 +168,4 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 			r.limit(v.Y, v.X, dataflow.Flip(v.Op))
 		}
 	}
-}
-
-// Timely reports whether v measures elapsed time, or is computed from what does.
-// Callers pass a depth of 0; the search ends after five levels. A method of
-// time.Time counts by its name, whatever its operands are.
-func Timely(v ssa.Value, depth int) bool {
-	if depth > 5 {
-		return false
-	}
-	switch v := v.(type) {
-	case *ssa.Call:
-		if dataflow.Calls(v, "time", "Since", "Until", "Sub", "Now", "Unix") {
-			return true
-		}
-		return slices.ContainsFunc(v.Common().Args, func(a ssa.Value) bool { return Timely(a, depth+1) })
-	case *ssa.BinOp:
-		return Timely(v.X, depth+1) || Timely(v.Y, depth+1)
-	case *ssa.Convert, *ssa.Extract:
-		return Timely(dataflow.Operand(v), depth+1)
-	}
-	return false
 }

@@ -88,7 +88,7 @@ func f(n int, d time.Duration, at time.Time) {
 				if got := CountsIn(f, cmp, f.Loops[0]); got != tt.counts {
 					t.Errorf("looks at a counter: got %v, want %v", got, tt.counts)
 				}
-				if got := Timely(cmp.X, 0) || Timely(cmp.Y, 0); got != tt.clock {
+				if got := dataflow.Timely(cmp.X, 0) || dataflow.Timely(cmp.Y, 0); got != tt.clock {
 					t.Errorf("looks at the clock: got %v, want %v", got, tt.clock)
 				}
 			}

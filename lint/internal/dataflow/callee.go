@@ -59,6 +59,39 @@ func BoundMethod(f *ssa.Function) *ssa.Function {
 	return f.Prog.FuncValue(obj)
 }
 
+// OwnLiteral returns the literal that c stands in when c calls it through the
+// variable that it was assigned to, and nil otherwise: var try func() error; try =
+// func() error { ... try() ... }. A variable that is assigned twice may hold
+// something else.
+func OwnLiteral(c *ssa.Call) *ssa.Function {
+	load, ok := c.Common().Value.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	fv, ok := load.X.(*ssa.FreeVar)
+	fn := c.Parent()
+	if !ok || fn.Parent() == nil {
+		return nil
+	}
+	i := slices.Index(fn.FreeVars, fv)
+	for mc := range Instrs[*ssa.MakeClosure](fn.Parent()) {
+		if mc.Fn != ssa.Value(fn) || i < 0 || i >= len(mc.Bindings) {
+			continue
+		}
+		stores := 0
+		for st := range Refs[*ssa.Store](mc.Bindings[i]) {
+			if st.Addr != mc.Bindings[i] || st.Val != ssa.Value(mc) {
+				return nil
+			}
+			stores++
+		}
+		if stores == 1 {
+			return fn
+		}
+	}
+	return nil
+}
+
 // CalleeName is the name of what c calls: of a function, a method, a builtin, or
 // of the variable that holds a function value.
 func CalleeName(c *ssa.CallCommon) string {

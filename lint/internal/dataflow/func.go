@@ -91,6 +91,11 @@ func sameBase(a, b ssa.Value) bool {
 	return false
 }
 
+// SameVariable reports whether two values are certainly the same one: they are
+// one value, or are read from the same variable or field. A variable that is
+// assigned between the two reads may differ.
+func SameVariable(a, b ssa.Value) bool { return sameBase(a, b) }
+
 // Assigned reports whether a closure stores to a variable that it captured.
 // Stores to a field or an element of it do not count.
 func Assigned(v *ssa.FreeVar) bool {

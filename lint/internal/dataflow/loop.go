@@ -190,3 +190,21 @@ func Before(a, b ssa.Instruction) bool {
 	instrs := a.Block().Instrs
 	return slices.Index(instrs, a) < slices.Index(instrs, b)
 }
+
+// Reaches reports whether control may go from one block to another.
+func Reaches(from, to *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	work := []*ssa.BasicBlock{from}
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if b == to {
+			return true
+		}
+		if !seen[b] {
+			seen[b] = true
+			work = append(work, b.Succs...)
+		}
+	}
+	return false
+}

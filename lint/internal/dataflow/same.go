@@ -69,7 +69,11 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		return false
 	}
 	switch x := x.(type) {
-	case *ssa.Next, *ssa.Select:
+	case *ssa.Next:
+		// A range inside of the loop begins anew in each turn.
+		begun, isRange := x.Iter.(*ssa.Range)
+		return !isRange || !v.l.Contains(begun) || v.item(begun.X, depth+1)
+	case *ssa.Select:
 		return true
 	case *ssa.IndexAddr:
 		return v.index(x.Index) || v.item(x.X, depth+1)
@@ -114,7 +118,7 @@ func (v *varying) storedItem(x ssa.Value, depth int) bool {
 func (v *varying) index(i ssa.Value) bool {
 	switch i := i.(type) {
 	case *ssa.Phi:
-		return v.l.Contains(i)
+		return v.l.Contains(i) && !v.begunAnew(i)
 	case *ssa.BinOp:
 		if i.Op == token.REM {
 			return false
@@ -126,6 +130,21 @@ func (v *varying) index(i ssa.Value) bool {
 		return slices.ContainsFunc(v.f.StoresTo(i.X), func(s *ssa.Store) bool { return v.l.Contains(s) })
 	}
 	return false
+}
+
+// begunAnew reports whether a counter belongs to a loop inside of this one, and
+// begins with a constant there: each turn walks over the same elements.
+func (v *varying) begunAnew(i *ssa.Phi) bool {
+	inner := v.f.Innermost[i.Block()]
+	if inner == v.l || inner == nil || inner.Header != i.Block() {
+		return false
+	}
+	for n, e := range i.Edges {
+		if !inner.Blocks[i.Block().Preds[n]] && !IsConst(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // phi reports whether a merged value is an item in one of its edges. The edges

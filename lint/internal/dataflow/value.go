@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -148,4 +149,64 @@ func Flip(op token.Token) token.Token {
 // module lie below the path that they share.
 func Under(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
+}
+
+// FieldVar returns the field that v is, or is the address of, as it was
+// declared; nil for any other value. Instances of a generic struct share it.
+func FieldVar(v ssa.Value) *types.Var {
+	var t types.Type
+	var i int
+	switch v := v.(type) {
+	case *ssa.FieldAddr:
+		t, i = v.X.Type(), v.Field
+	case *ssa.Field:
+		t, i = v.X.Type(), v.Field
+	default:
+		return nil
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok && i < s.NumFields() {
+		return s.Field(i).Origin()
+	}
+	return nil
+}
+
+// Timely reports whether v measures elapsed time, or is computed from what does.
+// Callers pass a depth of 0; the search ends after five levels. A method of
+// time.Time counts by its name, whatever its operands are.
+func Timely(v ssa.Value, depth int) bool {
+	if depth > 5 {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Call:
+		if Calls(v, "time", "Since", "Until", "Sub", "Now", "Unix") {
+			return true
+		}
+		return slices.ContainsFunc(v.Common().Args, func(a ssa.Value) bool { return Timely(a, depth+1) })
+	case *ssa.BinOp:
+		return Timely(v.X, depth+1) || Timely(v.Y, depth+1)
+	case *ssa.Convert, *ssa.Extract:
+		return Timely(Operand(v), depth+1)
+	}
+	return false
+}
+
+// Variadic returns the arguments that SSA packed into the slice v: it makes an
+// array, stores each argument in it and passes a slice of it.
+func Variadic(v ssa.Value) (args []ssa.Value) {
+	s, ok := v.(*ssa.Slice)
+	if !ok {
+		return nil
+	}
+	for ia := range Refs[*ssa.IndexAddr](s.X) {
+		for st := range Refs[*ssa.Store](ia) {
+			if st.Addr == ssa.Value(ia) {
+				args = append(args, st.Val)
+			}
+		}
+	}
+	return args
 }

@@ -26,11 +26,14 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 		s.fl.jitter = true
 	case serverWord.MatchString(name) || pkg == "net/http" && (name == "Get" || name == "Values"):
 		s.fl.server = true
+	case pkg == "cmp" && name == "Or":
+		s.chosen(com.Args, fr)
+	case setting(c):
+		s.fl.fixed = true
 	case name == "min" || name == "max" || pkg == "math" || pkg == "strconv" || pkg == "time" && name != "Now" && name != "Since" && name != "Until":
 		s.calc(c, name, fr)
-	// A policy behind an interface or a function value may be any policy.
 	case com.IsInvoke() || dataflow.Static(com) == nil:
-		s.fl.plug = true
+		s.value(c, fr)
 	default:
 		s.helper(c, fr)
 	}
@@ -45,14 +48,28 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 		s.arith++
 		defer func() { s.arith-- }()
 	}
-	for _, a := range c.Common().Args {
-		if !dataflow.IsConst(a) || len(c.Common().Args) == 1 {
+	args := c.Common().Args
+	if name == "min" {
+		args = decisive(args)
+	}
+	for _, a := range args {
+		if !dataflow.IsConst(a) || len(args) == 1 {
 			s.walk(a, fr)
 		}
 	}
 	// All operands were constants: so is the result.
 	if len(c.Common().Args) > 0 && s.fl == (flags{}) {
 		s.fl.fixed = true
+	}
+}
+
+// chosen walks the values of which the first that is not zero counts, as in
+// cmp.Or(setting, time.Second). The last of them is the default.
+func (s *slicer) chosen(args []ssa.Value, fr *frame) {
+	for _, a := range args {
+		for _, v := range dataflow.Variadic(a) {
+			s.walk(v, fr)
+		}
 	}
 }
 
@@ -82,7 +99,12 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 		s.fl.fixed = s.fl.fixed || sum.Delay == fact.Fixed
 		return
 	}
-	sub := &frame{s: fr.s.Known.Scope(fn), args: com.Args, up: fr, depth: fr.depth + 1}
+	s.enter(fn, com.Args, fr)
+}
+
+// enter walks what a function may return, as if it stood where it is called.
+func (s *slicer) enter(fn *ssa.Function, args []ssa.Value, fr *frame) {
+	sub := &frame{s: fr.s.Known.Scope(fn), args: args, up: fr, depth: fr.depth + 1}
 	for ret := range dataflow.Instrs[*ssa.Return](fn) {
 		for _, r := range ret.Results {
 			if dataflow.IsDuration(r.Type()) || len(ret.Results) == 1 {
@@ -90,10 +112,10 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 			}
 		}
 	}
-	if stepsByArgument(fn, com.Args, fr) {
+	if stepsByArgument(fn, args, fr) {
 		s.fl.stepped = true
 	}
-	if slices.ContainsFunc(fn.FreeVars, dataflow.Assigned) {
+	if !s.fl.growing && slices.ContainsFunc(fn.FreeVars, dataflow.Assigned) {
 		s.fl.plug = true
 	}
 }

@@ -16,10 +16,27 @@ func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool
 		return false
 	}
 	for _, w := range waits {
+		if beginsWithNone(w.D, l) {
+			continue
+		}
 		for _, op := range ops {
-			if dataflow.Before(w.Instr, op) {
+			if dataflow.Before(w.Set(l), op) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// beginsWithNone reports whether a wait is zero in the first turn.
+func beginsWithNone(d ssa.Value, l *dataflow.Loop) bool {
+	p, ok := d.(*ssa.Phi)
+	if !ok || p.Block() != l.Header {
+		return false
+	}
+	for i, e := range p.Edges {
+		if n, isInt := dataflow.ConstInt(e); !l.Blocks[p.Block().Preds[i]] && isInt && n == 0 {
+			return true
 		}
 	}
 	return false

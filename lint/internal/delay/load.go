@@ -29,6 +29,10 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	}
 	s.named(v)
 	addr := v.X
+	if fa, ok := addr.(*ssa.FieldAddr); ok && s.fields[dataflow.FieldVar(fa)] {
+		s.selfMade = s.selfMade || s.arith > 0
+		return
+	}
 	if entry, open := s.stack[addr]; open {
 		if s.arith > entry {
 			s.fl.growing = true
@@ -86,7 +90,7 @@ func (s *slicer) stored(addr ssa.Value, fr *frame) {
 			return
 		}
 	case *ssa.FieldAddr:
-		if s.ofStruct(a, fr) {
+		if s.ofStruct(a, fr) || s.elsewhere(a, fr) {
 			return
 		}
 	}

@@ -2,8 +2,10 @@ package delay
 
 import (
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
@@ -23,6 +25,10 @@ type frame struct {
 	args  []ssa.Value
 	up    *frame
 	depth int
+	// again holds, for a function that calls itself, what it passes on and the
+	// frame that these values belong to; nil for any other.
+	again     []ssa.Value
+	againFrom *frame
 }
 
 // slicer classifies a duration by walking backwards through its definition.
@@ -38,12 +44,18 @@ type slicer struct {
 	arith int
 	ops   map[*ssa.Call]bool
 	steps int
+	// fields are those whose stores are being walked, and selfMade says that one
+	// of them was met again below arithmetic. between holds the functions that run
+	// between attempts, once it was asked for.
+	fields   map[*types.Var]bool
+	selfMade bool
+	between  map[*ssa.Function]bool
 }
 
 // newSlicer returns a slicer for a region with the given operations.
 // A nil list is right for a wait that stands outside of a region.
 func newSlicer(ops []*ssa.Call) *slicer {
-	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
+	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}, fields: map[*types.Var]bool{}}
 	for _, c := range ops {
 		s.ops[c] = true
 	}
@@ -109,12 +121,14 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		if fr.l != nil && v.Block() == fr.l.Header && raised(v, fr.l) {
 			s.fl.stepped = true
 		}
-		for _, e := range v.Edges {
+		for _, e := range decisive(v.Edges) {
 			s.walk(e, fr)
 		}
 	case *ssa.BinOp:
 		s.binop(v, fr)
-	case *ssa.Convert, *ssa.ChangeType, *ssa.MultiConvert:
+	case *ssa.Convert:
+		s.walk(whole(v), fr)
+	case *ssa.ChangeType, *ssa.MultiConvert:
 		s.walk(dataflow.Operand(v), fr)
 	case *ssa.UnOp:
 		s.load(v, fr)
@@ -138,11 +152,47 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		}
 		s.walk(v.Tuple, fr)
 	case *ssa.Call:
+		plug := s.fl.plug
 		s.call(v, fr)
+		// Whoever decided it did so before the first attempt, once for all of them.
+		if outside && !plug && s.fl.plug && fr.s.Innermost[v.Block()] == nil {
+			s.fl.plug, s.fl.fixed = false, true
+		}
 	// A value of a kind that no wait is known to be made of.
 	default:
 		s.fl.plug = true
 	}
+}
+
+// whole returns what a conversion leaves of its operand: a random fraction of
+// one is lost where a sum becomes an integer, and with it the jitter.
+func whole(c *ssa.Convert) ssa.Value {
+	sum, ok := c.X.(*ssa.BinOp)
+	if !ok || sum.Op != token.ADD || !dataflow.IsInteger(c.Type()) {
+		return c.X
+	}
+	fraction := func(v ssa.Value) bool {
+		draw, ok := v.(*ssa.Call)
+		return ok && isRandCall(v) && strings.HasPrefix(dataflow.CalleeName(draw.Common()), "Float")
+	}
+	switch {
+	case fraction(sum.X):
+		return sum.Y
+	case fraction(sum.Y):
+		return sum.X
+	}
+	return c.X
+}
+
+// decisive returns the values among which a wait is chosen, without those that
+// only cut it off: the time that is left until a deadline. Beside nothing but
+// constants, such a time is the wait itself.
+func decisive(values []ssa.Value) []ssa.Value {
+	open := func(v ssa.Value) bool { return !dataflow.Timely(v, 0) && !dataflow.IsConst(v) }
+	if !slices.ContainsFunc(values, open) {
+		return values
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v ssa.Value) bool { return dataflow.Timely(v, 0) })
 }
 
 // raised reports whether some turns of l set the variable p to a constant and
@@ -203,6 +253,10 @@ func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 	}
 	s.fl.fixed, s.fl.param = true, true
 	s.named(v)
+	// The next call of the function itself may pass on something else.
+	if i := slices.Index(fr.s.Fn.Params, v); fr.again != nil && i >= 0 && i < len(fr.again) {
+		s.walk(fr.again[i], fr.againFrom)
+	}
 }
 
 // argument returns what a parameter stands for in the frame above, or nil.

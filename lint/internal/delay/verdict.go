@@ -6,6 +6,7 @@
 package delay
 
 import (
+	"iter"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
@@ -23,6 +24,8 @@ type Delay struct {
 	Mixed bool          // server-directed, but with a fixed fallback
 	Param bool          // Fixed because a parameter says so
 	Name  string        // the variable or field that a fixed wait comes from
+	// Default verdicts rest on what a package does unless its users say otherwise.
+	Default bool
 }
 
 // Classify says how the duration v develops over the iterations of l, which is
@@ -47,21 +50,36 @@ func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Dela
 	if len(waits) == 0 {
 		return Delay{Class: fact.Immediate}
 	}
+	return merge(func(yield func(*Wait, *frame) bool) {
+		for _, w := range waits {
+			if !yield(w, &frame{s: s, l: l}) {
+				return
+			}
+		}
+	}, ops)
+}
+
+// merge is the verdict on waits, each with the function that it stands in.
+func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 	var best Delay
-	for i, w := range waits {
+	first := true
+	for w, fr := range waits {
 		d := Delay{}
 		switch {
 		case w.Fact != nil:
 			d.Class = w.Fact.Class
 		case w.D != nil:
-			d = Classify(s, w.D, l, ops)
+			s := newSlicer(ops)
+			s.walk(w.D, fr)
+			d = s.fl.delay()
 		}
 		if d.Class == fact.Pluggable {
 			return d
 		}
-		if i == 0 || d.Class > best.Class {
+		if first || d.Class > best.Class {
 			best = d
 		}
+		first = false
 	}
 	return best
 }
@@ -71,6 +89,7 @@ func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Dela
 // and grows. delay says which of them counts.
 type flags struct {
 	fixed, growing, stepped, jitter, equal, server, plug, param bool
+	byDefault                                                   bool
 	name                                                        string
 	value                                                       *time.Duration
 }
@@ -81,7 +100,7 @@ type flags struct {
 // random too. Only then does growth count, and the server's word before a
 // constant: a loop that falls back on a constant is Mixed.
 func (fl *flags) delay() Delay {
-	d := Delay{Param: fl.param, Name: fl.name}
+	d := Delay{Param: fl.param, Name: fl.name, Default: fl.byDefault}
 	switch {
 	case fl.equal:
 		d.Class = fact.EqualJitter

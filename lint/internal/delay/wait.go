@@ -21,7 +21,16 @@ type Wait struct {
 	Ticker bool       // a tick of a ticker, which runs on its own
 	Sleep  bool       // time.Sleep itself, deaf to any context
 	Fact   *fact.Wait // how long, when a helper decides
-	After  *ssa.Call  // time.After or NewTimer behind a channel wait
+	After  *ssa.Call  // time.After, NewTimer or Reset behind a channel wait
+}
+
+// Set returns the instruction that decides for the wait: the one that starts the
+// clock, where it is in l, and otherwise the one that waits for it.
+func (w *Wait) Set(l *dataflow.Loop) ssa.Instruction {
+	if w.After != nil && l.Contains(w.After) {
+		return w.After
+	}
+	return w.Instr
 }
 
 // waitWord marks functions that let time pass, by their name. Those in notAWait
@@ -36,24 +45,35 @@ var (
 	purelyCalc = regexp.MustCompile(`(?i)^(get|calc|calculate|compute|next|new|with|set|default|max|min|initial|exponential|parse|is|has|should)`)
 )
 
-// WaitOf returns the wait that in is, or nil. In a select, only a case that goes
-// on with the loop is a wait: one that leaves is a limit in time.
+// WaitOf returns the wait that in is, or nil; the first of them, when a timer
+// may have been set to several.
 func WaitOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) *Wait {
+	if waits := WaitsOf(s, in, l); len(waits) > 0 {
+		return waits[0]
+	}
+	return nil
+}
+
+// WaitsOf returns the waits that in may be. In a select, only a case that goes
+// on with the loop is a wait: one that leaves is a limit in time.
+func WaitsOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) (waits []*Wait) {
 	switch in := in.(type) {
 	case *ssa.Call:
-		return waitCall(s, in)
+		if w := waitCall(s, in); w != nil {
+			return []*Wait{w}
+		}
 	case *ssa.UnOp:
 		if in.Op == token.ARROW && dataflow.IsTimeChan(in.X.Type()) {
-			return chanWait(s, in, in.X, l)
+			return clockWaits(s, in, in.X, l)
 		}
 	case *ssa.Select:
 		for n, st := range in.States {
 			if st.Dir == types.RecvOnly && dataflow.IsTimeChan(st.Chan.Type()) && dataflow.CaseStays(in, n, l) {
-				return chanWait(s, in, st.Chan, l)
+				waits = append(waits, clockWaits(s, in, st.Chan, l)...)
 			}
 		}
 	}
-	return nil
+	return waits
 }
 
 // waitCall recognizes time.Sleep, helpers whose summary says that they wait,
@@ -98,82 +118,4 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 		}
 	}
 	return w
-}
-
-// chanWait reads off how long a receive from a clock's channel waits. A channel
-// that was made before the loop fires once: it limits the whole loop, unless
-// its timer is reset for each attempt. What cannot be followed is a wait of
-// unknown length.
-func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop) *Wait {
-	w := &Wait{Instr: in}
-	// The channel of a timer in a field of a struct is a few steps away; the bound
-	// ends cycles through variables.
-	for range 6 {
-		switch v := ch.(type) {
-		case *ssa.Call:
-			if l != nil && !l.Contains(v) && dataflow.CalleeName(v.Common()) == "After" {
-				return nil // made before the loop: a limit in all, not a pause
-			}
-			return afterCall(w, v, l)
-		case *ssa.UnOp:
-			if fa, ok := v.X.(*ssa.FieldAddr); ok {
-				ch = fa.X
-				if dataflow.IsNamed(ch.Type(), "time", "Ticker") {
-					w.Ticker = true
-				}
-				if r := reset(ch, l); r != nil {
-					w.D, w.After = r.Common().Args[1], r
-					return w
-				}
-				continue
-			}
-			// The channel or the timer is kept in a variable.
-			st := s.StoresTo(v.X)
-			if len(st) == 0 {
-				return w
-			}
-			ch = st[len(st)-1].Val
-		case *ssa.ChangeType:
-			ch = v.X
-		default:
-			return w
-		}
-	}
-	return w
-}
-
-// afterCall reads the duration off time.After(d), time.NewTimer(d) and the
-// like of other clocks.
-// Test clocks copy the names of package time, so the name decides and not the
-// package.
-func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
-	switch dataflow.CalleeName(c.Common()) {
-	case "NewTicker", "Tick", "Ticker":
-		w.Ticker = true
-	case "NewTimer", "After", "Timer":
-		// It fires once, for the whole loop.
-		if l != nil && !l.Contains(c) && reset(c, l) == nil {
-			return nil
-		}
-	default:
-		return w
-	}
-	for _, a := range c.Common().Args {
-		if dataflow.IsDuration(a.Type()) {
-			w.D, w.After = a, c
-		}
-	}
-	return w
-}
-
-// reset finds a Reset of the timer t inside l, or nil.
-// A timer that is reset in the loop waits anew for each attempt, although it was
-// made once.
-func reset(t ssa.Value, l *dataflow.Loop) *ssa.Call {
-	for c := range dataflow.Refs[*ssa.Call](t) {
-		if l.Contains(c) && dataflow.CalleeName(c.Common()) == "Reset" && len(c.Common().Args) == 2 {
-			return c
-		}
-	}
-	return nil
 }

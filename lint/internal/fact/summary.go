@@ -15,6 +15,7 @@ import (
 // nothing is known, or which does nothing of note.
 type Summary struct {
 	Wait     *Wait
+	Clock    *Wait // of a returned channel or timer: when it fires
 	Delay    Class // of a returned duration
 	Retrier  bool  // calls a function parameter again when it fails
 	Retries  bool  // retries something itself
@@ -44,19 +45,25 @@ func (s *Summary) String() string {
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
+	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
 func (s *Summary) bound() *Summary {
 	b := *s
-	if s.Wait != nil && s.Wait.Param >= 0 {
-		w := *s.Wait
-		w.Param--
-		b.Wait = &w
-	}
+	b.Wait, b.Clock = s.Wait.bound(), s.Clock.bound()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
+	return &b
+}
+
+// bound is the wait of a method value.
+func (w *Wait) bound() *Wait {
+	if w == nil || w.Param < 0 {
+		return w
+	}
+	b := *w
+	b.Param--
 	return &b
 }
 
@@ -97,4 +104,5 @@ type Wait struct {
 	Param int   // the parameter that says how long, or -1
 	Class Class // how the wait develops, when Param is -1
 	Bare  bool  // the function does nothing else of note
+	Tick  bool  // again and again, as a ticker does
 }

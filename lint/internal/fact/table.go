@@ -16,6 +16,8 @@ type Table struct {
 	memo      map[*ssa.Function]*Summary
 	scopes    map[*ssa.Function]*Scope
 	summarize func(*Scope, *Summary)
+	funcs     []*ssa.Function
+	index     *index
 }
 
 // NewTable returns the table of a package, which may be nil when its code is not

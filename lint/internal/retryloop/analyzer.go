@@ -1,7 +1,6 @@
 package retryloop
 
 import (
-	"go/ast"
 	"go/types"
 	"reflect"
 	"slices"
@@ -54,28 +53,7 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg.Build()
 
 	r := &Result{finders: newFinders(pass, pkg)}
-	// Methods are no members of the package, so the syntax leads to them. Literals
-	// of package variables belong to init.
-	for _, file := range pass.Files {
-		for _, d := range file.Decls {
-			decl, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			obj, _ := pass.TypesInfo.Defs[decl.Name].(*types.Func)
-			if obj == nil {
-				continue
-			}
-			if fn := prog.FuncValue(obj); fn != nil {
-				r.add(fn)
-			}
-		}
-	}
-	if init := pkg.Func("init"); init != nil {
-		for _, lit := range init.AnonFuncs {
-			r.add(lit)
-		}
-	}
+	r.Funcs = r.Known.Funcs()
 	for _, fn := range r.Funcs {
 		r.Regions = append(r.Regions, r.of(fn).regions()...)
 	}
@@ -96,18 +74,6 @@ func standard(pass *analysis.Pass) bool {
 var stdRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed encoding
 	errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
 	regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak cmd`)
-
-// add adds a function and the literals in it.
-// A function without a body, such as one in assembly, is left out.
-func (r *Result) add(fn *ssa.Function) {
-	if len(fn.Blocks) == 0 {
-		return
-	}
-	r.Funcs = append(r.Funcs, fn)
-	for _, lit := range fn.AnonFuncs {
-		r.add(lit)
-	}
-}
 
 // export writes the facts about the package's exported functions and methods,
 // those of unexported types too: a caller reaches them through an interface or a

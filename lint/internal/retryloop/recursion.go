@@ -7,24 +7,20 @@ import (
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/delay"
-	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// recursion finds a function that, after a failure and a wait, calls itself with
-// the same operation. Its whole body stands for the loop. Without a wait it is
+// recursion finds a function that, after a failure and a wait, comes back to
+// itself with the same operation: it calls itself, or a function that does, or
+// has a timer call it. Its whole body stands for the loop. Without a wait it is
 // taken for a descent, as of a tree, in which a failure is no reason to go on.
 // Code that reconnects by calling itself has no loop, and hides its lack of a
 // limit.
 func (f *finder) recursion() *Region {
-	var self *ssa.Call
-	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
-		if c.Common().StaticCallee() == f.Fn && f.Innermost[c.Block()] == nil {
-			self = c
-		}
-	}
-	if self == nil {
+	way := f.wayBack(f.Fn, 0)
+	if way == nil {
 		return nil
 	}
+	self := way[0].call
 	all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
 	for _, b := range f.Fn.Blocks {
 		all.Blocks[b] = true
@@ -42,64 +38,131 @@ func (f *finder) recursion() *Region {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	for in := range dataflow.Instrs[ssa.Instruction](f.Fn) {
-		if !in.Block().Dominates(self.Block()) || f.Innermost[in.Block()] != nil {
-			continue
-		}
-		if w := delay.WaitOf(f.Scope, in, nil); w != nil && dataflow.Before(in, self) {
-			r.Waits = append(r.Waits, w)
-		}
-	}
+	turn := f.waitsOn(way, r)
 	if len(r.Waits) == 0 {
 		return nil
 	}
+	r.Delay = turn.Delay(r.Ops)
 	f.describe(r)
 	// A loop counts in its branches; a recursion by what it passes on.
-	r.Bound.Counter = countsDown(self)
-	if r.Delay.Class == fact.Fixed && r.Delay.Param && f.passesVarying(self) {
-		r.Delay.Class = fact.Growing
-	}
+	r.Bound.Counter = slices.ContainsFunc(way, func(s step) bool { return countsDown(s.call) })
 	return r
 }
 
-// countsDown reports whether the recursive call passes a parameter plus or
-// minus a constant.
+// step is one call on the way from a function back to itself.
+type step struct {
+	call *ssa.Call
+	to   *ssa.Function
+	args []ssa.Value // that to is given; nil when they are not seen
+	wait *delay.Wait // of a timer that makes the call
+}
+
+// wayBack returns the calls that lead from a function of the package back to
+// f.Fn, outside of loops; nil when there are none. One function may lie between:
+// the helper that waits, or the literal that a timer is given. Of several ways
+// the last one counts.
+func (f *finder) wayBack(from *ssa.Function, depth int) (way []step) {
+	scope := f.Known.Scope(from)
+	for c := range dataflow.Instrs[*ssa.Call](from) {
+		if scope.Innermost[c.Block()] != nil {
+			continue
+		}
+		s := f.stepOf(c)
+		switch {
+		case s.to == f.Fn:
+			way = []step{s}
+		case s.to != nil && s.to != from && depth == 0:
+			if more := f.wayBack(s.to, depth+1); more != nil {
+				way = append([]step{s}, more...)
+			}
+		}
+	}
+	return way
+}
+
+// stepOf returns where a call leads, in the package: to the function that it
+// calls, to the literal in the variable that it calls, or to what a timer is to
+// call later. The wait of the timer is one of the call itself.
+func (f *finder) stepOf(c *ssa.Call) step {
+	if dataflow.Calls(c, "time", "AfterFunc") {
+		fn, args := handedFunction(c.Common().Args[1])
+		if fn == nil || len(fn.Blocks) == 0 || !f.Known.Own(fn) {
+			return step{}
+		}
+		return step{call: c, to: fn, args: args, wait: &delay.Wait{Instr: c, D: c.Common().Args[0], After: c}}
+	}
+	if fn := f.Known.Body(c.Common()); fn != nil {
+		return step{call: c, to: fn, args: c.Common().Args}
+	}
+	if fn := dataflow.OwnLiteral(c); fn != nil {
+		return step{call: c, to: fn, args: c.Common().Args}
+	}
+	return step{}
+}
+
+// handedFunction returns the function that a value is, with what it was bound
+// to: the receiver of a method value.
+func handedFunction(v ssa.Value) (*ssa.Function, []ssa.Value) {
+	switch v := v.(type) {
+	case *ssa.Function:
+		return v, nil
+	case *ssa.MakeClosure:
+		fn := v.Fn.(*ssa.Function)
+		if m := dataflow.BoundMethod(fn); m != nil {
+			return m, v.Bindings
+		}
+		return fn, nil
+	}
+	return nil, nil
+}
+
+// waitsOn gathers the waits on the way back, and returns the turn that they
+// belong to.
+func (f *finder) waitsOn(way []step, r *Region) *delay.Turn {
+	turn := &delay.Turn{Back: way[len(way)-1].args}
+	fn, args := f.Fn, []ssa.Value(nil)
+	for i, s := range way {
+		scope := f.Known.Scope(fn)
+		link := delay.Link{Scope: scope, Args: args}
+		for in := range dataflow.Instrs[ssa.Instruction](fn) {
+			if in == ssa.Instruction(s.call) || scope.Innermost[in.Block()] != nil || !f.onTheWay(in, s.call, i, r) {
+				continue
+			}
+			if w := delay.WaitOf(scope, in, nil); w != nil {
+				link.Waits = append(link.Waits, w)
+			}
+		}
+		if s.wait != nil {
+			link.Waits = append(link.Waits, s.wait)
+		}
+		r.Waits = append(r.Waits, link.Waits...)
+		turn.Links = append(turn.Links, link)
+		fn, args = s.to, s.args
+	}
+	return turn
+}
+
+// onTheWay reports whether in runs before the call that leads back: always, or
+// on a way that only a failure takes, or in the helper between.
+func (f *finder) onTheWay(in ssa.Instruction, call *ssa.Call, link int, r *Region) bool {
+	if dataflow.Before(in, call) {
+		return true
+	}
+	if in.Block() == call.Block() || !dataflow.Reaches(in.Block(), call.Block()) {
+		return false
+	}
+	return link > 0 || slices.ContainsFunc(r.Tests, func(t *Test) bool { return t.fail().To().Dominates(in.Block()) })
+}
+
+// countsDown reports whether a call passes a parameter plus or minus a constant.
 // Such a call limits the number of attempts.
 func countsDown(self *ssa.Call) bool {
-	return slices.ContainsFunc(self.Common().Args, func(a ssa.Value) bool { return stepped(a) != nil })
-}
-
-// stepped returns the parameter that v is computed from by one operator, or nil.
-func stepped(v ssa.Value) *ssa.Parameter {
-	if b, ok := v.(*ssa.BinOp); ok {
-		p, _ := b.X.(*ssa.Parameter)
-		return p
-	}
-	return nil
-}
-
-// passesVarying reports whether the recursive call changes a duration
-// parameter: the wait grows from call to call.
-// Such a wait is not the same at each depth, so it must not count as fixed.
-func (f *finder) passesVarying(self *ssa.Call) bool {
-	for i, a := range self.Common().Args {
-		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
-			return true
+	return slices.ContainsFunc(self.Common().Args, func(a ssa.Value) bool {
+		b, ok := a.(*ssa.BinOp)
+		if !ok || dataflow.IsDuration(a.Type()) {
+			return false
 		}
-		if p := stepped(a); p != nil && waitUses(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// waitUses reports whether p is converted to a duration.
-// A number that becomes a duration decides how long the wait is.
-func waitUses(p *ssa.Parameter) bool {
-	for c := range dataflow.Refs[*ssa.Convert](p) {
-		if dataflow.IsDuration(c.Type()) {
-			return true
-		}
-	}
-	return false
+		_, isParam := b.X.(*ssa.Parameter)
+		return isParam
+	})
 }

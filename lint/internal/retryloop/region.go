@@ -131,7 +131,7 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	r.Waits = f.regionWaits(r, onFailure, onSuccess)
+	r.Waits = f.regionWaits(r, &sides{l: l, tests: r.Tests, onFailure: onFailure, onSuccess: onSuccess})
 	// A loop that goes on in any case, and waits for nothing after a failure or
 	// walks over items, is a consumer that takes the next one.
 	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l)) {
@@ -242,29 +242,6 @@ func onlyPredicate(t *Test) bool {
 	return ok && !t.Status && !dataflow.IsNil(b.X) && !dataflow.IsNil(b.Y)
 }
 
-// regionWaits returns the waits between a failure and the next attempt. In a
-// region that goes on after success, a wait that success meets too is a tick.
-// An operation that waits as well, such as a long poll, is no wait of its own.
-// A tick paces the work, whether it fails or not.
-func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*delay.Wait {
-	var waits []*delay.Wait
-	for _, b := range f.Fn.Blocks {
-		if !r.Loop.Blocks[b] || !f.ownBlock(b, r.Loop) {
-			continue
-		}
-		for _, in := range b.Instrs {
-			w := delay.WaitOf(f.Scope, in, r.Loop)
-			if w == nil || !r.Pure && (!anyHas(onFailure, b) || anyHas(onSuccess, b)) {
-				continue
-			}
-			if c, ok := in.(*ssa.Call); !ok || !slices.Contains(r.Ops, c) {
-				waits = append(waits, w)
-			}
-		}
-	}
-	return waits
-}
-
 // ownBlock reports whether b belongs to l itself and to no loop inside it that
 // could be a region of its own; a wait in a select loop still counts.
 // The waits of an inner retry belong to the inner one alone.
@@ -288,8 +265,8 @@ func (f *finder) describe(r *Region) {
 			r.Callback = true
 		}
 	}
-	r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)
 	if r.Loop != nil {
+		r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)
 		r.Bound = bound.Of(f.Func, r.Loop, r.Ops)
 		r.Node = loopNode(r)
 		r.WaitFirst = delay.First(f.Scope, r.Loop, r.Waits, r.Ops)

@@ -76,7 +76,7 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 		}
 		return r.plainExit(v.X, depth+1)
 	case *ssa.BinOp:
-		if dataflow.IsNil(v.Y) && dataflow.IsError(v.X.Type()) || bound.CountsIn(r.f.Func, v, r.Loop) || bound.Timely(v.X, 0) || bound.Timely(v.Y, 0) {
+		if dataflow.IsNil(v.Y) && dataflow.IsError(v.X.Type()) || bound.CountsIn(r.f.Func, v, r.Loop) || dataflow.Timely(v.X, 0) || dataflow.Timely(v.Y, 0) {
 			return true
 		}
 		return r.plainExit(v.X, depth+1) && r.plainExit(v.Y, depth+1)

@@ -15,7 +15,7 @@ import (
 func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	calls(s, sum)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
-		sum.Delay = delay.Result(s)
+		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
 		sum.Fails, sum.Yes = p.Judge.Outcome(s)
 	}
 	for _, r := range p.of(s.Fn).regions() {

@@ -84,3 +84,90 @@ func slice(urls []string, base string, got func(int)) {
 		got(n)
 	}
 }
+
+// timerSet: the failure sets the timer that begins the next attempt.
+func timerSet(stop chan struct{}, jobs chan int, url string) {
+	t := time.NewTimer(0)
+	for { // want `FB1001: retries turns.get on failure and waits 5s every time`
+		select {
+		case <-stop:
+			return
+		case <-jobs:
+		case <-t.C:
+			if _, err := get(url); err != nil {
+				t.Reset(5 * time.Second)
+			}
+		}
+	}
+}
+
+// timerKept: success and failure set the timer alike.
+func timerKept(stop chan struct{}, url string, got func(int)) {
+	t := time.NewTimer(time.Minute)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			if n, err := get(url); err == nil {
+				got(n)
+			}
+			t.Reset(time.Minute)
+		}
+	}
+}
+
+// channelSet: a channel that only a failure makes.
+func channelSet(stop, kick chan struct{}, url string, got func(int)) {
+	var again <-chan time.Time
+	for { // want `FB1001: retries turns.get on failure and waits 3s every time`
+		select {
+		case <-stop:
+			return
+		case <-kick:
+		case <-again:
+		}
+		again = nil
+		n, err := get(url)
+		if err != nil {
+			again = time.After(3 * time.Second)
+			continue
+		}
+		got(n)
+	}
+}
+
+// lengthSet: success and failure meet in one wait, which the failure has set.
+func lengthSet(stop chan struct{}, url string, period func() time.Duration) {
+	wait := period()
+	for { // want `FB1001: retries turns.get on failure and waits 3s every time`
+		select {
+		case <-stop:
+			return
+		case <-time.After(wait):
+		}
+		wait = period()
+		if _, err := get(url); err != nil {
+			wait = 3 * time.Second
+		}
+	}
+}
+
+// lengthKept: the wait is chosen by something else.
+func lengthKept(stop chan struct{}, url string, busy func() bool, got func(int)) {
+	wait := time.Second
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(wait):
+		}
+		if n, err := get(url); err == nil {
+			got(n)
+		}
+		wait = time.Minute
+		if busy() {
+			wait = time.Second
+		}
+	}
+}
