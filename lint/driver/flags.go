@@ -32,6 +32,7 @@ forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
 forbear lint --write-baseline .forbear-baseline.json ./...
 forbear lint --baseline .forbear-baseline.json ./...
 forbear lint --explain FB1001
+forbear lint --explain-finding client/http.go:84
 `
 )
 
@@ -107,6 +108,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	fs.StringVar(&o.since, "since", "", "judge only files changed since the git `revision`")
 	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
 	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
+	fs.StringVar(&o.whyAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, or what is known of the retry there, and exit")
 	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
 	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
 	if reader != nil {

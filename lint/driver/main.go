@@ -38,6 +38,7 @@ type options struct {
 	since          string
 	fix            bool
 	explain        string
+	whyAt          string // FILE:LINE
 	rules          bool
 	config         string
 	policy         string
@@ -135,6 +136,9 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 	changed, err := changedFiles(ctx, o.dir, o.since)
 	if err != nil {
 		return 0, err
+	}
+	if o.whyAt != "" {
+		return ExitPass, o.why(ctx, stdout)
 	}
 	l, err := load(ctx, o.dir, o.tags, o.patterns)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -29,6 +30,9 @@ type runner struct {
 	analyzers []*analysis.Analyzer
 	facts     factStore
 	progress  func(done, total int, pkg string)
+	// seen, unless nil, is given what a package that was asked for holds, one
+	// package at a time.
+	seen func([]*rule.Finding, []*retryloop.Region)
 
 	mu       sync.Mutex
 	findings []*finding
@@ -109,10 +113,17 @@ func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 	if !r.l.isRoot(p) {
 		return nil, nil
 	}
+	var all rule.Findings
 	for _, a := range r.analyzers {
-		for _, f := range pass.ResultOf[a].(rule.Findings) {
-			found = append(found, r.finding(p, f))
-		}
+		all = append(all, pass.ResultOf[a].(rule.Findings)...)
+	}
+	for _, f := range all {
+		found = append(found, r.finding(p, f))
+	}
+	if r.seen != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.seen(all, pass.ResultOf[retryloop.Analyzer].(*retryloop.Result).Regions)
 	}
 	return found, nil
 }

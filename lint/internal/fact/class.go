@@ -15,3 +15,8 @@ const (
 	Jittered                 // random
 	Server                   // named by the server
 )
+
+// String says it as a sentence goes on: "its wait is ...".
+func (c Class) String() string {
+	return [...]string{"decided elsewhere", "none", "the same every time", "growing without randomness", "half random", "random", "named by the server"}[c]
+}

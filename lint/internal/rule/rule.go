@@ -84,6 +84,7 @@ type Finding struct {
 	Function   string // the enclosing function
 	Callees    []string
 	Related    []analysis.RelatedInformation
+	Evidence   []Evidence // what it rests on, for those who ask
 	Fixes      []analysis.SuggestedFix
 	Suppressed *Directive // nil when it stands
 	// Waived is the waiver that lifts it; nil when it stands.
@@ -171,7 +172,7 @@ func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, f
 // RegionFinding is what ReportRegion reports.
 // Rules that must change a field of it before it is reported call it themselves.
 func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
-	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
+	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn), Evidence: Facts(r)}
 	for _, op := range r.Ops {
 		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + dataflow.Describe(op.Common())})
 		f.Callees = append(f.Callees, dataflow.Describe(op.Common()))

@@ -1,0 +1,70 @@
+package driver
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestExplainFinding: a finding is shown with what it rests on, a retry without
+// one with what is known of it, and other code with neither.
+func TestExplainFinding(t *testing.T) {
+	dir := module(t, map[string]string{
+		"fetch.go": fixedRetry,
+		"sub/random.go": `package sub
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+func Fetch(url string) (err error) {
+	for attempt := range 3 {
+		if _, err = http.Head(url); err == nil {
+			return nil
+		}
+		time.Sleep(rand.N(time.Second << attempt))
+	}
+	return err
+}
+`,
+	})
+	tests := []struct {
+		at   string
+		code int
+		want []string
+		not  string
+	}{
+		{"fetch.go:10", ExitPass, []string{
+			"fetch.go:10:2: FB1001 FixedInterval (high): retries http.Get on failure and waits 1s every time\n",
+			"  for      a failure of http.Get leads to another attempt (fetch.go:12)\n",
+			"  for      it waits after a failure (fetch.go:15)\n",
+			"  for      http.Get leaves the process (fetch.go:12)\n",
+		}, "against"},
+		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
+		{"sub/random.go:11", ExitPass, []string{
+			"sub/random.go:10:2: retries http.Head, and its wait is random, up to 3 times: no rule reports it\n",
+			"  for      it counts the attempts\n",
+		}, "FB1001"},
+		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no retry is seen here\n"}, ""},
+		{"fetch.go", ExitUnjudged, []string{`--explain-finding "fetch.go": want FILE.go:LINE`}, ""},
+		{"fetch.go:x", ExitUnjudged, []string{`want FILE.go:LINE`}, ""},
+		{"missing/fetch.go:1", ExitUnjudged, []string{"missing"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.at, func(t *testing.T) {
+			code, stdout, stderr := lintIn(t, dir, "--explain-finding", tt.at)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d; %s%s", code, tt.code, stdout, stderr)
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(stdout+stderr, w) {
+					t.Errorf("got\n%s%s\nwant %q", stdout, stderr, w)
+				}
+			}
+			if tt.not != "" && strings.Contains(stdout, tt.not) {
+				t.Errorf("got\n%s\nwant nothing of %q", stdout, tt.not)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package rule
+
+import (
+	"fmt"
+	"go/token"
+	"slices"
+
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// Evidence is one fact that a finding rests on, or that speaks against it.
+// Against facts lower the confidence; the others raise it together.
+type Evidence struct {
+	Text    string
+	Pos     token.Pos // where it is seen; invalid when no one place shows it
+	Against bool
+}
+
+// weigh lists what is known of a region, and says how sure it is by it that the
+// region is a retry of a call across a boundary.
+//
+// Each fact is a thing that is there or not, so that they can be counted: two
+// facts are in every region (a failure leads to another attempt, and of what),
+// and a clear case needs two more. What points to a poller or to local work
+// takes the certainty that blocks a merge, whatever else is there.
+func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
+	count := func(holds bool, pos token.Pos, text string) {
+		if holds {
+			facts = append(facts, Evidence{Text: text, Pos: pos})
+		}
+	}
+	against := func(holds bool, pos token.Pos, text string) bool {
+		if holds {
+			facts = append(facts, Evidence{Text: text, Pos: pos, Against: true})
+		}
+		return holds
+	}
+	var test, wait, op token.Pos
+	if len(r.Tests) > 0 {
+		test = r.Tests[0].If.Cond.Pos()
+	}
+	if len(r.Waits) > 0 {
+		wait = r.Waits[0].Instr.Pos()
+	}
+	if len(r.Ops) > 0 {
+		op = r.Ops[0].Pos()
+	}
+	count(!r.Weak, test, "a failure of "+Ops(r)+" leads to another attempt")
+	count(r.Pure, token.NoPos, "a success ends it")
+	count(len(r.Waits) > 0 && !r.WaitFirst, wait, "it waits after a failure")
+	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
+	count(r.Spoken, token.NoPos, "its names speak of trying again")
+	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
+	enough := len(facts) >= 4
+
+	// A ticker runs on its own, so its loop is a poller more often than a retry.
+	ticker := against(slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Ticker }), wait, "a ticker paces it, as it does a poller")
+	waiting := against(r.Waiting, token.NoPos, "its names speak of waiting for a state")
+	local := against(r.Boundary == send.Local, op, Ops(r)+" stays on this machine")
+	doubt := against(r.Weak, test, "only a bool or a missing result tells the failure")
+	doubt = against(!r.Pure, token.NoPos, "it goes on after a success too") || doubt
+	doubt = against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do") || doubt
+	switch {
+	case waiting && (ticker || local): // a lock file, a local state
+		return Low, facts
+	case ticker, waiting, local, doubt, !enough:
+		return Medium, facts
+	}
+	return High, facts
+}
+
+// RegionConfidence is how sure it is that a region is a retry of a call across a
+// boundary.
+func RegionConfidence(r *retryloop.Region) Confidence {
+	c, _ := weigh(r)
+	return c
+}
+
+// Describe says in one line what a region does, for those who ask why nothing is
+// reported of it.
+func Describe(r *retryloop.Region) string {
+	text := "retries " + Ops(r) + " without waiting"
+	if len(r.Waits) > 0 {
+		text = "retries " + Ops(r) + ", and its wait is " + r.Delay.Class.String()
+	}
+	if r.Bound.Known {
+		text += fmt.Sprintf(", up to %d times", r.Bound.Limit)
+	}
+	return text
+}
+
+// Facts lists what is known of a region.
+func Facts(r *retryloop.Region) []Evidence {
+	_, facts := weigh(r)
+	return facts
+}
