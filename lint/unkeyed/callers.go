@@ -1,60 +1,107 @@
 package unkeyed
 
 import (
+	"go/token"
 	"regexp"
-	"slices"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
-// callers reports calls that hand the method POST or PATCH to a function which
-// retries whatever method it is given.
-// The method is known only at the call, so the finding stands there and not in
-// the function that retries.
-func callers(p *rule.Pass) {
-	for c := range p.Calls() {
-		if method := p.RetriedMethod(c); writes(method) && !send.Keyed(c.Parent()) {
-			callee := dataflow.Describe(c.Common())
-			p.ReportAt(c, rule.Sure(!send.ReadOnlyName(c.Parent())), callee+" retries this "+method+" without an Idempotency-Key", callee)
-		}
-	}
-}
-
-// looksAt marks what a wrapper reads before it repeats a request: its method, or
-// its key.
-// A wrapper that reads either has thought of writes, and is left alone.
-var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|idempoten.*|.*idempoten.*)$`)
-
-// wrappers reports functions that retry any request they are given without a
-// look at its method: round trippers for certain, others with less confidence,
-// since their callers may send none but safe requests.
-// A retry of nothing but 429 is safe for writes too. One finding for each region
-// is enough.
-func wrappers(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Loop == nil || !r.Pure || r.Mentions(looksAt) || r.OnlyRefused() {
+// chosen reports a repetition whose method the callers choose. It is certain
+// where a caller of the package is seen to choose a write, and where the
+// repetition wraps any request of net/http that it is given. Where the choice is
+// left to other packages, they may send none but safe requests.
+func chosen(p *rule.Pass, rep *retryloop.Repeat) {
+	for _, snd := range rep.Sends {
+		if !snd.Open() || snd.Keyed {
 			continue
 		}
-		for _, op := range r.Ops {
-			if dataflow.CalleePkg(op.Common()) != "net/http" || !passesOn(r, op) {
-				continue
-			}
-			p.ReportRegion(r, rule.Sure(r.Fn.Name() == "RoundTrip"), "retries every request, whatever its method, without an Idempotency-Key")
-			break
+		callers, beyond := p.Callers(rep, snd)
+		if c := firstCaller(callers); c != nil {
+			sure := plain(rep, c.Send)
+			at := analysis.RelatedInformation{Pos: c.Call.Pos(), Message: "the call that sends " + c.Send.Method}
+			report(p, rep, rule.Sure(sure), "retries whatever method it is given, "+c.Send.Method+" by "+name(c.Call.Parent())+" too, without an Idempotency-Key", at)
+			return
 		}
+		if !beyond {
+			continue
+		}
+		report(p, rep, rule.Sure(rep.Wraps(snd) && standsIn(rep.Fn) && plain(rep, snd)), "retries every request, whatever its method, without an Idempotency-Key")
+		return
 	}
 }
 
-// passesOn reports whether op sends a request that the function was given.
-// A request that the function has built itself is judged by its method.
-func passesOn(r *retryloop.Region, op *ssa.Call) bool {
-	return slices.ContainsFunc(op.Common().Args, func(a ssa.Value) bool {
-		_, isParam := a.(*ssa.Parameter)
-		return isParam && dataflow.IsNamed(a.Type(), "net/http", "Request")
-	})
+// sendWord marks the names of functions that send whatever they are given: a
+// name of a certain operation, such as Upload, says that its callers send nothing
+// else.
+var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|round.?trip|request|retry|with.?retr|call)`)
+
+// standsIn reports whether fn takes the place of a client, so that all of its
+// requests come by: it yields the response, and is a literal, or has the name of
+// sending and can be called from anywhere.
+func standsIn(fn *ssa.Function) bool {
+	res := fn.Signature.Results()
+	if res.Len() == 0 || !dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
+		return false
+	}
+	return fn.Parent() != nil || token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())
 }
+
+// firstCaller returns the first caller that chooses a write, rather one whose
+// names do not say that it only reads.
+func firstCaller(callers []retryloop.Caller) (first *retryloop.Caller) {
+	for i, c := range callers {
+		if writes(c.Send.Method) && (first == nil || first.Send.Reads && !c.Send.Reads) {
+			first = &callers[i]
+		}
+	}
+	return first
+}
+
+// name names a function for people.
+func name(fn *ssa.Function) string {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn.Name()
+}
+
+// callers reports calls that hand a write to a function of another package which
+// repeats whatever it is given. One finding for each such function is enough.
+func callers(p *rule.Pass) {
+	seen := map[string]bool{}
+	for c := range p.Calls() {
+		callee := dataflow.Describe(c.Common())
+		if seen[callee] {
+			continue
+		}
+		w := firstWrite(p.RetriedSends(c))
+		if w == nil || send.Keyed(c.Parent()) {
+			continue
+		}
+		seen[callee] = true
+		sure := !w.Reads && !send.ReadOnlyName(c.Parent())
+		p.ReportAt(c, rule.Sure(sure), callee+" retries this "+w.Method+" without an Idempotency-Key", callee)
+	}
+}
+
+// firstWrite returns the first write without a key, or nil; rather one whose
+// names do not say that it only reads.
+func firstWrite(sends []fact.Send) (first *fact.Send) {
+	for i, s := range sends {
+		if !s.Keyed && writes(s.Method) && (first == nil || first.Reads && !s.Reads) {
+			first = &sends[i]
+		}
+	}
+	return first
+}
+
+// writes reports whether a method must not be repeated without a key.
+func writes(method string) bool { return method == "POST" || method == "PATCH" }

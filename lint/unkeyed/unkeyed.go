@@ -3,10 +3,14 @@
 package unkeyed
 
 import (
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -18,11 +22,15 @@ var Doc = &rule.Doc{
 	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 
-Reported are retries that reach a request whose method is POST or PATCH by constant,
-directly or through helpers, with no header, field or call in sight that names an
-idempotency key. A retry of nothing but 429 is not reported: what was refused was not carried
-out. A POST that only reads (a search, a GraphQL query) is suppressed with a
-reason.`,
+Reported are retries that reach a request whose method is POST or PATCH, with no header, field
+or call in sight that names an idempotency key. The method is followed through helpers, fields,
+builders and captured variables to the constant that sets it; where callers choose it, one
+finding stands at the retry and names a caller that chooses a write. A round tripper or a
+client's Do that repeats whatever it is given is reported by itself.
+
+Not reported are retries before which a branch looks at the method, and those of what was not
+carried out: after 429, a conflict, a connection that was refused or not dialed. A POST that
+only reads (a search, a GraphQL query) is suppressed with a reason.`,
 	Bad: `for range 3 {
 	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
 	if resp, err = client.Do(req); err == nil {
@@ -45,56 +53,55 @@ for range 3 {
 // Analyzer finds writes that are retried without a key.
 var Analyzer = rule.New(Doc, run)
 
-// run reports writes that a region repeats, that a helper repeats, and whose
-// method a caller chooses for code that repeats it.
-// PUT and DELETE are idempotent by RFC 9110 section 9.2.2 and need no key. A
-// write that is found two helpers deep may not be reached in each attempt, so it
-// is less sure, and so is one whose name says that it only reads.
+// run reports repetitions of a write, and those of requests whose method a
+// caller chooses.
+// PUT and DELETE are idempotent by RFC 9110 section 9.2.2 and need no key.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if !r.Pure || send.Keyed(r.Fn) || r.OnlyRefused() {
+	for _, rep := range p.Repeats() {
+		if rep.ByMethod == retryloop.Chosen {
 			continue
 		}
-		if s := firstWrite(r.Sends()); s != nil {
-			sure := s.Depth <= 1 && !r.ReadOnly() && !r.Waiting
-			p.ReportRegion(r, rule.Sure(sure), "retries "+s.Method+" by "+rule.Ops(r)+" without an Idempotency-Key")
+		s := firstWrite(rep.Sends)
+		if s == nil {
+			chosen(p, rep)
+			continue
 		}
+		by := ""
+		switch {
+		case rep.Region != nil:
+			by = " by " + rule.Ops(rep.Region)
+		default:
+			by = " through " + dataflow.Describe(rep.Call.Common())
+		}
+		report(p, rep, rule.Sure(plain(rep, *s) && reached(rep, *s)), "retries "+s.Method+by+" without an Idempotency-Key")
 	}
-	callbacks(p)
 	callers(p)
-	wrappers(p)
 	table.Report(p, table.Unkeyed)
 }
 
-// callbacks reports writes inside a function that is handed to a helper which
-// calls it again when it fails.
-// A key that the calling function mentions counts, since the callback may have
-// captured it.
-func callbacks(p *rule.Pass) {
-	for c, op := range p.RetriedCallbacks() {
-		if send.Keyed(c.Parent()) {
-			continue
-		}
-		// The finding stands at the call of the helper, where the retry begins. A write
-		// that is found through helpers, or under a name that reads, is less sure.
-		if s := firstWrite(p.Known.Local(op).Sends); s != nil {
-			helper := dataflow.Describe(c.Common())
-			sure := s.Depth <= 1 && !send.ReadOnlyName(op)
-			p.ReportAt(c, rule.Sure(sure), "retries "+s.Method+" through "+helper+" without an Idempotency-Key", helper)
-		}
-	}
+// plain reports whether nothing speaks against a finding: names of reading or of
+// waiting, or a policy that may look at the method.
+func plain(rep *retryloop.Repeat, s fact.Send) bool {
+	return !s.Reads && !rep.ReadOnly() && rep.ByMethod == retryloop.Blind && (rep.Region == nil || !rep.Region.Waiting)
 }
 
-// firstWrite returns the first write without a key, or nil. One is enough for a
-// finding.
-func firstWrite(sends []fact.Send) *fact.Send {
-	for i, s := range sends {
-		if !s.Keyed && writes(s.Method) {
-			return &sends[i]
-		}
-	}
-	return nil
+// reached reports whether each attempt reaches the write for certain: it is
+// near, or all that is sent is writes. An operation that sends others too, deep
+// inside, may do so on the way to a read, as for a token.
+func reached(rep *retryloop.Repeat, s fact.Send) bool {
+	return s.Depth <= 1 || !slices.ContainsFunc(rep.Sends, func(o fact.Send) bool { return !writes(o.Method) })
 }
 
-// writes reports whether a method must not be repeated without a key.
-func writes(method string) bool { return method == "POST" || method == "PATCH" }
+// report reports a repetition: a region at its keyword, and another where the
+// helper or the client is called.
+func report(p *rule.Pass, rep *retryloop.Repeat, c rule.Confidence, message string, related ...analysis.RelatedInformation) {
+	var f rule.Finding
+	if rep.Region != nil {
+		f = rule.RegionFinding(rep.Region, c, message)
+	} else {
+		callee := dataflow.Describe(rep.Call.Common())
+		f = rule.Finding{Confidence: c, Pos: rep.Call.Pos(), Function: rule.FunctionName(rep.Fn), Message: message, Callees: []string{callee}}
+	}
+	f.Related = append(f.Related, related...)
+	p.Report(f)
+}

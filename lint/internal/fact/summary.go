@@ -21,11 +21,16 @@ type Summary struct {
 	Retries  bool  // retries something itself
 	Attempts int   // of a Retrier or of Retries; 0 when not known
 	Sends    []Send
-	// Retried holds the requests that the function itself retries although
-	// its caller chooses the method.
+	// Retried holds the requests that the function repeats, itself or by what
+	// it calls, although its caller chooses the method.
 	Retried []Send
-	Remote  bool // crosses an integration boundary
-	Local   bool // touches files or processes of the machine
+	// Makes says which methods a result carries: of a request that the function
+	// builds, or of a type of one's own that becomes one.
+	Makes []Send
+	// ByMethod is set for predicates that look at the method of a request.
+	ByMethod bool
+	Remote   bool // crosses an integration boundary
+	Local    bool // touches files or processes of the machine
 	// Fails holds, as a mask of the package status, for which statuses of
 	// a response the function certainly returns an error.
 	Fails uint16
@@ -45,7 +50,7 @@ func (s *Summary) String() string {
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
+	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
@@ -54,6 +59,7 @@ func (s *Summary) bound() *Summary {
 	b.Wait, b.Clock = s.Wait.bound(), s.Clock.bound()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
+	b.Makes = withoutReceiver(s.Makes)
 	return &b
 }
 
@@ -68,36 +74,52 @@ func (w *Wait) bound() *Wait {
 }
 
 // withoutReceiver moves the parameters that requests mention one to the left.
+// What the receiver holds is not known at such a call.
 func withoutReceiver(sends []Send) []Send {
-	sends = slices.Clone(sends)
+	sends = slices.DeleteFunc(slices.Clone(sends), func(s Send) bool { return s.Param == 0 && s.Outer == 0 })
 	for i := range sends {
-		if sends[i].Param >= 0 {
+		if sends[i].Param > 0 && sends[i].Outer == 0 {
 			sends[i].Param--
 		}
 	}
 	return sends
 }
 
-// AddSend notes a request, unless it is known already. Eight are enough: a
+// AddSend notes a request that the function sends.
+func (s *Summary) AddSend(snd Send) { s.Sends = Add(s.Sends, snd) }
+
+// Add adds a request to a list, unless it is there already. Eight are enough: a
 // function that sends more is judged by the first.
-func (s *Summary) AddSend(snd Send) {
-	for _, o := range s.Sends {
-		if o.Method == snd.Method && o.Param == snd.Param && o.Keyed == snd.Keyed {
-			return
+func Add(list []Send, snd Send) []Send {
+	for i, o := range list {
+		if o.Method == snd.Method && o.Param == snd.Param && o.Outer == snd.Outer && o.Keyed == snd.Keyed {
+			// The way on which it does not only read is the one that counts.
+			list[i].Reads = o.Reads && snd.Reads
+			return list
 		}
 	}
-	if len(s.Sends) < 8 {
-		s.Sends = append(s.Sends, snd)
+	if len(list) < 8 {
+		list = append(list, snd)
 	}
+	return list
 }
 
 // Send is one HTTP request that a function sends.
 type Send struct {
 	Method string // "" when Param says it
-	Param  int    // the parameter that holds the method, or -1
-	Keyed  bool   // an idempotency key is set on it
-	Depth  int    // calls between the function and the request
+	// Param is the parameter that decides the method, or -1: the method itself,
+	// a request, or a value of one's own that carries either.
+	Param int
+	// Outer says whose parameter it is: of the function itself, or of the one so
+	// many levels around a literal, which captures it.
+	Outer int
+	Keyed bool // an idempotency key is set on it
+	Reads bool // names on its way say that it only reads
+	Depth int  // calls between the function and the request
 }
+
+// Open reports whether the method is for a caller to choose.
+func (s Send) Open() bool { return s.Method == "" && s.Param >= 0 }
 
 // Wait says that a function waits.
 type Wait struct {

@@ -67,7 +67,7 @@ func run(pass *analysis.Pass) (any, error) {
 func standard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	first, _, _ := strings.Cut(path, "/")
-	return pass.Module == nil && path != "main" && slices.Contains(stdRoots, first)
+	return (pass.Module == nil || pass.Module.Path == "") && path != "main" && slices.Contains(stdRoots, first)
 }
 
 // stdRoots are the first elements of the standard library's import paths.

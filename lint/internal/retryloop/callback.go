@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
@@ -40,42 +41,59 @@ func (r *Result) RetriedCallbacks() iter.Seq2[*ssa.Call, *ssa.Function] {
 // again when it fails, or nil. The helper is one of the package or of another,
 // which has a region that calls its parameter, or one of a known library.
 // Only a function whose body can be seen is returned.
-func (r *Result) retriedCallback(c *ssa.Call) *ssa.Function {
-	sum := r.Known.Of(c.Common())
+func (p *finders) retriedCallback(c *ssa.Call) *ssa.Function {
+	sum := p.Known.Of(c.Common())
 	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
 		return nil
 	}
 	for _, a := range c.Common().Args {
-		if ct, ok := a.(*ssa.ChangeType); ok {
-			a = ct.X
-		}
-		switch a := a.(type) {
-		case *ssa.MakeClosure:
-			return a.Fn.(*ssa.Function)
-		case *ssa.Function:
-			if len(a.Blocks) > 0 {
-				return a
-			}
+		if fn := p.function(c, a); fn != nil {
+			return fn
 		}
 	}
 	return nil
 }
 
-// RetriedMethod returns the HTTP method that c hands to a function which retries
-// it, or "". Such a function cannot know whether a repetition is safe: the
-// choice of the method is the caller's, and so is the finding.
-// It is "" for a method that is not constant.
-func (r *Result) RetriedMethod(c *ssa.Call) string {
-	sum := r.Known.Of(c.Common())
-	if sum == nil {
-		return ""
-	}
-	for _, snd := range sum.Retried {
-		if m, _ := send.MethodArg(c.Common(), snd.Param); m != "" {
-			return m
+// function returns the function that v is, by its literal, its name or as the
+// method of a value, or nil. A variable that is set once is that function.
+func (p *finders) function(c *ssa.Call, v ssa.Value) *ssa.Function {
+	for range 3 {
+		switch a := v.(type) {
+		case *ssa.ChangeType:
+			v = a.X
+		case *ssa.UnOp:
+			stores := p.Known.Scope(c.Parent()).StoresTo(a.X)
+			if len(stores) != 1 {
+				return nil
+			}
+			v = stores[0].Val
+		case *ssa.MakeClosure:
+			fn := a.Fn.(*ssa.Function)
+			if m := dataflow.BoundMethod(fn); m != nil && len(m.Blocks) > 0 {
+				return m
+			}
+			return fn
+		case *ssa.Function:
+			if len(a.Blocks) > 0 {
+				return a
+			}
+			return nil
+		default:
+			return nil
 		}
 	}
-	return ""
+	return nil
+}
+
+// RetriedSends returns the requests that c hands to a function of another
+// package which repeats them. Such a function cannot know whether that is safe:
+// the choice of the method is the caller's, and so is the finding.
+func (r *Result) RetriedSends(c *ssa.Call) []fact.Send {
+	sum := r.Known.Of(c.Common())
+	if sum == nil || r.Known.Body(c.Common()) != nil {
+		return nil
+	}
+	return send.Through(r.Known, c, sum.Retried)
 }
 
 // Selective reports whether the helper that c calls, or its options, choose

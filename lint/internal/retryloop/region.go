@@ -67,12 +67,18 @@ type finders struct {
 	Known *fact.Table   // what is known of functions, those of other packages too
 	Judge *status.Judge // what functions do with a status
 	memo  map[*ssa.Function]*finder
+	// methods holds which functions compare the method of a request.
+	methods map[*ssa.Function]bool
+	// callers and values hold, for the functions of the package, their calls, and
+	// whether they are handed on; nil until one is asked for.
+	callers map[*ssa.Function][]*ssa.Call
+	values  map[*ssa.Function]bool
 }
 
 // newFinders returns the finders of a package, which may be nil.
 // The table asks back for summaries, which is why it is given a method of p.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
-	p := &finders{memo: map[*ssa.Function]*finder{}}
+	p := &finders{memo: map[*ssa.Function]*finder{}, methods: map[*ssa.Function]bool{}}
 	p.Known = fact.NewTable(pass, pkg, p.summarize)
 	p.Judge = status.New(p.Known)
 	return p

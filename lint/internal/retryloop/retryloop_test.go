@@ -116,8 +116,8 @@ func TestProperties(t *testing.T) {
 		{"looks at the error", `for { if err = call(); err == nil || errors.Is(err, io.EOF) { return nil }; time.Sleep(1) }`, (*Region).InspectsError, true},
 		{"looks at no error", `for { if err = call(); err == nil { return nil }; time.Sleep(1) }`, (*Region).InspectsError, false},
 		{"on a status", `for { resp, _ := lookup(); if resp.StatusCode == 200 { return nil }; time.Sleep(1) }`, (*Region).OnStatus, true},
-		{"only what was refused", `for { resp, _ := lookup(); if resp.StatusCode == 429 { time.Sleep(1); continue }; return nil }`, (*Region).OnlyRefused, true},
-		{"more than what was refused", `for { resp, _ := lookup(); if resp.StatusCode < 429 { return nil }; time.Sleep(1) }`, (*Region).OnlyRefused, false},
+		{"only what was refused", `for { resp, _ := lookup(); if resp.StatusCode == 429 { time.Sleep(1); continue }; return nil }`, (*Region).Harmless, true},
+		{"more than what was refused", `for { resp, _ := lookup(); if resp.StatusCode < 429 { return nil }; time.Sleep(1) }`, (*Region).Harmless, false},
 		{"on a certificate", `for { err = call(); if _, bad := err.(x509.HostnameError); !bad { return err }; time.Sleep(1) }`, (*Region).OnCertificateError, true},
 		{"the body decides", `for { resp, _ := lookup(); if resp.StatusCode < 500 || resp.ContentLength > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(1<<8, false) }, true},
 		{"a counter decides", `for i := 0; ; i++ { resp, _ := lookup(); if resp.StatusCode < 500 || i > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(1<<8, false) }, false},
@@ -225,8 +225,17 @@ func f() { Again(call); Once(call); Post("PUT"); Again(func() error { return nil
 	if fn := r.retriedCallback(ssatest.Call(t, f, "Once")); fn != nil {
 		t.Errorf("got %v, want none: it is called once", fn)
 	}
-	if m := r.RetriedMethod(ssatest.Call(t, f, "Post")); m != "PUT" {
-		t.Errorf("got method %q, want PUT", m)
+	var open *Repeat
+	for _, rep := range r.Repeats() {
+		if rep.Fn.Name() == "Post" {
+			open = rep
+		}
+	}
+	if open == nil || len(open.Sends) != 1 || !open.Sends[0].Open() {
+		t.Fatalf("got %+v, want the region of Post with a method of its caller's", open)
+	}
+	if c, beyond := r.Callers(open, open.Sends[0]); len(c) != 1 || c[0].Send.Method != "PUT" || !beyond {
+		t.Errorf("got %+v, %v; want PUT by f, and callers in other packages", c, beyond)
 	}
 	if !r.Selective(again[0]) || r.Selective(ssatest.Call(t, f, "Once")) {
 		t.Error("Again looks at the error and Once does not: want true and false")

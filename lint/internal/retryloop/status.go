@@ -21,16 +21,6 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 	return r.f.pkg.Judge.Retried(r.f.Scope, r.Loop, grpc)
 }
 
-// OnlyRefused reports whether the region tries again only what a server refused
-// with 429, and so did not carry out: repeating such a write does no harm. All
-// tests must look at a status; a broken connection says nothing of the server.
-func (r *Region) OnlyRefused() bool {
-	if r.Loop == nil || slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Status }) {
-		return false
-	}
-	return r.RetriedStatuses(false) == status.Bit(429)
-}
-
 // OnStatus reports whether a branch of the region itself looks at a status.
 // Only such a region has a response at hand when it fails.
 func (r *Region) OnStatus() bool {

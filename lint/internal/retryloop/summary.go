@@ -14,12 +14,17 @@ import (
 // summaries of the functions that they call.
 func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	calls(s, sum)
+	sum.Makes = send.Made(s)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
 		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
 		sum.Fails, sum.Yes = p.Judge.Outcome(s)
 	}
 	for _, r := range p.of(s.Fn).regions() {
 		noteRetry(sum, r)
+	}
+	p.noteRepeated(s, sum)
+	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && isBool(r.At(0).Type()) {
+		sum.ByMethod = p.byMethod(s.Fn, 0)
 	}
 }
 
@@ -51,7 +56,12 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 			if !send.OnlyComputes(dataflow.CalleePkg(c.Common())) && dataflow.CalleePkg(c.Common()) != "" {
 				others++
 			}
-			send.Effects(s.Known, c.Common(), keyed, sum)
+			send.Effects(s.Known, c, keyed, sum)
+		}
+	}
+	if len(sum.Sends) > 0 && send.ReadOnlyName(s.Fn) {
+		for i := range sum.Sends {
+			sum.Sends[i].Reads = true
 		}
 	}
 	if sum.Wait != nil {
@@ -60,9 +70,7 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 }
 
 // noteRetry notes that the function has the region r. A loop that polls is not
-// noted: callers that retry it do not multiply attempts. Requests whose method
-// the caller chooses are noted as retried, for the caller to be judged by,
-// unless a key or a refusal by 429 makes the repetition safe.
+// noted: callers that retry it do not multiply attempts.
 // A caller that retries such a function multiplies the attempts.
 func noteRetry(s *fact.Summary, r *Region) {
 	if !r.Pure || r.Waiting {
@@ -72,13 +80,5 @@ func noteRetry(s *fact.Summary, r *Region) {
 	s.Retrier = s.Retrier || r.Callback
 	if r.Bound.Known {
 		s.Attempts = int(r.Bound.Limit)
-	}
-	if send.Keyed(r.Fn) || r.OnlyRefused() {
-		return
-	}
-	for _, snd := range r.Sends() {
-		if snd.Param >= 0 && !snd.Keyed {
-			s.Retried = append(s.Retried, snd)
-		}
 	}
 }

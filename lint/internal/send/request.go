@@ -17,98 +17,92 @@ import (
 func Of(s *fact.Scope, ops []*ssa.Call) []fact.Send {
 	sum := &fact.Summary{}
 	for _, op := range ops {
-		Effects(s.Known, op.Common(), false, sum)
+		Effects(s.Known, op, false, sum)
+		// client.Do(req) says nothing of the method; where req was built does.
 		for _, a := range op.Common().Args {
-			requestArg(s, a, sum)
+			if p, ok := a.Type().(*types.Pointer); !ok || !IsRequest(p) {
+				continue
+			}
+			for _, snd := range Methods(s, a) {
+				sum.AddSend(snd)
+			}
 		}
 	}
 	return sum.Sends
 }
 
-// requestArg finds the call that built a request which an operation is given,
-// and adds what it makes: client.Do(req) says nothing of the method, and
-// http.NewRequest("POST", ...) does. Copies lead on to their original.
-func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
-	if p, ok := v.Type().(*types.Pointer); !ok || !IsRequest(p) {
-		return
-	}
-	seen := map[ssa.Value]bool{}
-	var visit func(v ssa.Value)
-	visit = func(v ssa.Value) {
-		if v == nil || seen[v] || len(seen) > 40 {
-			return
-		}
-		seen[v] = true
-		switch v := v.(type) {
-		case *ssa.Extract:
-			visit(v.Tuple)
-		case *ssa.Phi:
-			for _, e := range v.Edges {
-				visit(e)
-			}
-		case *ssa.UnOp:
-			for _, st := range s.StoresTo(v.X) {
-				visit(st.Val)
-			}
-		case *ssa.Alloc:
-			for _, snd := range Literal(v) {
-				sum.AddSend(snd)
-			}
-		case *ssa.Call:
-			Effects(s.Known, v.Common(), false, sum)
-			if n := dataflow.CalleeName(v.Common()); n == "WithContext" || n == "Clone" || n == "FromRequest" {
-				for _, a := range v.Common().Args {
-					visit(a)
-				}
-			}
-		}
-	}
-	visit(v)
-}
+// The clients whose requests are those of net/http, or have its names.
+const (
+	retryable = "github.com/hashicorp/go-retryablehttp"
+	fast      = "github.com/valyala/fasthttp"
+	resty     = "github.com/go-resty/resty"
+)
 
-// retryable is the library whose client has the names of net/http.
-const retryable = "github.com/hashicorp/go-retryablehttp"
-
-// directSend recognizes the calls that make a request of a known method. Reads
-// are left out where they have functions of their own: only writes need a key.
-// ok is false for any other call.
-func directSend(c *ssa.CallCommon) (snd fact.Send, ok bool) {
+// directSends returns the requests that a call makes or sends by itself, by the
+// library that it calls or by its signature. Reads are left out where they have
+// functions of their own: only writes need a key.
+func directSends(known *fact.Table, call *ssa.Call) []fact.Send {
+	c := call.Common()
 	name, pkg := dataflow.CalleeName(c), dataflow.CalleePkg(c)
 	client := pkg == "net/http" || pkg == retryable
+	post := []fact.Send{{Method: "POST", Param: -1}}
+	var decides ssa.Value
 	switch {
-	case client && name == "NewRequest":
-		snd.Method, snd.Param = MethodArg(c, 0)
-	case client && name == "NewRequestWithContext":
-		snd.Method, snd.Param = MethodArg(c, 1)
-	case (client || pkg == "golang.org/x/net/context/ctxhttp") && (name == "Post" || name == "PostForm"):
-		snd = fact.Send{Method: "POST", Param: -1}
-	case dataflow.Under(pkg, "github.com/go-resty/resty") && (name == "Post" || name == "Patch") && dataflow.Receiver(c) == "Request":
-		snd = fact.Send{Method: strings.ToUpper(name), Param: -1}
-	default:
-		return snd, false
+	case client && strings.HasPrefix(name, "NewRequest"):
+		if i := builtBy(c); i >= 0 {
+			decides = c.Args[i]
+		}
+	case (client || pkg == "golang.org/x/net/context/ctxhttp") && (name == "Post" || name == "PostForm"),
+		pkg == fast && name == "Post":
+		return post
+	case dataflow.Under(pkg, resty) && dataflow.Receiver(c) == "Request":
+		switch {
+		case name == "Post" || name == "Patch":
+			return []fact.Send{{Method: strings.ToUpper(name), Param: -1}}
+		case name == "Execute" && len(c.Args) > 1:
+			decides = c.Args[1]
+		}
+	case known.Body(c) == nil:
+		decides = sent(c)
 	}
-	return snd, snd.Method != "" || snd.Param >= 0
+	if decides == nil || call.Parent() == nil {
+		return nil
+	}
+	return Methods(known.Scope(call.Parent()), decides)
 }
 
-// MethodArg reads the HTTP method from argument i of a call: a constant, or a
-// parameter of the enclosing function, whose index it returns then. A method
-// that is empty is GET, as net/http has it. One that is computed is neither.
-func MethodArg(c *ssa.CallCommon, i int) (method string, param int) {
-	if i >= len(c.Args) {
-		return "", -1
+// sent returns the request that a call sends although its body is not known, by
+// its signature: a client takes a request and yields the response, and a handler
+// takes both.
+func sent(c *ssa.CallCommon) ssa.Value {
+	name, pkg := dataflow.CalleeName(c), dataflow.CalleePkg(c)
+	if name == "ReadResponse" {
+		return nil
 	}
-	a := dataflow.Strip(c.Args[i])
-	if s, ok := dataflow.ConstString(a); ok {
-		if s == "" {
-			s = "GET"
-		}
-		return strings.ToUpper(s), -1
+	if name != "ServeHTTP" && !(pkg == fast && strings.HasPrefix(name, "Do")) && !isResponse(resultType(c)) {
+		return nil
 	}
-	if p, ok := a.(*ssa.Parameter); ok {
-		return "", slices.Index(p.Parent().Params, p)
+	i := slices.IndexFunc(c.Args, func(a ssa.Value) bool {
+		_, isPointer := a.Type().(*types.Pointer)
+		return isPointer && IsRequest(a.Type())
+	})
+	if i < 0 {
+		return nil
 	}
-	return "", -1
+	return c.Args[i]
 }
+
+// Repeated returns the argument of a call that holds a request which the client
+// behind it sends again by itself when it fails, or -1.
+func Repeated(c *ssa.CallCommon) int {
+	if dataflow.CalleePkg(c) == retryable && dataflow.Receiver(c) == "Client" && dataflow.CalleeName(c) == "Do" && len(c.Args) > 1 {
+		return 1
+	}
+	return -1
+}
+
+// isResponse reports whether t is an HTTP response.
+func isResponse(t types.Type) bool { return dataflow.IsNamed(t, "net/http", "Response") }
 
 // Literal returns the requests that are made in place at a, by the constants
 // that are stored in their Method: &http.Request{Method: "POST"}.
@@ -131,26 +125,35 @@ func Literal(a *ssa.Alloc) (found []fact.Send) {
 
 // IsRequest reports whether t is an HTTP request, or a pointer to one.
 func IsRequest(t types.Type) bool {
-	return dataflow.IsNamed(t, "net/http", "Request") || dataflow.IsNamed(t, retryable, "Request")
+	return dataflow.TypeName(t) == "Request" && (dataflow.TypePkg(t) == "net/http" || dataflow.TypePkg(t) == retryable || dataflow.TypePkg(t) == fast)
 }
 
 // Effects adds to sum what a call does beyond the program: where it goes, and
 // which requests it sends itself or through functions that it calls. keyed says
 // that an idempotency key is around it.
 //
-// A helper that takes the method as a parameter sends whatever its caller says;
-// the parameter is replaced by the argument at each call on the way. Three calls
-// deep is where guessing would begin.
-func Effects(known *fact.Table, c *ssa.CallCommon, keyed bool, sum *fact.Summary) {
+// A helper that takes the method, or the request, as a parameter sends whatever
+// its caller says; the parameter is replaced by the argument at each call on the
+// way.
+func Effects(known *fact.Table, call *ssa.Call, keyed bool, sum *fact.Summary) {
+	c := call.Common()
 	switch direct(c) {
 	case Remote:
 		sum.Remote = true
 	case Local:
 		sum.Local = true
 	}
-	if snd, ok := directSend(c); ok {
+	for _, snd := range directSends(known, call) {
 		snd.Keyed = keyed
 		sum.AddSend(snd)
+	}
+	for _, a := range c.Args {
+		if mc, ok := a.(*ssa.MakeClosure); ok {
+			for _, snd := range handed(known, mc) {
+				snd.Keyed = snd.Keyed || keyed
+				sum.AddSend(snd)
+			}
+		}
 	}
 	inner := known.Of(c)
 	if inner == nil {
@@ -158,19 +161,61 @@ func Effects(known *fact.Table, c *ssa.CallCommon, keyed bool, sum *fact.Summary
 	}
 	sum.Remote = sum.Remote || inner.Remote
 	sum.Local = sum.Local || inner.Local
-	for _, snd := range inner.Sends {
-		if snd.Depth >= 3 {
-			continue
-		}
-		if snd.Param >= 0 {
-			snd.Method, snd.Param = MethodArg(c, snd.Param)
-		}
-		// The method is computed on the way: nothing is known of it any more.
-		if snd.Method == "" && snd.Param < 0 {
-			continue
-		}
-		snd.Depth++
+	for _, snd := range Through(known, call, inner.Sends) {
 		snd.Keyed = snd.Keyed || keyed
 		sum.AddSend(snd)
 	}
+}
+
+// handed returns the requests that a literal sends, as the function that makes it
+// sees them. What is given a literal runs it, as a rule: a breaker, a timer, a
+// helper that retries.
+func handed(known *fact.Table, mc *ssa.MakeClosure) (seen []fact.Send) {
+	fn := mc.Fn.(*ssa.Function)
+	if !known.Own(fn) || len(fn.Blocks) == 0 || fn.Parent() == nil {
+		return nil
+	}
+	for _, snd := range known.Local(fn).Sends {
+		if snd.Depth >= maxDepth || snd.Method == "" && snd.Outer == 0 {
+			continue
+		}
+		snd.Depth++
+		snd.Outer = max(snd.Outer-1, 0)
+		seen = append(seen, snd)
+	}
+	return seen
+}
+
+// maxDepth is how many calls deep a request is looked for. Farther away is where
+// guessing would begin.
+const maxDepth = 5
+
+// Through returns requests that a function sends as the caller sees them, which
+// calls it by call: with its arguments in the place of parameters. A request
+// whose method is lost on the way is left out.
+func Through(known *fact.Table, call *ssa.Call, sends []fact.Send) (seen []fact.Send) {
+	for _, snd := range sends {
+		if snd.Depth >= maxDepth {
+			continue
+		}
+		snd.Depth++
+		switch {
+		case snd.Method != "":
+			seen = append(seen, snd)
+		case snd.Outer > 0:
+			// A literal that was made here sees the parameters of this function.
+			if fn := dataflow.Static(call.Common()); fn != nil && fn.Parent() == call.Parent() {
+				snd.Outer--
+				seen = append(seen, snd)
+			}
+		case snd.Param >= 0 && snd.Param < len(call.Common().Args):
+			for _, m := range Methods(known.Scope(call.Parent()), call.Common().Args[snd.Param]) {
+				m.Depth += snd.Depth
+				m.Keyed = m.Keyed || snd.Keyed
+				m.Reads = m.Reads || snd.Reads
+				seen = append(seen, m)
+			}
+		}
+	}
+	return seen
 }

@@ -31,7 +31,7 @@ func scope(t *testing.T, src string) *fact.Scope {
 	var known *fact.Table
 	known = fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
 		for c := range dataflow.Instrs[*ssa.Call](s.Fn) {
-			Effects(known, c.Common(), MentionsKey(s.Fn), sum)
+			Effects(known, c, MentionsKey(s.Fn), sum)
 		}
 	})
 	return known.Scope(p.Fn(t, "f"))

@@ -107,7 +107,7 @@ func callback(c *client) error {
 }
 
 func (c *client) sendRetried(method string) (err error) {
-	for range 3 {
+	for range 3 { // want `FB1030: retries whatever method it is given, POST by caller too`
 		req, err := http.NewRequest(method, c.base, nil)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (c *client) sendRetried(method string) (err error) {
 	return err
 }
 
-func caller(c *client) error { return c.sendRetried("POST") } // want `FB1030: a.client.sendRetried retries this POST`
+func caller(c *client) error { return c.sendRetried("POST") }
 
 type transport struct{ next http.RoundTripper }
 

@@ -1,0 +1,275 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// choice says whether the method of a request decides if in runs again: in the
+// turns of the region r, or, without one, at all.
+//
+// A branch that looks at the method decides when only one of its ways leads on
+// to the repetition. One that sets a count or a flag decides as well; one that
+// picks a policy may. A method that is only logged decides nothing.
+func (f *finder) choice(in ssa.Instruction, r *Region) Choice {
+	most := Blind
+	for _, b := range f.Fn.Blocks {
+		i := dataflow.IfOf(b)
+		if i == nil {
+			continue
+		}
+		look := f.pkg.looks(i.Cond, 0)
+		if look == Blind {
+			continue
+		}
+		switch {
+		case f.decides(i, in, r):
+			most = max(most, look)
+		case look == Chosen && (r == nil || r.Loop == nil || !r.Contains(i)):
+			most = max(most, f.sets(i))
+		}
+	}
+	return most
+}
+
+// decides reports whether one way of a branch leads to the repetition and the
+// other does not.
+func (f *finder) decides(i *ssa.If, in ssa.Instruction, r *Region) bool {
+	one, other := i.Block().Succs[0], i.Block().Succs[1]
+	if r != nil && r.Loop != nil && r.Contains(i) {
+		_, a := r.Loop.Walk(one, nil)
+		_, b := r.Loop.Walk(other, nil)
+		return a != b
+	}
+	to := in.Block()
+	if r != nil && r.Loop != nil {
+		to = r.Loop.Header
+	}
+	if r != nil && r.Loop == nil { // a recursion repeats by the call of itself
+		for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
+			if c.Common().StaticCallee() == f.Fn {
+				to = c.Block()
+			}
+		}
+	}
+	return reaches(one, to) != reaches(other, to)
+}
+
+// reaches reports whether there is a way from one block to another.
+func reaches(from, to *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	work := []*ssa.BasicBlock{from}
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if b == to {
+			return true
+		}
+		if !seen[b] {
+			seen[b] = true
+			work = append(work, b.Succs...)
+		}
+	}
+	return false
+}
+
+// sets says what a branch by the method sets: a count or a flag, by which the
+// repetition is chosen, or a function, which may look at anything.
+func (f *finder) sets(i *ssa.If) Choice {
+	most := Blind
+	for phi := range dataflow.Instrs[*ssa.Phi](f.Fn) {
+		if !i.Block().Dominates(phi.Block()) || !slices.ContainsFunc(phi.Block().Preds, func(p *ssa.BasicBlock) bool {
+			return p == i.Block() || slices.Contains(i.Block().Succs, p)
+		}) {
+			continue
+		}
+		if isBool(phi.Type()) || dataflow.IsInteger(phi.Type()) {
+			return Chosen
+		}
+		if _, isFunc := phi.Type().Underlying().(*types.Signature); isFunc {
+			most = Perhaps
+		}
+	}
+	return most
+}
+
+// safeWord marks what asks whether a request may be repeated.
+var safeWord = regexp.MustCompile(`(?i)idempoten|(is|has)?safe(method|verb|request|to)|(retry|repeat|replay)able(method|verb)|(method|verb)s?(is)?(retry|repeat|replay|safe|allowed)|can(retry|replay)(method|verb)|(non|not)replayable|isreplayable`)
+
+// textMethod marks the names of variables and fields that hold an HTTP method.
+var textMethod = regexp.MustCompile(`(?i)^(http|req|request)?_?(method|verb)s?$`)
+
+// looks says whether a condition depends on the method of a request. A
+// predicate of the package is read; one that cannot be read, and that sees the
+// request or the response, perhaps looks at it.
+func (p *finders) looks(v ssa.Value, depth int) Choice {
+	if depth > 6 {
+		return Blind
+	}
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		if v.Op != token.EQL && v.Op != token.NEQ {
+			return Blind
+		}
+		for _, pair := range [2][2]ssa.Value{{v.X, v.Y}, {v.Y, v.X}} {
+			if s, ok := dataflow.ConstString(pair[1]); ok && (isWriteOrRead[s] || s != "" && isMethod(pair[0], 0) && !otherMethod[strings.ToUpper(s)]) {
+				return Chosen
+			}
+		}
+		if isMethod(v.X, 0) && isMethod(v.Y, 0) {
+			return Chosen
+		}
+		return max(p.looks(v.X, depth+1), p.looks(v.Y, depth+1))
+	case *ssa.UnOp:
+		if v.Op != token.MUL {
+			return p.looks(v.X, depth+1)
+		}
+		if safeWord.MatchString(dataflow.ValueName(v.X)) {
+			return Chosen
+		}
+		most := Blind
+		if v.Parent() != nil {
+			for _, s := range p.Known.Scope(v.Parent()).StoresTo(v.X) {
+				most = max(most, p.looks(s.Val, depth+1))
+			}
+		}
+		return most
+	case *ssa.Parameter, *ssa.FreeVar:
+		if safeWord.MatchString(v.Name()) {
+			return Chosen
+		}
+	case *ssa.Phi:
+		most := Blind
+		for _, e := range v.Edges {
+			most = max(most, p.looks(e, depth+2))
+		}
+		return most
+	case *ssa.Extract:
+		switch tuple := v.Tuple.(type) {
+		case *ssa.Call:
+			if isBool(v.Type()) {
+				return p.asks(tuple, depth)
+			}
+		case *ssa.Lookup:
+			return p.looks(tuple, depth)
+		}
+	case *ssa.Lookup:
+		if isMethod(v.Index, 0) {
+			return Chosen
+		}
+	case *ssa.Field:
+		if safeWord.MatchString(dataflow.FieldOf(v)) {
+			return Chosen
+		}
+	case *ssa.Call: // an error or a response of it says nothing of why it was made
+		if isBool(v.Type()) {
+			return p.asks(v, depth)
+		}
+	}
+	return Blind
+}
+
+// isBool reports whether t is bool, or a type made of it.
+func isBool(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsBoolean != 0
+}
+
+// isWriteOrRead holds the methods whose names say enough wherever they are
+// compared; otherMethod those that say nothing of whether one may be repeated.
+var (
+	isWriteOrRead = map[string]bool{"GET": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true}
+	otherMethod   = map[string]bool{"HEAD": true, "CONNECT": true, "OPTIONS": true, "TRACE": true}
+)
+
+// asks is looks for the result of a call.
+func (p *finders) asks(c *ssa.Call, depth int) Choice {
+	com := c.Common()
+	if safeWord.MatchString(dataflow.CalleeName(com)) {
+		return Chosen
+	}
+	if fn := p.Known.Body(com); fn != nil {
+		if p.byMethod(fn, depth+2) {
+			return Chosen
+		}
+		return Blind
+	}
+	if sum := p.Known.Of(com); sum != nil && sum.ByMethod {
+		return Chosen
+	}
+	sees := false
+	for _, a := range com.Args {
+		if isMethod(a, 0) {
+			return Chosen // slices.Contains(methods, req.Method)
+		}
+		sees = sees || send.IsRequest(a.Type()) || dataflow.IsNamed(a.Type(), "net/http", "Response")
+	}
+	if sees {
+		return Perhaps
+	}
+	return Blind
+}
+
+// byMethod reports whether a function compares the method of a request with
+// others. Each function is read once.
+func (p *finders) byMethod(fn *ssa.Function, depth int) bool {
+	if by, ok := p.methods[fn]; ok || depth > 6 {
+		return by
+	}
+	p.methods[fn] = false
+	for v := range dataflow.Instrs[ssa.Value](fn) {
+		switch v.(type) {
+		case *ssa.BinOp, *ssa.Lookup, *ssa.Call:
+			if p.looks(v, depth) == Chosen {
+				p.methods[fn] = true
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refuses reports whether a function that is called again looks at the method
+// after it has sent a request, to say whether the failure is to be repeated.
+// Before that, it may look at it to build the request.
+func (p *finders) refuses(op *ssa.Function) bool {
+	var sends []*ssa.Call
+	for c := range dataflow.Instrs[*ssa.Call](op) {
+		sum := &fact.Summary{}
+		if send.Effects(p.Known, c, false, sum); len(sum.Sends) > 0 && !strings.HasPrefix(dataflow.CalleeName(c.Common()), "NewRequest") {
+			sends = append(sends, c)
+		}
+	}
+	for i := range dataflow.Instrs[*ssa.If](op) {
+		if p.looks(i.Cond, 0) == Chosen && slices.ContainsFunc(sends, func(c *ssa.Call) bool { return dataflow.Before(c, i) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMethod reports whether v is the method of a request, by its name.
+func isMethod(v ssa.Value, depth int) bool {
+	if depth > 4 || v.Type().Underlying().String() != "string" {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.ChangeType, *ssa.Convert:
+		return isMethod(dataflow.Operand(v), depth+1)
+	case *ssa.Call:
+		if textMethod.MatchString(dataflow.CalleeName(v.Common())) {
+			return true
+		}
+		return dataflow.CalleePkg(v.Common()) == "strings" && len(v.Common().Args) == 1 && isMethod(v.Common().Args[0], depth+1)
+	}
+	return textMethod.MatchString(dataflow.ValueName(v))
+}

@@ -1,0 +1,251 @@
+package retryloop
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// Repeat is a place where requests are sent again after a failure: a region, the
+// call of a helper that is given what it calls again, or that of a client which
+// repeats by itself. Whether they may be sent twice is for the rules to say.
+type Repeat struct {
+	Fn     *ssa.Function // where it stands
+	Region *Region       // nil for a call
+	Call   *ssa.Call     // of the helper or of the client; nil for a region
+	Op     *ssa.Function // what the helper calls again; nil for others
+	// Sends are the requests, as Fn sees them: parameters are its own.
+	Sends []fact.Send
+	// ByMethod says what the method decides there.
+	ByMethod Choice
+}
+
+// Choice says whether a repetition is chosen by the method of the request.
+type Choice int
+
+const (
+	Blind   Choice = iota // no branch on the way looks at the method
+	Perhaps               // a policy that cannot be read is asked, or is chosen by the method
+	Chosen                // a branch that looks at the method decides
+)
+
+// Repeats returns the repetitions of the package's requests, in source order.
+// Those that send none are left out, as are those that go on after a success,
+// repeat only what a server refused, or carry a key.
+func (r *Result) Repeats() []*Repeat {
+	var all []*Repeat
+	for _, fn := range r.Funcs {
+		all = append(all, r.repeatsIn(fn)...)
+	}
+	return all
+}
+
+// repeatsIn returns the repetitions of one function.
+func (p *finders) repeatsIn(fn *ssa.Function) (found []*Repeat) {
+	if send.Keyed(fn) {
+		return nil
+	}
+	f := p.of(fn)
+	for _, r := range f.regions() {
+		if !r.Pure || r.Harmless() {
+			continue
+		}
+		if sends := r.Sends(); len(sends) > 0 {
+			found = append(found, &Repeat{Fn: fn, Region: r, Sends: sends, ByMethod: f.choice(r.Ops[0], r)})
+		}
+	}
+	for c := range dataflow.Instrs[*ssa.Call](fn) {
+		if rep := p.repeatedBy(c); rep != nil && len(rep.Sends) > 0 {
+			found = append(found, rep)
+		}
+	}
+	return found
+}
+
+// repeatedBy returns the repetition that a helper or a client makes, which c
+// calls, or nil.
+func (p *finders) repeatedBy(c *ssa.Call) *Repeat {
+	rep := &Repeat{Fn: c.Parent(), Call: c}
+	if i := send.Repeated(c.Common()); i >= 0 {
+		rep.Sends = send.Methods(p.Known.Scope(c.Parent()), c.Common().Args[i])
+	} else if rep.Op = p.retriedCallback(c); rep.Op != nil {
+		if send.Keyed(rep.Op) {
+			return nil
+		}
+		for _, snd := range p.Known.Local(rep.Op).Sends {
+			if snd.Method == "" && snd.Outer == 0 {
+				continue // a parameter of what is called again: the helper's choice
+			}
+			snd.Outer = max(snd.Outer-1, 0)
+			rep.Sends = fact.Add(rep.Sends, snd)
+		}
+		if p.refuses(rep.Op) {
+			rep.ByMethod = Chosen
+		}
+	} else {
+		return nil
+	}
+	rep.ByMethod = max(rep.ByMethod, p.of(c.Parent()).choice(c, nil))
+	return rep
+}
+
+// noteRepeated notes the requests that a function repeats although its caller
+// chooses the method, itself or through what it calls.
+func (p *finders) noteRepeated(s *fact.Scope, sum *fact.Summary) {
+	note := func(snd fact.Send) {
+		if snd.Open() && !snd.Keyed {
+			sum.Retried = fact.Add(sum.Retried, snd)
+		}
+	}
+	for _, rep := range p.repeatsIn(s.Fn) {
+		if rep.ByMethod == Chosen {
+			continue
+		}
+		for _, snd := range rep.Sends {
+			note(snd)
+		}
+	}
+	if send.Keyed(s.Fn) {
+		return
+	}
+	for c := range dataflow.Instrs[*ssa.Call](s.Fn) {
+		inner := p.Known.Of(c.Common())
+		if inner == nil || len(inner.Retried) == 0 || p.of(s.Fn).choice(c, nil) == Chosen {
+			continue
+		}
+		for _, snd := range send.Through(p.Known, c, inner.Retried) {
+			note(snd)
+		}
+	}
+	for _, lit := range s.Fn.AnonFuncs { // which its function runs, or hands on to be run
+		for _, snd := range p.Known.Local(lit).Retried {
+			if snd.Outer > 0 {
+				snd.Outer--
+				note(snd)
+			}
+		}
+	}
+}
+
+// Caller is a call that hands a method to code that repeats it.
+type Caller struct {
+	Call *ssa.Call
+	Send fact.Send
+}
+
+// Callers returns the calls in the package that decide the method of an open
+// request of rep, through other functions too, and whether the choice is left to
+// callers in other packages, or to some that cannot be read.
+func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond bool) {
+	type link struct {
+		fn    *ssa.Function
+		param int
+	}
+	seen := map[link]bool{}
+	var visit func(fn *ssa.Function, snd fact.Send)
+	visit = func(fn *ssa.Function, snd fact.Send) {
+		for range snd.Outer {
+			if fn.Parent() != nil {
+				fn = fn.Parent()
+			}
+		}
+		if l := (link{fn, snd.Param}); seen[l] || len(seen) > 40 {
+			return
+		} else {
+			seen[l] = true
+		}
+		if token.IsExported(fn.Name()) || fn.Parent() != nil || r.usedAsValue(fn) {
+			beyond = true
+		}
+		for _, c := range r.callsOf(fn) {
+			if r.of(c.Parent()).choice(c, nil) == Chosen {
+				continue
+			}
+			sends := send.Through(r.Known, c, []fact.Send{{Param: snd.Param}})
+			if len(sends) == 0 {
+				beyond = true
+			}
+			keyed := send.Keyed(c.Parent())
+			for _, s := range sends {
+				switch {
+				case s.Keyed || keyed:
+				case s.Open():
+					visit(c.Parent(), s)
+				default:
+					s.Reads = s.Reads || send.ReadOnlyName(c.Parent())
+					found = append(found, Caller{c, s})
+				}
+			}
+		}
+	}
+	visit(rep.Fn, snd)
+	return found, beyond
+}
+
+// callsOf returns the calls of fn in the package.
+func (r *Result) callsOf(fn *ssa.Function) []*ssa.Call {
+	if r.callers == nil {
+		r.callers = map[*ssa.Function][]*ssa.Call{}
+		r.values = map[*ssa.Function]bool{}
+		for c := range r.Calls() {
+			if g := r.Known.Body(c.Common()); g != nil {
+				r.callers[g] = append(r.callers[g], c)
+			}
+		}
+		for _, g := range r.Funcs {
+			for in := range dataflow.Instrs[ssa.Instruction](g) {
+				r.noteValues(in)
+			}
+		}
+	}
+	return r.callers[fn]
+}
+
+// noteValues notes the functions that in uses as values, without a call.
+func (r *Result) noteValues(in ssa.Instruction) {
+	c, isCall := in.(ssa.CallInstruction)
+	for _, op := range in.Operands(nil) {
+		if isCall && *op == c.Common().Value {
+			continue
+		}
+		switch v := (*op).(type) {
+		case *ssa.Function:
+			r.values[v] = true
+			if m := dataflow.BoundMethod(v); m != nil {
+				r.values[m] = true
+			}
+		}
+	}
+}
+
+// usedAsValue reports whether fn is handed on somewhere in the package, so that
+// its callers cannot all be seen.
+func (r *Result) usedAsValue(fn *ssa.Function) bool {
+	r.callsOf(fn)
+	return r.values[fn]
+}
+
+// Wraps reports whether rep repeats an HTTP request of net/http that it was
+// given, which has any method.
+func (rep *Repeat) Wraps(snd fact.Send) bool {
+	fn := rep.Fn
+	for range snd.Outer {
+		if fn.Parent() != nil {
+			fn = fn.Parent()
+		}
+	}
+	return snd.Param < len(fn.Params) && send.IsRequest(fn.Params[snd.Param].Type())
+}
+
+// ReadOnly reports whether the names around the repetition say that it only
+// reads.
+func (rep *Repeat) ReadOnly() bool {
+	if rep.Region != nil {
+		return rep.Region.ReadOnly()
+	}
+	return rep.Op != nil && send.ReadOnlyName(rep.Op)
+}

@@ -1,0 +1,35 @@
+// Package over chooses the method for another package that repeats it.
+package over
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"under"
+)
+
+func pause() { time.Sleep(rand.N(time.Second)) }
+
+func hire(c *under.Client) error { return c.Do("POST", "/people") } // want `FB1030: under.Client.Do retries this POST`
+func fire(c *under.Client) error { return c.Do("DELETE", "/people/1") }
+
+func promote(c *under.Client) error {
+	for range 3 { // want `FB1030: retries POST by under.Request.Send`
+		if err := c.Post("/promotions").Send(); err == nil {
+			return nil
+		}
+		pause()
+	}
+	return errors.New("exhausted")
+}
+
+func look(c *under.Client) error {
+	for range 3 {
+		if err := c.Get("/promotions").Send(); err == nil {
+			return nil
+		}
+		pause()
+	}
+	return errors.New("exhausted")
+}

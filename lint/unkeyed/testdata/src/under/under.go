@@ -1,0 +1,50 @@
+// Package under repeats whatever it is given.
+package under
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+type Client struct{ base string }
+
+func pause() { time.Sleep(rand.N(time.Second)) }
+
+// Do leaves the method to callers in other packages.
+func (c *Client) Do(method, path string) error {
+	for range 3 {
+		req, err := http.NewRequest(method, c.base+path, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			return resp.Body.Close()
+		}
+		pause()
+	}
+	return errors.New("exhausted")
+}
+
+// Request is built by one package and sent by another.
+type Request struct {
+	verb string
+	path string
+}
+
+func (c *Client) Post(path string) *Request { return &Request{verb: "POST", path: path} }
+func (c *Client) Get(path string) *Request  { return &Request{verb: "GET", path: path} }
+
+func (r *Request) Send() error {
+	req, err := http.NewRequest(r.verb, r.path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
