@@ -63,7 +63,7 @@ func run(pass *analysis.Pass) (any, error) {
 
 // standard reports whether the package is one of the standard library, about
 // which the tables know what is needed. Drivers without modules give none for
-// any package, so that the path has to tell.
+// any package, or an empty one, so that the path has to tell.
 func standard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	first, _, _ := strings.Cut(path, "/")
