@@ -9,15 +9,15 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
-// handed judges function literals that are predicates by the place that they
-// are handed to: client.CheckRetry = func(...) bool, retry.RetryIf(func...).
-// Such a literal has no name of its own; the name of the field or the option
-// says what it decides. Each literal is judged once, however often it is handed
-// on.
+// handed judges functions that are predicates by the place that they are handed
+// to: client.CheckRetry = policy, retry.RetryIf(func...). Such a function has no
+// name, or one that says nothing; the name of the field or the option says what
+// it decides. Each is judged once, however often it is handed on, and not at all
+// when its own name has had it judged.
 func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
-		fn := literal(v)
+		fn := handedFunction(p, v)
 		if fn != nil && !seen[fn] && saysRetry(place) {
 			seen[fn] = true
 			judge(p, fn, place)
@@ -37,16 +37,16 @@ func handed(p *rule.Pass) {
 	}
 }
 
-// literal returns the function literal behind v, or nil.
-// A declared function is judged by its own name, in predicates.
-func literal(v ssa.Value) *ssa.Function {
+// handedFunction returns the function of the package behind v, or nil.
+// A declared function with a telling name is judged by that name, in predicates.
+func handedFunction(p *rule.Pass, v ssa.Value) *ssa.Function {
 	switch v := v.(type) {
 	case *ssa.ChangeType:
-		return literal(v.X)
+		return handedFunction(p, v.X)
 	case *ssa.MakeClosure:
-		return literal(v.Fn)
+		return handedFunction(p, v.Fn)
 	case *ssa.Function:
-		if v.Parent() != nil {
+		if v.Parent() != nil || len(v.Blocks) > 0 && p.Known.Own(v) && !saysRetry(v.Name()) && !negative.MatchString(v.Name()) {
 			return v
 		}
 	}

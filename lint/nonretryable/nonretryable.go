@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
@@ -26,10 +27,12 @@ INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) 
 again, and each retry is load for nothing. Certificate errors may mean an attack.
 
 The rule follows the branches of a retry, of the helpers that it calls and of predicates
-with "retry" in their name, for each of these statuses, and reports those that certainly lead to
-another attempt; it reads tables of retryable statuses too. A 401 next to a token refresh is not
-reported; a lone 404 or 409 is reported with medium confidence, since some services are
-eventually consistent. The settings, or the policies of a policy file, say what else may be
+with "retry" in their name, for all statuses at once, and reports those that lead to another
+attempt: through ranges and classes, lists and tables, bools, results and fields that hold a
+status, errors that are made of one. A setting counts by its default, or by its name, with
+medium confidence. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
+with medium confidence, since some services are eventually consistent; a loop that asks somebody
+else about the response is not. The settings, or the policies of a policy file, say what else may be
 retried, or may not: for everything, or for the code of one dependency.`,
 	Bad: `if resp.StatusCode != http.StatusOK {
 	time.Sleep(wait())
@@ -68,8 +71,8 @@ func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
 		for _, grpc := range []bool{false, true} {
-			mask := r.RetriedStatuses(grpc)
-			names := forbidden(p, r.Pos, mask, grpc, refresh)
+			retried := r.RetriedStatuses(grpc)
+			names := forbidden(p, r.Pos, retried, grpc, refresh)
 			if len(names) == 0 {
 				continue
 			}
@@ -77,17 +80,28 @@ func regions(p *rule.Pass) {
 			if grpc {
 				kind = "gRPC code"
 			}
-			sure := plain(r) && confidence(names) == rule.High && !r.Doubtful(mask, grpc)
-			p.ReportRegion(r, rule.Sure(sure), "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
+			p.ReportRegion(r, sureness(r, names, retried, grpc), "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
 			break
 		}
 	}
 }
 
+// sureness says how sure it is that a region retries what is final. A region that
+// asks somebody else about the response may well be told of it.
+func sureness(r *retryloop.Region, names []string, retried codeset.Set, grpc bool) rule.Confidence {
+	switch {
+	case r.Consults(retried, grpc):
+		return rule.Low
+	case plain(r) && confidence(names) == rule.High && !r.Doubtful(retried, grpc):
+		return rule.High
+	}
+	return rule.Medium
+}
+
 // plain reports whether a region is a retry in which the status alone decides.
 // A loop that waits for a state may retry a 404 on purpose.
 func plain(r *retryloop.Region) bool {
-	return r.Loop != nil && r.Pure && !r.Waiting && (r.Spoken || len(r.Waits) > 0) && (r.OnStatus() || !r.InspectsError())
+	return r.Loop != nil && r.Pure && !r.Waiting && !r.Guessed() && (r.Spoken || len(r.Waits) > 0) && (r.OnStatus() || !r.InspectsError())
 }
 
 // confidence is medium where only responses remain that may pass in some systems:
@@ -98,13 +112,13 @@ func confidence(names []string) rule.Confidence {
 	return rule.Sure(slices.ContainsFunc(names, lasts))
 }
 
-// forbidden names the responses of mask that the code at pos must not retry.
-// Bit 0 of mask stands for a success and is skipped. With refresh, credentials
+// forbidden names the responses of a set that the code at pos must not retry.
+// With refresh, credentials
 // are renewed between attempts, so that 401 and 403 are fair to repeat.
-func forbidden(p *rule.Pass, pos token.Pos, mask uint16, grpc, refresh bool) []string {
+func forbidden(p *rule.Pass, pos token.Pos, set codeset.Set, grpc, refresh bool) []string {
 	var names []string
-	for i, r := range status.Responses(grpc) {
-		if i == 0 || mask&(1<<i) == 0 {
+	for _, r := range status.Responses(grpc)[1:] {
+		if !set.Has(r.Number) {
 			continue
 		}
 		credential := r.Name == "401" || r.Name == "403" || r.Name == "UNAUTHENTICATED"
@@ -170,9 +184,9 @@ func saysRetry(name string) bool {
 // statuses, since R-9 allows no waiver and no setting for them.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
-		mask := p.Judge.Yes(fn, grpc)
-		names := forbidden(p, fn.Pos(), mask, grpc, false)
-		if len(names) == 0 || mask&1 != 0 { // true for a success: no such predicate
+		yes := p.Judge.Yes(fn, grpc)
+		names := forbidden(p, fn.Pos(), yes, grpc, false)
+		if len(names) == 0 || yes.Has(status.Responses(grpc)[0].Number) { // true for a success: no such predicate
 			continue
 		}
 		p.Report(rule.Finding{

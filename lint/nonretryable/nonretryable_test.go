@@ -5,9 +5,17 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/nonretryable"
 )
 
 func Test(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place", "libs")
+}
+
+// TestMedium shows findings of medium confidence too.
+func TestMedium(t *testing.T) {
+	config.Set(&config.Settings{Confidence: "medium"})
+	defer config.Set(nil)
+	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "medium")
 }

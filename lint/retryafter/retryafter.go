@@ -11,7 +11,6 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Doc documents FB1055.
@@ -43,7 +42,7 @@ var Analyzer = rule.New(Doc, run)
 var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimit`)
 
 // These are the statuses with which servers send Retry-After.
-var tooMany, unavailable = status.Bit(429), status.Bit(503)
+const tooMany, unavailable = 429, 503
 
 // run reports loops that certainly retry one of them and look at no header. A
 // loop that names 429 knows of the limit, which makes the finding sure.
@@ -56,11 +55,11 @@ func run(p *rule.Pass) {
 		if r.Loop == nil || len(r.Responses()) == 0 {
 			continue
 		}
-		mask := r.RetriedStatuses(false)
-		if mask&(tooMany|unavailable) == 0 || r.Mentions(mention) {
+		retried := r.RetriedStatuses(false)
+		if !retried.Has(tooMany) && !retried.Has(unavailable) || r.Mentions(mention) {
 			continue
 		}
-		sure := mask&tooMany != 0 && names429(r) && r.Pure
+		sure := retried.Has(tooMany) && names429(r) && r.Pure
 		p.ReportRegion(r, rule.Sure(sure), "retries "+rule.Ops(r)+" on 429 or 503 without a look at Retry-After")
 	}
 }

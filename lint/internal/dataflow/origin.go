@@ -24,7 +24,7 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 		seen[v] = true
 		switch v := v.(type) {
 		case *ssa.Call:
-			if args := wrapped(v); args != nil {
+			if args := Wrapped(v); args != nil {
 				for _, a := range args {
 					visit(a, depth+1)
 				}
@@ -87,10 +87,10 @@ func closureCalls(addr ssa.Value, l *Loop) (calls []*ssa.Call) {
 	return calls
 }
 
-// wrapped returns the error arguments of a call that only wraps or converts an
+// Wrapped returns the error arguments of a call that only wraps or converts an
 // error, and nil for any other call. Such a call can fail at nothing, so it is
 // no operation; what it was given may be.
-func wrapped(c *ssa.Call) []ssa.Value {
+func Wrapped(c *ssa.Call) []ssa.Value {
 	if !IsError(c.Type()) {
 		return nil
 	}

@@ -3,6 +3,7 @@ package fact
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -70,7 +71,13 @@ func (s *Table) indexed() *index {
 		stores: map[*types.Var][]*ssa.Store{}, made: map[*types.Named][]types.Type{},
 		calls: map[*ssa.Function][]*ssa.CallCommon{}, taken: map[*ssa.Function]bool{},
 	}
-	for _, fn := range s.Funcs() {
+	funcs := slices.Clip(s.Funcs())
+	if s.pkg != nil {
+		if init := s.pkg.Func("init"); init != nil {
+			funcs = append(funcs, init) // the literals of package variables
+		}
+	}
+	for _, fn := range funcs {
 		for in := range dataflow.Instrs[ssa.Instruction](fn) {
 			s.index.note(s, in)
 		}

@@ -7,6 +7,8 @@ package fact
 import (
 	"fmt"
 	"slices"
+
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 )
 
 // Summary is what callers need to know of a function. As a fact it crosses
@@ -31,11 +33,12 @@ type Summary struct {
 	ByMethod bool
 	Remote   bool // crosses an integration boundary
 	Local    bool // touches files or processes of the machine
-	// Fails holds, as a mask of the package status, for which statuses of
-	// a response the function certainly returns an error.
-	Fails uint16
-	// Yes holds for which statuses a predicate certainly returns true.
-	Yes uint16
+	// Fails holds for which statuses of a response, or codes, the function
+	// certainly returns an error.
+	Fails codeset.Set
+	// Yes and No hold for which ones its first result is certainly true or
+	// false.
+	Yes, No codeset.Set
 }
 
 // AFact makes Summary a fact.
@@ -43,14 +46,14 @@ func (*Summary) AFact() {}
 
 // String is what analysis drivers print of a fact.
 func (s *Summary) String() string {
-	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%b yes=%b",
+	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%v yes=%v",
 		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
 }
 
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
+	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty()
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.

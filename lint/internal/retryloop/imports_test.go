@@ -17,12 +17,13 @@ func TestImports(t *testing.T) {
 	const own = "github.com/forbear-go/forbear/lint/internal/"
 	below := map[string][]string{
 		"dataflow":  nil,
-		"fact":      {"dataflow"},
+		"codeset":   nil,
+		"fact":      {"dataflow", "codeset"},
 		"bound":     {"dataflow"},
 		"delay":     {"dataflow", "fact"},
 		"send":      {"dataflow", "fact", "config"}, // config names the headers of keys
-		"status":    {"dataflow", "fact"},
-		"retryloop": {"dataflow", "fact", "bound", "delay", "send", "status"},
+		"status":    {"dataflow", "fact", "codeset"},
+		"retryloop": {"dataflow", "fact", "codeset", "bound", "delay", "send", "status"},
 	}
 	for pkg, allowed := range below {
 		files, err := filepath.Glob("../" + pkg + "/*.go")

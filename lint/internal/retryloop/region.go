@@ -184,6 +184,9 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 		if goesOn && l.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
 			goesOn = false
 		}
+		if goesOn && t.Status && l.Header != nil && r.f.pkg.Judge.Ends(r.f.Scope, l, t.Ops) {
+			goesOn = false
+		}
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
 		onFailure = append(onFailure, failBlocks)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/ssatest"
@@ -119,9 +120,9 @@ func TestProperties(t *testing.T) {
 		{"only what was refused", `for { resp, _ := lookup(); if resp.StatusCode == 429 { time.Sleep(1); continue }; return nil }`, (*Region).Harmless, true},
 		{"more than what was refused", `for { resp, _ := lookup(); if resp.StatusCode < 429 { return nil }; time.Sleep(1) }`, (*Region).Harmless, false},
 		{"on a certificate", `for { err = call(); if _, bad := err.(x509.HostnameError); !bad { return err }; time.Sleep(1) }`, (*Region).OnCertificateError, true},
-		{"the body decides", `for { resp, _ := lookup(); if resp.StatusCode < 500 || resp.ContentLength > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(1<<8, false) }, true},
-		{"a counter decides", `for i := 0; ; i++ { resp, _ := lookup(); if resp.StatusCode < 500 || i > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(1<<8, false) }, false},
-		{"a clock decides", `for t := time.Now(); ; { resp, _ := lookup(); if resp.StatusCode < 500 || time.Since(t) > 9 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(1<<8, false) }, false},
+		{"the body decides", `for { resp, _ := lookup(); if resp.StatusCode < 500 || resp.ContentLength > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(codeset.Of(503), false) }, true},
+		{"a counter decides", `for i := 0; ; i++ { resp, _ := lookup(); if resp.StatusCode < 500 || i > 3 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(codeset.Of(503), false) }, false},
+		{"a clock decides", `for t := time.Now(); ; { resp, _ := lookup(); if resp.StatusCode < 500 || time.Since(t) > 9 { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Doubtful(codeset.Of(503), false) }, false},
 		{"reads only", `for { if err = c.search(); err == nil { return nil }; time.Sleep(1) }}; func (c *client) search() error { return call() }; func g() (err error) {`, (*Region).ReadOnly, true},
 		{"mentions a header", `for { if err = call(); err == nil { return nil }; log.Print("Retry-After"); time.Sleep(1) }`, func(r *Region) bool { return r.Mentions(regexp.MustCompile("Retry-After")) }, true},
 	}
@@ -191,8 +192,8 @@ func nothing() {}`)
 	if s := sums["Again"]; !s.Retrier || !s.Retries || s.Attempts != 4 {
 		t.Errorf("Again: got %+v, want one that calls its parameter up to 4 times", s)
 	}
-	if s := sums["Check"]; s.Fails != 1<<4 {
-		t.Errorf("Check: got %b, want an error for 404 alone", s.Fails)
+	if s := sums["Check"]; s.Fails != codeset.Of(404) {
+		t.Errorf("Check: got %v, want an error for 404 alone", s.Fails)
 	}
 	if s := sums["Post"]; len(s.Retried) != 1 || s.Retried[0].Param != 0 || !s.Remote {
 		t.Errorf("Post: got %+v, want it to retry the method of parameter 0", s)

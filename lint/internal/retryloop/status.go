@@ -2,23 +2,32 @@ package retryloop
 
 import (
 	"go/token"
+	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/bound"
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // RetriedStatuses returns the responses after which the region certainly begins
-// another attempt, as a mask. Zero means that the region does not look at
-// statuses, or cannot be judged.
-func (r *Region) RetriedStatuses(grpc bool) uint16 {
+// another attempt. It is empty when the region does not look at statuses, or
+// cannot be judged.
+func (r *Region) RetriedStatuses(grpc bool) codeset.Set {
 	if r.Loop == nil {
-		return 0
+		return codeset.Set{}
 	}
-	return r.f.pkg.Judge.Retried(r.f.Scope, r.Loop, grpc)
+	var failures []dataflow.Edge
+	if !r.Pure { // which goes on after a success too
+		for _, t := range r.Tests {
+			failures = append(failures, t.fail())
+		}
+	}
+	return r.f.pkg.Judge.Retried(r.f.Scope, r.Loop, r.Ops, failures, grpc)
 }
 
 // OnStatus reports whether a branch of the region itself looks at a status.
@@ -33,13 +42,63 @@ func (r *Region) OnCertificateError() bool {
 	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return status.CertificateTest(t.If.Cond) })
 }
 
-// Doubtful reports whether, between one of the responses in mask and the next
+// Doubtful reports whether, between one of some responses and the next
 // attempt, a branch that cannot be judged may leave the region: the body of the
 // response may say more than its status.
-func (r *Region) Doubtful(mask uint16, grpc bool) bool {
-	return slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, mask, grpc), func(br *ssa.If) bool {
+func (r *Region) Doubtful(of codeset.Set, grpc bool) bool {
+	return slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc), func(br *ssa.If) bool {
 		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
 	})
+}
+
+// Consults reports whether one of the branches that make the region doubtful asks
+// a function about the response, or its error. What it says cannot be known, so
+// that the region may well tell final responses from others.
+func (r *Region) Consults(of codeset.Set, grpc bool) bool {
+	for _, br := range r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc) {
+		if !r.mayLeave(br.Block()) || r.plainExit(br.Cond, 0) {
+			continue
+		}
+		if r.consults(br.Cond) {
+			return true
+		}
+	}
+	return false
+}
+
+// consults looks for such a function in a condition.
+func (r *Region) consults(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return r.consults(v.X) || r.consults(v.Y)
+	case *ssa.UnOp:
+		if v.Op == token.NOT {
+			return r.consults(v.X)
+		}
+	}
+	return slices.ContainsFunc(r.f.Origins(v, r.Loop), r.aboutResponse)
+}
+
+// aboutResponse reports whether a call is given a response, its status or an
+// error, or captures one.
+func (r *Region) aboutResponse(c *ssa.Call) bool {
+	given := slices.Clip(c.Common().Args)
+	if mc, ok := c.Common().Value.(*ssa.MakeClosure); ok {
+		given = append(given, mc.Bindings...)
+	}
+	return !slices.Contains(r.Ops, c) && slices.ContainsFunc(given, func(v ssa.Value) bool {
+		t := v.Type()
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		return dataflow.IsError(t) || strings.HasSuffix(dataflow.TypeName(t), "Response") || status.IsStatus(v)
+	})
+}
+
+// Guessed reports whether a test of the region compares a status with a setting
+// of which only the name is known, or what it is by default.
+func (r *Region) Guessed() bool {
+	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return t.Guessed })
 }
 
 // mayLeave reports whether one branch of b leads to no further attempt and the

@@ -17,7 +17,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	sum.Makes = send.Made(s)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
 		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
-		sum.Fails, sum.Yes = p.Judge.Outcome(s)
+		sum.Fails, sum.Yes, sum.No = p.Judge.Outcome(s)
 	}
 	for _, r := range p.of(s.Fn).regions() {
 		noteRetry(sum, r)

@@ -20,8 +20,11 @@ type Test struct {
 	Fail   int         // which successor a failure takes
 	Ops    []*ssa.Call // the operations whose failure is tested
 	Status bool        // the test looks at a status code, not at an error
-	Bool   bool        // the test looks at a bool result, or at a lone one that may be nil
-	Nil    bool        // the test looks at a result beside an error
+	// Guessed tests compare a status with a setting, of which only the name is
+	// known.
+	Guessed bool
+	Bool    bool // the test looks at a bool result, or at a lone one that may be nil
+	Nil     bool // the test looks at a result beside an error
 }
 
 // fail and ok are the edges that a failure and a success take.
@@ -78,12 +81,12 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	case *ssa.Extract: // if e, ok := err.(T); ok
 		a, ok := c.Tuple.(*ssa.TypeAssert)
 		if !ok || !implementsError(a.X) {
-			return nil
+			return f.statusTest(c, t, l)
 		}
 		t.Ops = f.opsOf(a.X, l)
 		return t
 	}
-	return nil
+	return f.statusTest(cond, t, l)
 }
 
 // compareTest recognizes a comparison of an error with nil or with another
@@ -110,17 +113,29 @@ func (f *finder) compareTest(c *ssa.BinOp, t *Test, l *dataflow.Loop) *Test {
 		t.Ops = f.opsOf(x, l)
 		return t
 	}
-	failOnTrue, ok := status.Comparison(x, y, c.Op)
-	if !ok {
+	return f.statusTest(c, t, l)
+}
+
+// statusTest recognizes a condition that separates success from failure by a
+// status or a code, however it is put: a comparison, a helper, a list, a bool in
+// which several are merged. t takes the failure to be what the branch is true
+// for.
+func (f *finder) statusTest(cond ssa.Value, t *Test, l *dataflow.Loop) *Test {
+	s := f.pkg.Judge.Test(f.Scope, cond)
+	if s == nil {
 		return nil
 	}
-	if !failOnTrue {
+	if s.Fail == 1 {
 		t.Fail = 1 - t.Fail
 	}
-	if dataflow.IsConst(x) {
-		x = y
+	t.Status, t.Guessed = true, s.Guessed
+	for _, v := range s.Of {
+		if c, ok := v.(*ssa.Call); ok && l.Contains(c) && !implementsError(v) && !status.IsStatus(v) && !status.IsCode(v) {
+			t.Ops = appendNew(t.Ops, []*ssa.Call{c}) // an operation that looks at its own response
+			continue
+		}
+		t.Ops = appendNew(t.Ops, status.Sources(f.Func, v, l))
 	}
-	t.Status, t.Ops = true, status.Sources(f.Func, x, l)
 	return t
 }
 
@@ -166,12 +181,8 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 			return t
 		}
 	}
-	if resp, failOnTrue := f.pkg.Judge.Predicate(f.Scope, c); resp != nil {
-		if !failOnTrue {
-			t.Fail = 1 - t.Fail
-		}
-		t.Status, t.Ops = true, status.Sources(f.Func, resp, l)
-		return t
+	if st := f.statusTest(c, t, l); st != nil {
+		return st
 	}
 	return f.boolTest(c, t, l)
 }

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Harmless reports whether the region tries again only what was not carried out:
@@ -42,7 +42,7 @@ func (r *Region) Harmless() bool {
 			return false
 		}
 	}
-	return !onStatus || r.RetriedStatuses(false) == status.Bit(429)
+	return !onStatus || r.RetriedStatuses(false) == codeset.Of(429)
 }
 
 var (

@@ -1,109 +1,312 @@
 package status
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// isNil evaluates whether an error is nil: an operation that yields a response
+// null evaluates whether an error is nil: an operation that yields a response
 // has worked, a helper that turns the status into an error is entered, and
 // anything else is taken to have worked. The assumption is about responses, so
 // a connection that breaks is none of its business.
 // With gRPC the error is the response, so its code decides.
-func (w *world) isNil(v ssa.Value, depth int) truth {
-	if depth > 6 || w.enough() {
-		return maybe
+func (e *eval) null(v ssa.Value) split {
+	if !e.spend() {
+		return split{}
 	}
-	w.nest++
-	defer func() { w.nest-- }()
-	if w.grpc && coded(w.judge.known, v, 0) {
-		return truthOf(w.status == 0)
+	defer e.done()
+	if e.grpc && coded(e.j.known, v, 0) {
+		return e.succeeded()
 	}
 	switch v := v.(type) {
 	case *ssa.Const:
-		return truthOf(v.IsNil())
+		return e.always(v.IsNil())
 	case *ssa.Parameter:
-		if w.cert {
-			return no
-		}
-		if !w.grpc && givenResponse(v.Parent()) {
-			return yes
-		}
+		return e.nullParam(v)
 	// A concrete error in an interface is an error, whatever it holds.
 	case *ssa.MakeInterface:
-		return no
+		return e.always(false)
 	case *ssa.ChangeInterface:
-		return w.isNil(v.X, depth+1)
+		return e.null(v.X)
 	case *ssa.UnOp:
-		if x := cellValue(v); x != ssa.Value(v) {
-			return w.isNil(x, depth+1)
-		}
-		if _, ok := v.X.(*ssa.FieldAddr); ok && !w.grpc { // result.err
-			return yes
-		}
+		return e.nullRead(v)
 	case *ssa.Extract:
 		if c, ok := v.Tuple.(*ssa.Call); ok {
-			return w.callNil(c, v.Index)
+			return e.nullResult(c, v.Index, v)
 		}
 	case *ssa.Call:
-		return w.callNil(v, -1)
+		return e.nullResult(v, 0, v)
 	case *ssa.Phi:
-		var edges agreement
-		for _, e := range v.Edges {
-			if e != ssa.Value(v) && !edges.add(w.isNil(e, depth+1)) {
-				return maybe
-			}
+		if k, ok := e.given(v); ok {
+			return k.null
 		}
-		return edges.truth
+		return e.merged(v, e.null)
 	}
-	return maybe
+	return split{}
 }
 
-// callNil evaluates whether result index of a call is nil; the only result has
-// the index -1. A helper yields a failure only when the status has decided it:
-// what fails for other reasons is taken to have worked.
+// nullParam evaluates an error that a function is given. Beside a response, it
+// says that there was none; alone, it is what the response was made into.
+func (e *eval) nullParam(p *ssa.Parameter) split {
+	k := e.params[p].null
+	switch {
+	case e.cert:
+		return e.always(false)
+	case k != split{}:
+		return k
+	case e.grpc:
+		return split{}
+	case givenResponse(p.Parent()):
+		return e.always(true)
+	}
+	return e.succeeded()
+}
+
+// nullRead evaluates a variable that holds an error.
+func (e *eval) nullRead(u *ssa.UnOp) split {
+	if u.Op != token.MUL {
+		return split{}
+	}
+	e.flows++
+	if x := cellValue(u); x != ssa.Value(u) {
+		return e.null(x)
+	}
+	switch u.X.(type) {
+	case *ssa.FieldAddr: // result.err
+		return e.always(!e.grpc)
+	case *ssa.Global: // a sentinel
+		return e.always(false)
+	}
+	return split{}
+}
+
+// nullResult evaluates whether result index of a call is nil. A helper yields a
+// failure only when the status has decided it: what fails for other reasons is
+// taken to have worked.
 // The marks of libraries, such as Permanent, are known by name because their
 // packages are many.
-func (w *world) callNil(c *ssa.Call, index int) truth {
+func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	com := c.Common()
 	switch pkg, name := dataflow.CalleePkg(com), dataflow.CalleeName(com); {
 	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New", name == "RetryableError":
-		return no
+		return e.always(false)
 	// The helper around it looks at the mark and does not try again. That is
 	// no success either, so neither branch is certain.
 	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
-		return maybe
+		return split{}
 	}
 	// The generated client returns the failure that is assumed.
-	if w.grpc && w.status != 0 && isRPC(com) {
-		w.used = true
-		return no
+	if e.grpc && isRPC(com) {
+		return e.succeeded()
 	}
-	if dataflow.Static(com) == nil || w.depth > 3 {
-		return yes
+	worked := e.always(true)
+	if e.cert {
+		return worked
 	}
-	fn := w.judge.known.Body(com)
+	// An error whose status is looked at is the response.
+	if !e.grpc && e.j.asked(v, 0) {
+		worked = e.succeeded()
+	}
+	fn, args := e.j.callee(com)
 	// A function of another package is known by its fact alone.
 	if fn == nil {
-		if sum := w.judge.known.Of(com); sum != nil && !w.grpc && sum.Fails&Bit(w.status) != 0 {
-			w.used = true
-			return no
+		if sum := e.j.known.Of(com); sum != nil && !sum.Fails.And(e.all).Empty() {
+			return e.failing(sum.Fails.And(e.all))
 		}
-		return yes
+		return worked
 	}
-	sub := w.enter(fn, com.Args)
-	t := sub.result(fn, max(index, 0), true)
-	if t == no && sub.used {
-		w.used = true
-		return no
+	if !e.enters(fn, args) {
+		return worked
 	}
-	return yes
+	sub := e.enter(fn, args)
+	return e.failing(sub.results(index, sub.null).no)
+}
+
+// failing is the split of an error that a helper yields for some statuses. One
+// that it yields for each success too has other reasons.
+func (e *eval) failing(fails codeset.Set) split {
+	if e.success.Minus(fails).Empty() {
+		return e.always(true)
+	}
+	return split{e.all.Minus(fails), fails}
+}
+
+// errorIs evaluates whether an error is another one, or wraps it: a variable of
+// the package that a function of it returns for some statuses. Those of the
+// standard library say that there was no response.
+func (e *eval) errorIs(v, target ssa.Value) split {
+	u, ok := target.(*ssa.UnOp)
+	if !ok || e.cert {
+		return split{}
+	}
+	g, ok := u.X.(*ssa.Global)
+	if !ok {
+		return split{}
+	}
+	if g.Object() != nil && standard(g.Object().Pkg()) {
+		return e.always(false)
+	}
+	is := e.made(v, func(v ssa.Value) split {
+		u, ok := v.(*ssa.UnOp)
+		return e.always(ok && u.X == ssa.Value(g))
+	})
+	return e.whereError(v, is)
+}
+
+// whereError leaves out the statuses for which there is no error.
+func (e *eval) whereError(v ssa.Value, is split) split {
+	none := e.null(v).yes
+	return split{is.yes.Minus(none), is.no.Or(none)}
+}
+
+// errorAs evaluates whether an error is of a type, or wraps one. A type of errors
+// that hold a status is what a failed response is made into, unless the code
+// that makes it can be read and says otherwise.
+func (e *eval) errorAs(v ssa.Value, t types.Type) split {
+	if e.cert {
+		return split{}
+	}
+	if n, ok := types.Unalias(deref(t)).(*types.Named); ok && standard(n.Obj().Pkg()) {
+		return e.always(false)
+	}
+	is := e.made(v, func(v ssa.Value) split {
+		m, ok := v.(*ssa.MakeInterface)
+		return e.always(ok && types.Identical(m.X.Type(), t))
+	})
+	is = e.whereError(v, is)
+	if e.grpc || !holdsStatus(t) {
+		return is
+	}
+	open := e.all.Minus(is.yes).Minus(is.no)
+	return split{is.yes.Or(open.Minus(e.success)), is.no.Or(open.And(e.success))}
+}
+
+// made evaluates an error by the values that it may be made of: those that a
+// function of the package returns, or wraps. is judges one of them. What comes
+// from elsewhere is open.
+func (e *eval) made(v ssa.Value, is func(ssa.Value) split) split {
+	if !e.spend() {
+		return split{}
+	}
+	defer e.done()
+	switch v := v.(type) {
+	case *ssa.Const:
+		return e.always(false)
+	case *ssa.MakeInterface:
+		return is(v)
+	case *ssa.ChangeInterface:
+		return e.made(v.X, is)
+	case *ssa.UnOp:
+		if _, ok := v.X.(*ssa.Global); ok {
+			return is(v)
+		}
+		if x := cellValue(v); x != ssa.Value(v) {
+			return e.made(x, is)
+		}
+	case *ssa.Phi:
+		return e.merged(v, func(v ssa.Value) split { return e.made(v, is) })
+	case *ssa.Extract:
+		if c, ok := v.Tuple.(*ssa.Call); ok {
+			return e.madeBy(c, v.Index, is)
+		}
+	case *ssa.Call:
+		return e.madeBy(v, 0, is)
+	}
+	return split{}
+}
+
+// madeBy is made for a result of a call.
+func (e *eval) madeBy(c *ssa.Call, index int, is func(ssa.Value) split) split {
+	com := c.Common()
+	pkg, name := dataflow.CalleePkg(com), dataflow.CalleeName(com)
+	if pkg == "errors" && name == "New" {
+		return e.always(false)
+	}
+	if wrapped := dataflow.Wrapped(c); wrapped != nil || pkg == "fmt" && name == "Errorf" {
+		s := e.always(false)
+		for _, w := range wrapped {
+			o := e.made(w, is)
+			s = split{s.yes.Or(o.yes), s.no.And(o.no)}
+		}
+		return s
+	}
+	fn, args := e.j.callee(com)
+	if fn == nil || e.depth >= evalDepth {
+		return split{}
+	}
+	sub := e.enter(fn, args)
+	return sub.results(index, func(v ssa.Value) split { return sub.made(v, is) })
+}
+
+// standard reports whether a package is of the standard library.
+func standard(p *types.Package) bool {
+	if p == nil {
+		return false
+	}
+	first, _, _ := strings.Cut(p.Path(), "/")
+	return !strings.Contains(first, ".") && slices.Contains([]string{"context", "io", "net", "os", "syscall", "errors", "crypto", "bufio", "encoding"}, first)
+}
+
+// deref returns what a pointer points to, and any other type as it is.
+func deref(t types.Type) types.Type {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// holdsStatus reports whether a type of errors holds the status of a response: as
+// a field, or as a method of an interface or of the type itself.
+func holdsStatus(t types.Type) bool {
+	if s, ok := deref(t).Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if isStatusField(f.Name(), f.Type()) || f.Embedded() && dataflow.IsNamed(f.Type(), "net/http", "Response") {
+				return true
+			}
+			if dataflow.IsNamed(f.Type(), "net/http", "Response") {
+				return true
+			}
+		}
+	}
+	for m := range types.NewMethodSet(t).Methods() {
+		sig, ok := m.Type().(*types.Signature)
+		if ok && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isStatusField(trimGet(m.Obj().Name()), sig.Results().At(0).Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// targetType returns the type that errors.As looks for with a target: what it
+// points to.
+func targetType(target ssa.Value) types.Type {
+	m, ok := target.(*ssa.MakeInterface)
+	if !ok {
+		return nil
+	}
+	p, ok := m.X.Type().Underlying().(*types.Pointer)
+	if !ok {
+		return nil
+	}
+	return p.Elem()
+}
+
+// resultType returns the type of result index of a call, which may be its only
+// one.
+func resultType(c *ssa.CallCommon, index int) types.Type {
+	res := c.Signature().Results()
+	if index >= res.Len() {
+		return types.Typ[types.Invalid]
+	}
+	return res.At(index).Type()
 }
 
 // isRPC reports whether a call is one of a generated gRPC client: it takes
@@ -123,6 +326,39 @@ func isRPC(c *ssa.CallCommon) bool {
 // CheckRetry of retryablehttp is such a function.
 func givenResponse(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return strings.HasSuffix(dataflow.TypeName(p.Type()), "Response") })
+}
+
+// asked reports whether the status that the error v holds is looked at, here or
+// in a function of the package that is given it.
+func (j *Judge) asked(v ssa.Value, depth int) bool {
+	if !dataflow.IsError(v.Type()) || depth > 2 {
+		return false
+	}
+	for in := range dataflow.Refs[ssa.Instruction](v) {
+		switch in := in.(type) {
+		case *ssa.TypeAssert:
+			if holdsStatus(in.AssertedType) {
+				return true
+			}
+		case *ssa.Call:
+			args := in.Common().Args
+			if len(args) == 2 && dataflow.CalleeName(in.Common()) == "As" {
+				if t := targetType(args[1]); t != nil && holdsStatus(t) {
+					return true
+				}
+			}
+			fn := j.known.Body(in.Common())
+			if fn == nil {
+				continue
+			}
+			for i, a := range args {
+				if a == v && i < len(fn.Params) && j.asked(fn.Params[i], depth+1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // coded reports whether the gRPC code of the error v is looked at, here or in a

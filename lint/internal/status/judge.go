@@ -1,14 +1,13 @@
 // Package status says what code does after a response of a given HTTP status,
-// or an error of a given gRPC code: it runs the code under the assumption that
-// every response has that status, and believes only what is certain.
+// or an error of a given gRPC code: it follows the code under the assumption
+// that every response has the same status, for all statuses at once, and
+// believes only what is certain.
 package status
 
 import (
-	"go/types"
-	"regexp"
-
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
@@ -16,61 +15,78 @@ import (
 // Judge says what the functions of a package do with a status. It is made once
 // for a package, remembers what it has found, and is not safe for concurrent
 // use.
-// It runs the code in its head, once for each response, under the assumption
-// that the server has sent it.
 type Judge struct {
 	known *fact.Table
 	memo  map[*ssa.Function]bool // looks at a status
+	evals map[evalKey]*eval
+}
+
+type evalKey struct {
+	fn *ssa.Function
+	a  *assumption
 }
 
 // New returns the judge of the functions in a table.
 func New(known *fact.Table) *Judge {
-	return &Judge{known: known, memo: map[*ssa.Function]bool{}}
+	return &Judge{known: known, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}}
 }
 
-// Outcome evaluates a function for each HTTP status, and returns two masks: for
-// which statuses it certainly returns an error, and for which true. They become
-// facts, by which callers in other packages judge their own branches.
-// Bit i of a mask stands for response i of Responses(false). A function that
-// never looks at the status yields none.
-func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
-	fn := sc.Fn
-	last := fn.Signature.Results().Len() - 1
-	switch {
-	case last == 0 && answersBool(fn):
-		return 0, j.Yes(fn, false)
-	case dataflow.IsError(fn.Signature.Results().At(last).Type()) && j.touches(fn, 0):
-		return j.mask(sc, false, func(w *world) bool { return w.result(fn, last, true) == no }), 0
+// eval returns the evaluation of a function by itself, ready for a question.
+func (j *Judge) eval(sc *fact.Scope, a *assumption) *eval {
+	key := evalKey{sc.Fn, a}
+	e := j.evals[key]
+	if e == nil {
+		e = j.newEval(sc, a)
+		j.evals[key] = e
 	}
-	return 0, 0
+	e.turn, e.leaves, e.guessed, e.steps, e.nest = nil, nil, false, evalSteps, 0
+	return e
 }
 
-// Yes returns the responses for which the predicate fn certainly returns true,
-// as a mask; none when it does not look at a status.
-// A caller must look at bit 0 first: what says yes to a success is no such
-// predicate.
-func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
-	if !answersBool(fn) || !j.touches(fn, 0) {
-		return 0
+// Outcome returns the HTTP statuses and gRPC codes for which a function certainly
+// returns an error, and those for which its bool result is certainly true or
+// false. They become facts, by which callers in other packages judge their own
+// branches. What does not depend on the status is left out.
+func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set) {
+	res := sc.Fn.Signature.Results()
+	last := res.Len() - 1
+	fallible := dataflow.IsError(res.At(last).Type())
+	if !answersBool(sc.Fn) && !fallible || !j.touches(sc.Fn, 0) {
+		return fails, yes, no
 	}
-	return j.mask(j.known.Scope(fn), grpc, func(w *world) bool { return w.result(fn, -1, false) == yes })
-}
-
-// mask runs a function once for each response, and returns those for which the
-// outcome is certain and depends on the response.
-func (j *Judge) mask(sc *fact.Scope, grpc bool, certain func(*world) bool) (mask uint16) {
-	for i, r := range Responses(grpc) {
-		if w := j.world(sc, r.Number, grpc); certain(w) && w.used {
-			mask |= 1 << i
+	for _, a := range []*assumption{overHTTP, overGRPC} {
+		e := j.eval(sc, a)
+		if fallible {
+			if s := e.results(last, e.null); !a.success.Minus(s.no).Empty() {
+				fails = fails.Or(s.no)
+			}
+		}
+		if answersBool(sc.Fn) {
+			if s := e.results(0, e.cond); s.decides(a.all) {
+				yes, no = yes.Or(s.yes), no.Or(s.no)
+			}
 		}
 	}
-	return mask
+	return fails, yes, no
+}
+
+// Yes returns the responses for which the predicate fn certainly returns true;
+// none when it does not look at a status.
+func (j *Judge) Yes(fn *ssa.Function, grpc bool) codeset.Set {
+	if !answersBool(fn) || !j.touches(fn, 0) {
+		return codeset.Set{}
+	}
+	e := j.eval(j.known.Scope(fn), over(grpc))
+	if s := e.results(0, e.cond); s.decides(e.all) {
+		return s.yes
+	}
+	return codeset.Set{}
 }
 
 // answersBool reports whether the first result of a function is a bool.
 func answersBool(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
-	return res.Len() > 0 && types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool])
+	return res.Len() > 0 && isBool(res.At(0).Type())
 }
 
 // YesToCertificate reports whether the predicate fn certainly returns true for
@@ -81,56 +97,114 @@ func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 	if !answersBool(fn) {
 		return false
 	}
-	w := j.world(j.known.Scope(fn), 0, false)
-	w.cert = true
-	return w.result(fn, -1, false) == yes && w.used
+	e := j.newEval(j.known.Scope(fn), ofCertificate)
+	return e.results(0, e.cond).yes == e.all && e.asked
 }
 
-// Retried returns the responses after which l certainly begins another turn, as a
-// mask. Zero means that it does not look at statuses,
-// or cannot be judged.
-// "Certainly" is what makes a finding block a merge: every open branch is
-// followed both ways and counts against none.
-func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint16) {
-	for i, r := range Responses(grpc) {
-		w := j.world(sc, r.Number, grpc)
-		again := false
-		w.turn(l, func() { again = true })
-		if i == 0 && again {
-			return 0 // goes on after a success: no retry on the status
-		}
-		if again && w.used {
-			mask |= 1 << i
+// Retried returns the failures after which another turn of l may come to one of
+// ops, if a success is not treated alike: it does not come to them again, or
+// has a way out of the loop that the failure has not, or it does not take one of
+// the edges that failures takes.
+//
+// Every open branch is followed both ways.
+func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failures []dataflow.Edge, grpc bool) (retried codeset.Set) {
+	e := j.eval(sc, over(grpc))
+	again := e.again(l, ops)
+	if !e.success.Minus(again).Empty() {
+		return again.Minus(e.success)
+	}
+	for edge, taken := range e.turn.out {
+		if !l.Blocks[edge.To()] && !taken.And(e.success).Empty() {
+			retried = retried.Or(again.Minus(taken))
 		}
 	}
-	return mask
+	for _, edge := range failures {
+		if taken := e.turn.out[edge]; taken.And(e.success).Empty() {
+			retried = retried.Or(again.And(taken))
+		}
+	}
+	return retried.Minus(e.success)
 }
 
-// Undecided returns the branches that cannot be judged between one of the
-// responses in mask and the next turn of l: they look at something other than
-// the status, such as the body, and may end the loop by it.
+// Ends reports whether l ends after some success, and comes to none of ops again.
+func (j *Judge) Ends(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
+	e := j.eval(sc, overHTTP)
+	return !e.success.Minus(e.again(l, ops)).Empty()
+}
+
+// Undecided returns the branches that cannot be judged between one of some
+// responses and the next turn of l: they look at something other than the
+// status, such as the body, and may end the loop by it.
 // They cost a finding its high confidence.
-func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, mask uint16, grpc bool) (branches []*ssa.If) {
-	for i, r := range Responses(grpc) {
-		if mask&(1<<i) == 0 {
+func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, of codeset.Set, grpc bool) (branches []*ssa.If) {
+	e := j.eval(sc, over(grpc))
+	f := newFlow(l)
+	e.inTurn(f, e.all)
+	for _, b := range sc.Fn.Blocks {
+		br := dataflow.IfOf(b)
+		if br == nil || f.in[b].And(of).Empty() {
 			continue
 		}
-		w := j.world(sc, r.Number, grpc)
-		for b := range w.turn(l, func() {}) {
-			if br := dataflow.IfOf(b); br != nil && w.condAt(br) == maybe {
-				branches = append(branches, br)
-			}
+		c := e.cond(br.Cond)
+		if !f.in[b].And(of).Minus(c.yes).Minus(c.no).Empty() {
+			branches = append(branches, br)
 		}
 	}
 	return branches
 }
 
-// statusName marks integer parameters that hold a status.
-var statusName = regexp.MustCompile(`(?i)status|code`)
+// A Test is a branch that separates successes from failures by the status.
+type Test struct {
+	Fail int // which successor the failures take
+	// Of are the values that carry the status: a status, a response or an error.
+	Of []ssa.Value
+	// Guessed says that the name of a setting decided, not its value.
+	Guessed bool
+}
+
+// Test judges a condition that looks at a status, or returns nil. An edge that
+// no failure takes is that of success, and else the one that fewer successes
+// take is that of failure: "not 404" may be a success or another failure, but
+// 404 is one.
+func (j *Judge) Test(sc *fact.Scope, cond ssa.Value) *Test {
+	for _, a := range []*assumption{overHTTP, overGRPC} {
+		e := j.eval(sc, a)
+		c := e.cond(cond)
+		if len(e.leaves) == 0 {
+			continue
+		}
+		takes := [2]codeset.Set{a.all.Minus(c.no), a.all.Minus(c.yes)}
+		if fail := failing(a, takes); fail >= 0 {
+			return &Test{Fail: fail, Of: e.leaves, Guessed: e.guessed}
+		}
+	}
+	return nil
+}
+
+// failing returns which of two edges is that of failure, or -1. takes are the
+// statuses that may take them.
+func failing(a *assumption, takes [2]codeset.Set) int {
+	var successes, failures [2]int
+	for i, t := range takes {
+		successes[i] = t.And(a.success).Len()
+		failures[i] = t.Minus(a.success).Len()
+	}
+	for i := range takes {
+		if successes[i] > 0 && failures[i] == 0 && failures[1-i] > 0 {
+			return 1 - i
+		}
+	}
+	for i := range takes {
+		if failures[i] > 0 && successes[i] < successes[1-i] {
+			return i
+		}
+	}
+	return -1
+}
 
 // touches reports whether fn, or a function of this package that it calls, looks
-// at a status code. To run a function once for each response is dear, so that
-// functions which cannot depend on one are left out.
+// at a status code. To follow a function is dear, so that those which cannot
+// depend on one are left out.
 func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 	if t, ok := j.memo[fn]; ok {
 		return t
@@ -142,17 +216,31 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 		found = found || i < 6 && dataflow.IsInteger(p.Type()) && statusName.MatchString(p.Name())
 	}
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
-		if v, ok := in.(ssa.Value); ok && (IsStatus(v) || isCode(v)) {
-			found = true
+		if found {
+			break
 		}
-		if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
-			if g := j.known.Body(c.Common()); g != nil {
-				found = j.touches(g, depth+1)
-			} else if sum := j.known.Of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
-				found = true
-			}
+		switch in := in.(type) {
+		case *ssa.Call:
+			found = IsStatus(in) || isCode(in) || isRPC(in.Common()) || depth < 3 && j.callTouches(in, depth)
+		case ssa.Value:
+			found = IsStatus(in) || j.isText(in)
 		}
 	}
 	j.memo[fn] = found
 	return found
+}
+
+// callTouches reports whether what c calls looks at a status.
+func (j *Judge) callTouches(c *ssa.Call, depth int) bool {
+	if g := j.known.Body(c.Common()); g != nil {
+		return j.touches(g, depth+1)
+	}
+	sum := j.known.Of(c.Common())
+	return sum != nil && !sum.Fails.Or(sum.Yes).Empty()
+}
+
+// isText reports whether v is the status of a response as text.
+func (j *Judge) isText(v ssa.Value) bool {
+	fa, ok := v.(*ssa.FieldAddr)
+	return ok && dataflow.FieldOf(fa) == "Status" && dataflow.IsNamed(fa.X.Type(), "net/http", "Response")
 }

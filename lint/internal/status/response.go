@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// Response is one that analyzers tell apart: an HTTP status or a gRPC code. A
-// mask of responses holds bit i for the i-th of [Responses].
+// Response is one that settings and findings name: an HTTP status or a gRPC code.
 type Response struct {
 	Name   string // "404", "NOT_FOUND": as settings and findings write it
 	Number int64
@@ -73,13 +72,4 @@ func find(grpc bool, is func(Response) bool) (Response, bool) {
 		return list[i], true
 	}
 	return Response{}, false
-}
-
-// Bit returns the bit of an HTTP status in a mask, or 0.
-// It is 0 for a status that is not told apart, so a mask never holds it.
-func Bit(number int64) uint16 {
-	if i := slices.IndexFunc(statuses, func(r Response) bool { return r.Number == number }); i >= 0 {
-		return 1 << i
-	}
-	return 0
 }

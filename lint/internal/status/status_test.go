@@ -1,7 +1,6 @@
 package status
 
 import (
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/ssatest"
@@ -26,7 +26,7 @@ const (OK Code = 0; InvalidArgument Code = 3; NotFound Code = 5; PermissionDenie
 
 const preamble = `package p
 import (
-	"crypto/x509"; "errors"; "fmt"; "net/http"; "slices"
+	"crypto/x509"; "errors"; "fmt"; "net/http"; "slices"; "strings"
 	"google.golang.org/grpc"; "google.golang.org/grpc/codes"; "google.golang.org/grpc/status"
 )
 var final = map[int]bool{400: true, 404: true, 429: false}
@@ -42,17 +42,17 @@ func judge(t *testing.T, src string) (*Judge, *fact.Scope) {
 	var j *Judge
 	known := fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
 		if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
-			sum.Fails, sum.Yes = j.Outcome(s)
+			sum.Fails, sum.Yes, sum.No = j.Outcome(s)
 		}
 	})
 	j = New(known)
 	return j, known.Scope(p.Fn(t, "f"))
 }
 
-// in turns a mask into the statuses or codes that it holds.
-func in(mask uint16, grpc bool) (held []int64) {
-	for i, r := range Responses(grpc) {
-		if mask&(1<<i) != 0 {
+// in turns a set into those of the responses with names that it holds.
+func in(set codeset.Set, grpc bool) (held []int64) {
+	for _, r := range Responses(grpc) {
+		if set.Has(r.Number) {
 			held = append(held, r.Number)
 		}
 	}
@@ -94,7 +94,7 @@ func f() {
 		`+tt.body+`
 	}
 }`)
-			if got := in(j.Retried(s, s.Loops[0], false), false); !slices.Equal(got, tt.want) {
+			if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -114,7 +114,7 @@ func TestRetriedCodes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, s := judge(t, "func f() { for { err := rpc(); "+tt.body+" } }")
-			if got := in(j.Retried(s, s.Loops[0], true), true); !slices.Equal(got, tt.want) {
+			if got := in(j.Retried(s, s.Loops[0], nil, nil, true), true); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -134,7 +134,7 @@ func TestUndecided(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, s := judge(t, "func f() { for { resp, _ := do(); "+tt.body+" } }")
-			if got := j.Undecided(s, s.Loops[0], 1<<8, false); len(got) != tt.want {
+			if got := j.Undecided(s, s.Loops[0], codeset.Of(503), false); len(got) != tt.want {
 				t.Errorf("got %d branches, want %d", len(got), tt.want)
 			}
 		})
@@ -161,7 +161,7 @@ func TestOutcome(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, s := judge(t, tt.source)
-			fails, yes := j.Outcome(s)
+			fails, yes, _ := j.Outcome(s)
 			if got := in(fails, false); !slices.Equal(got, tt.fails) {
 				t.Errorf("fails: got %v, want %v", got, tt.fails)
 			}
@@ -186,91 +186,115 @@ import ("net/http"; "example.com/q")
 func f(status int) bool { return q.Retryable(status) }
 func g(resp *http.Response) error { if err := q.Check(resp); err != nil { return err }; return nil }`)
 	p.Pass.ImportObjectFact = func(o types.Object, f analysis.Fact) bool {
-		*f.(*fact.Summary) = fact.Summary{Yes: 1 << 8}
+		*f.(*fact.Summary) = fact.Summary{Yes: codeset.Of(503), No: codeset.Range(100, 502)}
 		if o.Name() == "Check" {
-			*f.(*fact.Summary) = fact.Summary{Fails: 1 << 1}
+			*f.(*fact.Summary) = fact.Summary{Fails: codeset.Of(400)}
 		}
 		return true
 	}
 	j := New(fact.NewTable(p.Pass, p.Package, func(*fact.Scope, *fact.Summary) {}))
-	if _, yes := j.Outcome(j.known.Scope(p.Fn(t, "f"))); yes != 1<<8 {
-		t.Errorf("got %b, want true for 503 alone", yes)
+	if _, yes, _ := j.Outcome(j.known.Scope(p.Fn(t, "f"))); yes != codeset.Of(503) {
+		t.Errorf("got %v, want true for 503 alone", yes)
 	}
-	if fails, _ := j.Outcome(j.known.Scope(p.Fn(t, "g"))); fails != 1<<1 {
-		t.Errorf("got %b, want an error for 400 alone", fails)
+	if fails, _, _ := j.Outcome(j.known.Scope(p.Fn(t, "g"))); fails != codeset.Of(400) {
+		t.Errorf("got %v, want an error for 400 alone", fails)
 	}
 }
 
-// TestComparison: which side of a comparison with a constant is the failure.
-func TestComparison(t *testing.T) {
+// TestTest: which branch of a condition on a status is that of failure.
+func TestTest(t *testing.T) {
+	const onTrue, onFalse, none = 0, 1, -1
 	tests := []struct {
-		cond               string
-		failOnTrue, status bool
+		cond string
+		fail int
 	}{
-		{`resp.StatusCode == 200`, false, true},
-		{`resp.StatusCode != 200`, true, true},
-		{`200 != resp.StatusCode`, true, true},
-		{`resp.StatusCode >= 400`, true, true},
-		{`400 <= resp.StatusCode`, true, true},
-		{`resp.StatusCode < 300`, false, true},
-		{`resp.StatusCode/100 == 2`, false, true},
-		{`resp.StatusCode == 503`, true, true},
-		{`resp.StatusCode != 404`, false, false}, // may be a success, or another failure
-		{`v.Status == 500`, true, true},
-		{`v.kind == 500`, false, false},
-		{`n == 500`, false, false},
-		{`status.Code(err) == codes.OK`, false, true},
-		{`status.Code(err) != codes.OK`, true, true},
-		{`status.Code(err) == codes.Unavailable`, true, true},
-		{`status.Code(err) != codes.Unavailable`, false, false},
+		{`resp.StatusCode == 200`, onFalse},
+		{`resp.StatusCode != 200`, onTrue},
+		{`200 != resp.StatusCode`, onTrue},
+		{`resp.StatusCode >= 400`, onTrue},
+		{`400 <= resp.StatusCode`, onTrue},
+		{`resp.StatusCode < 300`, onFalse},
+		{`resp.StatusCode/100 == 2`, onFalse},
+		{`resp.StatusCode/100 - 2 == 0`, onFalse},
+		{`resp.StatusCode-200 < 100`, onFalse},
+		{`resp.StatusCode == 503`, onTrue},
+		{`resp.StatusCode != 404`, onFalse}, // may be a success or another failure, but 404 is one
+		{`v.Status == 500`, onTrue},
+		{`v.kind == 500`, none},
+		{`n == 500`, none},
+		{`resp.StatusCode == 20`, none}, // a code of another kind
+		{`resp.Status == "200 OK"`, onFalse},
+		{`strings.HasPrefix(resp.Status, "2")`, onFalse},
+		{`final[resp.StatusCode]`, onTrue},
+		{`slices.Contains([]int{200, 201}, resp.StatusCode)`, onFalse},
+		{`slices.Contains([]int{1, 2}, n)`, none},
+		{`ok(resp.StatusCode)`, onFalse},
+		{`!ok(resp.StatusCode)`, onTrue},
+		{`v.ok()`, onFalse},
+		{`respOK(resp)`, onFalse},
+		{`small(resp)`, none},
+		{`status.Code(err) == codes.OK`, onFalse},
+		{`status.Code(err) != codes.OK`, onTrue},
+		{`status.Code(err) == codes.Unavailable`, onTrue},
+		{`status.Code(err) != codes.Unavailable`, onFalse},
 	}
 	for _, tt := range tests {
 		t.Run(tt.cond, func(t *testing.T) {
-			_, s := judge(t, "type v struct { Status, kind int }\nfunc f(resp *http.Response, err error, n int, v v) bool { return "+tt.cond+" }")
+			j, s := judge(t, `type v struct { Status, kind int }
+func ok(code int) bool { return code >= 200 && code < 300 }
+func (v v) ok() bool { return v.Status/100 == 2 }
+func respOK(resp *http.Response) bool { good := resp.StatusCode == 200 || resp.StatusCode == 204; return good }
+func small(resp *http.Response) bool { return resp.ContentLength < 3 }
+func f(resp *http.Response, err error, n int, v v) bool { return `+tt.cond+" }")
 			ret := s.Fn.Blocks[0].Instrs[len(s.Fn.Blocks[0].Instrs)-1].(*ssa.Return)
-			cmp := ret.Results[0].(*ssa.BinOp)
-			fail, ok := Comparison(cmp.X, cmp.Y, cmp.Op)
-			if ok != tt.status || ok && fail != tt.failOnTrue {
-				t.Errorf("got failure %v, a status %v; want %v, %v", fail, ok, tt.failOnTrue, tt.status)
+			got := none
+			if test := j.Test(s, ret.Results[0]); test != nil {
+				got = test.Fail
+			}
+			if got != tt.fail {
+				t.Errorf("got the failure on %d, want %d", got, tt.fail)
 			}
 		})
+	}
+}
+
+// TestMerged: a condition that is kept in a variable is that of all its parts.
+func TestMerged(t *testing.T) {
+	for cond, fail := range map[string]int{
+		`resp.StatusCode >= 200 && resp.StatusCode < 300`:          1,
+		`resp.StatusCode < 200 || resp.StatusCode > 299`:           0,
+		`err != nil || resp.StatusCode >= 400`:                     0,
+		`resp.StatusCode >= 200 && resp.StatusCode < 300 && n > 3`: 1,
+		`resp.StatusCode >= 100 && resp.StatusCode < 600`:          -1,
+		`resp.StatusCode == expected && err == nil`:                1,
+		`resp.StatusCode == n && err == nil`:                       -1,
+		`resp.StatusCode == retryOn && n > 3`:                      0,
+	} {
+		j, s := judge(t, "func f(resp *http.Response, err error, n, expected, retryOn int) bool { v := "+cond+"; return v }")
+		for ret := range dataflow.Instrs[*ssa.Return](s.Fn) {
+			got := -1
+			if test := j.Test(s, ret.Results[0]); test != nil {
+				got = test.Fail
+			}
+			if got != fail {
+				t.Errorf("%s: got the failure on %d, want %d", cond, got, fail)
+			}
+		}
 	}
 }
 
 // TestSources: the status of a response leads back to the call that yielded it.
 func TestSources(t *testing.T) {
 	for _, expr := range []string{`resp.StatusCode == 503`, `resp.StatusCode/100 == 5`, `status.Code(err) == codes.Unavailable`} {
-		_, s := judge(t, "func f() { for { resp, err := do(); _, _ = resp, err; if "+expr+" { return } } }")
+		j, s := judge(t, "func f() { for { resp, err := do(); _, _ = resp, err; if "+expr+" { return } } }")
 		for _, b := range s.Fn.Blocks {
 			if i := dataflow.IfOf(b); i != nil {
-				ops := Sources(s.Func, i.Cond.(*ssa.BinOp).X, s.Loops[0])
+				ops := Sources(s.Func, j.Test(s, i.Cond).Of[0], s.Loops[0])
 				if len(ops) != 1 || dataflow.CalleeName(ops[0].Common()) != "do" {
 					t.Errorf("%s: got %v, want the call of do", expr, ops)
 				}
 			}
 		}
-	}
-}
-
-// TestPredicate: a function that tells a success from an outage is a test of
-// the response that it is given.
-func TestPredicate(t *testing.T) {
-	tests := []struct {
-		name, body       string
-		known, failsTrue bool
-	}{
-		{"says that it failed", `return resp.StatusCode >= 400`, true, true},
-		{"says that it worked", `return resp.StatusCode < 400`, true, false},
-		{"says something else", `return resp.ContentLength > 3`, false, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			j, s := judge(t, "func g(resp *http.Response) bool { "+tt.body+" }\nfunc f(resp *http.Response) bool { return g(resp) }")
-			resp, fails := j.Predicate(s, ssatest.Call(t, s.Fn, "g"))
-			if (resp != nil) != tt.known || fails != tt.failsTrue {
-				t.Errorf("got %v, %v; want known %v, failure on true %v", resp, fails, tt.known, tt.failsTrue)
-			}
-		})
 	}
 }
 
@@ -300,18 +324,5 @@ func TestCertificates(t *testing.T) {
 				t.Errorf("asks for a certificate: got %v, want %v", asks, want)
 			}
 		})
-	}
-}
-
-func TestCompareInts(t *testing.T) {
-	for op, want := range map[token.Token][3]truth{ // of 1 and 2, 2 and 2, 3 and 2
-		token.EQL: {no, yes, no}, token.NEQ: {yes, no, yes}, token.LSS: {yes, no, no},
-		token.LEQ: {yes, yes, no}, token.GTR: {no, no, yes}, token.GEQ: {no, yes, yes}, token.ADD: {},
-	} {
-		for i, w := range want {
-			if got := compareInts(int64(i+1), 2, op); got != w {
-				t.Errorf("%d %v 2: got %v, want %v", i+1, op, got, w)
-			}
-		}
 	}
 }

@@ -105,7 +105,7 @@ func Download(u string) (*http.Response, error) {
 	return resp, err
 }
 
-// case slice of codes: FB1035
+// case slice of codes: FB1035 FB1030
 
 type options struct {
 	RetryOn []int

@@ -1,0 +1,354 @@
+package status
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/codeset"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+// A number is an integer that is known for each status: the status itself, a
+// constant, what simple arithmetic makes of them.
+type number struct {
+	at     func(status int64) (n int64, ok bool)
+	status bool // the status itself
+	fixed  bool // the same for all
+}
+
+// theStatus is the number of a response.
+var theStatus = &number{at: func(s int64) (int64, bool) { return s, true }, status: true}
+
+// constant is a number that does not depend on the status.
+func constantNumber(n int64) *number {
+	return &number{at: func(int64) (int64, bool) { return n, true }, fixed: true}
+}
+
+// num returns what an integer is, or nil when that is not known: a status, as a
+// field or a method of a response, a parameter that holds it, a variable that
+// is set from one, or a result of a helper.
+func (e *eval) num(v ssa.Value) *number {
+	if !e.spend() {
+		return nil
+	}
+	defer e.done()
+	if !e.cert && e.isStatus(v) {
+		e.leaf(v)
+		return theStatus
+	}
+	switch v := v.(type) {
+	case *ssa.Const:
+		if n, ok := dataflow.ConstInt(v); ok {
+			return constantNumber(n)
+		}
+	case *ssa.Convert, *ssa.ChangeType:
+		if x := dataflow.Operand(v.(ssa.Value)); dataflow.IsInteger(x.Type()) {
+			return e.num(x)
+		}
+	case *ssa.Parameter:
+		if k, ok := e.params[v]; ok && k.num != nil {
+			if k.num.status {
+				e.leaf(v)
+			}
+			return k.num
+		}
+	case *ssa.BinOp:
+		return e.arithmetic(v)
+	case *ssa.Phi:
+		if k, ok := e.given(v); ok {
+			return k.num
+		}
+		return e.numPhi(v)
+	case *ssa.UnOp:
+		return e.numRead(v)
+	case *ssa.Field:
+		if !e.grpc && !e.cert && e.j.heldStatus(dataflow.FieldVar(v)) {
+			e.leaf(v)
+			return theStatus
+		}
+	case *ssa.Extract:
+		if c, ok := v.Tuple.(*ssa.Call); ok {
+			return e.numResult(c, v.Index, v)
+		}
+	case *ssa.Call:
+		return e.numResult(v, 0, v)
+	}
+	return nil
+}
+
+// isStatus reports whether v holds what the assumption speaks of.
+func (e *eval) isStatus(v ssa.Value) bool {
+	if e.grpc {
+		return isCode(v)
+	}
+	return IsStatus(v)
+}
+
+// arithmetic evaluates status/100, status-400 and their like.
+func (e *eval) arithmetic(b *ssa.BinOp) *number {
+	switch b.Op {
+	case token.ADD, token.SUB, token.MUL, token.QUO, token.REM:
+	default:
+		return nil
+	}
+	x, y := e.num(b.X), e.num(b.Y)
+	if x == nil || y == nil {
+		return nil
+	}
+	return &number{fixed: x.fixed && y.fixed, at: func(s int64) (int64, bool) {
+		m, ok := x.at(s)
+		n, ok2 := y.at(s)
+		if !ok || !ok2 {
+			return 0, false
+		}
+		switch b.Op {
+		case token.ADD:
+			return m + n, true
+		case token.SUB:
+			return m - n, true
+		case token.MUL:
+			return m * n, true
+		}
+		if n == 0 {
+			return 0, false
+		}
+		if b.Op == token.QUO {
+			return m / n, true
+		}
+		return m % n, true
+	}}
+}
+
+// numPhi merges integers. A constant that is no status is what the variable
+// began with, or holds without a response: it is none of the assumption's
+// business.
+func (e *eval) numPhi(p *ssa.Phi) *number {
+	e.flows++
+	if e.active[p] {
+		return nil
+	}
+	e.active[p] = true
+	defer delete(e.active, p)
+	type source struct {
+		live codeset.Set
+		num  *number
+	}
+	var sources []source
+	status := true
+	for i, v := range p.Edges {
+		if n, ok := dataflow.ConstInt(v); ok && !e.all.Has(n) || v == ssa.Value(p) {
+			continue
+		}
+		live := e.live(p.Block(), p.Block().Preds[i])
+		if live.Empty() {
+			continue
+		}
+		n := e.num(v)
+		if n == nil {
+			return nil
+		}
+		status = status && n.status
+		sources = append(sources, source{live, n})
+	}
+	switch {
+	case len(sources) == 0:
+		return nil
+	case status:
+		return theStatus
+	}
+	return &number{at: func(s int64) (value int64, known bool) {
+		for _, src := range sources {
+			if !src.live.Has(s) {
+				continue
+			}
+			n, ok := src.num.at(s)
+			if !ok || known && n != value {
+				return 0, false
+			}
+			value, known = n, true
+		}
+		return value, known
+	}}
+}
+
+// numRead evaluates a variable or a field by what is stored in it. A constant
+// beside the status is what it began with.
+func (e *eval) numRead(u *ssa.UnOp) *number {
+	if u.Op != token.MUL {
+		return nil
+	}
+	if x := cellValue(u); x != ssa.Value(u) {
+		return e.num(x)
+	}
+	if g, ok := u.X.(*ssa.Global); ok {
+		if n, ok := dataflow.ConstInt(initial(g)); ok {
+			return constantNumber(n)
+		}
+		return nil
+	}
+	if e.active[u.X] {
+		return nil
+	}
+	e.active[u.X] = true
+	defer delete(e.active, u.X)
+	found := false
+	for _, s := range e.sc.StoresTo(u.X) {
+		if n, ok := dataflow.ConstInt(s.Val); ok && !e.all.Has(n) {
+			continue
+		}
+		if n := e.num(s.Val); n == nil || !n.status {
+			return nil
+		}
+		found = true
+	}
+	if fa, ok := u.X.(*ssa.FieldAddr); ok && !found && !e.grpc && !e.cert {
+		found = e.j.heldStatus(dataflow.FieldVar(fa))
+	}
+	if !found {
+		return nil
+	}
+	e.leaf(u)
+	return theStatus
+}
+
+// numResult evaluates a result of a call: of a function of the package, which
+// is entered, or one that its declaration calls a status.
+func (e *eval) numResult(c *ssa.Call, index int, v ssa.Value) *number {
+	if e.grpc || e.cert || !dataflow.IsInteger(v.Type()) {
+		return nil
+	}
+	results := c.Common().Signature().Results()
+	if index < results.Len() && isStatusField(results.At(index).Name(), v.Type()) && results.At(index).Name() != "code" {
+		e.leaf(v)
+		return theStatus
+	}
+	fn, args := e.j.callee(c.Common())
+	if fn == nil || !e.enters(fn, args) {
+		return nil
+	}
+	sub := e.enter(fn, args)
+	found := false
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		if index >= len(ret.Results) {
+			return nil
+		}
+		r := cellValue(ret.Results[index])
+		if n, ok := dataflow.ConstInt(r); ok && !e.all.Has(n) {
+			continue
+		}
+		if n := sub.num(r); n == nil || !n.status {
+			return nil
+		}
+		found = true
+	}
+	if !found {
+		return nil
+	}
+	e.leaf(v)
+	return theStatus
+}
+
+// IsStatus reports whether v is the status code of a response: a field or a
+// method named StatusCode, or an integer field of a like name. A nil v is none.
+// Clients of all makes call it so, and their packages are too many to list.
+func IsStatus(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		fa, ok := v.X.(*ssa.FieldAddr)
+		return ok && v.Op == token.MUL && isStatusField(dataflow.FieldOf(fa), v.Type())
+	case *ssa.Field:
+		return isStatusField(dataflow.FieldOf(v), v.Type())
+	case *ssa.Call:
+		return isStatusMethod(v.Common())
+	case *ssa.Convert:
+		return IsStatus(v.X)
+	}
+	return false
+}
+
+// isStatusMethod reports whether c asks a response for its status.
+func isStatusMethod(c *ssa.CallCommon) bool {
+	if dataflow.CalleeName(c) == "StatusCode" {
+		return true
+	}
+	f := dataflow.Callee(c)
+	sig := c.Signature()
+	if f == nil || sig.Recv() == nil || sig.Params().Len() > 0 || sig.Results().Len() != 1 {
+		return false
+	}
+	return isStatusField(trimGet(f.Name()), sig.Results().At(0).Type())
+}
+
+// trimGet removes the Get that generated accessors begin with.
+func trimGet(name string) string {
+	if len(name) > 3 && name[:3] == "Get" {
+		return name[3:]
+	}
+	return name
+}
+
+// isStatusField reports whether a field of that name and type holds a status:
+// a plain integer, not an enumeration.
+// An enumeration named Status is the state of something, not a response.
+func isStatusField(name string, t types.Type) bool {
+	if !dataflow.IsInteger(t) {
+		return false
+	}
+	if name == "StatusCode" {
+		return true
+	}
+	_, basic := types.Unalias(t).(*types.Basic)
+	return basic && statusField.MatchString(name)
+}
+
+// statusField names fields and variables that hold the status of a response
+// besides the StatusCode of net/http.
+var statusField = regexp.MustCompile(`(?i)^(http|resp|response)?_?status(_?code)?$|^(http|resp|response)_?code$|^code$`)
+
+// statusName marks integer parameters that hold a status.
+var statusName = regexp.MustCompile(`(?i)status|code`)
+
+// isCode reports whether v is a gRPC code taken from an error or a status: the
+// result of a function or method Code of that type.
+// A field of that type is left out: where it was set is not known.
+func isCode(v ssa.Value) bool {
+	c, ok := v.(*ssa.Call)
+	return ok && isCodeType(v.Type()) && dataflow.CalleeName(c.Common()) == "Code"
+}
+
+// IsCode reports whether v is a gRPC code taken from an error.
+func IsCode(v ssa.Value) bool { return isCode(v) }
+
+func isCodeType(t types.Type) bool {
+	return dataflow.IsNamed(t, "google.golang.org/grpc/codes", "Code")
+}
+
+func isBool(t types.Type) bool {
+	return types.Identical(t.Underlying(), types.Typ[types.Bool])
+}
+
+// Sources returns the operations of l that produced the response whose status v
+// is, or the error whose code v is.
+// It looks through the functions that take a status out of an error.
+func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
+	var ops []*ssa.Call
+	for _, c := range f.Origins(v, l) {
+		name := dataflow.CalleeName(c.Common())
+		if !isStatusMethod(c.Common()) && !slices.Contains([]string{"Code", "FromError", "Convert", "Status"}, name) {
+			ops = append(ops, c)
+			continue
+		}
+		args := c.Common().Args
+		if c.Common().IsInvoke() {
+			args = []ssa.Value{c.Common().Value}
+		}
+		for _, a := range args {
+			ops = append(ops, Sources(f, a, l)...)
+		}
+	}
+	return ops
+}

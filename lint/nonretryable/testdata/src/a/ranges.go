@@ -1,0 +1,234 @@
+package a
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// Statuses in ranges, classes, variables, fields, lists.
+
+func between(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err == nil && resp.StatusCode >= 200 && resp.StatusCode < 300 {
+			return resp.Body.Close()
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func isSuccess(resp *http.Response) bool { return resp.StatusCode/100 == 2 }
+
+func bySuccess(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		if good := isSuccess(resp); !good {
+			resp.Body.Close()
+			wait()
+			continue
+		}
+		return resp.Body.Close()
+	}
+	return errors.New("exhausted")
+}
+
+func byFlag(c *http.Client, url string) (err error) {
+	done := false
+	for i := 0; i < 4 && !done; i++ { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if done = resp.StatusCode < 300; !done {
+			wait()
+		}
+	}
+	return nil
+}
+
+func byText(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if strings.HasPrefix(resp.Status, "2") {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+type reply struct {
+	kind int // the status
+	text string
+}
+
+func fetch(c *http.Client, url string) (reply, error) {
+	resp, err := c.Get(url)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	return reply{kind: resp.StatusCode, text: resp.Status}, nil
+}
+
+func byField(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries a.fetch on status 400`
+		r, err := fetch(c, url)
+		if err != nil {
+			return err
+		}
+		switch {
+		case r.kind < 300:
+			return nil
+		case r.kind >= 500:
+			return errors.New(r.text)
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func code(c *http.Client, url string) (int, error) {
+	resp, err := c.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode, nil
+}
+
+func byResult(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries a.code on status 400`
+		n, err := code(c, url)
+		if err == nil && n == 204 {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// probe is a setting: its default says what is expected.
+type probe struct {
+	url      string
+	expected int
+	again    []int
+}
+
+func newProbe(url string) *probe {
+	return &probe{url: url, expected: 200, again: []int{404, 422, 503}}
+}
+
+func (p *probe) byExpected(c *http.Client) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(p.url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode == p.expected {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func (p *probe) listed(status int) bool {
+	for _, s := range p.again {
+		if s == status {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *probe) byOwnList(c *http.Client) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 404, 422`
+		resp, err := c.Get(p.url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if !p.listed(resp.StatusCode) {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+type pool struct {
+	CheckRetry func(resp *http.Response, err error) (bool, error)
+}
+
+func policy(resp *http.Response, err error) (bool, error) { // want `FB1035: CheckRetry calls 400, 401, 403, 404, 409, 422 retryable`
+	return err != nil || resp.StatusCode > 399, nil
+}
+
+func newPool() *pool { return &pool{CheckRetry: policy} }
+
+// Near misses.
+
+func outages(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if outage := resp.StatusCode >= 500 && resp.StatusCode <= 599; outage {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return errors.New("exhausted")
+}
+
+func byClass(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		switch class := resp.StatusCode / 100; class {
+		case 2, 3, 4:
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func (p *probe) byLoad(c *http.Client, load, busy int) error {
+	for range 3 {
+		resp, err := c.Get(p.url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if load == busy || resp.StatusCode < 500 {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func pooled(resp *http.Response, err error) (bool, error) {
+	return err != nil || resp.StatusCode == 429 || resp.StatusCode > 499, nil
+}
+
+func newOtherPool() *pool { return &pool{CheckRetry: pooled} }

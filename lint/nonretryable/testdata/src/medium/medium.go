@@ -1,0 +1,167 @@
+// Package medium holds what is reported with less than high confidence.
+package medium
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+func wait() { time.Sleep(rand.N(time.Second)) }
+
+type probe struct {
+	url    string
+	accept func(status int) bool
+}
+
+func newProbe(url string) *probe {
+	return &probe{url: url, accept: func(status int) bool { return status == 200 }}
+}
+
+func (p *probe) byDefault(c *http.Client) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(p.url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if p.accept == nil || p.accept(resp.StatusCode) {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func byWanted(c *http.Client, url string, wantStatus int) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode == wantStatus {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// statusError is what a response that failed is made into.
+type statusError struct{ Status int }
+
+func (e *statusError) Error() string { return fmt.Sprint(e.Status) }
+
+var errMissing = errors.New("missing")
+
+func typed(c *http.Client, url string) error {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == 404:
+		return fmt.Errorf("%s: %w", url, errMissing)
+	case resp.StatusCode >= 300:
+		return &statusError{resp.StatusCode}
+	}
+	return nil
+}
+
+func byTyped(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries medium.typed on status 401, 403, 404, 409, 422`
+		err := typed(c, url)
+		if err == nil {
+			return nil
+		}
+		var se *statusError
+		if errors.As(err, &se) && se.Status == 400 {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func bySentinel(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries medium.typed on status 400, 401, 403, 409, 422`
+		err := typed(c, url)
+		if err == nil || errors.Is(err, errMissing) {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// consumer goes on after a success, with the next page.
+func consumer(c *http.Client, url string, use func(*http.Response) bool) error {
+	for { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			resp.Body.Close()
+			wait()
+			continue
+		}
+		if !use(resp) {
+			return nil
+		}
+	}
+}
+
+// Near misses.
+
+func byTypedOutage(c *http.Client, url string) error {
+	for range 3 {
+		err := typed(c, url)
+		if err == nil || errors.Is(err, errMissing) {
+			return err
+		}
+		var se *statusError
+		if !errors.As(err, &se) || se.Status < 500 {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// asking lets somebody else judge the response.
+func asking(c *http.Client, url string, judge interface {
+	Fair(*http.Response) bool
+}) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode < 300 || !judge.Fair(resp) {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// isRetryableStatus sees a status alone, and isRetryableError asks for no
+// certificate.
+func isRetryableStatus(status int) bool { return status == 0 || status == 429 || status >= 500 }
+
+func isRetryableError(err error) bool {
+	if err == nil {
+		return false
+	}
+	var se *statusError
+	if errors.As(err, &se) {
+		return isRetryableStatus(se.Status)
+	}
+	return true
+}
