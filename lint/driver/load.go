@@ -34,6 +34,9 @@ type loaded struct {
 	module string
 	fset   *token.FileSet
 	imp    *importer
+	// borrowed are packages of other modules, among order, of which only the
+	// facts are wanted.
+	borrowed map[*packages.Package]bool
 	// made holds the files that cgo made of others: what is found there is
 	// shown where it was written, and not mended.
 	made map[string]bool
@@ -99,9 +102,9 @@ func (l *loaded) check() error {
 }
 
 // arrange puts the packages whose source is judged, or whose facts are needed,
-// in dependency order: all packages of the roots' modules.
-// Packages of other modules are read from export data only: facts about them
-// would need their source, and the tables cover the libraries that matter.
+// in dependency order: all packages of the roots' modules, and the retry helpers
+// of others.
+// All other packages are read from export data only.
 // packages.Visit calls its last function after the imports, which gives the
 // order.
 func (l *loaded) arrange() {
@@ -112,10 +115,17 @@ func (l *loaded) arrange() {
 			l.module = cmp.Or(l.module, p.Module.Path)
 		}
 	}
+	isOwn := func(p *packages.Package) bool { return l.isRoot(p) || p.Module != nil && modules[p.Module.Path] }
+	var own []*packages.Package
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
+		if isOwn(p) {
+			own = append(own, p)
+		}
+	})
+	l.borrowed = borrow(own)
 	packages.Visit(l.roots, nil, func(p *packages.Package) {
 		l.imp.files[p.PkgPath] = p.ExportFile
-		own := l.isRoot(p) || p.Module != nil && modules[p.Module.Path]
-		if own && len(p.CompiledGoFiles) > 0 {
+		if (isOwn(p) || l.borrowed[p]) && len(p.CompiledGoFiles) > 0 {
 			l.order = append(l.order, p)
 			for _, name := range p.CompiledGoFiles {
 				l.made[name] = !slices.Contains(p.GoFiles, name)

@@ -96,6 +96,10 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 // not take the report on all others with it. Packages that were not asked for
 // are analyzed for their facts alone.
 func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
+	if r.l.borrowed[p] {
+		r.learn(p)
+		return nil, nil
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("package %s: analyzer panicked: %v\n%s", p.PkgPath, v, debug.Stack())

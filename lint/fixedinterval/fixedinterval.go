@@ -3,6 +3,7 @@
 package fixedinterval
 
 import (
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
@@ -20,7 +21,8 @@ and a ceiling that doubles with each attempt.
 
 Reported are loops (and recursions) that are entered again because a call failed and that
 wait a constant, a parameter or a field that the loop does not change, or that do not
-wait at all; and constructors of retry libraries that build such a schedule. Not reported
+wait at all; constructors of retry libraries that build such a schedule; and calls of retry
+helpers of other modules whose code does the same with what it is given. Not reported
 are polling, tickers, pacing, lock and compare-and-swap loops, and waits that are decided
 elsewhere.`,
 	Bad: `for range 3 {
@@ -60,6 +62,11 @@ func run(p *rule.Pass) {
 			if r.Delay.Mixed {
 				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")
 			}
+		}
+	}
+	for c, w := range p.HelperWaits() {
+		if helper := dataflow.Describe(c.Common()); w.Class == fact.Fixed && !w.Polls {
+			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", which waits the same time after every failure", helper)
 		}
 	}
 	table.Report(p, table.Fixed)

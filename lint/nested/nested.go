@@ -50,7 +50,7 @@ func run(p *rule.Pass) {
 		}
 		// A helper that retries its callback is no inner layer by itself.
 		for _, op := range r.Ops {
-			if s := p.Known.Of(op.Common()); s != nil && s.Retries && !s.Retrier {
+			if s := p.Known.Of(op.Common()); s != nil && s.Retries && s.Retrier == nil {
 				c := rule.Sure(r.Spoken && r.Boundary == send.Remote && r.Bound.Counter)
 				p.ReportRegion(r, c, "retries "+dataflow.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
 				break

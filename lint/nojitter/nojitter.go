@@ -2,6 +2,7 @@
 package nojitter
 
 import (
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -17,8 +18,9 @@ retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and th
 spreads them.
 
 Reported are retries whose wait grows (a product, a shift, a power, a table of
-durations) with no call of a random source on the way to it, and constructors of retry
-libraries that build such a schedule.`,
+durations) with no call of a random source on the way to it, constructors of retry
+libraries that build such a schedule, and calls of retry helpers of other modules whose code
+waits so.`,
 	Bad: `for i := range 5 {
 	if err = call(); err == nil {
 		return nil
@@ -47,6 +49,11 @@ func run(p *rule.Pass) {
 		// Equal jitter is a class of its own and has its own rule.
 		if r.Delay.Class == fact.Growing {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter")
+		}
+	}
+	for c, w := range p.HelperWaits() {
+		if helper := dataflow.Describe(c.Common()); w.Class == fact.Growing {
+			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", whose wait grows without jitter", helper)
 		}
 	}
 	table.Report(p, table.NoJitter)

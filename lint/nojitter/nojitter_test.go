@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion")
+	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion", "helped")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a

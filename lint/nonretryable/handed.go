@@ -55,15 +55,15 @@ func handedFunction(p *rule.Pass, v ssa.Value) *ssa.Function {
 
 // callbacks reports functions that a helper calls again when they fail, and
 // that certainly fail on a final response.
-// A helper that chooses by the error may well stop at the final ones, so it is
-// left out. Only the status masks of the callback count: what it returns for
+// A helper that chooses by the error in a way that is not understood may well
+// stop at the final ones, so it is left out. Only the status masks of the callback count: what it returns for
 // other failures is not known.
 func callbacks(p *rule.Pass) {
 	for c, op := range p.RetriedCallbacks() {
 		if p.Selective(c) {
 			continue
 		}
-		names := forbidden(p, c.Pos(), p.Known.Local(op).Fails, false, false)
+		names := forbidden(p, c.Pos(), p.RetriedFailures(c, op), false, false)
 		if len(names) > 0 {
 			helper := dataflow.Describe(c.Common())
 			p.ReportAt(c, confidence(names), "retries through "+helper+" on status "+strings.Join(names, ", "), helper)

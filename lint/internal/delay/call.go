@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"go/types"
 	"slices"
 	"strings"
 
@@ -93,6 +94,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 			s.fl.plug = true
 			return
 		}
+		s.drawn(com.Args, fr)
 		s.fl.growing = s.fl.growing || sum.Delay == fact.Growing
 		s.fl.jitter = s.fl.jitter || sum.Delay == fact.Jittered
 		s.fl.equal = s.fl.equal || sum.Delay == fact.EqualJitter
@@ -100,6 +102,28 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 		return
 	}
 	s.enter(fn, com.Args, fr)
+}
+
+// drawn notes that a number which a helper of another package makes a wait of is
+// random, or the server's. Its fact says how the wait follows from the number, and
+// not what the number is.
+func (s *slicer) drawn(args []ssa.Value, fr *frame) {
+	if fr.depth >= 4 {
+		return
+	}
+	for _, a := range args {
+		b, ok := a.Type().Underlying().(*types.Basic)
+		if !ok || b.Info()&types.IsNumeric == 0 || dataflow.IsConst(a) {
+			continue
+		}
+		sub, inner := newSlicer(nil), *fr
+		sub.ops, sub.steps = s.ops, s.steps
+		inner.depth++
+		sub.walk(a, &inner)
+		s.steps = sub.steps
+		s.fl.jitter = s.fl.jitter || sub.fl.jitter || sub.fl.equal
+		s.fl.server = s.fl.server || sub.fl.server
+	}
 }
 
 // enter walks what a function may return, as if it stood where it is called.

@@ -19,10 +19,18 @@ type Summary struct {
 	Wait     *Wait
 	Clock    *Wait // of a returned channel or timer: when it fires
 	Delay    Class // of a returned duration
-	Retrier  bool  // calls a function parameter again when it fails
 	Retries  bool  // retries something itself
 	Attempts int   // of a Retrier or of Retries; 0 when not known
-	Sends    []Send
+	// Retrier is set for a function that calls a parameter again when it fails.
+	Retrier *Retrier
+	// Errors holds the kinds of errors that the function may return: its own
+	// types and variables, as a Retrier knows them in its Ends.
+	Errors []string
+	// Asks holds the kinds of errors that a predicate returns true for, and for
+	// no others; AsksNot turns it around.
+	Asks    []string
+	AsksNot bool
+	Sends   []Send
 	// Retried holds the requests that the function repeats, itself or by what
 	// it calls, although its caller chooses the method.
 	Retried []Send
@@ -47,19 +55,20 @@ func (*Summary) AFact() {}
 // String is what analysis drivers print of a fact.
 func (s *Summary) String() string {
 	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%v yes=%v",
-		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
+		s.Wait != nil, s.Delay, s.Retrier != nil, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
 }
 
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty()
+	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty()
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
 func (s *Summary) bound() *Summary {
 	b := *s
 	b.Wait, b.Clock = s.Wait.bound(), s.Clock.bound()
+	b.Retrier = s.Retrier.withoutReceiver()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
 	b.Makes = withoutReceiver(s.Makes)

@@ -72,6 +72,15 @@ func (s *Table) Body(c *ssa.CallCommon) *ssa.Function {
 	return nil
 }
 
+// Foreign reports whether a package belongs to another module than the one that
+// is judged. Without modules, every other package does.
+func (s *Table) Foreign(path string) bool {
+	if path == "" || path == s.pass.Pkg.Path() {
+		return false
+	}
+	return s.pass.Module == nil || !dataflow.Under(path, s.pass.Module.Path)
+}
+
 // Scope returns the scope of fn, made once.
 func (s *Table) Scope(fn *ssa.Function) *Scope {
 	f := s.scopes[fn]

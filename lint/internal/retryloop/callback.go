@@ -1,9 +1,9 @@
 package retryloop
 
 import (
+	"go/types"
 	"iter"
 	"regexp"
-	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -40,16 +40,34 @@ func (r *Result) RetriedCallbacks() iter.Seq2[*ssa.Call, *ssa.Function] {
 // retriedCallback returns the function that c hands to a helper which calls it
 // again when it fails, or nil. The helper is one of the package or of another,
 // which has a region that calls its parameter, or one of a known library.
-// Only a function whose body can be seen is returned.
+// Only a function whose body can be seen is returned, and none whose failures
+// all end the retries.
 func (p *finders) retriedCallback(c *ssa.Call) *ssa.Function {
-	sum := p.Known.Of(c.Common())
-	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
+	h := p.helper(c.Common())
+	if h == nil {
 		return nil
 	}
-	for _, a := range c.Common().Args {
-		if fn := p.function(c, a); fn != nil {
-			return fn
-		}
+	fn := p.callback(c, h)
+	if fn == nil || len(fn.Blocks) == 0 || p.neverAgain(h, fn) {
+		return nil
+	}
+	return fn
+}
+
+// callback returns the function that c hands to the helper h, or the method of
+// what it hands on as an interface. It is nil when that cannot be seen.
+func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {
+	a := callbackArg(h, c)
+	if a == nil {
+		return nil
+	}
+	mi, ok := dataflow.Strip(a).(*ssa.MakeInterface)
+	if !ok {
+		return p.function(c, a)
+	}
+	obj, _, _ := types.LookupFieldOrMethod(mi.X.Type(), true, c.Parent().Package().Pkg, h.Method)
+	if m, ok := obj.(*types.Func); ok && h.Method != "" {
+		return c.Parent().Prog.FuncValue(m)
 	}
 	return nil
 }
@@ -97,14 +115,13 @@ func (r *Result) RetriedSends(c *ssa.Call) []fact.Send {
 }
 
 // Selective reports whether the helper that c calls, or its options, choose
-// which errors are tried again. What the callback returns as an error is then
-// not retried for certain.
+// which errors are tried again, in a way that is not understood. What the
+// callback returns as an error is then not retried for certain.
 func (r *Result) Selective(c *ssa.Call) bool {
-	fn := r.Known.Body(c.Common())
-	if fn == nil {
-		return selectiveCall(c)
+	if h := r.helper(c.Common()); h != nil && h.Picky {
+		return true
 	}
-	return slices.ContainsFunc(r.of(fn).regions(), (*Region).InspectsError)
+	return r.Known.Body(c.Common()) == nil && selectiveCall(c)
 }
 
 // selectWord marks options that say what is tried again, or what is not.

@@ -6,10 +6,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
 // retriers are functions of the common libraries that call a function again
-// when it fails.
+// when it fails. They count where the code of a library says nothing: a driver
+// without facts about it, or a library that keeps the function in a field.
 // The keys are import path and function; a missing version costs findings and
 // makes none false.
 var retriers = map[string]map[string]bool{
@@ -29,9 +31,13 @@ var retriers = map[string]map[string]bool{
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/retry": {"RetryContext": true},
 }
 
-// knownRetrier reports whether c calls such a function.
-func knownRetrier(c *ssa.CallCommon) bool {
-	return retriers[dataflow.CalleePkg(c)][dataflow.CalleeName(c)]
+// knownRetrier returns what the list says of the function that c calls, or nil.
+// Neither the parameter nor the waits are known then.
+func knownRetrier(c *ssa.CallCommon) *fact.Retrier {
+	if !retriers[dataflow.CalleePkg(c)][dataflow.CalleeName(c)] {
+		return nil
+	}
+	return &fact.Retrier{Param: -1, Every: -1, Spoken: true, Library: dataflow.CalleePkg(c)}
 }
 
 // sdks are clients that retry by themselves, with the attempts that they make by

@@ -53,8 +53,6 @@ type Region struct {
 	Boundary  send.Boundary // of the operations, the farthest
 	// Weak regions know failure only from a bool result.
 	Weak bool
-	// Callback regions attempt a function that was handed to them.
-	Callback bool
 
 	f *finder
 }
@@ -270,9 +268,6 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
 		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))
-		if _, ok := c.Common().Value.(*ssa.Parameter); ok && !c.Common().IsInvoke() {
-			r.Callback = true
-		}
 	}
 	if r.Loop != nil {
 		r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)

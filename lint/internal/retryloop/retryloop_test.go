@@ -88,7 +88,7 @@ func TestIsRetry(t *testing.T) {
 // failure waits in it.
 func TestConsumer(t *testing.T) {
 	r := region(t, `for { if err = op(); err != nil { time.Sleep(1); continue }; log.Print("done") }`)
-	if r == nil || r.Pure || !r.Callback || len(r.Waits) != 1 {
+	if r == nil || r.Pure || r.retrier() == nil || len(r.Waits) != 1 {
 		t.Fatalf("got %+v, want a region of a callback that goes on after success", r)
 	}
 }
@@ -189,7 +189,7 @@ func nothing() {}`)
 	if w := sums["Wait"].Wait; w == nil || w.Param != 0 || !w.Bare {
 		t.Errorf("Wait: got %+v, want a bare wait for parameter 0", w)
 	}
-	if s := sums["Again"]; !s.Retrier || !s.Retries || s.Attempts != 4 {
+	if s := sums["Again"]; s.Retrier == nil || !s.Retries || s.Attempts != 4 {
 		t.Errorf("Again: got %+v, want one that calls its parameter up to 4 times", s)
 	}
 	if s := sums["Check"]; s.Fails != codeset.Of(404) {
@@ -208,8 +208,9 @@ func TestCallbacks(t *testing.T) {
 	r := result(t, `
 func Again(op func() error) (err error) { for range 4 { if err = op(); err == nil || errors.Is(err, io.EOF) { return err }; time.Sleep(1) }; return err }
 func Post(method string) (err error) { for range 3 { r, _ := http.NewRequest(method, "", nil); if _, err = http.DefaultClient.Do(r); err == nil { return nil }; time.Sleep(1) }; return err }
+func Some(op func() error, again func(error) bool) (err error) { for range 4 { if err = op(); err == nil || !again(err) { return err }; time.Sleep(1) }; return err }
 func Once(op func() error) error { return op() }
-func f() { Again(call); Once(call); Post("PUT"); Again(func() error { return nil }) }`)
+func f() { Again(call); Some(call, nil); Once(call); Post("PUT"); Again(func() error { return nil }) }`)
 	var f *ssa.Function
 	for _, fn := range r.Funcs {
 		if fn.Name() == "f" {
@@ -238,8 +239,8 @@ func f() { Again(call); Once(call); Post("PUT"); Again(func() error { return nil
 	if c, beyond := r.Callers(open, open.Sends[0]); len(c) != 1 || c[0].Send.Method != "PUT" || !beyond {
 		t.Errorf("got %+v, %v; want PUT by f, and callers in other packages", c, beyond)
 	}
-	if !r.Selective(again[0]) || r.Selective(ssatest.Call(t, f, "Once")) {
-		t.Error("Again looks at the error and Once does not: want true and false")
+	if r.Selective(again[0]) || !r.Selective(ssatest.Call(t, f, "Some")) || r.Selective(ssatest.Call(t, f, "Once")) {
+		t.Error("Again ends at a known error, Some asks what is not known, and Once nothing: want false, true and false")
 	}
 }
 

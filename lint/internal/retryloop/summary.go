@@ -19,12 +19,22 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
 		sum.Fails, sum.Yes, sum.No = p.Judge.Outcome(s)
 	}
-	for _, r := range p.of(s.Fn).regions() {
+	f := p.of(s.Fn)
+	for _, r := range f.regions() {
 		noteRetry(sum, r)
 	}
 	p.noteRepeated(s, sum)
 	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && isBool(r.At(0).Type()) {
 		sum.ByMethod = p.byMethod(s.Fn, 0)
+	}
+	if sum.Retrier == nil {
+		if sum.Retrier = f.handsOn(); sum.Retrier != nil {
+			sum.Retries = true
+		}
+	}
+	sum.Errors = p.makes(s.Fn)
+	if a := f.predicate(0); a.known {
+		sum.Asks, sum.AsksNot = a.kinds, a.not
 	}
 }
 
@@ -77,7 +87,9 @@ func noteRetry(s *fact.Summary, r *Region) {
 		return
 	}
 	s.Retries = true
-	s.Retrier = s.Retrier || r.Callback
+	if h := r.retrier(); h != nil {
+		s.Retrier = h.Join(s.Retrier)
+	}
 	if r.Bound.Known {
 		s.Attempts = int(r.Bound.Limit)
 	}

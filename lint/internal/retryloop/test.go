@@ -79,6 +79,9 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	case *ssa.Call:
 		return f.callTest(c, t, l)
 	case *ssa.Extract: // if e, ok := err.(T); ok
+		if accepted := f.acceptTest(c, t, l); accepted != nil {
+			return accepted
+		}
 		a, ok := c.Tuple.(*ssa.TypeAssert)
 		if !ok || !implementsError(a.X) {
 			return f.statusTest(c, t, l)

@@ -236,7 +236,22 @@ func throughRetried(c *http.Client, url string) error {
 var errFinal = errors.New("final")
 
 // selecting looks into the error before it tries again.
-func selecting(attempts int, f func() error) (err error) {
+func selecting(attempts int, f func() error, final func(error) bool) (err error) {
+	for range attempts {
+		if err = f(); err == nil || final(err) {
+			return err
+		}
+		wait()
+	}
+	return err
+}
+
+func throughSelecting(c *http.Client, url string, final func(error) bool) error {
+	return selecting(3, func() error { return get(c, url) }, final)
+}
+
+// ending ends at one error alone.
+func ending(attempts int, f func() error) (err error) {
 	for range attempts {
 		if err = f(); err == nil || errors.Is(err, errFinal) {
 			return err
@@ -246,8 +261,14 @@ func selecting(attempts int, f func() error) (err error) {
 	return err
 }
 
-func throughSelecting(c *http.Client, url string) error {
-	return selecting(3, func() error { return get(c, url) })
+func throughEnding(c *http.Client, url string) {
+	_ = ending(3, func() error { return get(c, url) }) // want `FB1035: retries through a.ending on status 400`
+	_ = ending(3, func() error {
+		if err := get(c, url); err != nil {
+			return errFinal
+		}
+		return nil
+	})
 }
 
 // shouldRetryGiven: where there is an answer beside the error, the error says

@@ -1,0 +1,144 @@
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+)
+
+// Limits on what is read of other modules. A module imports a handful of retry
+// helpers at most; the limits keep one that imports half of a cloud's clients
+// as fast as any other.
+const (
+	maxBorrowed     = 48       // packages
+	maxNamedBytes   = 1 << 20  // of source, for a package that is named for retries
+	maxSpokenBytes  = 1 << 18  // of source, for one that only declares something of that name
+	maxScannedBytes = 16 << 20 // of source in all that is searched for such declarations
+)
+
+var (
+	// retryPath marks import paths and files that are named for retries.
+	retryPath = regexp.MustCompile(`(?i)retr(y|ie)|backoff|attempt|resilien|failsafe|(^|[/_.-])try([/_.-]|$)`)
+	// retryDecl marks exported functions and methods that are.
+	retryDecl = regexp.MustCompile(`(?m)^func (\([^)]*\) )?([A-Z]\w*)?(Retr(y|ie)|Back[oO]ff|Attempt)\w*[\[(]`)
+)
+
+// borrow picks the packages of other modules that are read from source for their
+// facts: the retry helpers among what the packages of own import, and what those
+// need of their own module or of another helper. A helper says by its code which
+// parameter it calls again, how it waits and which errors end it, so that no
+// table has to know it.
+func borrow(own []*packages.Package) map[*packages.Package]bool {
+	b := borrower{own: map[*packages.Package]bool{}, asked: map[*packages.Package]bool{}, picked: map[*packages.Package]bool{}, left: maxScannedBytes}
+	for _, p := range own {
+		b.own[p] = true
+	}
+	for _, p := range own {
+		for _, path := range sortedImports(p) {
+			if dep := p.Imports[path]; b.foreign(dep) && b.speaks(dep) {
+				b.pick(dep)
+			}
+		}
+	}
+	return b.picked
+}
+
+// borrower holds what has been picked, and how much may still be searched.
+type borrower struct {
+	own, asked, picked map[*packages.Package]bool
+	left               int64
+}
+
+// sortedImports gives the imports an order, so that the limits cut off the same
+// ones in each run.
+func sortedImports(p *packages.Package) []string {
+	var paths []string
+	for path := range p.Imports {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// foreign reports whether a package may be read from source for its facts: it
+// belongs to another module, as those of the standard library do not, and it
+// compiles.
+func (b *borrower) foreign(p *packages.Package) bool {
+	return p.Module != nil && len(p.CompiledGoFiles) > 0 && len(p.Errors) == 0 && !b.own[p] && !b.picked[p]
+}
+
+// pick adds a package and what its functions lean on: other packages of its
+// module, which are small or named for retries, and other helpers.
+func (b *borrower) pick(p *packages.Package) {
+	if len(b.picked) >= maxBorrowed {
+		return
+	}
+	b.picked[p] = true
+	for _, path := range sortedImports(p) {
+		dep := p.Imports[path]
+		if !b.foreign(dep) {
+			continue
+		}
+		if named(dep) && sizeOf(dep) <= maxNamedBytes || dep.Module.Path == p.Module.Path && sizeOf(dep) <= maxSpokenBytes/4 {
+			b.pick(dep)
+		}
+	}
+}
+
+// speaks reports whether a package holds a retry helper or a backoff, as far as
+// names tell. Its source is searched only where its path and its files say
+// nothing. Each package is asked once.
+func (b *borrower) speaks(p *packages.Package) bool {
+	if b.asked[p] {
+		return false
+	}
+	b.asked[p] = true
+	size := sizeOf(p)
+	if named(p) {
+		return size <= maxNamedBytes
+	}
+	if size > maxSpokenBytes || size > b.left {
+		return false
+	}
+	b.left -= size
+	return slices.ContainsFunc(p.CompiledGoFiles, func(name string) bool {
+		src, err := os.ReadFile(name)
+		return err == nil && retryDecl.Match(src)
+	})
+}
+
+// named reports whether the path of a package, or one of its files, is named for
+// retries.
+func named(p *packages.Package) bool {
+	return retryPath.MatchString(p.PkgPath) || slices.ContainsFunc(p.CompiledGoFiles, func(name string) bool {
+		return retryPath.MatchString(strings.TrimSuffix(filepath.Base(name), ".go"))
+	})
+}
+
+// sizeOf is the size of a package's source, or more than any limit when it
+// cannot be read.
+func sizeOf(p *packages.Package) (size int64) {
+	for _, name := range p.CompiledGoFiles {
+		st, err := os.Stat(name)
+		if err != nil {
+			return 1 << 62
+		}
+		size += st.Size()
+	}
+	return size
+}
+
+// learn reads a borrowed package for its facts alone. One that cannot be read is
+// left out: what it does is then not known, as of any other package.
+func (r *runner) learn(p *packages.Package) {
+	defer func() { _ = recover() }()
+	if pass, err := r.check(p); err == nil {
+		_ = analyze(pass, retryloop.Analyzer)
+	}
+}

@@ -1,0 +1,78 @@
+package fact
+
+// Retrier says how a function calls one of its parameters again. It is what the
+// code of a retry helper says about itself, so that no table has to.
+type Retrier struct {
+	Param  int    // the parameter that is called again, receivers counted
+	Method string // its method, when it is an interface
+	// Delay says how the waits between the attempts develop. When Every is not
+	// -1, it is Fixed, and the parameter of that number is waited every time.
+	Delay Class
+	Every int
+	// Ends holds the kinds of errors that end the retries, and Only, unless it
+	// is empty, those that alone are tried again. A kind is a type or a variable
+	// by its full name, or a bool result of the parameter: "#0", "#0=false".
+	Ends, Only []string
+	// Library is the package whose functions make errors that end the retries,
+	// when nothing else is known of the kinds of errors.
+	Library string
+	// Picky helpers choose what is tried again in a way that is not seen.
+	Picky bool
+	// Spoken helpers say by their names that they retry.
+	Spoken bool
+}
+
+// maxKinds bounds how many kinds of errors a fact holds. A function with more
+// is no wrapper that marks errors.
+const maxKinds = 8
+
+// AddKind adds a kind of errors to a list that holds each once, up to a limit.
+func AddKind(kinds []string, kind string) []string {
+	for _, k := range kinds {
+		if k == kind {
+			return kinds
+		}
+	}
+	if kind == "" || len(kinds) >= maxKinds {
+		return kinds
+	}
+	return append(kinds, kind)
+}
+
+// Join is the retrier of a function with several loops, of which r is one more:
+// with and without a limit, for example. What one of them decides counts for
+// all, and waits that differ are not known.
+func (r *Retrier) Join(o *Retrier) *Retrier {
+	if o == nil {
+		return r
+	}
+	j := *o
+	if o.Param != r.Param || o.Method != r.Method {
+		return o
+	}
+	if o.Delay != r.Delay || o.Every != r.Every {
+		j.Delay, j.Every = Pluggable, -1
+	}
+	for _, k := range r.Ends {
+		j.Ends = AddKind(j.Ends, k)
+	}
+	if len(o.Only) == 0 || len(r.Only) == 0 {
+		j.Only = nil
+	}
+	j.Picky, j.Spoken = o.Picky || r.Picky, o.Spoken || r.Spoken
+	return &j
+}
+
+// withoutReceiver is the retrier of a method value, whose calls leave the
+// receiver out; nil when the receiver itself is what is called.
+func (r *Retrier) withoutReceiver() *Retrier {
+	if r == nil || r.Param == 0 {
+		return nil
+	}
+	b := *r
+	b.Param--
+	if b.Every >= 0 {
+		b.Every--
+	}
+	return &b
+}

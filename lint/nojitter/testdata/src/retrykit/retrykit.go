@@ -1,0 +1,50 @@
+// Package retrykit stands for a library that no table knows.
+package retrykit
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Doubling waits twice as long each time.
+func Doubling(first time.Duration, op func() error) (err error) {
+	wait := first
+	for range 4 {
+		if err = op(); err == nil {
+			return nil
+		}
+		time.Sleep(wait)
+		wait *= 2
+	}
+	return err
+}
+
+// Spread doubles a ceiling and draws below it.
+func Spread(first time.Duration, op func() error) (err error) {
+	ceiling := first
+	for range 4 {
+		if err = op(); err == nil {
+			return nil
+		}
+		time.Sleep(rand.N(ceiling))
+		ceiling *= 2
+	}
+	return err
+}
+
+// Backoff is a schedule of the caller's choice.
+type Backoff interface{ Next() time.Duration }
+
+// With waits as its caller decides.
+func With(b Backoff, op func() error) (err error) {
+	for range 4 {
+		if err = op(); err == nil {
+			return nil
+		}
+		time.Sleep(b.Next())
+	}
+	return err
+}
+
+// Seconds makes a wait of a number.
+func Seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,139 @@
+// Package retrykit has helpers that tell final errors from others, each in
+// another way.
+package retrykit
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+type permanent struct{ err error }
+
+func (p *permanent) Error() string { return p.err.Error() }
+
+// Permanent marks an error as final.
+func Permanent(err error) error { return &permanent{err} }
+
+// Do ends at an error that is marked as final.
+func Do(op func() error) (err error) {
+	for range 4 {
+		if err = op(); err == nil {
+			return nil
+		}
+		var final *permanent
+		if errors.As(err, &final) {
+			return final.err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}
+
+// Over is a helper over a helper.
+func Over(op func() error) error { return Do(func() error { return op() }) }
+
+// ErrStop ends Loop.
+var ErrStop = errors.New("stop")
+
+// Loop ends at ErrStop.
+func Loop(op func() error) {
+	for op := op; ; time.Sleep(rand.N(time.Second)) {
+		err := op()
+		if err == nil || err == ErrStop {
+			return
+		}
+	}
+}
+
+type transient struct{ error }
+
+// RetryableError marks an error that may pass.
+func RetryableError(err error) error { return transient{err} }
+
+func isTransient(err error) bool {
+	_, ok := err.(transient)
+	return ok
+}
+
+// DoTransient retries nothing but what is marked.
+func DoTransient(op func() error) (err error) {
+	for range 4 {
+		if err = op(); err == nil || !isTransient(err) {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}
+
+// Try goes on for as long as its function says so.
+func Try(op func(attempt int) (again bool, err error)) (err error) {
+	for n := 0; ; n++ {
+		var again bool
+		if again, err = op(n); err == nil || !again {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+}
+
+// FailErr says itself whether it may pass.
+type FailErr struct {
+	Err   error
+	Retry bool
+}
+
+func (f *FailErr) Error() string { return f.Err.Error() }
+
+// Final and Passing make failures.
+func Final(err error) *FailErr   { return &FailErr{Err: err} }
+func Passing(err error) *FailErr { return &FailErr{Err: err, Retry: true} }
+
+// Judged ends at a failure that says so.
+func Judged(op func() *FailErr) error {
+	for range 4 {
+		f := op()
+		if f == nil {
+			return nil
+		}
+		if !f.Retry {
+			return f.Err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return nil
+}
+
+// Options holds a predicate with a default.
+type Options struct{ again func(error) bool }
+
+func passing(err error) bool { return !errors.Is(err, ErrStop) }
+
+// Chosen asks the predicate of its options.
+func Chosen(op func() error, set ...func(*Options)) (err error) {
+	o := &Options{again: passing}
+	for _, s := range set {
+		s(o)
+	}
+	for range 4 {
+		if err = op(); err == nil || !o.again(err) {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}
+
+// Odd chooses by the text of an error, which says nothing here.
+func Odd(op func() error) (err error) {
+	for range 4 {
+		if err = op(); err == nil || odd(err) {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}
+
+func odd(err error) bool { return len(err.Error())%2 == 1 }

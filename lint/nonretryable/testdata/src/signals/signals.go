@@ -1,0 +1,115 @@
+// Package signals retries through helpers that end at errors of their own kinds.
+package signals
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"retrykit"
+)
+
+func get(url string) (*http.Response, error) { return http.Get(url) }
+
+// fetch fails alike for all statuses.
+func fetch(url string) error {
+	resp, err := get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New("refused")
+	}
+	return nil
+}
+
+// marked tells final statuses from others.
+func marked(url string) error {
+	resp, err := get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 500 {
+		return errors.New("outage")
+	}
+	if resp.StatusCode != http.StatusOK {
+		return retrykit.Permanent(errors.New("refused"))
+	}
+	return nil
+}
+
+func wrapper(url string) {
+	_ = retrykit.Do(func() error { return fetch(url) })   // want `FB1035: retries through retrykit.Do on status 400`
+	_ = retrykit.Over(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Over on status 400`
+	_ = retrykit.Do(func() error { return marked(url) })
+	_ = retrykit.Over(func() error { return marked(url) })
+	_ = retrykit.Do(func() error {
+		if err := marked(url); err != nil {
+			return fmt.Errorf("get: %w", err)
+		}
+		return nil
+	})
+}
+
+func sentinel(url string) {
+	retrykit.Loop(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Loop on status 400`
+	retrykit.Loop(func() error {
+		resp, err := get(url)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return retrykit.ErrStop
+		}
+		return nil
+	})
+}
+
+func allowed(url string) {
+	_ = retrykit.DoTransient(func() error { return fetch(url) })
+	_ = retrykit.DoTransient(func() error { // want `FB1035: retries through retrykit.DoTransient on status 400`
+		resp, err := get(url)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return retrykit.RetryableError(errors.New("refused"))
+		}
+		return nil
+	})
+}
+
+func told(url string) {
+	_ = retrykit.Try(func(n int) (bool, error) { return true, fetch(url) })  // want `FB1035: retries through retrykit.Try on status 400`
+	_ = retrykit.Try(func(n int) (bool, error) { return n < 3, fetch(url) }) // want `FB1035: retries through retrykit.Try on status 400`
+	_ = retrykit.Try(func(n int) (bool, error) {
+		resp, err := get(url)
+		if err != nil {
+			return true, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return false, errors.New("refused")
+		}
+		return false, nil
+	})
+}
+
+func field(url string) {
+	_ = retrykit.Judged(func() *retrykit.FailErr {
+		resp, err := get(url)
+		if err != nil {
+			return retrykit.Passing(err)
+		}
+		if resp.StatusCode != http.StatusOK {
+			return retrykit.Final(errors.New("refused"))
+		}
+		return nil
+	})
+}
+
+func chosen(url string) {
+	_ = retrykit.Chosen(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Chosen on status 400`
+	_ = retrykit.Odd(func() error { return fetch(url) })
+}
