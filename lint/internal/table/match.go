@@ -30,7 +30,12 @@ type Match struct {
 // import does not change it.
 func Report(p *rule.Pass, v Verdict) {
 	for _, m := range Find(p, v) {
-		f := rule.Finding{Confidence: m.Entry.confidence, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
+		// A poll may well have a fixed interval.
+		c := m.Entry.confidence
+		if v == Fixed && p.PolledAt(m.Pos()) {
+			c = rule.Low
+		}
+		f := rule.Finding{Confidence: c, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
 		f.Fixes = m.fixes(p)
 		f.Callees = []string{m.Entry.Package[0] + "." + m.Entry.Call + m.Entry.Value + m.Entry.Literal + m.Entry.Field}
 		p.Report(f)
@@ -129,15 +134,25 @@ func (m *matcher) visit(n ast.Node) {
 // each calls f for the active entries about the package of the function that
 // id names, with its name as entries spell it.
 // Methods are spelled "Type.Method", whether the receiver is a pointer or not.
-// A name that is not a function, such as a type in a conversion, is left out.
+// A variable of a package that holds a function counts as one. A name that is
+// not a function, such as a type in a conversion, is left out.
 func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
-	fn, ok := m.p.TypesInfo.Uses[id].(*types.Func)
-	if !ok || fn.Pkg() == nil {
+	fn := m.p.TypesInfo.Uses[id]
+	if fn == nil || fn.Pkg() == nil {
 		return
 	}
 	name := fn.Name()
-	if recv := fn.Type().(*types.Signature).Recv(); recv != nil {
-		name = dataflow.TypeName(recv.Type()) + "." + name
+	switch sig, ok := fn.Type().Underlying().(*types.Signature); fn := fn.(type) {
+	case *types.Func:
+		if recv := sig.Recv(); recv != nil {
+			name = dataflow.TypeName(recv.Type()) + "." + name
+		}
+	case *types.Var:
+		if !ok || fn.Parent() != fn.Pkg().Scope() {
+			return
+		}
+	default:
+		return
 	}
 	for _, e := range m.active {
 		if e.covers(fn.Pkg().Path()) {
@@ -176,6 +191,9 @@ func (e *Entry) equals(v constant.Value) bool {
 	if v == nil {
 		return false
 	}
+	if v.Kind() == constant.Bool { // false is 0
+		return constant.BoolVal(v) == (*e.Equals != 0)
+	}
 	f, ok := constant.Float64Val(constant.ToFloat(v))
 	return ok && f == *e.Equals
 }
@@ -189,11 +207,22 @@ func (m *matcher) literal(lit *ast.CompositeLit) {
 		if e.Literal == "" || dataflow.TypeName(t) != e.Literal || !e.covers(dataflow.TypePkg(t)) {
 			continue
 		}
-		if e.Missing != "" && !zeroField(m.p, lit, e.Missing) || e.Present != "" && zeroField(m.p, lit, e.Present) {
+		if e.Missing != "" && !zeroFields(m.p, lit, e.Missing) || e.Present != "" && zeroField(m.p, lit, e.Present) {
 			continue
 		}
 		m.add(Match{Entry: e, Node: lit})
 	}
+}
+
+// zeroFields reports whether a literal leaves out each of some fields, "A|B", or
+// sets it to zero.
+func zeroFields(p *rule.Pass, lit *ast.CompositeLit, fields string) bool {
+	for f := range strings.SplitSeq(fields, "|") {
+		if !zeroField(p, lit, f) {
+			return false
+		}
+	}
+	return true
 }
 
 // zeroField reports whether a literal leaves the field out or sets it to zero.
@@ -208,7 +237,15 @@ func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 			continue
 		}
 		v := p.TypesInfo.Types[kv.Value].Value
-		return v != nil && (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
+		switch {
+		case p.TypesInfo.Types[kv.Value].IsNil():
+			return true
+		case v == nil:
+			return false
+		case v.Kind() == constant.Bool:
+			return !constant.BoolVal(v)
+		}
+		return (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
 	}
 	return true
 }
@@ -249,16 +286,23 @@ func (m *matcher) add(found Match) {
 	m.found = append(m.found, found)
 }
 
-// siblings checks what else the declaration must or must not use.
+// siblings checks what else the declaration, or the package, must or must not use.
 // A write with an idempotency key in sight needs no finding.
 func (m *matcher) siblings(e *Entry) bool {
-	if e.unless != nil && m.uses(e.unless, e) || e.unlessCall != nil && m.uses(e.unlessCall, nil) {
+	scopes := []ast.Node{m.scope}
+	if e.Scope == "package" {
+		scopes = nil
+		for _, f := range m.p.Files {
+			scopes = append(scopes, f)
+		}
+	}
+	if e.unless != nil && m.uses(scopes, e.unless, e) || e.unlessCall != nil && m.uses(scopes, e.unlessCall, nil) {
 		return false
 	}
 	if e.Verdict == Unkeyed && m.keyed() {
 		return false
 	}
-	return e.requires == nil || m.uses(e.requires, e)
+	return e.requires == nil || m.uses(scopes, e.requires, e)
 }
 
 // keyed reports whether a string of the declaration names an idempotency key.
@@ -272,19 +316,21 @@ func (m *matcher) keyed() bool {
 	return false
 }
 
-// uses reports whether the declaration names something that re matches: of the
-// packages of e, or of any package when e is nil.
+// uses reports whether a scope names something that re matches: of the packages
+// of e, or of any package when e is nil.
 // It matches the name alone in the second case, since options of other packages
 // may configure the library too.
-func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
-	for n := range ast.Preorder(m.scope) {
-		id, ok := n.(*ast.Ident)
-		if !ok || !re.MatchString(id.Name) {
-			continue
-		}
-		obj := m.p.TypesInfo.Uses[id]
-		if e == nil || obj != nil && obj.Pkg() != nil && e.covers(obj.Pkg().Path()) {
-			return true
+func (m *matcher) uses(scopes []ast.Node, re *regexp.Regexp, e *Entry) bool {
+	for _, scope := range scopes {
+		for n := range ast.Preorder(scope) {
+			id, ok := n.(*ast.Ident)
+			if !ok || !re.MatchString(id.Name) {
+				continue
+			}
+			obj := m.p.TypesInfo.Uses[id]
+			if e == nil || obj != nil && obj.Pkg() != nil && e.covers(obj.Pkg().Path()) {
+				return true
+			}
 		}
 	}
 	return false

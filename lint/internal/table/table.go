@@ -61,11 +61,14 @@ type Entry struct {
 	// Conditions; all must hold.
 	Arg        *int     `yaml:"arg,omitempty"`         // the argument that matters
 	Equals     *float64 `yaml:"equals,omitempty"`      // the argument's or the field's constant value
-	Missing    string   `yaml:"missing,omitempty"`     // a field that the literal leaves out or sets to zero
+	Missing    string   `yaml:"missing,omitempty"`     // a field that the literal leaves out or sets to zero; of A|B, both
 	Present    string   `yaml:"present,omitempty"`     // a field that the literal sets
 	Unless     string   `yaml:"unless,omitempty"`      // no call or value of the package that matches, in the same function
 	UnlessCall string   `yaml:"unless_call,omitempty"` // the same, of any package
 	Requires   string   `yaml:"requires,omitempty"`    // some call or value of the package that matches, in the same function
+	// Scope is where the three above are looked for: the function, or with
+	// "package" all of the package.
+	Scope string `yaml:"scope,omitempty"`
 
 	Confidence string `yaml:"confidence,omitempty"` // default high
 	Message    string `yaml:"message"`
@@ -156,6 +159,9 @@ func (e *Entry) Compile() error {
 	}
 	if subjects != 1 {
 		errs = append(errs, errors.New("want exactly one of call, value, literal, field"))
+	}
+	if e.Scope != "" && e.Scope != "package" {
+		errs = append(errs, fmt.Errorf("scope %q is none: want package, or nothing", e.Scope))
 	}
 	if len(e.Package) == 0 {
 		errs = append(errs, errors.New("package is missing"))

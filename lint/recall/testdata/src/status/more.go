@@ -64,7 +64,7 @@ func (s session) get(ctx context.Context, u string) (body []byte, err error) {
 	return nil, errors.New("too many attempts")
 }
 
-// case check of retryablehttp: FB1035
+// case check of retryablehttp: FB1002 FB1035
 
 func Client() *retryablehttp.Client {
 	c := retryablehttp.NewClient()
