@@ -100,7 +100,7 @@ func report(p *rule.Pass, rep *retryloop.Repeat, c rule.Confidence, message stri
 		f = rule.RegionFinding(rep.Region, c, message)
 	} else {
 		callee := dataflow.Describe(rep.Call.Common())
-		f = rule.Finding{Confidence: c, Pos: rep.Call.Pos(), Function: rule.FunctionName(rep.Fn), Message: message, Callees: []string{callee}}
+		f = rule.Finding{Confidence: c, Pos: rep.Call.Pos(), Function: rule.FunctionName(rep.Call.Parent()), Message: message, Callees: []string{callee}}
 	}
 	f.Related = append(f.Related, related...)
 	p.Report(f)

@@ -59,6 +59,7 @@ type index struct {
 	stores map[*types.Var][]*ssa.Store         // to the fields of structs
 	made   map[*types.Named][]types.Type       // the types that become an interface of the package
 	calls  map[*ssa.Function][]*ssa.CallCommon // of functions of the package
+	sites  map[*ssa.Function][]*ssa.Call       // those that are neither deferred nor in a goroutine
 	taken  map[*ssa.Function]bool              // functions that are used as values
 }
 
@@ -69,7 +70,7 @@ func (s *Table) indexed() *index {
 	}
 	s.index = &index{
 		stores: map[*types.Var][]*ssa.Store{}, made: map[*types.Named][]types.Type{},
-		calls: map[*ssa.Function][]*ssa.CallCommon{}, taken: map[*ssa.Function]bool{},
+		calls: map[*ssa.Function][]*ssa.CallCommon{}, sites: map[*ssa.Function][]*ssa.Call{}, taken: map[*ssa.Function]bool{},
 	}
 	funcs := slices.Clip(s.Funcs())
 	if s.pkg != nil {
@@ -101,6 +102,9 @@ func (x *index) note(s *Table, in ssa.Instruction) {
 		if fn := s.Body(in.Common()); fn != nil {
 			called = in.Common().Value
 			x.calls[fn] = append(x.calls[fn], in.Common())
+			if c, ok := in.(*ssa.Call); ok {
+				x.sites[fn] = append(x.sites[fn], c)
+			}
 		}
 	}
 	for _, op := range in.Operands(nil) {
@@ -157,6 +161,25 @@ func (s *Table) Implementation(c *ssa.CallCommon) *ssa.Function {
 		return nil
 	}
 	return fn
+}
+
+// Sites returns the calls of a function of the package that are neither deferred
+// nor in a goroutine, with their places in the functions that make them.
+func (s *Table) Sites(fn *ssa.Function) []*ssa.Call {
+	if s.pkg == nil {
+		return nil
+	}
+	return s.indexed().sites[fn]
+}
+
+// Implementing returns the summary of the method behind a call through an
+// interface, as of a method value: the receiver is no argument of the call. It is
+// nil when the method is not known.
+func (s *Table) Implementing(c *ssa.CallCommon) *Summary {
+	if fn := s.Implementation(c); fn != nil {
+		return s.Local(fn).bound()
+	}
+	return nil
 }
 
 // Callers returns all calls of a function of the package, and whether they are

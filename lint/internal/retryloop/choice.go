@@ -87,9 +87,7 @@ func reaches(from, to *ssa.BasicBlock) bool {
 func (f *finder) sets(i *ssa.If) Choice {
 	most := Blind
 	for phi := range dataflow.Instrs[*ssa.Phi](f.Fn) {
-		if !i.Block().Dominates(phi.Block()) || !slices.ContainsFunc(phi.Block().Preds, func(p *ssa.BasicBlock) bool {
-			return p == i.Block() || slices.Contains(i.Block().Succs, p)
-		}) {
+		if !i.Block().Dominates(phi.Block()) || !differs(phi, i) {
 			continue
 		}
 		if isBool(phi.Type()) || dataflow.IsInteger(phi.Type()) {
@@ -100,6 +98,31 @@ func (f *finder) sets(i *ssa.If) Choice {
 		}
 	}
 	return most
+}
+
+// differs reports whether a merge has one value on one way of a branch and
+// another on the other.
+func differs(phi *ssa.Phi, i *ssa.If) bool {
+	var first ssa.Value
+	for k, pred := range phi.Block().Preds {
+		if pred != i.Block() && !slices.Contains(i.Block().Succs, pred) {
+			continue
+		}
+		e := phi.Edges[k]
+		if first == nil {
+			first = e
+			continue
+		}
+		a, isConst := first.(*ssa.Const)
+		b, areConst := e.(*ssa.Const)
+		if isConst && areConst && (a.Value == nil) == (b.Value == nil) && (a.Value == nil || a.Value.ExactString() == b.Value.ExactString()) {
+			continue
+		}
+		if e != first {
+			return true
+		}
+	}
+	return false
 }
 
 // safeWord marks what asks whether a request may be repeated.

@@ -15,11 +15,18 @@ import (
 // taken for a descent, as of a tree, in which a failure is no reason to go on.
 // Code that reconnects by calling itself has no loop, and hides its lack of a
 // limit.
+// Of several ways back, the last one that does so counts.
 func (f *finder) recursion() *Region {
-	way := f.wayBack(f.Fn, 0)
-	if way == nil {
-		return nil
+	for _, way := range slices.Backward(f.waysBack(f.Fn, 0)) {
+		if r := f.recursionBy(way); r != nil {
+			return r
+		}
 	}
+	return nil
+}
+
+// recursionBy judges one way back; nil when it is no retry.
+func (f *finder) recursionBy(way []step) *Region {
 	self := way[0].call
 	all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
 	for _, b := range f.Fn.Blocks {
@@ -57,11 +64,10 @@ type step struct {
 	wait *delay.Wait // of a timer that makes the call
 }
 
-// wayBack returns the calls that lead from a function of the package back to
-// f.Fn, outside of loops; nil when there are none. One function may lie between:
-// the helper that waits, or the literal that a timer is given. Of several ways
-// the last one counts.
-func (f *finder) wayBack(from *ssa.Function, depth int) (way []step) {
+// waysBack returns the calls that lead from a function of the package back to
+// f.Fn, outside of loops, in each way that there is. One function may lie between:
+// the helper that waits, or the literal that a timer is given.
+func (f *finder) waysBack(from *ssa.Function, depth int) (ways [][]step) {
 	scope := f.Known.Scope(from)
 	for c := range dataflow.Instrs[*ssa.Call](from) {
 		if scope.Innermost[c.Block()] != nil {
@@ -70,14 +76,14 @@ func (f *finder) wayBack(from *ssa.Function, depth int) (way []step) {
 		s := f.stepOf(c)
 		switch {
 		case s.to == f.Fn:
-			way = []step{s}
+			ways = append(ways, []step{s})
 		case s.to != nil && s.to != from && depth == 0:
-			if more := f.wayBack(s.to, depth+1); more != nil {
-				way = append([]step{s}, more...)
+			for _, more := range f.waysBack(s.to, depth+1) {
+				ways = append(ways, append([]step{s}, more...))
 			}
 		}
 	}
-	return way
+	return ways
 }
 
 // stepOf returns where a call leads, in the package: to the function that it

@@ -67,10 +67,6 @@ type finders struct {
 	memo  map[*ssa.Function]*finder
 	// methods holds which functions compare the method of a request.
 	methods map[*ssa.Function]bool
-	// callers and values hold, for the functions of the package, their calls, and
-	// whether they are handed on; nil until one is asked for.
-	callers map[*ssa.Function][]*ssa.Call
-	values  map[*ssa.Function]bool
 }
 
 // newFinders returns the finders of a package, which may be nil.

@@ -1,8 +1,6 @@
 package retryloop
 
 import (
-	"go/token"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -14,7 +12,7 @@ import (
 // call of a helper that is given what it calls again, or that of a client which
 // repeats by itself. Whether they may be sent twice is for the rules to say.
 type Repeat struct {
-	Fn     *ssa.Function // where it stands
+	Fn     *ssa.Function // what is given the requests
 	Region *Region       // nil for a call
 	Call   *ssa.Call     // of the helper or of the client; nil for a region
 	Op     *ssa.Function // what the helper calls again; nil for others
@@ -158,10 +156,10 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond boo
 		} else {
 			seen[l] = true
 		}
-		if token.IsExported(fn.Name()) || fn.Parent() != nil || r.usedAsValue(fn) {
+		if _, all := r.Known.Callers(fn); !all || fn.Parent() != nil {
 			beyond = true
 		}
-		for _, c := range r.callsOf(fn) {
+		for _, c := range r.Known.Sites(fn) {
 			if r.of(c.Parent()).choice(c, nil) == Chosen {
 				continue
 			}
@@ -184,49 +182,6 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond boo
 	}
 	visit(rep.Fn, snd)
 	return found, beyond
-}
-
-// callsOf returns the calls of fn in the package.
-func (r *Result) callsOf(fn *ssa.Function) []*ssa.Call {
-	if r.callers == nil {
-		r.callers = map[*ssa.Function][]*ssa.Call{}
-		r.values = map[*ssa.Function]bool{}
-		for c := range r.Calls() {
-			if g := r.Known.Body(c.Common()); g != nil {
-				r.callers[g] = append(r.callers[g], c)
-			}
-		}
-		for _, g := range r.Funcs {
-			for in := range dataflow.Instrs[ssa.Instruction](g) {
-				r.noteValues(in)
-			}
-		}
-	}
-	return r.callers[fn]
-}
-
-// noteValues notes the functions that in uses as values, without a call.
-func (r *Result) noteValues(in ssa.Instruction) {
-	c, isCall := in.(ssa.CallInstruction)
-	for _, op := range in.Operands(nil) {
-		if isCall && *op == c.Common().Value {
-			continue
-		}
-		switch v := (*op).(type) {
-		case *ssa.Function:
-			r.values[v] = true
-			if m := dataflow.BoundMethod(v); m != nil {
-				r.values[m] = true
-			}
-		}
-	}
-}
-
-// usedAsValue reports whether fn is handed on somewhere in the package, so that
-// its callers cannot all be seen.
-func (r *Result) usedAsValue(fn *ssa.Function) bool {
-	r.callsOf(fn)
-	return r.values[fn]
 }
 
 // Wraps reports whether rep repeats an HTTP request of net/http that it was

@@ -155,6 +155,12 @@ func Effects(known *fact.Table, call *ssa.Call, keyed bool, sum *fact.Summary) {
 			}
 		}
 	}
+	if inner := known.Implementing(c); inner != nil {
+		for _, snd := range Through(known, call, inner.Sends) {
+			snd.Keyed = snd.Keyed || keyed
+			sum.AddSend(snd)
+		}
+	}
 	inner := known.Of(c)
 	if inner == nil {
 		return

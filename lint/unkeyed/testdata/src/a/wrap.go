@@ -236,3 +236,47 @@ func reset(c *client) error {
 	}
 	return errors.New("exhausted")
 }
+
+// policyByMethod picks a policy by the method, which may leave a write out.
+func (p persistent) under(req *http.Request, policy func(error) bool) (resp *http.Response, err error) {
+	for range 3 { // want `FB1030: retries whatever method it is given, POST by unchosen too`
+		if resp, err = p.inner.Do(req); err == nil || !policy(err) {
+			return resp, err
+		}
+		wait()
+	}
+	return nil, err
+}
+
+func unchosen(p persistent) error {
+	req, err := http.NewRequest("POST", "http://example.com", nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.under(req, func(error) bool { return true })
+	return err
+}
+
+// Two functions in turn.
+
+func (p persistent) attempt(req *http.Request, left int) (*http.Response, error) {
+	resp, err := p.inner.Do(req)
+	if err != nil && left > 0 {
+		return p.after(req, left) // want `FB1030: retries whatever method it is given, POST by announce too`
+	}
+	return resp, err
+}
+
+func (p persistent) after(req *http.Request, left int) (*http.Response, error) {
+	wait()
+	return p.attempt(req, left-1)
+}
+
+func announce(p persistent) error {
+	req, err := http.NewRequest("POST", "http://example.com", nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.attempt(req, 3)
+	return err
+}
