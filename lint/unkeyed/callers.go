@@ -3,6 +3,7 @@ package unkeyed
 import (
 	"go/token"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -71,6 +72,28 @@ func name(fn *ssa.Function) string {
 		fn = fn.Parent()
 	}
 	return fn.Name()
+}
+
+// clients reports clients of net/http that repeat every request by themselves
+// and are handed on to code that may send any: a generated client, an SDK. It is
+// a likely fault only, since that code may send none but reads.
+func clients(p *rule.Pass) {
+	for c := range p.Calls() {
+		if p.StandsFor(c) && !send.Keyed(c.Parent()) && handedOn(p, c) {
+			p.ReportAt(c, rule.Medium, dataflow.Describe(c.Common())+" makes a client that retries every request, whatever its method, without an Idempotency-Key")
+		}
+	}
+}
+
+// handedOn reports whether the client that c makes is given to a function of
+// another package.
+func handedOn(p *rule.Pass, c *ssa.Call) bool {
+	for o := range dataflow.Refs[*ssa.Call](c) {
+		if pkg := dataflow.CalleePkg(o.Common()); pkg != "" && pkg != p.Pkg.Path() && pkg != "net/http" && slices.Contains(o.Common().Args, ssa.Value(c)) {
+			return true
+		}
+	}
+	return false
 }
 
 // callers reports calls that hand a write to a function of another package which

@@ -76,6 +76,7 @@ func run(p *rule.Pass) {
 		report(p, rep, rule.Sure(plain(rep, *s) && reached(rep, *s)), "retries "+s.Method+by+" without an Idempotency-Key")
 	}
 	callers(p)
+	clients(p)
 	table.Report(p, table.Unkeyed)
 }
 

@@ -63,7 +63,7 @@ func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {
 	}
 	mi, ok := dataflow.Strip(a).(*ssa.MakeInterface)
 	if !ok {
-		return p.function(c, a)
+		return p.function(c.Parent(), a)
 	}
 	obj, _, _ := types.LookupFieldOrMethod(mi.X.Type(), true, c.Parent().Package().Pkg, h.Method)
 	if m, ok := obj.(*types.Func); ok && h.Method != "" {
@@ -72,15 +72,15 @@ func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {
 	return nil
 }
 
-// function returns the function that v is, by its literal, its name or as the
+// function returns the function that v is in another one, by its literal, its name or as the
 // method of a value, or nil. A variable that is set once is that function.
-func (p *finders) function(c *ssa.Call, v ssa.Value) *ssa.Function {
+func (p *finders) function(in *ssa.Function, v ssa.Value) *ssa.Function {
 	for range 3 {
 		switch a := v.(type) {
 		case *ssa.ChangeType:
 			v = a.X
 		case *ssa.UnOp:
-			stores := p.Known.Scope(c.Parent()).StoresTo(a.X)
+			stores := p.Known.Scope(in).StoresTo(a.X)
 			if len(stores) != 1 {
 				return nil
 			}

@@ -67,6 +67,9 @@ type finders struct {
 	memo  map[*ssa.Function]*finder
 	// methods holds which functions compare the method of a request.
 	methods map[*ssa.Function]bool
+	// clients holds what the package configures of clients that retry by
+	// themselves; nil until it is asked for.
+	clients map[string]ownClient
 }
 
 // newFinders returns the finders of a package, which may be nil.

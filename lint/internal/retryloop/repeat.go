@@ -67,27 +67,33 @@ func (p *finders) repeatsIn(fn *ssa.Function) (found []*Repeat) {
 // repeatedBy returns the repetition that a helper or a client makes, which c
 // calls, or nil.
 func (p *finders) repeatedBy(c *ssa.Call) *Repeat {
-	rep := &Repeat{Fn: c.Parent(), Call: c}
-	if i := send.Repeated(c.Common()); i >= 0 {
-		rep.Sends = send.Methods(p.Known.Scope(c.Parent()), c.Common().Args[i])
-	} else if rep.Op = p.retriedCallback(c); rep.Op != nil {
-		if send.Keyed(rep.Op) {
-			return nil
-		}
-		for _, snd := range p.Known.Local(rep.Op).Sends {
-			if snd.Method == "" && snd.Outer == 0 {
-				continue // a parameter of what is called again: the helper's choice
-			}
-			snd.Outer = max(snd.Outer-1, 0)
-			rep.Sends = fact.Add(rep.Sends, snd)
-		}
-		if p.refuses(rep.Op) {
-			rep.ByMethod = Chosen
-		}
-	} else {
+	rep := p.byClient(c)
+	if rep == nil {
+		rep = p.byHelper(c)
+	}
+	if rep != nil {
+		rep.ByMethod = max(rep.ByMethod, p.of(c.Parent()).choice(c, nil))
+	}
+	return rep
+}
+
+// byHelper returns the repetition of what c hands to a helper, or nil.
+func (p *finders) byHelper(c *ssa.Call) *Repeat {
+	op := p.retriedCallback(c)
+	if op == nil || send.Keyed(op) {
 		return nil
 	}
-	rep.ByMethod = max(rep.ByMethod, p.of(c.Parent()).choice(c, nil))
+	rep := &Repeat{Fn: c.Parent(), Call: c, Op: op}
+	for _, snd := range p.Known.Local(op).Sends {
+		if snd.Method == "" && snd.Outer == 0 {
+			continue // a parameter of what is called again: the helper's choice
+		}
+		snd.Outer = max(snd.Outer-1, 0)
+		rep.Sends = fact.Add(rep.Sends, snd)
+	}
+	if p.refuses(op) {
+		rep.ByMethod = Chosen
+	}
 	return rep
 }
 

@@ -92,15 +92,6 @@ func sent(c *ssa.CallCommon) ssa.Value {
 	return c.Args[i]
 }
 
-// Repeated returns the argument of a call that holds a request which the client
-// behind it sends again by itself when it fails, or -1.
-func Repeated(c *ssa.CallCommon) int {
-	if dataflow.CalleePkg(c) == retryable && dataflow.Receiver(c) == "Client" && dataflow.CalleeName(c) == "Do" && len(c.Args) > 1 {
-		return 1
-	}
-	return -1
-}
-
 // isResponse reports whether t is an HTTP response.
 func isResponse(t types.Type) bool { return dataflow.IsNamed(t, "net/http", "Response") }
 

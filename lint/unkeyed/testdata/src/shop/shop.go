@@ -1,0 +1,64 @@
+// Package shop sends by a client that its constructor makes.
+package shop
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"sdk"
+)
+
+type store struct{ client *retryablehttp.Client }
+
+// statusOnly decides by the response, whatever the method was.
+func statusOnly(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	return err != nil || resp.StatusCode >= 500, nil
+}
+
+func newStore() *store {
+	c := retryablehttp.NewClient()
+	c.RetryMax = 3
+	c.CheckRetry = statusOnly
+	return &store{c}
+}
+
+func (s *store) sell(item string) error {
+	_, err := s.client.Post("http://example.com/sales", "text/plain", item) // want `FB1030: retries POST through retryablehttp.Client.Post`
+	return err
+}
+
+func (s *store) keyed(item, key string) error {
+	req, err := retryablehttp.NewRequest("POST", "http://example.com/sales", item)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Idempotency-Key", key)
+	_, err = s.client.Do(req)
+	return err
+}
+
+func (s *store) exchange(method, path string) error {
+	req, err := retryablehttp.NewRequest(method, path, nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Do(req) // want `FB1030: retries whatever method it is given, PATCH by rename too`
+	return err
+}
+
+func rename(s *store) error { return s.exchange("PATCH", "http://example.com/1") }
+
+func (s *store) put(item string) error {
+	req, err := retryablehttp.NewRequest("PUT", "http://example.com/1", item)
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Do(req)
+	return err
+}
+
+// handed gives an SDK a client that repeats any request; it is likely a fault,
+// and not certain.
+func handed() *sdk.API { return sdk.New(retryablehttp.NewClient().StandardClient()) }
