@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -50,7 +51,7 @@ func run(p *rule.Pass) {
 		}
 		for _, op := range r.Responses() {
 			if !handled(r, op) {
-				p.ReportRegion(r, rule.Sure(r.Pure), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt")
+				p.ReportRegion(r, rule.Sure(r.Pure), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt", mend.Drain(p, r, op)...)
 				break
 			}
 		}

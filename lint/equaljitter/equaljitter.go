@@ -3,6 +3,7 @@ package equaljitter
 
 import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -32,13 +33,16 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Delay.Class == fact.EqualJitter {
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed")
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed", mend.Full(p, r)...)
 		}
 	}
 	// A durable retry computes its wait in one run and sleeps it in none.
 	for _, fn := range p.Funcs {
 		for _, wait := range p.DeferredEqualJitter(fn) {
-			p.ReportAt(wait, rule.Medium, "keeps a wait with equal jitter for a later attempt: half of it is fixed")
+			p.Report(rule.Finding{
+				Confidence: rule.Medium, Pos: wait.Pos(), Function: rule.FunctionName(fn),
+				Message: "keeps a wait with equal jitter for a later attempt: half of it is fixed", Fixes: mend.Draw(p, wait),
+			})
 		}
 	}
 	table.Report(p, table.EqualJitter)

@@ -5,6 +5,7 @@ package fixedinterval
 import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -50,14 +51,14 @@ func run(p *rule.Pass) {
 		switch r.Delay.Class {
 		// Parameters and fields count: the loop does not change them.
 		case fact.Fixed:
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time")
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time", mend.Jitter(p, r)...)
 		// No wait is the shortest fixed interval.
 		case fact.Immediate:
 			c := rule.RegionConfidence(r)
 			if r.Boundary != send.Remote || !r.Bound.Counter {
 				c = min(c, rule.Medium)
 			}
-			p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on failure without waiting at all")
+			p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on failure without waiting at all", mend.Wait(p, r)...)
 		case fact.Server:
 			if r.Delay.Mixed {
 				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")

@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
@@ -49,7 +51,7 @@ func run(p *rule.Pass) {
 		}
 		for in := range retryloop.Instrs[ssa.Instruction](r) {
 			if key := keySet(in); key != nil && fresh(key, r.Contains, 0) {
-				report(p, in, rule.Ops(r))
+				report(p, in, rule.Ops(r), mend.Key(p, r, in)...)
 			}
 		}
 		// The helper that is attempted runs as a whole for each attempt.
@@ -73,8 +75,11 @@ func run(p *rule.Pass) {
 // made. op names what is attempted.
 // Confidence is always high: a key and its generator in one attempt leave no
 // doubt.
-func report(p *rule.Pass, in ssa.Instruction, op string) {
-	p.ReportAt(in, rule.High, "makes a new idempotency key for each attempt of "+op)
+func report(p *rule.Pass, in ssa.Instruction, op string, fixes ...analysis.SuggestedFix) {
+	p.Report(rule.Finding{
+		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
+		Message: "makes a new idempotency key for each attempt of " + op, Fixes: fixes,
+	})
 }
 
 // within returns the instruction of fn that sets a key made in fn itself.

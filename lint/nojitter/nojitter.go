@@ -4,6 +4,7 @@ package nojitter
 import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -48,7 +49,7 @@ func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		// Equal jitter is a class of its own and has its own rule.
 		if r.Delay.Class == fact.Growing {
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter")
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)
 		}
 	}
 	for c, w := range p.HelperWaits() {

@@ -2,6 +2,7 @@
 package uselesssleep
 
 import (
+	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -42,7 +43,7 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Pure && !r.Waiting && !r.Weak && r.CheckedLate() {
-			p.ReportRegion(r, rule.Medium, "waits once more after the last attempt of "+rule.Ops(r))
+			p.ReportRegion(r, rule.Medium, "waits once more after the last attempt of "+rule.Ops(r), mend.Last(p, r)...)
 		}
 	}
 }

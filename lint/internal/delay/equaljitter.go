@@ -31,6 +31,17 @@ func equalJitter(v *ssa.BinOp) bool {
 	return false
 }
 
+// EqualJitters returns the sums of a function that are waits with equal jitter,
+// for the fix.
+func EqualJitters(fn *ssa.Function) (found []*ssa.BinOp) {
+	for v := range dataflow.Instrs[*ssa.BinOp](fn) {
+		if equalJitter(v) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
 // halfOf returns x when v is x/2, x>>1 or x*0.5.
 // It returns nil for any other value.
 func halfOf(v ssa.Value) ssa.Value {

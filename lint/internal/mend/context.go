@@ -1,0 +1,180 @@
+package mend
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Sleep replaces the statement time.Sleep(d) at pos by a select that ends with
+// the context; nil where the function cannot return the context's error.
+// The sleep must be a statement of its own, called by the name of the package;
+// the name is kept, since an import may have renamed it. time.After is good
+// enough here: since Go 1.23 an abandoned timer is collected.
+func Sleep(p *rule.Pass, pos token.Pos, ctx string) []analysis.SuggestedFix {
+	s := site{p, p.FileAt(pos)}
+	if s.file == nil {
+		return nil
+	}
+	path := s.path(pos)
+	var stmt *ast.ExprStmt
+	for _, n := range path {
+		if n, ok := n.(*ast.ExprStmt); ok {
+			stmt = n
+		}
+	}
+	if stmt == nil {
+		return nil
+	}
+	call, ok := stmt.X.(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return nil
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	timePkg, ok := sel.X.(*ast.Ident)
+	if !ok || sel.Sel.Name != "Sleep" || s.text(call) == "" {
+		return nil
+	}
+	text := s.contextWait(path, ctx, timePkg.Name+".After("+s.text(call.Args[0])+")")
+	if text == "" {
+		return nil
+	}
+	text = s.indented(text, stmt.Pos())
+	return s.suggest("wait for "+ctx+" too", []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}})
+}
+
+// contextWait spells a receive from a timer that the context ends as well; ""
+// without an error to return: the caller could not know that the wait was cut
+// off.
+// A label or a break in the loop around it is not touched: the new case returns.
+func (s site) contextWait(path []ast.Node, ctx, timer string) string {
+	var results *ast.FieldList
+	for _, n := range path {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			results = n.Type.Results
+		case *ast.FuncLit:
+			results = n.Type.Results
+		}
+	}
+	values, ok := returns(s.Pass, results, ctx)
+	if !ok {
+		return ""
+	}
+	return "select {\ncase <-" + ctx + ".Done():\n\treturn" + values + "\ncase <-" + timer + ":\n}"
+}
+
+// returns spells what the function returns when the context has ended: zero
+// values, and the context's error last. A function that returns no error
+// cannot tell, so it gets no fix.
+// Named results are spelled out too, so that the return reads the same
+// everywhere.
+func returns(p *rule.Pass, results *ast.FieldList, ctx string) (string, bool) {
+	if results == nil || len(results.List) == 0 {
+		return "", false
+	}
+	var values []string
+	for _, f := range results.List {
+		t := p.TypesInfo.TypeOf(f.Type)
+		for range max(len(f.Names), 1) {
+			z, ok := zero(t, f.Type)
+			if !ok {
+				return "", false
+			}
+			values = append(values, z)
+		}
+	}
+	last := p.TypesInfo.TypeOf(results.List[len(results.List)-1].Type)
+	if !types.Identical(last, types.Universe.Lookup("error").Type()) {
+		return "", false
+	}
+	values[len(values)-1] = ctx + ".Err()"
+	return " " + strings.Join(values, ", "), true
+}
+
+// zero spells the zero value of t, whose type is written as expr.
+// ok is false for a type parameter, whose zero value has no short spelling.
+func zero(t types.Type, expr ast.Expr) (string, bool) {
+	// Its underlying type is its constraint, which is an interface and would pass
+	// for nil.
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return "", false
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Pointer, *types.Slice, *types.Map, *types.Chan, *types.Interface, *types.Signature:
+		return "nil", true
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsString != 0:
+			return `""`, true
+		case u.Info()&types.IsBoolean != 0:
+			return "false", true
+		case u.Info()&types.IsNumeric != 0:
+			return "0", true
+		}
+	case *types.Struct, *types.Array:
+		return types.ExprString(expr) + "{}", true
+	}
+	return "", false
+}
+
+// ContextAt names a context.Context that is visible at pos, or "".
+// The innermost scope wins, as it does for the compiler. The name ctx comes
+// first, since it is what the fix should use. A request counts when it is a
+// parameter: its context ends with the client. Contexts of the package scope do
+// not count, because they end with no call.
+func ContextAt(p *rule.Pass, pos token.Pos) string {
+	site := site{p, p.FileAt(pos)}
+	if site.file == nil {
+		return ""
+	}
+	for s := p.Pkg.Scope().Innermost(pos); s != nil && s != p.Pkg.Scope() && s != types.Universe; s = s.Parent() {
+		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && dataflow.IsContext(obj.Type()) && !site.background(obj) {
+			return "ctx"
+		}
+		for _, n := range s.Names() {
+			obj, ok := s.Lookup(n).(*types.Var)
+			if !ok || n == "_" || obj.Pos() >= pos {
+				continue
+			}
+			if dataflow.IsContext(obj.Type()) && !site.background(obj) {
+				return n
+			}
+			// A handler has its context in the request. One that the function builds
+			// itself is one that it sends, and its context may be any.
+			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && obj.Kind() == types.ParamVar {
+				return n + ".Context()"
+			}
+		}
+	}
+	return ""
+}
+
+// background reports whether a variable is declared as context.Background() or
+// context.TODO(), which never end.
+// To wait for such a context changes nothing.
+func (s site) background(v *types.Var) bool {
+	path := s.path(v.Pos())
+	if len(path) < 2 {
+		return false
+	}
+	a, ok := path[len(path)-2].(*ast.AssignStmt)
+	if !ok || len(a.Rhs) != 1 {
+		return false
+	}
+	call, ok := a.Rhs[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO")
+}
