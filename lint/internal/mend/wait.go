@@ -33,16 +33,21 @@ func Jitter(p *rule.Pass, r *retryloop.Region) []analysis.SuggestedFix {
 	}
 	var waits []*wait
 	for _, w := range r.Waits {
-		d := delay.Classify(p.Known.Scope(r.Fn), w.D, r.Loop, r.Ops)
-		if d.Class == fact.Jittered {
+		// A turn of several functions has its waits where it likes; what paces
+		// successes too is not only a wait between attempts.
+		if w.Instr.Parent() != r.Fn || r.AfterSuccess(w.Instr) && !r.Pure {
+			return nil
+		}
+		class := classOf(p, r, w)
+		if class == fact.Jittered {
 			continue
 		}
 		arg := s.durationArg(w)
-		if arg == nil || d.Class != fact.Fixed && d.Class != fact.Growing {
+		if arg == nil || class != fact.Fixed && class != fact.Growing {
 			return nil
 		}
 		if !slices.ContainsFunc(waits, func(o *wait) bool { return o.arg == arg }) {
-			waits = append(waits, &wait{site: s, arg: arg, grows: d.Class == fact.Growing, value: constantOf(w.D)})
+			waits = append(waits, &wait{site: s, arg: arg, grows: class == fact.Growing, value: constantOf(w.D)})
 		}
 	}
 	if len(waits) == 0 {
@@ -69,6 +74,15 @@ func Jitter(p *rule.Pass, r *retryloop.Region) []analysis.SuggestedFix {
 		}
 	}
 	return s.suggest(message, edits, src.imports()...)
+}
+
+// classOf says how one wait of a region develops. That of a recursion may grow by
+// what the function passes to itself, which the region knows.
+func classOf(p *rule.Pass, r *retryloop.Region, w *delay.Wait) fact.Class {
+	if r.Loop == nil && len(r.Waits) == 1 {
+		return r.Delay.Class
+	}
+	return delay.Classify(p.Known.Scope(r.Fn), w.D, r.Loop, r.Ops).Class
 }
 
 // wait is one wait that is mended.
@@ -128,10 +142,15 @@ func (w *wait) mended(src *source, c *counter) (text, what string) {
 		}
 		base = q + ".Duration(" + base + ")"
 	}
+	if n := leading(w.arg); n != nil && n.Value == "1" { // 1 * time.Second
+		base = w.text(w.arg.(*ast.BinaryExpr).Y)
+	}
 	if w.grows {
 		return w.draw(src, pos, base, w.positive(w.arg, c)), Below
 	}
-	base = w.operand(base)
+	if base == w.text(w.arg) {
+		base = w.operand(base)
+	}
 	if c != nil && w.resolves(c.name, pos) == c.obj {
 		if x := w.doubled(base, c); x != "" && w.duration(pos, x) {
 			if text := w.draw(src, pos, x, true); text != "" {
@@ -158,7 +177,7 @@ func (w *wait) untyped(x string) bool {
 
 // operand spells an expression so that it may stand beside * and <<.
 func (w *wait) operand(x string) string {
-	if b, ok := w.arg.(*ast.BinaryExpr); ok && b.Op != token.MUL && x == w.text(w.arg) {
+	if b, ok := w.arg.(*ast.BinaryExpr); ok && b.Op != token.MUL {
 		return "(" + x + ")"
 	}
 	return x

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // Fix is a change that keeps the number of attempts and the scale of the waits.
-// Exactly one of the first four says what is done; it is offered only where the
+// Exactly one of them, Changes aside, says what is done; it is offered only where the
 // library, in the version that is used, has what it needs.
 // Nothing of it may change what is retried.
 type Fix struct {
@@ -28,6 +29,14 @@ type Fix struct {
 	Value string `yaml:"value,omitempty"`
 	// Field adds a field to the literal: "Jitter: true".
 	Field string `yaml:"field,omitempty"`
+	// Instead is an expression that replaces the call, with $pkg for the name of
+	// the package and $0 for the first argument: "$pkg.Jittered($0, 0.5)".
+	Instead string `yaml:"instead,omitempty"`
+	// Chain is a call of a method on what the call returns: "WithJitter(0.25)".
+	Chain string `yaml:"chain,omitempty"`
+	// Option is a call that is added to the options beside the call, or beside the
+	// option that it is an argument of: "WithJitter()".
+	Option string `yaml:"option,omitempty"`
 	// Changes says what is different then: "each wait is a random part of it".
 	Changes string `yaml:"changes"`
 }
@@ -52,8 +61,16 @@ func (f *Fix) check() error {
 			errs = append(errs, fmt.Errorf("fix: field is %q: want a name and a value such as Jitter: true", f.Field))
 		}
 	}
+	for _, s := range []string{f.Instead, f.Chain, f.Option} {
+		if s != "" {
+			said++
+			if _, err := parser.ParseExpr(strings.ReplaceAll(s, "$", "_")); err != nil {
+				errs = append(errs, fmt.Errorf("fix: %q is no expression", s))
+			}
+		}
+	}
 	if said != 1 {
-		errs = append(errs, errors.New("fix: want exactly one of name, wrap, value, field"))
+		errs = append(errs, errors.New("fix: want exactly one of name, wrap, value, field, instead, chain, option"))
 	}
 	if strings.TrimSpace(f.Changes) == "" {
 		errs = append(errs, errors.New("fix: changes is missing: what is different then?"))
@@ -78,7 +95,13 @@ func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
 	case f.Value != "":
 		edits = m.replace(p, f.Value)
 	case f.Field != "":
-		edits = m.insert(f.Field)
+		edits = m.insert(p, f.Field)
+	case f.Instead != "":
+		edits = m.instead(p, f.Instead)
+	case f.Chain != "":
+		edits = m.chain(p, f.Chain)
+	case f.Option != "":
+		edits = m.option(p, f.Option)
 	}
 	if edits == nil {
 		return nil
@@ -189,7 +212,7 @@ func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
 // are.
 // A literal without keys, or one that sets the field already, gets no fix. gofmt
 // aligns the rest when the fix is applied.
-func (m Match) insert(field string) []analysis.TextEdit {
+func (m Match) insert(p *rule.Pass, field string) []analysis.TextEdit {
 	lit, ok := m.Node.(*ast.CompositeLit)
 	if !ok {
 		return nil
@@ -207,14 +230,17 @@ func (m Match) insert(field string) []analysis.TextEdit {
 	at, text := lit.Lbrace+1, field
 	if len(lit.Elts) > 0 {
 		at, text = lit.Elts[0].Pos(), field+", "
+		if p.Fset.Position(at).Line > p.Fset.Position(lit.Lbrace).Line {
+			text = field + ",\n" + strings.Repeat("\t", p.Fset.Position(at).Column-1)
+		}
 	}
 	return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(text)}}
 }
 
 // String is what a fix is called where it is offered.
-// Exactly one of the four is set, so that joining them yields the one.
+// Exactly one of them is set, so that joining them yields the one.
 func (f *Fix) String() string {
-	return "use " + f.Name + f.Wrap + f.Value + f.Field + ": " + f.Changes
+	return "use " + f.Name + f.Wrap + f.Value + f.Field + strings.ReplaceAll(f.Instead, "$pkg.", "") + f.Chain + f.Option + ": " + f.Changes
 }
 
 // BuiltinFixes returns the fixes of the built-in entries.

@@ -1,0 +1,180 @@
+package table
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// instead replaces the call by another expression of the same package. It must
+// type-check where it stands, and be what the call is an argument for: an
+// interface that both implement, or the same type. An argument that is named
+// twice must not be computed by a call.
+func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
+	if m.Call == nil || len(m.Call.Args) != 1 || m.Call.Ellipsis.IsValid() || commented(p, m.Call) {
+		return nil
+	}
+	sel, ok := ast.Unparen(m.Call.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if _, isPkg := p.TypesInfo.Uses[pkg].(*types.PkgName); !ok || !isPkg {
+		return nil
+	}
+	if strings.Count(template, "$0") > 1 && !pure(p, m.Call.Args[0]) {
+		return nil
+	}
+	text := strings.NewReplacer("$pkg", pkg.Name, "$0", spell(p, m.Call.Args[0])).Replace(template)
+	tv, err := types.Eval(p.Fset, p.Pass.Pkg, m.Call.Pos(), text)
+	if err != nil || tv.Type == nil {
+		return nil
+	}
+	if !types.Identical(tv.Type, p.TypesInfo.TypeOf(m.Call)) {
+		want := parameter(p, m.Call)
+		if want == nil || !types.AssignableTo(tv.Type, want) {
+			return nil
+		}
+	}
+	return []analysis.TextEdit{{Pos: m.Call.Pos(), End: m.Call.End(), NewText: []byte(text)}}
+}
+
+// chain calls a method on the result, which must have it, and return the same
+// type again.
+func (m Match) chain(p *rule.Pass, call string) []analysis.TextEdit {
+	if m.Call == nil {
+		return nil
+	}
+	name, _, _ := strings.Cut(call, "(")
+	t := p.TypesInfo.TypeOf(m.Call)
+	method, _, _ := types.LookupFieldOrMethod(t, true, p.Pass.Pkg, name)
+	fn, ok := method.(*types.Func)
+	if !ok || fn.Signature().Results().Len() != 1 || !types.Identical(fn.Signature().Results().At(0).Type(), t) {
+		return nil
+	}
+	return []analysis.TextEdit{{Pos: m.Call.End(), End: m.Call.End(), NewText: []byte("." + call)}}
+}
+
+// option adds an argument to the innermost call around the match that takes any
+// number of what the option is.
+func (m Match) option(p *rule.Pass, call string) []analysis.TextEdit {
+	path := around(p, m.Node)
+	for i, n := range slices.Backward(path) {
+		outer, ok := n.(*ast.CallExpr)
+		if !ok || outer.Ellipsis.IsValid() || i+1 >= len(path) {
+			continue
+		}
+		sig, ok := p.TypesInfo.TypeOf(outer.Fun).(*types.Signature)
+		if !ok || !sig.Variadic() || !slices.ContainsFunc(outer.Args, func(a ast.Expr) bool { return a == path[i+1] }) {
+			continue
+		}
+		pkg := m.packageName(p)
+		if pkg == "" {
+			return nil
+		}
+		text := pkg + "." + call
+		tv, err := types.Eval(p.Fset, p.Pass.Pkg, outer.Rparen, text)
+		elem := sig.Params().At(sig.Params().Len() - 1).Type().(*types.Slice).Elem()
+		if err != nil || tv.Type == nil || !types.AssignableTo(tv.Type, elem) {
+			return nil
+		}
+		at := path[i+1].End()
+		return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(", " + text)}}
+	}
+	return nil
+}
+
+// packageName is the name of the package at the match, or "".
+func (m Match) packageName(p *rule.Pass) string {
+	if m.Name == nil || p.TypesInfo.Uses[m.Name] == nil {
+		return ""
+	}
+	return m.qualifier(p, p.TypesInfo.Uses[m.Name].Pkg())
+}
+
+// parameter is the type that a call is an argument for, or nil. A value that is
+// kept may be used as what it was.
+func parameter(p *rule.Pass, call *ast.CallExpr) types.Type {
+	path := around(p, call)
+	if len(path) < 2 {
+		return nil
+	}
+	outer, ok := path[len(path)-2].(*ast.CallExpr)
+	if !ok || outer.Ellipsis.IsValid() {
+		return nil
+	}
+	sig, ok := p.TypesInfo.TypeOf(outer.Fun).(*types.Signature)
+	i := slices.IndexFunc(outer.Args, func(a ast.Expr) bool { return a == call })
+	if !ok || i < 0 {
+		return nil
+	}
+	if last := sig.Params().Len() - 1; sig.Variadic() && i >= last {
+		return sig.Params().At(last).Type().(*types.Slice).Elem()
+	}
+	return sig.Params().At(i).Type()
+}
+
+// around returns the nodes around a node, itself last; nil outside of functions,
+// where a value is shared by all that use it.
+func around(p *rule.Pass, node ast.Node) (path []ast.Node) {
+	f := p.FileAt(node.Pos())
+	if f == nil {
+		return nil
+	}
+	inside := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil || n.Pos() > node.Pos() || node.End() > n.End() || len(path) > 0 && path[len(path)-1] == node {
+			return false
+		}
+		switch n.(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			inside = true
+		}
+		path = append(path, n)
+		return true
+	})
+	if !inside {
+		return nil
+	}
+	return path
+}
+
+// pure reports whether an expression may be computed twice: it calls nothing.
+func pure(p *rule.Pass, e ast.Expr) bool {
+	ok := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			ok = ok && p.TypesInfo.Types[n.Fun].IsType()
+		case *ast.FuncLit:
+			ok = false
+		case *ast.UnaryExpr:
+			ok = ok && n.Op != token.ARROW
+		}
+		return ok
+	})
+	return ok
+}
+
+// commented reports whether a comment lies in a node, which a fix would lose.
+func commented(p *rule.Pass, n ast.Node) bool {
+	f := p.FileAt(n.Pos())
+	return f == nil || slices.ContainsFunc(f.Comments, func(g *ast.CommentGroup) bool { return g.Pos() < n.End() && n.Pos() < g.End() })
+}
+
+// spell writes an expression as gofmt has it.
+func spell(p *rule.Pass, e ast.Expr) string {
+	var b bytes.Buffer
+	if format.Node(&b, p.Fset, e) != nil {
+		return ""
+	}
+	return b.String()
+}
