@@ -7,6 +7,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ var update = flag.Bool("update-mends", false, "write the golden files of TestMen
 // TestMends holds the fixes of loops to golden files. The mended code compiles,
 // is formatted, and passes the tests beside it, where there are some: they run
 // it in virtual time and count its attempts and waits. The findings that were
-// mended are gone, two runs mend everything, and a third finds nothing more.
+// mended are gone: two runs mend everything.
 func TestMends(t *testing.T) {
 	names, err := filepath.Glob("testdata/mends/*.txtar")
 	if err != nil || len(names) < 5 {
@@ -80,16 +81,17 @@ func mends(t *testing.T, name string, seen map[string]bool) {
 			}
 		}
 	}
-	for run := range 3 {
-		code, _, errs := lintIn(t, dir, "--fix", "./...")
-		if code == ExitUnjudged {
+	var left []mendable
+	for run := range 2 {
+		if code, _, errs := lintIn(t, dir, "--fix", "./..."); code == ExitUnjudged {
 			t.Fatalf("run %d: %s", run+1, errs)
 		}
-		if run == 2 && !strings.Contains(errs, "0 fixes applied") {
-			t.Errorf("the third run changes something: %s", errs)
+		left = findings(t, dir)
+		if !slices.ContainsFunc(left, func(f mendable) bool { return len(f.Fixes) > 0 }) {
+			break // another run would change nothing
 		}
 	}
-	for _, f := range findings(t, dir) {
+	for _, f := range left {
 		if mended[mendableAt{f.ID, f.Function}] || len(f.Fixes) > 0 {
 			t.Errorf("%s in %s is still found, with the fixes %v", f.ID, f.Function, f.Fixes)
 		}
@@ -117,9 +119,10 @@ func mends(t *testing.T, name string, seen map[string]bool) {
 			t.Fatal(err)
 		}
 	}
-	goCommand(t, dir, "vet", "./...")
 	if files["m_test.go"] != "" {
 		goCommand(t, dir, "test", "./...")
+	} else {
+		goCommand(t, dir, "vet", "./...")
 	}
 }
 

@@ -41,15 +41,19 @@ func Sleep(p *rule.Pass, pos token.Pos, ctx string) []analysis.SuggestedFix {
 		return nil
 	}
 	timePkg, ok := sel.X.(*ast.Ident)
-	if !ok || sel.Sel.Name != "Sleep" || s.text(call) == "" {
+	if !ok || sel.Sel.Name != "Sleep" {
 		return nil
 	}
-	text := s.contextWait(path, ctx, timePkg.Name+".After("+s.text(call.Args[0])+")")
-	if text == "" {
+	// The argument is left as it is, for its comments, and for a fix of the
+	// duration that may be made at the same time.
+	before, after, ok := strings.Cut(s.contextWait(path, ctx, timePkg.Name+".After(\x00)"), "\x00")
+	if !ok {
 		return nil
 	}
-	text = s.indented(text, stmt.Pos())
-	return s.suggest("wait for "+ctx+" too", []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}})
+	return s.suggest("wait for "+ctx+" too", []analysis.TextEdit{
+		{Pos: stmt.Pos(), End: call.Lparen + 1, NewText: []byte(s.indented(before, stmt.Pos()))},
+		{Pos: call.Rparen, End: stmt.End(), NewText: []byte(s.indented(after, stmt.Pos()))},
+	})
 }
 
 // contextWait spells a receive from a timer that the context ends as well; ""
