@@ -54,7 +54,7 @@ func run(p *rule.Pass) {
 				Confidence: rule.Sure(r.Pure && !r.Weak && !r.Waiting && far), Pos: pos, Function: rule.FunctionName(r.Fn),
 				Message: "the retry sleeps although " + name + " is in scope",
 				Related: []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + rule.Ops(r)}},
-				Fixes:   mend.Sleep(p, pos, name),
+				Fixes:   mend.Sleeps(p, r, name),
 			})
 			break
 		}

@@ -9,15 +9,35 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
-// Sleep replaces the statement time.Sleep(d) at pos by a select that ends with
+// Sleeps makes the sleeps of a retry end with the context, all that can be
+// mended: a rule reports the first of them alone.
+func Sleeps(p *rule.Pass, r *retryloop.Region, ctx string) []analysis.SuggestedFix {
+	var edits []analysis.TextEdit
+	seen := map[token.Pos]bool{} // one sleep may be several waits
+	for _, w := range r.Waits {
+		if pos := w.Instr.Pos(); w.Sleep && !seen[pos] {
+			seen[pos] = true
+			if name := ContextAt(p, pos); name != "" {
+				edits = append(edits, sleep(p, pos, name)...)
+			}
+		}
+	}
+	if len(edits) == 0 {
+		return nil
+	}
+	return []analysis.SuggestedFix{{Message: "wait for " + ctx + " too", TextEdits: edits}}
+}
+
+// sleep replaces the statement time.Sleep(d) at pos by a select that ends with
 // the context; nil where the function cannot return the context's error.
 // The sleep must be a statement of its own, called by the name of the package;
 // the name is kept, since an import may have renamed it. time.After is good
 // enough here: since Go 1.23 an abandoned timer is collected.
-func Sleep(p *rule.Pass, pos token.Pos, ctx string) []analysis.SuggestedFix {
+func sleep(p *rule.Pass, pos token.Pos, ctx string) []analysis.TextEdit {
 	s := site{p, p.FileAt(pos)}
 	if s.file == nil {
 		return nil
@@ -50,10 +70,10 @@ func Sleep(p *rule.Pass, pos token.Pos, ctx string) []analysis.SuggestedFix {
 	if !ok {
 		return nil
 	}
-	return s.suggest("wait for "+ctx+" too", []analysis.TextEdit{
+	return []analysis.TextEdit{
 		{Pos: stmt.Pos(), End: call.Lparen + 1, NewText: []byte(s.indented(before, stmt.Pos()))},
 		{Pos: call.Rparen, End: stmt.End(), NewText: []byte(s.indented(after, stmt.Pos()))},
-	})
+	}
 }
 
 // contextWait spells a receive from a timer that the context ends as well; ""
