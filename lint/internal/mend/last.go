@@ -160,13 +160,12 @@ func (s site) countRange(loop ast.Node) (*counter, []analysis.TextEdit) {
 	return nil, nil
 }
 
-// finalWait finds the statement of a wait that is the last of its turn: a sleep,
-// a receive from a timer, a helper that tells nothing. Between the loop and the
+// finalWait finds the statement of a wait that is the last of its turn. Between the loop and the
 // wait stand blocks and ifs alone, so that a break there is one of the loop.
 func (s site) finalWait(path []ast.Node, loop ast.Node) ast.Stmt {
 	path = path[slices.Index(path, loop)+1:]
 	end := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.ExprStmt); return ok })
-	if end < 0 || !plainWait(path[end].(*ast.ExprStmt)) {
+	if end < 0 || !s.plainWait(path[end].(*ast.ExprStmt)) {
 		return nil
 	}
 	wait := path[end].(*ast.ExprStmt)
@@ -206,15 +205,23 @@ func onlyBlocks(path []ast.Node) bool {
 	})
 }
 
-// plainWait reports whether a statement is a call or a receive.
-func plainWait(e *ast.ExprStmt) bool {
-	switch x := e.X.(type) {
-	case *ast.CallExpr:
-		return true
-	case *ast.UnaryExpr:
-		return x.Op == token.ARROW
+// plainWait reports whether a statement is time.Sleep(d) or <-time.After(d). A
+// helper may count or log, and a timer may be looked at later.
+func (s site) plainWait(e *ast.ExprStmt) bool {
+	x := e.X
+	if r, ok := x.(*ast.UnaryExpr); ok && r.Op == token.ARROW {
+		x = r.X
 	}
-	return false
+	c, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	fn, ok := s.TypesInfo.Uses[sel.Sel].(*types.Func)
+	return ok && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Sleep" || fn.Name() == "After")
 }
 
 // isContinue reports whether a statement begins the next turn of the loop that

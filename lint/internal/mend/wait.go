@@ -100,7 +100,7 @@ func (s site) durationArg(w *delay.Wait) ast.Expr {
 	if call == nil {
 		call, _ = w.Instr.(*ssa.Call)
 	}
-	if call == nil || w.Ticker || w.D == nil || call.Common().Signature().Variadic() {
+	if call == nil || w.Ticker || w.D == nil || call.Common().Signature().Variadic() || !sleeps(call) {
 		return nil
 	}
 	com := call.Common()
