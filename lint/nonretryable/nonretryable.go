@@ -144,9 +144,6 @@ var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|cr
 // It looks at calls in the loop only: a token that is fetched before it is the
 // same for all attempts.
 func refreshes(r *retryloop.Region) bool {
-	if r.Loop == nil {
-		return false
-	}
 	for c := range retryloop.Instrs[*ssa.Call](r) {
 		if refreshWord.MatchString(dataflow.Describe(c.Common())) {
 			return true

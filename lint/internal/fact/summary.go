@@ -47,6 +47,8 @@ type Summary struct {
 	// Yes and No hold for which ones its first result is certainly true or
 	// false.
 	Yes, No codeset.Set
+	// Status is the result that holds the status of a response, from 1; 0 for none.
+	Status int
 }
 
 // AFact makes Summary a fact.
@@ -61,7 +63,7 @@ func (s *Summary) String() string {
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty()
+	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.

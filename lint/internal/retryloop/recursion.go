@@ -32,11 +32,12 @@ func (f *finder) recursionBy(way []step) *Region {
 	for _, b := range f.Fn.Blocks {
 		all.Blocks[b] = true
 	}
-	r := &Region{Fn: f.Fn, f: f, Pure: true, Pos: self.Pos()}
-	for _, t := range f.tests(all) {
+	r := &Region{Fn: f.Fn, f: f, Pure: true, Pos: self.Pos(), self: self}
+	tests := f.tests(all)
+	for _, t := range tests {
 		// The call of itself must be on the failing side alone. That its own
 		// result is tested is no retry of another operation.
-		if slices.Contains(t.Ops, self) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
+		if slices.Contains(t.Ops, self) || !t.fail().To().Dominates(self.Block()) || !onlyFailing(t.fail().To(), tests) {
 			continue
 		}
 		r.Tests = append(r.Tests, t)
@@ -54,6 +55,18 @@ func (f *finder) recursionBy(way []step) *Region {
 	// A loop counts in its branches; a recursion by what it passes on.
 	r.Bound.Counter = slices.ContainsFunc(way, func(s step) bool { return countsDown(s.call) })
 	return r
+}
+
+// onlyFailing reports whether failures alone lead to a block: err != nil || status
+// >= 500 has two tests and one block behind them.
+func onlyFailing(b *ssa.BasicBlock, tests []*Test) bool {
+	edges := 0
+	for _, t := range tests {
+		if t.fail().To() == b {
+			edges++
+		}
+	}
+	return edges >= len(b.Preds)
 }
 
 // step is one call on the way from a function back to itself.

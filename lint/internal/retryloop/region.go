@@ -54,7 +54,8 @@ type Region struct {
 	// Weak regions know failure only from a bool result.
 	Weak bool
 
-	f *finder
+	self *ssa.Call // of a recursion, the call that leads back
+	f    *finder
 }
 
 // finders finds and remembers the regions of a package's functions, with all

@@ -19,7 +19,7 @@ import (
 // cannot be judged.
 func (r *Region) RetriedStatuses(grpc bool) codeset.Set {
 	if r.Loop == nil {
-		return codeset.Set{}
+		return r.f.pkg.Judge.Recursed(r.f.Scope, r.self, grpc)
 	}
 	var failures []dataflow.Edge
 	if !r.Pure { // which goes on after a success too
@@ -46,7 +46,7 @@ func (r *Region) OnCertificateError() bool {
 // attempt, a branch that cannot be judged may leave the region: the body of the
 // response may say more than its status.
 func (r *Region) Doubtful(of codeset.Set, grpc bool) bool {
-	return slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc), func(br *ssa.If) bool {
+	return r.Loop != nil && slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc), func(br *ssa.If) bool {
 		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
 	})
 }
@@ -55,6 +55,9 @@ func (r *Region) Doubtful(of codeset.Set, grpc bool) bool {
 // a function about the response, or its error. What it says cannot be known, so
 // that the region may well tell final responses from others.
 func (r *Region) Consults(of codeset.Set, grpc bool) bool {
+	if r.Loop == nil {
+		return false
+	}
 	for _, br := range r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc) {
 		if !r.mayLeave(br.Block()) || r.plainExit(br.Cond, 0) {
 			continue

@@ -18,6 +18,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
 		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
 		sum.Fails, sum.Yes, sum.No = p.Judge.Outcome(s)
+		sum.Status = p.Judge.Status(s)
 	}
 	f := p.of(s.Fn)
 	for _, r := range f.regions() {

@@ -349,6 +349,10 @@ func (j *Judge) asked(v ssa.Value, depth int) bool {
 			}
 			fn := j.known.Body(in.Common())
 			if fn == nil {
+				// A predicate of another package, of which a fact knows what it says.
+				if sum := j.known.Of(in.Common()); sum != nil && !sum.Yes.Empty() {
+					return true
+				}
 				continue
 			}
 			for i, a := range args {

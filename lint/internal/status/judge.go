@@ -70,6 +70,17 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set) {
 	return fails, yes, no
 }
 
+// Status returns which result of a function is the status of a response, from 1;
+// 0 when none is.
+func (j *Judge) Status(sc *fact.Scope) int {
+	for i := range sc.Fn.Signature.Results().Len() {
+		if dataflow.IsInteger(sc.Fn.Signature.Results().At(i).Type()) && j.touches(sc.Fn, 0) && j.eval(sc, overHTTP).returnsStatus(i) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // Yes returns the responses for which the predicate fn certainly returns true;
 // none when it does not look at a status.
 func (j *Judge) Yes(fn *ssa.Function, grpc bool) codeset.Set {
@@ -124,6 +135,17 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failu
 		}
 	}
 	return retried.Minus(e.success)
+}
+
+// Recursed returns the failures with which a function calls itself, or what leads
+// back to it, if some success does not come to that call.
+func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) codeset.Set {
+	e := j.eval(sc, over(grpc))
+	again := e.whole().in[self.Block()]
+	if e.success.Minus(again).Empty() {
+		return codeset.Set{}
+	}
+	return again.Minus(e.success)
 }
 
 // Ends reports whether l ends after some success, and comes to none of ops again.
@@ -236,7 +258,7 @@ func (j *Judge) callTouches(c *ssa.Call, depth int) bool {
 		return j.touches(g, depth+1)
 	}
 	sum := j.known.Of(c.Common())
-	return sum != nil && !sum.Fails.Or(sum.Yes).Empty()
+	return sum != nil && (!sum.Fails.Or(sum.Yes).Empty() || sum.Status > 0)
 }
 
 // isText reports whether v is the status of a response as text.

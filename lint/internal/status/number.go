@@ -227,29 +227,33 @@ func (e *eval) numResult(c *ssa.Call, index int, v ssa.Value) *number {
 		return theStatus
 	}
 	fn, args := e.j.callee(c.Common())
-	if fn == nil || !e.enters(fn, args) {
+	switch sum := e.j.known.Of(c.Common()); {
+	case fn == nil && (sum == nil || sum.Status != index+1):
+		return nil
+	case fn != nil && (!e.enters(fn, args) || !e.enter(fn, args).returnsStatus(index)):
 		return nil
 	}
-	sub := e.enter(fn, args)
-	found := false
-	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+	e.leaf(v)
+	return theStatus
+}
+
+// returnsStatus reports whether a result of the function is the status, wherever
+// it is one at all.
+func (e *eval) returnsStatus(index int) (found bool) {
+	for ret := range dataflow.Instrs[*ssa.Return](e.sc.Fn) {
 		if index >= len(ret.Results) {
-			return nil
+			return false
 		}
 		r := cellValue(ret.Results[index])
 		if n, ok := dataflow.ConstInt(r); ok && !e.all.Has(n) {
 			continue
 		}
-		if n := sub.num(r); n == nil || !n.status {
-			return nil
+		if n := e.num(r); n == nil || !n.status {
+			return false
 		}
 		found = true
 	}
-	if !found {
-		return nil
-	}
-	e.leaf(v)
-	return theStatus
+	return found
 }
 
 // IsStatus reports whether v is the status code of a response: a field or a

@@ -201,6 +201,21 @@ func g(resp *http.Response) error { if err := q.Check(resp); err != nil { return
 	}
 }
 
+// TestStatus: which result of a function is the status of a response.
+func TestStatus(t *testing.T) {
+	for src, want := range map[string]int{
+		`func f() (string, int, error) { resp, err := do(); if err != nil { return "", 0, err }; return "", resp.StatusCode, nil }`: 2,
+		`func f() int { resp, _ := do(); n := resp.StatusCode; return n }`:                                                          1,
+		`func f() int { resp, _ := do(); return int(resp.ContentLength) + 0*resp.StatusCode }`:                                      0,
+		`func f() int { resp, _ := do(); if resp.StatusCode == 200 { return 599 }; return resp.StatusCode }`:                        0,
+	} {
+		j, s := judge(t, src)
+		if got := j.Status(s); got != want {
+			t.Errorf("%s: got %d, want %d", src, got, want)
+		}
+	}
+}
+
 // TestTest: which branch of a condition on a status is that of failure.
 func TestTest(t *testing.T) {
 	const onTrue, onFalse, none = 0, 1, -1

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"helper"
 )
 
 func wait() { time.Sleep(rand.N(time.Second)) }
@@ -116,7 +118,81 @@ func consumer(c *http.Client, url string, use func(*http.Response) bool) error {
 	}
 }
 
+func throughNumber(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries helper.Send on status 400, 401, 403, 404, 409, 422`
+		n, err := helper.Send(c, url)
+		if err != nil {
+			return err
+		}
+		if n/100 == 2 {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func throughKnown(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries helper.Fetch on status 400, 401, 403, 409, 422`
+		err := helper.Fetch(c, url)
+		if err == nil || !helper.Known(err) {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// again comes back to itself instead of a loop.
+func again(c *http.Client, url string, left int) (*http.Response, error) {
+	resp, err := c.Get(url)
+	if err != nil || resp.StatusCode < 200 || resp.StatusCode >= 300 {
+		if left == 0 {
+			return nil, errors.New("exhausted")
+		}
+		wait()
+		return again(c, url, left-1) // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+	}
+	return resp, nil
+}
+
 // Near misses.
+
+func againOnOutage(c *http.Client, url string, left int) (*http.Response, error) {
+	resp, err := c.Get(url)
+	if err != nil || resp.StatusCode == 429 || resp.StatusCode >= 500 {
+		if left == 0 {
+			return nil, errors.New("exhausted")
+		}
+		wait()
+		return againOnOutage(c, url, left-1)
+	}
+	return resp, nil
+}
+
+func throughBusy(c *http.Client, url string) error {
+	for range 3 {
+		err := helper.Fetch(c, url)
+		if err == nil || !helper.Busy(err) {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func againRefreshed(c *http.Client, url string, left int, refreshToken func()) (*http.Response, error) {
+	resp, err := c.Get(url)
+	if err != nil || resp.StatusCode == 401 {
+		if left == 0 {
+			return nil, errors.New("exhausted")
+		}
+		refreshToken()
+		wait()
+		return againRefreshed(c, url, left-1, refreshToken)
+	}
+	return resp, nil
+}
 
 func byTypedOutage(c *http.Client, url string) error {
 	for range 3 {
