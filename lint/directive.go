@@ -23,9 +23,9 @@ var Directives = &analysis.Analyzer{
 // directiveDocs document the rules about directives, which are no analyzers of
 // their own: one pass judges all three.
 var directiveDocs = []*Doc{
-	{ID: "FB0001", Name: "DirectiveReason", Title: "directive without a reason", Standard: "suppression", Text: "A directive says why: //forbear:ignore FB1001 the vendor asks for exactly 5 s. Without a reason it suppresses nothing."},
-	{ID: "FB0002", Name: "DirectiveRule", Title: "directive of an unknown rule", Standard: "suppression", Text: "The directive names a rule that does not exist. See forbear lint --rules."},
-	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Standard: "suppression", Text: "Nothing is found where the directive stands: it can go."},
+	{ID: "FB0001", Name: "DirectiveReason", Title: "directive without a reason", Remedy: "say why behind the rule: //forbear:ignore FB1001 the vendor asks for exactly 5 s", Standard: "suppression", Text: "A directive says why: //forbear:ignore FB1001 the vendor asks for exactly 5 s. Without a reason it suppresses nothing."},
+	{ID: "FB0002", Name: "DirectiveRule", Title: "directive of an unknown rule", Remedy: "name a rule that forbear lint --rules lists", Standard: "suppression", Text: "The directive names a rule that does not exist. See forbear lint --rules."},
+	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Remedy: "delete the directive", Standard: "suppression", Text: "Nothing is found where the directive stands: it can go."},
 }
 
 // runDirectives runs after all rules, which mark the directives that they use.

@@ -15,7 +15,7 @@ func TestRulesDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The rules of forbear lint\n\nThis page is made from the analyzers' own documentation; `forbear lint --explain FB1001` shows the same.\n")
 	for _, d := range Rules() {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s**: %s (%s)\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Text)
+		fmt.Fprintf(&b, "\n## %s\n\n**%s**: %s (%s)\n\nFix: %s.\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Remedy, d.Text)
 		if d.Bad != "" {
 			fmt.Fprintf(&b, "\nReported:\n\n```go\n%s\n```\n\nInstead:\n\n```go\n%s\n```\n", d.Bad, d.Good)
 		}
@@ -71,6 +71,10 @@ func TestRules(t *testing.T) {
 	for _, d := range Rules() {
 		if seen[d.ID] || d.Name == "" || d.Title == "" || d.Text == "" || d.Standard == "" {
 			t.Errorf("rule %q is a duplicate or lacks documentation", d.ID)
+		}
+		// The text output has it on a line of its own, with the address of the rule behind it.
+		if n := len(d.Remedy); n == 0 || n > 90 || strings.ContainsAny(d.Remedy, "\n") || strings.HasSuffix(d.Remedy, ".") {
+			t.Errorf("rule %s: the remedy %q is no line of at most 90 characters without a full stop", d.ID, d.Remedy)
 		}
 		seen[d.ID] = true
 	}

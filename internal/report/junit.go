@@ -59,7 +59,7 @@ func (r *Report) JUnit(w io.Writer) error {
 		s := junitSuite{Name: name}
 		for _, f := range found[name] {
 			c := junitCase{Class: name, Name: f.ID + after(" ", cmp.Or(f.Subject, f.Function))}
-			text := fmt.Sprintf("%s: %s%s", Line(f.place().String()), Line(f.Message), after("\n", f.Hint))
+			text := fmt.Sprintf("%s: %s%s", Line(f.place().String()), Line(f.Message), after("\n", f.advice()))
 			if f.Severity == Error {
 				c.Failure = &junitFailure{f.ID + after(" ", f.Standard), Line(f.Message), text}
 				s.Failures++

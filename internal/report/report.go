@@ -86,6 +86,7 @@ type Finding struct {
 	Function string  `json:"function,omitzero"`
 	Message  string  `json:"message"`
 	Hint     string  `json:"hint,omitzero"`
+	URL      string  `json:"url,omitzero"` // the page that explains it
 	Related  []Place `json:"related,omitempty"`
 	Fixes    []Fix   `json:"fixes,omitempty"`
 	// Suppressed says why the finding does not count: a directive, a waiver,
@@ -206,6 +207,14 @@ func (r *Report) Counting() []Finding {
 		}
 	}
 	return fs
+}
+
+// advice is the hint, followed by the page that explains it where there is one.
+func (f *Finding) advice() string {
+	if f.Hint == "" {
+		return ""
+	}
+	return f.Hint + after(": ", f.URL)
 }
 
 // shown returns the findings that people are shown.

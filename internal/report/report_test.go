@@ -29,7 +29,7 @@ func sample() *Report {
 					{Place: Place{File: "b.go", Line: 2, Column: 1, EndLine: 2, EndColumn: 1}, Start: 5, End: 5, NewText: "y"},
 				}}},
 			},
-			{ID: "FB1", Standard: "R-1", Severity: Error, File: "/abs/c.yaml", Message: "100%: a, b", Hint: "mend it"},
+			{ID: "FB1", Standard: "R-1", Severity: Error, File: "/abs/c.yaml", Message: "100%: a, b", Hint: "mend it", URL: "https://example.com/#fb1"},
 			{ID: "FB1", Standard: "R-1", Severity: Error, File: "d.go", Line: 3, Message: "quiet", Suppressed: "on purpose", InSource: true},
 		},
 		Source: func(string) ([]byte, error) { return []byte("package\n\"ä𝄞\" xyz\n"), nil },
@@ -50,7 +50,7 @@ func TestText(t *testing.T) {
     b.go:1:1: the call
     b.go:2:1: the wait
 /abs/c.yaml: error: 100%: a, b [FB1 R-1]
-    mend it
+  fix: mend it: https://example.com/#fb1
 `
 	r := sample()
 	if got := write(t, r.Text); got != want {
@@ -92,7 +92,7 @@ func TestSARIF(t *testing.T) {
 
 func TestGitHub(t *testing.T) {
 	const want = `::notice file=dir with space/ä.go,line=2,col=8,title=FB2::found%0Ahere
-::error file=/abs/c.yaml,title=FB1 R-1::100%25: a, b%0Amend it
+::error file=/abs/c.yaml,title=FB1 R-1::100%25: a, b%0Amend it: https://example.com/#fb1
 `
 	if got := write(t, sample().GitHub); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -13,14 +13,17 @@ func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	shown := r.shown()
 	for i, f := range shown {
-		fmt.Fprintf(&b, "%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
+		b.WriteString(Headline(&f))
 		if f.Suppressed != "" {
 			fmt.Fprintf(&b, " (suppressed: %s)", Line(f.Suppressed))
 		}
 		b.WriteByte('\n')
 		// Of findings that say one thing about one file, the last has the advice.
 		more := i+1 < len(shown) && shown[i+1].File == f.File && shown[i+1].ID == f.ID && shown[i+1].Hint == f.Hint && len(f.Related) == 0
-		if f.Hint != "" && !more {
+		switch {
+		case f.Hint != "" && f.URL != "": // each has it, since a reader may open the page from any of them
+			fmt.Fprintf(&b, "  fix: %s\n", Line(f.advice()))
+		case f.Hint != "" && !more:
 			fmt.Fprintf(&b, "    %s\n", Line(f.Hint))
 		}
 		for _, p := range f.Related {
@@ -32,6 +35,11 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Headline is the line of a finding in the text format.
+func Headline(f *Finding) string {
+	return fmt.Sprintf("%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
 }
 
 // after returns s behind its separator, or nothing at all when s is empty.
@@ -68,10 +76,7 @@ func (r *Report) GitHub(w io.Writer) error {
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", f.Line, max(f.Column, 1))
 		}
-		text := f.Message
-		if f.Hint != "" {
-			text += "\n" + f.Hint
-		}
+		text := f.Message + after("\n", f.advice())
 		fmt.Fprintf(&b, ",title=%s::%s\n", property.Replace(f.ID+after(" ", f.Standard)), data.Replace(text))
 	}
 	for _, p := range r.Problems {

@@ -14,9 +14,10 @@ import (
 
 // Doc documents FB1011.
 var Doc = &rule.Doc{
-	ID:    "FB1011",
-	Name:  "TooManyAttempts",
-	Title: "attempts over the allowed range",
+	ID:     "FB1011",
+	Name:   "TooManyAttempts",
+	Title:  "attempts over the allowed range",
+	Remedy: "attempt a call at most six times, an event at most eleven; max_attempts sets the limit",
 	Text: `The standard allows 1 to 5 retries for synchronous calls and 1 to 10 for events. Source
 does not say which of them a call is, so only counts above the widest range are reported, unless
 the settings or a policy file say more: max_attempts, for everything or for the code of one

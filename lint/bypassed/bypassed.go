@@ -15,9 +15,10 @@ import (
 
 // Doc documents FB1050.
 var Doc = &rule.Doc{
-	ID:    "FB1050",
-	Name:  "BypassedClient",
-	Title: "retry client built but bypassed",
+	ID:     "FB1050",
+	Name:   "BypassedClient",
+	Title:  "retry client built but bypassed",
+	Remedy: "pass on StandardClient(), which retries, instead of the client inside",
 	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that takes it makes no
 retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
 

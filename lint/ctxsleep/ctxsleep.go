@@ -12,9 +12,10 @@ import (
 
 // Doc documents FB1020.
 var Doc = &rule.Doc{
-	ID:    "FB1020",
-	Name:  "SleepIgnoresContext",
-	Title: "sleep that ignores a context in scope",
+	ID:     "FB1020",
+	Name:   "SleepIgnoresContext",
+	Title:  "sleep that ignores a context in scope",
+	Remedy: "select on ctx.Done() and a timer instead of time.Sleep",
 	Text: `time.Sleep between attempts goes on after the caller has left: a shutdown hangs, a
 canceled request holds its resources. Wait for the context as well.
 

@@ -11,9 +11,10 @@ import (
 
 // Doc documents FB1053.
 var Doc = &rule.Doc{
-	ID:    "FB1053",
-	Name:  "DeferInRetry",
-	Title: "defer inside the retry loop",
+	ID:     "FB1053",
+	Name:   "DeferInRetry",
+	Title:  "defer inside the retry loop",
+	Remedy: "move the attempt into a function of its own, at whose end its defers run",
 	Text: `A deferred call runs when the function returns, not when the attempt ends: bodies stay
 open, contexts and locks are held over all waits and attempts. Put the attempt in a function of
 its own.

@@ -15,9 +15,10 @@ import (
 
 // Doc documents FB1052.
 var Doc = &rule.Doc{
-	ID:    "FB1052",
-	Name:  "ResponseNotClosed",
-	Title: "response body neither drained nor closed between attempts",
+	ID:     "FB1052",
+	Name:   "ResponseNotClosed",
+	Title:  "response body neither drained nor closed between attempts",
+	Remedy: "drain and close the response body before the next attempt",
 	Text: `A response that is thrown away with its body open keeps its connection: each retry
 opens another one, against a server that is failing already. Drain and close the body before the
 next attempt.

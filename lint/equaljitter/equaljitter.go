@@ -2,17 +2,20 @@
 package equaljitter
 
 import (
+	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
+	"github.com/forbear-go/forbear/lint/nojitter"
 )
 
 // Doc documents FB1003.
 var Doc = &rule.Doc{
-	ID:    "FB1003",
-	Name:  "EqualJitter",
-	Title: "equal jitter",
+	ID:     "FB1003",
+	Name:   "EqualJitter",
+	Title:  "equal jitter",
+	Remedy: "draw the whole wait at random, rand.N(ceiling), with no fixed part",
 	Text: `Half a fixed wait plus half a random one keeps a guaranteed minimum, at which clients
 cluster. The standard forbids it; full jitter draws from zero to the ceiling.
 
@@ -24,7 +27,7 @@ of that form that are kept for a later attempt: handed to a store, or added to a
 }
 
 // Analyzer finds equal jitter.
-var Analyzer = rule.New(Doc, run)
+var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer, nojitter.Analyzer)
 
 // run reports the waits of regions, and those that are drawn for a later
 // attempt. No loop proves that the latter belong to a retry, so that they are

@@ -13,9 +13,10 @@ import (
 
 // Doc documents FB1001.
 var Doc = &rule.Doc{
-	ID:    "FB1001",
-	Name:  "FixedInterval",
-	Title: "fixed-interval retry",
+	ID:     "FB1001",
+	Name:   "FixedInterval",
+	Title:  "fixed-interval retry",
+	Remedy: "wait rand.N(min(ceiling, base<<attempt)), or use forbear",
 	Text: `Clients that fail together and wait the same time come back together: a fixed
 interval keeps an overloaded service overloaded. Retries wait a random time between zero
 and a ceiling that doubles with each attempt.

@@ -18,9 +18,10 @@ import (
 
 // Doc documents FB1031.
 var Doc = &rule.Doc{
-	ID:    "FB1031",
-	Name:  "FreshKey",
-	Title: "a new idempotency key for each attempt",
+	ID:     "FB1031",
+	Name:   "FreshKey",
+	Title:  "a new idempotency key for each attempt",
+	Remedy: "make the key once, before the first attempt, and send it with each one",
 	Text: `An idempotency key identifies the operation, not the attempt: with a new key the
 server takes each retry for a new order. Make the key before the first attempt.
 

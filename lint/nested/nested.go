@@ -15,9 +15,10 @@ import (
 
 // Doc documents FB1040.
 var Doc = &rule.Doc{
-	ID:    "FB1040",
-	Name:  "NestedRetries",
-	Title: "nested retrying layers",
+	ID:     "FB1040",
+	Name:   "NestedRetries",
+	Title:  "nested retrying layers",
+	Remedy: "retry in one layer, and switch the retries of the other one off",
 	Text: `Attempts multiply: three attempts of something that makes three attempts are nine, and
 with a third layer 27. Retry in one layer, the one right above the dependency.
 

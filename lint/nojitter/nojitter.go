@@ -2,6 +2,7 @@
 package nojitter
 
 import (
+	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
@@ -11,9 +12,10 @@ import (
 
 // Doc documents FB1002.
 var Doc = &rule.Doc{
-	ID:    "FB1002",
-	Name:  "NoJitter",
-	Title: "backoff without jitter",
+	ID:     "FB1002",
+	Name:   "NoJitter",
+	Title:  "backoff without jitter",
+	Remedy: "wait rand.N(ceiling) instead of the ceiling itself, or use forbear",
 	Text: `Growing waits without randomness keep clients in step: those that failed together
 retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and the ceiling,
 spreads them.
@@ -38,7 +40,7 @@ waits so.`,
 }
 
 // Analyzer finds backoff without jitter.
-var Analyzer = rule.New(Doc, run)
+var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer)
 
 // run reports growing waits: the verdict is made by the package delay.
 // A wait that is decided elsewhere is not reported, and neither is one whose

@@ -19,9 +19,10 @@ import (
 
 // Doc documents FB1035.
 var Doc = &rule.Doc{
-	ID:    "FB1035",
-	Name:  "NonRetryable",
-	Title: "retry on a non-retryable status, gRPC code or certificate error",
+	ID:     "FB1035",
+	Name:   "NonRetryable",
+	Title:  "retry on a non-retryable status, gRPC code or certificate error",
+	Remedy: "return such a response at once; retry 429, 502, 503, 504 and lost connections",
 	Text: `A request that was refused for what it is (400, 401, 403, 404, 409, 422; gRPC
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) will be refused
 again, and each retry is load for nothing. Certificate errors may mean an attack.

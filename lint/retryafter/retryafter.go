@@ -15,9 +15,10 @@ import (
 
 // Doc documents FB1055.
 var Doc = &rule.Doc{
-	ID:    "FB1055",
-	Name:  "RetryAfterIgnored",
-	Title: "Retry-After ignored on 429 or 503",
+	ID:     "FB1055",
+	Name:   "RetryAfterIgnored",
+	Title:  "Retry-After ignored on 429 or 503",
+	Remedy: "wait at least as long as Retry-After says",
 	Text: `A server that sends Retry-After with a 429 or 503 says when to come back. Coming back
 earlier is another 429, and for some servers a ban.
 

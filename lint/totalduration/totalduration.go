@@ -12,9 +12,10 @@ import (
 
 // Doc documents FB1012.
 var Doc = &rule.Doc{
-	ID:    "FB1012",
-	Name:  "NoTotalDuration",
-	Title: "retry without a total duration",
+	ID:     "FB1012",
+	Name:   "NoTotalDuration",
+	Title:  "retry without a total duration",
+	Remedy: "give all attempts one deadline: context.WithTimeout before the loop",
 	Text: `A count of attempts bounds no time: five attempts against a server that responds after
 a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
 

@@ -11,9 +11,10 @@ import (
 
 // Doc documents FB1010.
 var Doc = &rule.Doc{
-	ID:    "FB1010",
-	Name:  "Unbounded",
-	Title: "unbounded retry",
+	ID:     "FB1010",
+	Name:   "Unbounded",
+	Title:  "unbounded retry",
+	Remedy: "stop after a number of attempts, and return the last error",
 	Text: `A retry needs an end: a number of attempts, or a limit in time. Without one a
 permanent fault becomes permanent load, and the caller never hears of it.
 

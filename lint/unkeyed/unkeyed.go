@@ -16,9 +16,10 @@ import (
 
 // Doc documents FB1030.
 var Doc = &rule.Doc{
-	ID:    "FB1030",
-	Name:  "UnkeyedWrite",
-	Title: "POST or PATCH retried without an idempotency key",
+	ID:     "FB1030",
+	Name:   "UnkeyedWrite",
+	Title:  "POST or PATCH retried without an idempotency key",
+	Remedy: "send one Idempotency-Key with all attempts, or do not retry the request",
 	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 

@@ -2,15 +2,19 @@
 package uselesssleep
 
 import (
+	"github.com/forbear-go/forbear/lint/equaljitter"
+	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/nojitter"
 )
 
 // Doc documents FB1054.
 var Doc = &rule.Doc{
-	ID:    "FB1054",
-	Name:  "UselessSleep",
-	Title: "useless sleep after the last attempt",
+	ID:     "FB1054",
+	Name:   "UselessSleep",
+	Title:  "useless sleep after the last attempt",
+	Remedy: "leave the loop before the wait when the last attempt has failed",
 	Text: `When the last attempt has failed there is nothing to wait for: the caller waits the
 longest backoff of all for an error that is known already.
 
@@ -33,7 +37,7 @@ return err`,
 }
 
 // Analyzer finds waits after the last attempt.
-var Analyzer = rule.New(Doc, run)
+var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer, nojitter.Analyzer, equaljitter.Analyzer)
 
 // run reports pure retries only: what goes on after a success may have a use
 // for the wait.

@@ -4,6 +4,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -67,6 +68,7 @@ type Doc struct {
 	ID       string // "FB1001"
 	Name     string // "FixedInterval"
 	Title    string // one line, without a full stop
+	Remedy   string // what to do, one line of at most 90 characters, without a full stop
 	Text     string // why it matters, what is and what is not reported
 	Bad      string // Go code that is reported
 	Good     string // the same, mended
@@ -92,6 +94,9 @@ type Finding struct {
 	// Standard is the standard's rule, where it is not the one of the
 	// documentation: certificates, which cannot be waived.
 	Standard string
+	// Within is the rule whose finding at the same position says what is to be
+	// mended there, this one included; "" for a finding of its own.
+	Within string
 }
 
 // Findings is the result of every analyzer: all findings, suppressed and weak
@@ -105,21 +110,27 @@ type Pass struct {
 	*retryloop.Result
 	doc   *Doc
 	found Findings
+	more  Findings // of rules that say more about the same causes
 }
 
 // New makes the analyzer of a rule.
 // The check only reports; directives, waivers and the least confidence are
 // applied here, so that no rule can forget one.
-func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
+// The findings of the analyzers that are named after it say more about the same
+// cause: a finding at the position of one of theirs is within that one.
+func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name:       strings.ToLower(doc.ID),
 		Doc:        doc.ID + ": " + doc.Title + "\n\n" + doc.Text,
 		URL:        "https://github.com/forbear-go/forbear/blob/main/lint/RULES.md#" + strings.ToLower(doc.ID),
-		Requires:   []*analysis.Analyzer{retryloop.Analyzer, Directives},
+		Requires:   append([]*analysis.Analyzer{retryloop.Analyzer, Directives}, after...),
 		ResultType: reflect.TypeFor[Findings](),
 		Run: func(pass *analysis.Pass) (any, error) {
 			p := &Pass{Pass: pass, Result: pass.ResultOf[retryloop.Analyzer].(*retryloop.Result), doc: doc}
 			check(p)
+			for _, a := range after {
+				p.more = append(p.more, pass.ResultOf[a].(Findings)...)
+			}
 			p.flush(pass.ResultOf[Directives].(*DirectiveSet))
 			return p.found, nil
 		},
@@ -310,7 +321,8 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 		if f.Suppressed == nil {
 			f.Waived = settings.Lift(p.Place(f.Pos), p.rules(f)...)
 		}
-		if f.Suppressed != nil || f.Waived != nil || f.Confidence < least {
+		f.Within = p.within(f)
+		if f.Suppressed != nil || f.Waived != nil || f.Within != "" || f.Confidence < least {
 			continue
 		}
 		p.Pass.Report(analysis.Diagnostic{
@@ -318,6 +330,21 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 			Message: f.Rule + ": " + f.Message, Related: f.Related, SuggestedFixes: f.Fixes,
 		})
 	}
+}
+
+// within returns the rule that has reported the cause of f already, or "".
+// A finding that is suppressed says nothing of the cause, and neither does one
+// that is less sure. A suppressed f keeps to itself, with its reason.
+func (p *Pass) within(f *Finding) string {
+	if f.Suppressed != nil || f.Waived != nil {
+		return ""
+	}
+	for _, o := range p.more {
+		if o.Pos == f.Pos && o.Suppressed == nil && o.Waived == nil && o.Confidence >= f.Confidence {
+			return cmp.Or(o.Within, o.Rule)
+		}
+	}
+	return ""
 }
 
 // Place is the file at pos, as settings know it.

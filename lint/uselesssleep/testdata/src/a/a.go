@@ -58,3 +58,27 @@ func checked(url string) (err error) {
 	}
 	return err
 }
+
+// The wait is FB1001's, which is mended as a whole.
+func fixed(url string) (err error) {
+	for i := 0; i < 3; i++ {
+		if err = get(url); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// The wait is meant to be the same every time, and the last one is useless all
+// the same.
+func meant(url string) (err error) {
+	//forbear:ignore FB1001 the vendor asks for 1 s
+	for i := 0; i < 3; i++ { // want `FB1054`
+		if err = get(url); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
