@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
-
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 )
 
 // Limits on what is read of other modules. A module imports a handful of retry
@@ -132,13 +130,4 @@ func sizeOf(p *packages.Package) (size int64) {
 		size += st.Size()
 	}
 	return size
-}
-
-// learn reads a borrowed package for its facts alone. One that cannot be read is
-// left out: what it does is then not known, as of any other package.
-func (r *runner) learn(p *packages.Package) {
-	defer func() { _ = recover() }()
-	if pass, err := r.check(p); err == nil {
-		_ = analyze(pass, retryloop.Analyzer)
-	}
 }

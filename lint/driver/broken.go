@@ -1,32 +1,56 @@
 package driver
 
 import (
-	"errors"
-	"io"
+	"go/types"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/forbear-go/forbear/internal/report"
 )
 
-// broken is the error for code that does not compile.
-// Beside its text it keeps what a report needs: a pipeline that reads nothing but
-// the report must not take it for that of clean code.
-type broken struct {
-	error
-	loaded *loaded
+// faults gathers what the go command says of packages that do not compile, each
+// text once.
+func faults(roots []*packages.Package) (list []string) {
+	seen := map[string]bool{}
+	packages.Visit(roots, nil, func(p *packages.Package) {
+		for _, text := range faultsOf(p) {
+			if !seen[text] {
+				seen[text] = true
+				list = append(list, text)
+			}
+		}
+	})
+	return list
+}
+
+// faultsOf are the faults of one package in the words of the go command. The
+// compiler's are one text, below the name of the package.
+func faultsOf(p *packages.Package) (list []string) {
+	for _, e := range p.Errors {
+		// Files for another system are no fault of the code.
+		if strings.Contains(e.Msg, "build constraints exclude all Go files") {
+			continue
+		}
+		text := strings.TrimSpace(e.Msg)
+		if e.Pos != "" && e.Pos != "-" {
+			text = e.Pos + ": " + text
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 // faultAt is how the go command and the compiler begin a fault.
 var faultAt = regexp.MustCompile(`^(.+?):(\d+)(?::(\d+))?: (.+)$`)
 
-// problems takes the faults apart, each with its place.
-// The compiler's faults of a package come as one text, below the name of the
-// package. What has no place belongs to the fault before it.
-func (b *broken) problems() (list []report.Problem) {
-	for text := range strings.Lines(b.Error()) {
+// taken takes a text of faults apart, each with its place.
+// What has no place belongs to the fault before it.
+func (l *loaded) taken(faults string) (list []report.Problem) {
+	for text := range strings.Lines(faults) {
 		text = strings.TrimSpace(text)
 		at := faultAt.FindStringSubmatch(text)
 		switch {
@@ -34,9 +58,9 @@ func (b *broken) problems() (list []report.Problem) {
 		case at != nil:
 			p := report.Problem{Kind: report.Faulty, File: at[1], Message: at[4], Fatal: true}
 			if !filepath.IsAbs(p.File) {
-				p.File = filepath.Join(b.loaded.dir, p.File)
+				p.File = filepath.Join(l.dir, p.File)
 			}
-			p.File = b.loaded.rel(p.File)
+			p.File = l.rel(p.File)
 			p.Line, _ = strconv.Atoi(at[2])
 			p.Column, _ = strconv.Atoi(at[3])
 			list = append(list, p)
@@ -49,15 +73,13 @@ func (b *broken) problems() (list []report.Problem) {
 	return list
 }
 
-// unjudged writes the reports that were asked for when the code does not compile,
-// and returns err.
-// Without -o nothing is written: standard error says it all.
-func (o *options) unjudged(err error, stdout io.Writer) error {
-	b, ok := errors.AsType[*broken](err)
-	if !ok || len(o.outputs) == 0 {
-		return err
+// whole reports whether every expression has a type. In a package that imports
+// one with faults, some may have none although there is no fault of its own.
+func whole(info *types.Info) bool {
+	for _, tv := range info.Types {
+		if tv.Type == types.Typ[types.Invalid] && !tv.IsBuiltin() {
+			return false
+		}
 	}
-	rep := o.report(b.loaded, nil, nil, nil)
-	rep.Problems = b.problems()
-	return errors.Join(err, o.render(rep, b.loaded, stdout))
+	return true
 }

@@ -35,15 +35,33 @@ func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
 	return factKey{fn.Origin().FullName(), reflect.TypeOf(f)}, true
 }
 
-// exportObject and importObject are those of analysis.Pass. A fact is copied on
-// import, since analyzers own what they are given.
-func (s *factStore) exportObject(obj types.Object, f analysis.Fact) {
-	if k, ok := keyOf(obj, f); ok {
-		s.m.Store(k, f)
+// exporter returns the function of analysis.Pass that keeps facts here, and in
+// kept what the package has exported, for the cache. A pass exports its facts one after
+// the other.
+func (s *factStore) exporter(kept *[]keptFact) func(types.Object, analysis.Fact) {
+	return func(obj types.Object, f analysis.Fact) {
+		if k, ok := keyOf(obj, f); ok {
+			s.m.Store(k, f)
+			*kept = append(*kept, keptFact{k.fn, f})
+		}
 	}
 }
 
-// importObject fills f with the stored fact and reports whether there was one.
+// keptFact is a fact as the cache has it.
+type keptFact struct {
+	Func string
+	Fact analysis.Fact
+}
+
+// restore puts the facts of a package back that an earlier run has exported.
+func (s *factStore) restore(kept []keptFact) {
+	for _, k := range kept {
+		s.m.Store(factKey{k.Func, reflect.TypeOf(k.Fact)}, k.Fact)
+	}
+}
+
+// importObject is that of analysis.Pass: it fills f with the stored fact and reports whether there was one.
+// The fact is copied, since analyzers own what they are given.
 // The runner waits for a dependency before its dependents, so a missing fact
 // means that there is none, not that it comes later.
 func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {

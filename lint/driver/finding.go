@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -20,22 +22,26 @@ type finding struct {
 	report.Finding
 	confidence rule.Confidence
 	callees    []string
+	within     string         // the rule whose finding at the same place has the same cause
+	waiver     *config.Waiver // that lifts it, or nil
 }
 
 // finding turns a rule's finding into one of the report, with places in files
-// instead of positions.
+// instead of positions. The files have their full names: relativize comes later,
+// since the cache serves runs in any folder.
 // A directive in the source wins over a waiver, because it stands beside the
 // code. Code that cgo has made gets no fix: an edit there would be lost at the
 // next build.
 func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 	at := r.place(f.Pos, f.End, "")
-	out := &finding{confidence: f.Confidence, callees: f.Callees, Finding: report.Finding{
+	out := &finding{confidence: f.Confidence, callees: f.Callees, within: f.Within, waiver: f.Waived, Finding: report.Finding{
 		ID: f.Rule, Standard: f.Standard, Confidence: f.Confidence.String(), Message: f.Message,
 		Package: p.PkgPath, Function: f.Function,
 		File: at.File, Line: at.Line, Column: at.Column, EndLine: at.EndLine, EndColumn: at.EndColumn,
 	}}
-	if d, ok := lint.Explain(f.Rule); ok && out.Standard == "" {
-		out.Standard = d.Standard
+	if d, ok := lint.Explain(f.Rule); ok {
+		out.Standard = cmp.Or(out.Standard, d.Standard)
+		out.Hint, out.URL = d.Remedy, lint.HelpURL(d.ID)
 	}
 	switch {
 	case f.Suppressed != nil:
@@ -55,7 +61,7 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 		x := report.Fix{Message: fix.Message}
 		for _, e := range fix.TextEdits {
 			from, to := r.l.position(e.Pos), r.l.position(max(e.Pos, e.End)) // an insertion may have no end
-			at := report.Place{File: r.l.rel(from.Filename), Line: from.Line, Column: from.Column, EndLine: to.Line, EndColumn: to.Column}
+			at := report.Place{File: from.Filename, Line: from.Line, Column: from.Column, EndLine: to.Line, EndColumn: to.Column}
 			x.Edits = append(x.Edits, report.Edit{Place: at, Start: from.Offset, End: to.Offset, NewText: string(e.NewText)})
 		}
 		out.Fixes = append(out.Fixes, x)
@@ -63,17 +69,29 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 	return out
 }
 
-// place is a position with the file's name relative to the working directory.
-// Columns count bytes.
+// place is a position. Columns count bytes.
 // An end before the position means that there is none, and is left at zero.
 func (r *runner) place(pos, end token.Pos, msg string) report.Place {
 	at := r.l.position(pos)
-	p := report.Place{File: r.l.rel(at.Filename), Line: at.Line, Column: at.Column, Message: msg}
+	p := report.Place{File: at.Filename, Line: at.Line, Column: at.Column, Message: msg}
 	if end > pos {
 		e := r.l.position(end)
 		p.EndLine, p.EndColumn = e.Line, e.Column
 	}
 	return p
+}
+
+// relativize makes the names of f's files relative to the working directory.
+func (l *loaded) relativize(f *finding) {
+	f.File = l.rel(f.File)
+	for i := range f.Related {
+		f.Related[i].File = l.rel(f.Related[i].File)
+	}
+	for _, fix := range f.Fixes {
+		for i := range fix.Edits {
+			fix.Edits[i].File = l.rel(fix.Edits[i].File)
+		}
+	}
 }
 
 // identify gives each finding an identity that survives moved lines: the rule,
@@ -100,7 +118,7 @@ func reportRules() []report.Rule {
 	for _, d := range lint.Rules() {
 		rules = append(rules, report.Rule{
 			ID: d.ID, Name: d.Name, Standard: d.Standard, Severity: report.Error, Summary: d.Title,
-			Why: d.Text, Bad: d.Bad, Good: d.Good, URL: lint.HelpURL(d.ID), Waivable: strings.HasPrefix(d.ID, "FB1"),
+			Why: d.Text, Fix: d.Remedy, Bad: d.Bad, Good: d.Good, URL: lint.HelpURL(d.ID), Waivable: strings.HasPrefix(d.ID, "FB1"),
 		})
 	}
 	return rules

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/flaghint"
 	"github.com/forbear-go/forbear/internal/report"
@@ -31,6 +32,7 @@ forbear lint --since origin/main ./...
 forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
 forbear lint --write-baseline .forbear-baseline.json ./...
 forbear lint --baseline .forbear-baseline.json ./...
+forbear lint --watch
 forbear lint --explain FB1001
 forbear lint --explain-finding client/http.go:84
 `
@@ -83,7 +85,7 @@ func Flags(reader PolicyReader) *flag.FlagSet {
 
 // flags registers the flags, which set the options.
 func flags(reader PolicyReader) (*flag.FlagSet, *options) {
-	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0)}
+	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0), poll: 500 * time.Millisecond}
 	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
@@ -123,6 +125,8 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 		return err
 	})
 	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
+	fs.BoolVar(&o.watch, "watch", false, "lint again when files change, and print what is new or gone; with -o, write each report in full")
+	fs.BoolVar(&o.noCache, "no-cache", false, "judge everything anew, and keep nothing for the next run")
 	fs.BoolVar(&o.quiet, "q", false, "no progress")
 	return fs, o
 }

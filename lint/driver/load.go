@@ -10,7 +10,6 @@ package driver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -29,6 +28,7 @@ import (
 // the same time.
 type loaded struct {
 	roots  []*packages.Package // asked for
+	asked  map[*packages.Package]bool
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first
 	dir    string              // absolute
 	module string
@@ -39,7 +39,9 @@ type loaded struct {
 	borrowed map[*packages.Package]bool
 	// made holds the files that cgo made of others: what is found there is
 	// shown where it was written, and not mended.
-	made map[string]bool
+	made   map[string]bool
+	faults []string // what does not compile, in the words of the go command
+	needs  needs
 }
 
 // listMode asks for what it takes to check one package from source at a time:
@@ -49,8 +51,8 @@ type loaded struct {
 const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule | packages.NeedTypesSizes
 
-// load lists the packages. Code that does not compile is an error that says
-// why: it was not judged, so it is not clean.
+// load lists the packages. Those that do not compile are among them, and the
+// faults say why.
 // tags are build tags as the go command takes them, separated by commas. An
 // empty dir is the working directory. No match at all is an error, so that a
 // mistyped pattern does not pass a CI run.
@@ -59,46 +61,31 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 	if err != nil {
 		return nil, err
 	}
+	fset := token.NewFileSet()
+	imp := &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}, checked: map[string]*types.Package{}}
+	l := &loaded{dir: dir, fset: fset, imp: imp, made: map[string]bool{}}
 	cfg := &packages.Config{Context: ctx, Mode: listMode, Dir: dir, Env: os.Environ()}
 	if tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + tags}
 	}
-	roots, err := packages.Load(cfg, patterns...)
-	if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
+	if l.roots, err = packages.Load(cfg, patterns...); err != nil {
+		return l, fmt.Errorf("list packages: %w", err)
 	}
-	fset := token.NewFileSet()
-	imp := &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
-	l := &loaded{roots: roots, dir: dir, fset: fset, imp: imp, made: map[string]bool{}}
 	l.arrange()
-	if err := l.check(); err != nil {
-		return nil, &broken{err, l}
-	}
-	if len(l.order) == 0 {
-		return nil, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
+	l.faults = faults(l.roots)
+	if len(l.order) == 0 && len(l.faults) == 0 {
+		return l, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
 	}
 	return l, nil
 }
 
-// check gathers the faults that the go command found, each once, the first
-// twenty.
-// More than twenty would hide the first one, which is usually the cause.
-func (l *loaded) check() error {
-	var errs []error
-	seen := map[string]bool{}
-	packages.Visit(l.roots, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			// Files for another system are no fault of the code.
-			if strings.Contains(e.Msg, "build constraints exclude all Go files") {
-				continue
-			}
-			if msg := e.Error(); !seen[msg] && len(errs) < 20 {
-				seen[msg] = true
-				errs = append(errs, errors.New(strings.TrimPrefix(msg, "-: ")))
-			}
-		}
-	})
-	return errors.Join(errs...)
+// sources are the files of a package that are judged. The go command names none
+// for the compiler when something below the package does not compile.
+func sources(p *packages.Package) []string {
+	if len(p.CompiledGoFiles) == 0 && p.ExportFile == "" {
+		return p.GoFiles
+	}
+	return p.CompiledGoFiles
 }
 
 // arrange puts the packages whose source is judged, or whose facts are needed,
@@ -109,7 +96,9 @@ func (l *loaded) check() error {
 // order.
 func (l *loaded) arrange() {
 	modules := map[string]bool{}
+	l.asked = map[*packages.Package]bool{}
 	for _, p := range l.roots {
+		l.asked[p] = true
 		if p.Module != nil {
 			modules[p.Module.Path] = true
 			l.module = cmp.Or(l.module, p.Module.Path)
@@ -125,17 +114,18 @@ func (l *loaded) arrange() {
 	l.borrowed = borrow(own)
 	packages.Visit(l.roots, nil, func(p *packages.Package) {
 		l.imp.files[p.PkgPath] = p.ExportFile
-		if (isOwn(p) || l.borrowed[p]) && len(p.CompiledGoFiles) > 0 {
+		if (isOwn(p) || l.borrowed[p]) && len(sources(p)) > 0 {
 			l.order = append(l.order, p)
-			for _, name := range p.CompiledGoFiles {
+			for _, name := range sources(p) {
 				l.made[name] = !slices.Contains(p.GoFiles, name)
 			}
 		}
 	})
+	l.needs = needsOf(l.roots, l.order)
 }
 
 // isRoot reports whether findings in p were asked for.
-func (l *loaded) isRoot(p *packages.Package) bool { return slices.Contains(l.roots, p) }
+func (l *loaded) isRoot(p *packages.Package) bool { return l.asked[p] }
 
 // position is where a position was written: line directives count in what cgo
 // has made only.
@@ -179,6 +169,9 @@ type importer struct {
 
 	mu   sync.Mutex
 	pkgs map[string]*types.Package
+	// checked holds packages without export data that were checked from source:
+	// those that do not compile, and what imports them.
+	checked map[string]*types.Package
 }
 
 // load returns a package by its path, which is read at its first use.
@@ -190,6 +183,9 @@ func (i *importer) load(path string) (*types.Package, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if p := i.checked[path]; p != nil {
+		return p, nil
+	}
 	if p := i.pkgs[path]; p != nil && p.Complete() {
 		return p, nil
 	}
@@ -208,6 +204,13 @@ func (i *importer) load(path string) (*types.Package, error) {
 		return nil, fmt.Errorf("export data of %q: %w", path, err)
 	}
 	return gcexportdata.Read(r, i.fset, i.pkgs, path)
+}
+
+// provide makes a package that was checked from source known to its importers.
+func (i *importer) provide(path string, p *types.Package) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.checked[path] = p
 }
 
 // view is the importer as one package sees it: through its import map.

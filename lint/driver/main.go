@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
@@ -49,6 +50,9 @@ type options struct {
 	tags           string
 	parallel       int
 	showSuppressed bool
+	noCache        bool
+	watch          bool
+	poll           time.Duration // between two looks at the files
 	quiet          bool
 	patterns       []string
 }
@@ -72,7 +76,11 @@ func Main(ctx context.Context, reader PolicyReader, args []string, stdout, stder
 	case o.rules:
 		return listRules(o, stdout, stderr)
 	}
-	code, err := o.run(ctx, stdout, stderr)
+	run := o.run
+	if o.watch {
+		run = o.watchFiles
+	}
+	code, err := run(ctx, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "forbear lint: could not judge:", err)
 		return ExitUnjudged
@@ -97,6 +105,9 @@ func (o *options) check() error {
 	if o.writeBaseline != "" && o.baseline != "" {
 		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
 	}
+	if o.watch && (o.fix || o.writeBaseline != "" || o.printSettings || o.whyAt != "") {
+		return errors.New("--watch goes with none of --fix, --write-baseline, --print-settings and --explain-finding")
+	}
 	toStdout := 0
 	for _, out := range o.outputs {
 		if out.file == "" {
@@ -110,78 +121,88 @@ func (o *options) check() error {
 }
 
 // run judges and renders. An error means that nothing was judged.
-// The order matters: settings come before the first analysis, which reads them;
-// identities come before any finding is left out, so that ordinals do not depend
-// on flags; fixes come before the report, which shows what is left. With
-// --write-baseline the run passes, whatever it found: the baseline accepts it.
+// Fixes come before the report, which shows what is left. With --write-baseline
+// the run passes, whatever it found: the baseline accepts it.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-	set, err := o.configure(stderr)
-	if err != nil {
-		return 0, err
-	}
 	if o.printSettings {
+		set, err := o.configure(stderr)
+		if err != nil {
+			return 0, err
+		}
 		text, err := set.YAML()
 		if err == nil {
 			_, err = stdout.Write(text)
 		}
 		return ExitPass, err
 	}
-	if err := o.confidences(set); err != nil {
-		return 0, err
-	}
-	accepted, err := readBaseline(o.baseline)
-	if err != nil {
-		return 0, err
-	}
-	changed, err := changedFiles(ctx, o.dir, o.since)
-	if err != nil {
-		return 0, err
-	}
 	if o.whyAt != "" {
+		if _, err := o.configure(stderr); err != nil {
+			return 0, err
+		}
 		return ExitPass, o.why(ctx, stdout)
 	}
-	l, err := load(ctx, o.dir, o.tags, o.patterns)
+	rep, v, err := o.round(ctx, stderr)
 	if err != nil {
-		return 0, o.unjudged(err, stdout)
+		return 0, o.unjudged(err, v, stdout)
 	}
-	r := &runner{l: l, analyzers: allAnalyzers()}
-	if !o.quiet && terminal(stderr) {
-		r.progress = func(done, total int, pkg string) {
-			fmt.Fprintf(stderr, "\r\x1b[K%d/%d %s", done, total, pkg)
-			if done == total {
-				fmt.Fprint(stderr, "\r\x1b[K")
-			}
-		}
-	}
-	found, err := r.run(ctx, o.parallel)
-	if err != nil {
-		return 0, err
-	}
-	identify(l.module, found)
-	// A waiver is known to be unused only after a look at the whole module.
-	if changed == nil && slices.Equal(o.patterns, []string{"./..."}) {
-		unusedWaivers(set, stderr)
-	}
-	rep := o.report(l, found, accepted, changed)
 	if o.fix {
-		if err := o.applyFixes(l, rep, stderr); err != nil {
+		if err := o.applyFixes(v.loaded, rep, stderr); err != nil {
 			return 0, err
 		}
 	}
-	if o.writeBaseline != "" {
+	if o.writeBaseline != "" && v.complete() {
 		if err := toFile(o.writeBaseline, rep.WriteBaseline); err != nil {
 			return 0, err
 		}
 		fmt.Fprintf(stderr, "forbear lint: %d findings written to %s\n", len(rep.Counting()), o.writeBaseline)
 		return ExitPass, nil
 	}
-	if err := o.render(rep, l, stdout); err != nil {
+	if err := o.render(rep, stdout); err != nil {
 		return 0, err
 	}
-	if failing(rep) > 0 {
+	switch {
+	case !v.complete():
+		if o.writeBaseline != "" {
+			fmt.Fprintf(stderr, "forbear lint: %s is not written: it would lack the findings of what was not judged\n", o.writeBaseline)
+		}
+		return ExitUnjudged, nil
+	case failing(rep) > 0:
 		return ExitFindings, nil
 	}
 	return ExitPass, nil
+}
+
+// round reads what a run depends on, judges, and returns the report. The verdict
+// is there with an error too, if only the packages are at fault.
+// The order matters: settings come before the first analysis, which reads them;
+// identities come before any finding is left out, so that ordinals do not depend
+// on flags.
+func (o *options) round(ctx context.Context, stderr io.Writer) (*report.Report, *verdict, error) {
+	set, err := o.configure(stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.confidences(set); err != nil {
+		return nil, nil, err
+	}
+	accepted, err := readBaseline(o.baseline)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := changedFiles(ctx, o.dir, o.since)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := o.judge(ctx, set, stderr)
+	if err != nil {
+		return nil, v, err
+	}
+	v.complain(stderr)
+	// A waiver is known to be unused only after a look at the whole module.
+	if changed == nil && v.complete() && slices.Equal(o.patterns, []string{"./..."}) {
+		unusedWaivers(set, stderr)
+	}
+	return o.report(v, accepted, changed), v, nil
 }
 
 // confidences decides what fails and what is shown.
@@ -226,7 +247,7 @@ func explain(id string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "forbear lint: rule %q is unknown: forbear lint --rules lists them\n", id)
 		return ExitUnjudged
 	}
-	fmt.Fprintf(stdout, "%s %s: %s (%s)\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Text)
+	fmt.Fprintf(stdout, "%s %s: %s (%s)\n\nFix: %s.\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Remedy, d.Text)
 	if d.Bad != "" {
 		fmt.Fprintf(stdout, "\nReported:\n\n%s\n\nInstead:\n\n%s\n", indent(d.Bad), indent(d.Good))
 	}

@@ -24,6 +24,8 @@ type details struct {
 	Packages int    `json:"packages"`
 	FailOn   string `json:"fail_on"`
 	Failing  int    `json:"failing"`
+	// NotJudged are the packages that do not compile, or need one that does not.
+	NotJudged []string `json:"not_judged,omitempty"`
 }
 
 // report holds what is to be shown: findings sure enough, in the files that
@@ -31,23 +33,28 @@ type details struct {
 // Findings outside of the changed files are left out after the analysis and not
 // before: facts of unchanged packages still decide what is found in changed
 // ones.
-func (o *options) report(l *loaded, found []*finding, accepted *report.Baseline, changed map[string]bool) *report.Report {
+func (o *options) report(v *verdict, accepted *report.Baseline, changed map[string]bool) *report.Report {
+	l := v.loaded
 	rep := &report.Report{
 		Tool: "lint", Version: lint.Version, About: l.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
 		Root:   (&url.URL{Scheme: "file", Path: filepath.ToSlash(l.dir) + "/"}).String(),
 		Source: func(file string) ([]byte, error) { return os.ReadFile(l.abs(file)) },
 	}
-	for _, f := range found {
-		if f.confidence < o.least || changed != nil && !changed[l.abs(f.File)] {
-			continue
+	var shown []*finding
+	for _, f := range v.findings {
+		if f.confidence >= o.least && (changed == nil || changed[l.abs(f.File)]) {
+			shown = append(shown, f)
 		}
+	}
+	for _, f := range fold(shown) {
 		f.Severity = o.severity(f.confidence)
 		rep.Findings = append(rep.Findings, f.Finding)
 	}
+	rep.Problems = v.problems()
 	if accepted != nil {
 		accepted.Apply(rep)
 	}
-	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep)}
+	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged}
 	return rep
 }
 
@@ -98,7 +105,7 @@ func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) er
 
 // render writes every output; those with a file of their own go there.
 // It stops at the first failure, since a missing report must fail the run.
-func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error {
+func (o *options) render(rep *report.Report, stdout io.Writer) error {
 	outputs := o.outputs
 	if len(outputs) == 0 {
 		outputs = []output{{"text", ""}}
@@ -106,7 +113,7 @@ func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error 
 	for _, out := range outputs {
 		write := func(w io.Writer) error { return rep.Write(w, out.format) }
 		if out.format == "text" {
-			write = func(w io.Writer) error { return writeText(w, rep, len(l.roots)) }
+			write = func(w io.Writer) error { return writeText(w, rep, out.file != "") }
 		}
 		var err error
 		if out.file == "" {
@@ -121,19 +128,17 @@ func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error 
 	return nil
 }
 
-// writeText adds the sum to the findings, unless the code was not judged.
-// The last line says how many of the findings fail, because most runs show
-// warnings too.
-func writeText(w io.Writer, rep *report.Report, packages int) error {
-	if err := rep.Text(w); err != nil {
+// writeText adds the summary to the findings. A file is read without standard
+// error, so that it has the problems too.
+func writeText(w io.Writer, rep *report.Report, problems bool) error {
+	text := *rep
+	if !problems {
+		text.Problems = nil
+	}
+	if err := text.Text(w); err != nil {
 		return err
 	}
-	if rep.Incomplete() {
-		return nil
-	}
-	counting := rep.Counting()
-	_, err := fmt.Fprintf(w, "%s, %s, %d of them fail\n", plural(packages, "package"), plural(len(counting), "finding"), failing(rep))
-	return err
+	return summary(w, rep, rep.Extra.(*details))
 }
 
 // plural counts something for people.

@@ -34,13 +34,13 @@ func TestSuppression(t *testing.T) {
 		want, not       string
 	}{
 		{"none", "", ExitFindings, "FB1001", "FB000"},
-		{"with a reason", "//forbear:ignore FB1001 the vendor asks for 1 s", ExitPass, "0 findings", "FB1001"},
-		{"nolint with a reason", "//nolint:forbear // the vendor asks for 1 s", ExitPass, "0 findings", "FB1001"},
+		{"with a reason", "//forbear:ignore FB1001 the vendor asks for 1 s", ExitPass, "no findings", "FB1001"},
+		{"nolint with a reason", "//nolint:forbear // the vendor asks for 1 s", ExitPass, "no findings", "FB1001"},
 		{"without a reason", "//forbear:ignore FB1001", ExitFindings, "FB0001", "FB0003"},
 		{"nolint without a reason", "//nolint:forbear", ExitFindings, "FB0001", "FB0003"},
 		{"unknown rule", "//forbear:ignore FB9999 because", ExitFindings, "FB0002", "FB0003"},
 		{"another rule", "//forbear:ignore FB1002 because", ExitFindings, "FB0003", "FB0001"},
-		{"two rules", "//forbear:ignore FB1001,FB1012 because", ExitPass, "0 findings", "FB1001"},
+		{"two rules", "//forbear:ignore FB1001,FB1012 because", ExitPass, "no findings", "FB1001"},
 		{"nolint of another linter", "//nolint:errcheck // because", ExitFindings, "FB1001", "FB000"},
 	}
 	for _, tt := range tests {

@@ -2,7 +2,9 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"path"
 	"strconv"
@@ -42,12 +44,15 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(l.faults) > 0 {
+		return errors.New(strings.Join(l.faults, "\n"))
+	}
 	var findings, retries []account
 	r := &runner{l: l, analyzers: allAnalyzers()}
 	r.seen = func(found []*rule.Finding, regions []*retryloop.Region) {
 		for _, f := range found {
 			d, _ := lint.Explain(f.Rule)
-			a := r.account(f.Evidence, r.place(f.Pos, f.End, ""))
+			a := r.account(f.Evidence, r.nearby(f.Pos, f.End, ""))
 			a.title = fmt.Sprintf("%s %s (%s): %s", f.Rule, d.Name, f.Confidence, f.Message)
 			if f.Suppressed != nil {
 				a.title += " [suppressed: " + f.Suppressed.Reason + "]"
@@ -55,16 +60,19 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 			findings = append(findings, a)
 		}
 		for _, g := range regions {
-			a := r.account(rule.Facts(g), r.place(g.Pos, g.Pos, ""))
+			a := r.account(rule.Facts(g), r.nearby(g.Pos, g.Pos, ""))
 			a.title = rule.Describe(g) + ": no rule reports it"
 			if g.Node != nil {
-				a.last = r.place(g.Node.End(), g.Node.End(), "").Line
+				a.last = r.nearby(g.Node.End(), g.Node.End(), "").Line
 			}
 			retries = append(retries, a)
 		}
 	}
 	if _, err := r.run(ctx, o.parallel); err != nil {
 		return err
+	}
+	if len(r.errs) > 0 {
+		return errors.Join(r.errs...)
 	}
 	for _, list := range [][]account{findings, retries} {
 		shown := false
@@ -94,13 +102,20 @@ func parsePlace(s string) (file string, line int, err error) {
 	return "", 0, fmt.Errorf("--explain-finding %q: want FILE.go:LINE", s)
 }
 
+// nearby is a place with the file's name relative to the working directory.
+func (r *runner) nearby(pos, end token.Pos, msg string) report.Place {
+	at := r.place(pos, end, msg)
+	at.File = r.l.rel(at.File)
+	return at
+}
+
 // account gathers the facts at a place.
 func (r *runner) account(facts []rule.Evidence, at report.Place) account {
 	a := account{at: at, last: at.Line}
 	for _, e := range facts {
 		f := fact{text: e.Text, against: e.Against}
 		if e.Pos.IsValid() {
-			p := r.place(e.Pos, e.Pos, "")
+			p := r.nearby(e.Pos, e.Pos, "")
 			f.at = fmt.Sprintf(" (%s:%d)", p.File, p.Line)
 		}
 		a.facts = append(a.facts, f)

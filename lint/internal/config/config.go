@@ -67,6 +67,9 @@ type Waiver struct {
 // force.
 func (w *Waiver) Used() bool { return w.used.Load() }
 
+// Use marks the waiver as used: by a finding that an earlier run has kept.
+func (w *Waiver) Use() { w.used.Store(true) }
+
 // Name is the waiver's ID, or else its rule.
 func (w *Waiver) Name() string {
 	if w.ID != "" {

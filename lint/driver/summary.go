@@ -1,0 +1,62 @@
+package driver
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// summary writes how many findings each rule has, by confidence, and then the
+// totals. Without findings it is one line.
+// The totals say how many of the findings fail, because most runs show warnings
+// too.
+func summary(w io.Writer, rep *report.Report, d *details) error {
+	missing, judged := "", d.Packages-len(d.NotJudged)
+	switch n := len(d.NotJudged); {
+	case n > 0:
+		missing = fmt.Sprintf("; %s not judged", plural(n, "package"))
+	case rep.Incomplete():
+		missing = "; there are faults"
+	}
+	counting := rep.Counting()
+	if len(counting) == 0 {
+		none := "no findings in " + plural(judged, "package")
+		if judged == 0 {
+			none = "no package was judged"
+		}
+		_, err := fmt.Fprintln(w, none+missing)
+		return err
+	}
+	byRule := map[string]map[string]int{}
+	for _, f := range counting {
+		if byRule[f.ID] == nil {
+			byRule[f.ID] = map[string]int{}
+		}
+		byRule[f.ID][f.Confidence]++
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table)
+	for _, id := range slices.Sorted(maps.Keys(byRule)) {
+		var counts []string
+		for c := rule.High; c >= rule.Low; c-- {
+			if n := byRule[id][c.String()]; n > 0 {
+				counts = append(counts, fmt.Sprintf("%d %s", n, c))
+			}
+		}
+		name := ""
+		if doc, ok := lint.Explain(id); ok {
+			name = doc.Name
+		}
+		fmt.Fprintf(table, "%s %s\t%s\n", id, name, strings.Join(counts, ", "))
+	}
+	verb := map[bool]string{true: "fails", false: "fail"}[d.Failing == 1]
+	fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", plural(judged, "package"), plural(len(counting), "finding"), d.Failing, verb, missing)
+	return table.Flush()
+}
