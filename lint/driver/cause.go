@@ -30,6 +30,7 @@ func fold(found []*finding) []*finding {
 			File: f.File, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn,
 			Message: f.ID + " too: " + f.Message,
 		})
+		p.Fixes = append(slices.Clip(p.Fixes), f.Fixes...)
 		return true
 	})
 }

@@ -46,7 +46,10 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 			shown = append(shown, f)
 		}
 	}
-	for _, f := range fold(shown) {
+	if !o.fix { // each has its own mend
+		shown = fold(shown)
+	}
+	for _, f := range shown {
 		f.Severity = o.severity(f.confidence)
 		rep.Findings = append(rep.Findings, f.Finding)
 	}
