@@ -6,9 +6,10 @@ import (
 	"encoding/gob"
 	"encoding/hex"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -169,9 +170,13 @@ const (
 	trimEvery  = 24 * time.Hour
 )
 
+// ours are the names of entries, and of those that were not finished. The user may
+// name a folder that holds other things, which trim must leave.
+var ours = regexp.MustCompile(`^(?:[0-9a-f]{64}|new-\d+)$`)
+
 // trim deletes what no run has used for a week, and the oldest of what is left
 // until the rest fits the bounds; once a day.
-// Files that writers have left behind go in the same way.
+// Files that writers have left behind go in the same way, and nothing else does.
 func (c *cache) trim(now time.Time) {
 	if c == nil {
 		return
@@ -190,16 +195,20 @@ func (c *cache) trim(now time.Time) {
 	}
 	var files []file
 	var total int64
-	_ = filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || name == mark {
-			return nil
+	for i := range 256 {
+		dir := filepath.Join(c.dir, fmt.Sprintf("%02x", i))
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			continue
 		}
-		if info, err := d.Info(); err == nil {
-			files = append(files, file{name, info.ModTime(), info.Size()})
-			total += info.Size()
+		for _, d := range list {
+			info, err := d.Info()
+			if err == nil && info.Mode().IsRegular() && ours.MatchString(d.Name()) {
+				files = append(files, file{filepath.Join(dir, d.Name()), info.ModTime(), info.Size()})
+				total += info.Size()
+			}
 		}
-		return nil
-	})
+	}
 	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
 	for _, f := range files {
 		if now.Sub(f.used) < cacheAge && total <= cacheBytes {

@@ -228,39 +228,56 @@ func TestCacheWriters(t *testing.T) {
 // left fits the bounds.
 func TestCacheTrim(t *testing.T) {
 	c := newCache(t.TempDir(), &keys{}, allAnalyzers())
+	old, fresh := strings.Repeat("aa", 32), strings.Repeat("ab", 32)
 	now := time.Now()
-	c.put("aa-old", &entry{})
-	c.put("aa-new", &entry{})
-	if err := os.Chtimes(c.file("aa-old"), now, now.Add(-cacheAge-time.Hour)); err != nil {
+	// The folder may hold what is none of the cache's.
+	for _, name := range []string{"notes.txt", "aa/notes.txt", old} {
+		file := filepath.Join(c.dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, c.dir, name, "")
+		if err := os.Chtimes(file, now, now.Add(-10*cacheAge)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.put(old, &entry{})
+	c.put(fresh, &entry{})
+	if err := os.Chtimes(c.file(old), now, now.Add(-cacheAge-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	c.trim(now)
-	if c.get("aa-old") != nil || c.get("aa-new") == nil {
+	if c.get(old) != nil || c.get(fresh) == nil {
 		t.Error("want the old entry gone and the new one there")
 	}
-	c.put("aa-old", &entry{})
-	if err := os.Chtimes(c.file("aa-old"), now, now.Add(-cacheAge-time.Hour)); err != nil {
+	c.put(old, &entry{})
+	if err := os.Chtimes(c.file(old), now, now.Add(-cacheAge-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	c.trim(now.Add(time.Hour))
-	if _, err := os.Stat(c.file("aa-old")); err != nil {
+	if _, err := os.Stat(c.file(old)); err != nil {
 		t.Error("trimmed again within a day")
 	}
 	// A use makes it young again.
-	if c.get("aa-old") == nil {
+	if c.get(old) == nil {
 		t.Error("the entry cannot be read")
 	}
 	c.trim(now.Add(25 * time.Hour))
-	if c.get("aa-old") == nil {
+	if c.get(old) == nil {
 		t.Error("the entry was used, and is gone")
 	}
 	// A sparse file stands for many entries.
-	if err := os.Truncate(c.file("aa-new"), cacheBytes+1); err != nil {
+	if err := os.Truncate(c.file(fresh), cacheBytes+1); err != nil {
 		t.Fatal(err)
 	}
 	c.trim(now.Add(50 * time.Hour))
-	if _, err := os.Stat(c.file("aa-new")); err == nil {
+	if _, err := os.Stat(c.file(fresh)); err == nil {
 		t.Error("the cache is over its bounds")
+	}
+	for _, name := range []string{"notes.txt", "aa/notes.txt", old} {
+		if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
+			t.Errorf("%s is none of the cache's, and is gone", name)
+		}
 	}
 }
 

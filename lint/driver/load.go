@@ -10,6 +10,7 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -69,7 +70,7 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 		cfg.BuildFlags = []string{"-tags=" + tags}
 	}
 	if l.roots, err = packages.Load(cfg, patterns...); err != nil {
-		return l, fmt.Errorf("list packages: %w", err)
+		return l, listing(err)
 	}
 	l.arrange()
 	l.faults = faults(l.roots)
@@ -77,6 +78,14 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 		return l, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
 	}
 	return l, nil
+}
+
+// listing is the error of a go command that lists nothing, in its own words.
+func listing(err error) error {
+	if _, said, ok := strings.Cut(err.Error(), "stderr: "); ok && strings.TrimSpace(said) != "" {
+		return errors.New(strings.TrimSpace(said))
+	}
+	return fmt.Errorf("list packages: %w", err)
 }
 
 // sources are the files of a package that are judged. The go command names none
