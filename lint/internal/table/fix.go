@@ -30,7 +30,7 @@ type Fix struct {
 	// Field adds a field to the literal: "Jitter: true".
 	Field string `yaml:"field,omitempty"`
 	// Instead is an expression that replaces the call, with $pkg for the name of
-	// the package and $0 for the first argument: "$pkg.Jittered($0, 0.5)".
+	// the package and $0, $1 for the arguments: "$pkg.Jittered($0, 0.5)".
 	Instead string `yaml:"instead,omitempty"`
 	// Chain is a call of a method on what the call returns: "WithJitter(0.25)".
 	Chain string `yaml:"chain,omitempty"`

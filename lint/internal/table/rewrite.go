@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -19,7 +20,7 @@ import (
 // interface that both implement, or the same type. An argument that is named
 // twice must not be computed by a call.
 func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
-	if m.Call == nil || len(m.Call.Args) != 1 || m.Call.Ellipsis.IsValid() || commented(p, m.Call) {
+	if m.Call == nil || m.Call.Ellipsis.IsValid() || commented(p, m.Call) {
 		return nil
 	}
 	sel, ok := ast.Unparen(m.Call.Fun).(*ast.SelectorExpr)
@@ -30,10 +31,16 @@ func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
 	if _, isPkg := p.TypesInfo.Uses[pkg].(*types.PkgName); !ok || !isPkg {
 		return nil
 	}
-	if strings.Count(template, "$0") > 1 && !pure(p, m.Call.Args[0]) {
-		return nil
+	names := []string{"$pkg", pkg.Name}
+	for i, a := range m.Call.Args {
+		name := "$" + strconv.Itoa(i)
+		n := strings.Count(template, name)
+		if n == 0 || n > 1 && !pure(p, a) {
+			return nil
+		}
+		names = append(names, name, spell(p, a))
 	}
-	text := strings.NewReplacer("$pkg", pkg.Name, "$0", spell(p, m.Call.Args[0])).Replace(template)
+	text := strings.NewReplacer(names...).Replace(template)
 	tv, err := types.Eval(p.Fset, p.Pass.Pkg, m.Call.Pos(), text)
 	if err != nil || tv.Type == nil {
 		return nil
