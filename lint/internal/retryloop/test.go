@@ -151,7 +151,7 @@ func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *dataflow.Loop)
 		return nil
 	}
 	c, ok := e.Tuple.(*ssa.Call)
-	if !ok || !l.Contains(c) || send.Ignored(c.Common()) || delay.WaitOf(f.Scope, c, l) != nil {
+	if !ok || !l.Contains(c) || status.Reads(c.Common()) || send.Ignored(c.Common()) || delay.WaitOf(f.Scope, c, l) != nil {
 		return nil
 	}
 	t.Bool = true

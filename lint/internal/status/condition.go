@@ -159,6 +159,10 @@ func (e *eval) isNil(x ssa.Value) split {
 	if dataflow.IsNamed(x.Type(), "net/http", "Response") && !e.grpc && !e.cert {
 		return e.always(false)
 	}
+	// The status that is taken out of an error.
+	if e.grpc && dataflow.TypeName(x.Type()) == "Status" && dataflow.Under(dataflow.TypePkg(x.Type()), "google.golang.org/grpc") {
+		return e.succeeded()
+	}
 	// A function that is there by default.
 	if _, ok := x.Type().Underlying().(*types.Signature); ok && !e.cert && len(e.j.functions(e.defaults(x))) > 0 {
 		return e.always(false)

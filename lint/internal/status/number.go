@@ -335,6 +335,12 @@ func isBool(t types.Type) bool {
 	return types.Identical(t.Underlying(), types.Typ[types.Bool])
 }
 
+// Reads reports whether a call only takes the status out of an error or out of a
+// response.
+func Reads(c *ssa.CallCommon) bool {
+	return isStatusMethod(c) || dataflow.CalleePkg(c) == "google.golang.org/grpc/status"
+}
+
 // Sources returns the operations of l that produced the response whose status v
 // is, or the error whose code v is.
 // It looks through the functions that take a status out of an error.

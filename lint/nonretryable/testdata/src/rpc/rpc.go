@@ -51,6 +51,18 @@ func retryable(err error) bool { // want `FB1035: retryable calls NOT_FOUND, UNA
 	return ok && (s.Code() == codes.Unavailable || s.Code() == codes.Unauthenticated || s.Code() == codes.NotFound)
 }
 
+func byStatus(ctx context.Context, c client) (err error) {
+	for range 3 { // want `FB1035: retries rpc.client.Echo on gRPC code INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED`
+		_, err = c.Echo(ctx, "")
+		if s, ok := status.FromError(err); !ok || s != nil && s.Code() != codes.OK {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return err
+}
+
 const config = `{"methodConfig": [{"retryPolicy": {"maxAttempts": 3, "retryableStatusCodes": ["UNAVAILABLE", "PERMISSION_DENIED"]}}]}` // want `FB1035: the service config makes PERMISSION_DENIED retryable`
 
 // Near misses.
