@@ -154,6 +154,7 @@ func TestOutcome(t *testing.T) {
 		{"final error", `func Permanent(err error) error { return fmt.Errorf("final: %w", err) }; func f(status int) error { if status > 499 { return Permanent(errors.New("")) }; return nil }`, nil, nil},
 		{"predicate", `func f(status int) bool { return status == 429 || status == 503 }`, nil, []int64{429, 503}},
 		{"negated predicate", `func g(status int) bool { return status < 500 }; func f(status int) bool { return !g(status) }`, nil, []int64{503}},
+		{"search of its own", `func f(status int) bool { for _, s := range []int{429, 503} { if s == status { return true } }; return false }`, nil, []int64{429, 503}},
 		{"depends on more", `func f(status int, n int) bool { return status == 503 && n > 3 }`, nil, nil},
 		{"returns differ", `func f(status, n int) bool { if n > 3 { return status >= 400 }; return status >= 600 }`, nil, nil},
 		{"no status", `func f(n int) bool { return n == 503 }`, nil, nil},

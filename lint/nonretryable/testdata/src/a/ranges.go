@@ -227,6 +227,31 @@ func (p *probe) byLoad(c *http.Client, load, busy int) error {
 	return errors.New("exhausted")
 }
 
+// byMatcher is less sure, since the matcher may be set to another one.
+type matching struct {
+	url     string
+	matcher func(status int) bool
+}
+
+func newMatching(url string) *matching {
+	return &matching{url: url, matcher: func(status int) bool { return status == 200 }}
+}
+
+func (m *matching) byMatcher(c *http.Client) error {
+	for range 3 {
+		resp, err := c.Get(m.url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if m.matcher(resp.StatusCode) {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
 func pooled(resp *http.Response, err error) (bool, error) {
 	return err != nil || resp.StatusCode == 429 || resp.StatusCode > 499, nil
 }

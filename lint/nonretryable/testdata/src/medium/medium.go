@@ -118,6 +118,38 @@ func consumer(c *http.Client, url string, use func(*http.Response) bool) error {
 	}
 }
 
+// endless has no way out but a broken connection.
+func endless(c *http.Client, url string, use func(*http.Response)) error {
+	for { // want `FB1035: retries http.Client.Get on status 400`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode/100 != 2 {
+			resp.Body.Close()
+			wait()
+			continue
+		}
+		use(resp)
+	}
+}
+
+type caller interface{ Call(name string) error }
+
+// throughInterface knows of the response by its error alone.
+func throughInterface(c caller) error {
+	for range 3 { // want `FB1035: retries medium.caller.Call on status 409`
+		err := c.Call("get")
+		var r *helper.Refused
+		if errors.As(err, &r) && (r.StatusCode == 409 || r.StatusCode == 503) {
+			wait()
+			continue
+		}
+		return err
+	}
+	return errors.New("exhausted")
+}
+
 func throughNumber(c *http.Client, url string) error {
 	for range 3 { // want `FB1035: retries helper.Send on status 400, 401, 403, 404, 409, 422`
 		n, err := helper.Send(c, url)
