@@ -15,6 +15,7 @@ import (
 // as fast as any other.
 const (
 	maxBorrowed     = 48       // packages
+	maxLeant        = 6        // packages that one helper leans on
 	maxNamedBytes   = 1 << 20  // of source, for a package that is named for retries
 	maxSpokenBytes  = 1 << 18  // of source, for one that only declares something of that name
 	maxScannedBytes = 16 << 20 // of source in all that is searched for such declarations
@@ -37,12 +38,21 @@ func borrow(own []*packages.Package) map[*packages.Package]bool {
 	for _, p := range own {
 		b.own[p] = true
 	}
-	for _, p := range own {
-		for _, path := range sortedImports(p) {
-			if dep := p.Imports[path]; b.foreign(dep) && b.speaks(dep) {
-				b.pick(dep)
+	// Those that are named for retries come first, and what they lean on last, so
+	// that the limit cuts off what says least.
+	var helpers []*packages.Package
+	for _, ask := range []func(*packages.Package) bool{named, b.speaks} {
+		for _, p := range own {
+			for _, path := range sortedImports(p) {
+				if dep := p.Imports[path]; b.foreign(dep) && sizeOf(dep) <= maxNamedBytes && ask(dep) && len(b.picked) < maxBorrowed {
+					b.picked[dep] = true
+					helpers = append(helpers, dep)
+				}
 			}
 		}
+	}
+	for _, p := range helpers {
+		b.lean(p, maxLeant)
 	}
 	return b.picked
 }
@@ -71,51 +81,42 @@ func (b *borrower) foreign(p *packages.Package) bool {
 	return p.Module != nil && len(p.CompiledGoFiles) > 0 && len(p.Errors) == 0 && !b.own[p] && !b.picked[p]
 }
 
-// pick adds a package and what its functions lean on: other packages of its
-// module, which are small or named for retries, and other helpers.
-func (b *borrower) pick(p *packages.Package) {
-	if len(b.picked) >= maxBorrowed {
-		return
-	}
-	b.picked[p] = true
+// lean picks what the functions of a helper lean on, up to a number of packages:
+// other packages of its module, which are small, and other helpers. It returns
+// how many more may be picked.
+func (b *borrower) lean(p *packages.Package, left int) int {
 	for _, path := range sortedImports(p) {
 		dep := p.Imports[path]
-		if !b.foreign(dep) {
-			continue
+		if left == 0 || len(b.picked) >= maxBorrowed {
+			break
 		}
-		if named(dep) && sizeOf(dep) <= maxNamedBytes || dep.Module.Path == p.Module.Path && sizeOf(dep) <= maxSpokenBytes/4 {
-			b.pick(dep)
+		size := sizeOf(dep)
+		if b.foreign(dep) && (named(dep) && size <= maxNamedBytes || dep.Module.Path == p.Module.Path && size <= maxSpokenBytes/4) {
+			b.picked[dep] = true
+			left = b.lean(dep, left-1)
 		}
 	}
+	return left
 }
 
+// named reports whether the path of a package is named for retries.
+func named(p *packages.Package) bool { return retryPath.MatchString(p.PkgPath) }
+
 // speaks reports whether a package holds a retry helper or a backoff, as far as
-// names tell. Its source is searched only where its path and its files say
-// nothing. Each package is asked once.
+// the names of its files and functions tell. Each package is asked once.
 func (b *borrower) speaks(p *packages.Package) bool {
-	if b.asked[p] {
+	size := sizeOf(p)
+	if b.asked[p] || size > maxSpokenBytes || size > b.left {
 		return false
 	}
 	b.asked[p] = true
-	size := sizeOf(p)
-	if named(p) {
-		return size <= maxNamedBytes
-	}
-	if size > maxSpokenBytes || size > b.left {
-		return false
-	}
 	b.left -= size
 	return slices.ContainsFunc(p.CompiledGoFiles, func(name string) bool {
+		if retryPath.MatchString(strings.TrimSuffix(filepath.Base(name), ".go")) {
+			return true
+		}
 		src, err := os.ReadFile(name)
 		return err == nil && retryDecl.Match(src)
-	})
-}
-
-// named reports whether the path of a package, or one of its files, is named for
-// retries.
-func named(p *packages.Package) bool {
-	return retryPath.MatchString(p.PkgPath) || slices.ContainsFunc(p.CompiledGoFiles, func(name string) bool {
-		return retryPath.MatchString(strings.TrimSuffix(filepath.Base(name), ".go"))
 	})
 }
 

@@ -1,6 +1,9 @@
 package driver
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +73,32 @@ func TestHelpersOfOtherModules(t *testing.T) {
 	}
 	if strings.Contains(out, "again.go") {
 		t.Errorf("the helper itself is judged:\n%s", out)
+	}
+}
+
+// TestBorrowLimits: a helper comes before a large module that also speaks of
+// retries, and of what a helper leans on only a few packages are read.
+func TestBorrowLimits(t *testing.T) {
+	of := func(path string, imports ...*packages.Package) *packages.Package {
+		file := filepath.Join(t.TempDir(), "backoff.go")
+		if err := os.WriteFile(file, []byte("package p\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		module, _, _ := strings.Cut(path, "/")
+		p := &packages.Package{PkgPath: path, Module: &packages.Module{Path: module}, CompiledGoFiles: []string{file}, Imports: map[string]*packages.Package{}}
+		for _, i := range imports {
+			p.Imports[i.PkgPath] = i
+		}
+		return p
+	}
+	var parts []*packages.Package
+	for n := range 2 * maxBorrowed {
+		parts = append(parts, of(fmt.Sprintf("big.example/part%d", n)))
+	}
+	helper := of("small.example/retry")
+	got := borrow([]*packages.Package{of("m.example/m", of("big.example/client", parts...), helper)})
+	if !got[helper] || len(got) != 2+maxLeant {
+		t.Errorf("got %d packages, the helper %v; want it, and %d in all", len(got), got[helper], 2+maxLeant)
 	}
 }
 
