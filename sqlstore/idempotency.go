@@ -74,7 +74,6 @@ var errUnsteady = errors.New("idempotency record changes too quickly")
 // claimRecord grants a claim in one statement, or reads why it is not granted.
 // Between the two statements the record may change: then it begins again.
 func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error) {
-	//forbear:ignore FB1001 no call has failed: another process has changed the record between two statements
 	for range claimTries {
 		// Granted: the one round trip that nearly all claims take.
 		rec, granted, err := t.insertClaim(c)

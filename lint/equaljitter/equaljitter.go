@@ -2,6 +2,8 @@
 package equaljitter
 
 import (
+	"slices"
+
 	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
@@ -34,7 +36,7 @@ var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer, nojitter.Analyzer)
 // warnings.
 // Known libraries that draw such waits are in the table.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range slices.Concat(p.Regions, p.Restarts) {
 		if r.Delay.Class == fact.EqualJitter {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed", mend.Full(p, r)...)
 		}

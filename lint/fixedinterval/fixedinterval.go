@@ -3,6 +3,8 @@
 package fixedinterval
 
 import (
+	"slices"
+
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
@@ -48,7 +50,7 @@ var Analyzer = rule.New(Doc, run)
 // After the server's word, a constant is only the fallback, so that finding is a
 // warning. Pluggable waits are never reported: a caller may pass full jitter.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range slices.Concat(p.Regions, p.Restarts) {
 		switch r.Delay.Class {
 		// Parameters and fields count: the loop does not change them.
 		case fact.Fixed:

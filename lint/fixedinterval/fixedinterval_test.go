@@ -20,5 +20,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "turns")
+	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "turns", "restarts", "local")
 }

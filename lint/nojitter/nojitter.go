@@ -2,6 +2,8 @@
 package nojitter
 
 import (
+	"slices"
+
 	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
@@ -48,7 +50,7 @@ var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer)
 // region, since the wait itself leaves no doubt: growth is proved by arithmetic,
 // not by a name.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range slices.Concat(p.Regions, p.Restarts) {
 		// Equal jitter is a class of its own and has its own rule.
 		if r.Delay.Class == fact.Growing {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)

@@ -18,8 +18,8 @@ var Doc = &rule.Doc{
 	Text: `A retry needs an end: a number of attempts, or a limit in time. Without one a
 permanent fault becomes permanent load, and the caller never hears of it.
 
-A caller's context alone is no limit, since it may never end; it lowers the confidence, as do
-names of supervisors, which are meant to go on.`,
+A caller's context alone is no limit, since it may never end, and neither is a channel that
+others close; they lower the confidence, as do names of supervisors, which are meant to go on.`,
 	Bad: `for {
 	if err := send(); err == nil {
 		return nil
@@ -44,8 +44,8 @@ var Analyzer = rule.New(Doc, run)
 // The list is wide on purpose: a hint that is wrong costs trust.
 var supervisor = regexp.MustCompile(`(?i)run|start|serve|loop|main|daemon|supervis|worker|keep|listen|consume|watch|forever|connect`)
 
-// run reports loops that only a success ends. The caller's context may be a
-// limit, and a supervisor needs none; both are hints.
+// run reports loops that only a success ends. The caller's context or a channel
+// that others close may be a limit, and a supervisor needs none; these are hints.
 // Confidence never exceeds medium: that nothing ends a loop cannot be proved
 // from one function.
 func run(p *rule.Pass) {
@@ -54,7 +54,7 @@ func run(p *rule.Pass) {
 			continue
 		}
 		c := rule.Medium
-		if r.Bound.Context || r.Waiting || r.Boundary == send.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
+		if r.Bound.Context || r.Bound.Stop || r.Waiting || r.Boundary == send.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
 			c = rule.Low
 		}
 		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" without a limit of attempts or time")

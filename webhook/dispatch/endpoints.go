@@ -108,7 +108,6 @@ const updates = 32
 // anew calls update until no other write has come first.
 func anew(ctx context.Context, what string, update func() error) error {
 	backoff := wait.Backoff{Base: time.Millisecond, Cap: 128 * time.Millisecond}
-	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
 	for range updates {
 		if err := update(); !errors.Is(err, webhook.ErrVersion) {
 			return err

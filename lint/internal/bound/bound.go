@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
 // Bound says what ends a region that keeps failing. The zero value is a loop
@@ -22,12 +23,13 @@ type Bound struct {
 	Known    bool
 	Deadline bool // a limit in time: a deadline, a context with a timeout
 	Context  bool // the caller's context, which may never end
+	Stop     bool // what others close or set to end the loop
 }
 
 // reader reads the bound of one loop, branch by branch.
 // It is used once, by Of.
 type reader struct {
-	*dataflow.Func
+	*fact.Scope
 	l   *dataflow.Loop
 	ops []*ssa.Call
 	at  *ssa.BasicBlock // of the branch that is read
@@ -39,8 +41,8 @@ type reader struct {
 // tested behind them allows one attempt more.
 // A region without a loop, such as a recursion, has no bound that could be read
 // here.
-func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
-	r := &reader{Func: f, l: l, ops: ops}
+func Of(f *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) Bound {
+	r := &reader{Scope: f, l: l, ops: ops}
 	for _, blk := range f.Fn.Blocks {
 		if !l.Blocks[blk] {
 			continue
@@ -83,11 +85,30 @@ func (r *reader) callBound(c *ssa.Call) {
 
 // contextBound follows a context to where it was made. One with a timeout around
 // the loop limits the whole; one that the caller passed may have a deadline or
-// not, and is noted as no more than a context.
-// The walk takes at most eight steps; a context from further away counts as the
-// caller's.
+// not, and is noted as no more than a context. One that never ends is no limit.
 func (r *reader) contextBound(v ssa.Value) {
-	r.b.Context = true
+	switch r.origin(r.Scope, v, 0) {
+	case timed:
+		r.b.Context, r.b.Deadline = true, true
+	case open:
+		r.b.Context = true
+	}
+}
+
+// A context's end is known by where it was made.
+type end int
+
+const (
+	never end = iota // context.Background and the like
+	open             // whoever made it knows
+	timed            // with a timeout, around the loop
+)
+
+// origin follows a context through the calls that wrap it, and to the callers of
+// the function when the package has all of them. The walk takes at most eight
+// steps in a function, and goes up twice; a context from further away counts as
+// the caller's.
+func (r *reader) origin(s *fact.Scope, v ssa.Value, depth int) end {
 	for range 8 {
 		switch x := v.(type) {
 		case *ssa.Extract:
@@ -96,26 +117,50 @@ func (r *reader) contextBound(v ssa.Value) {
 			switch dataflow.CalleeName(x.Common()) {
 			case "WithTimeout", "WithDeadline", "WithTimeoutCause", "WithDeadlineCause":
 				// A timeout made inside the loop bounds one attempt only.
-				if r.Innermost[x.Block()] == nil {
-					r.b.Deadline = true
+				if s.Fn != r.Fn || r.Innermost[x.Block()] == nil {
+					return timed
 				}
-				return
-			// These add no end in time; the context that they wrap may have one.
-			case "WithCancel", "WithValue", "WithCancelCause":
 				v = x.Common().Args[0]
+			// These add no end in time; the context that they wrap may have one.
+			case "WithCancel", "WithValue", "WithCancelCause", "WithContext", "WithoutCancel":
+				if len(x.Common().Args) == 0 {
+					return open
+				}
+				v = x.Common().Args[0]
+			case "Background", "TODO":
+				return never
 			default:
-				return
+				return open
 			}
 		case *ssa.UnOp:
-			st := r.StoresTo(x.X)
+			st := s.StoresTo(x.X)
 			if len(st) == 0 {
-				return
+				return open
 			}
 			v = st[0].Val
+		case *ssa.Parameter:
+			return r.passed(s, x, depth)
 		default:
-			return
+			return open
 		}
 	}
+	return open
+}
+
+// passed is the end of a context that the callers of a function pass: the timeout
+// that all of them set.
+func (r *reader) passed(s *fact.Scope, p *ssa.Parameter, depth int) end {
+	calls, all := s.Known.Callers(s.Fn)
+	i := slices.Index(s.Fn.Params, p)
+	if !all || len(calls) == 0 || depth > 1 || i < 0 {
+		return open
+	}
+	for _, c := range calls {
+		if i >= len(c.Args) || c.Args[i].Parent() == nil || r.origin(s.Known.Scope(c.Args[i].Parent()), c.Args[i], depth+1) != timed {
+			return open
+		}
+	}
+	return timed
 }
 
 // selectBound sees timers made before the loop, whose case leaves it, and
@@ -128,11 +173,17 @@ func (r *reader) selectBound(s *ssa.Select) {
 		if st.Dir != types.RecvOnly {
 			continue
 		}
-		if dataflow.IsTimeChan(st.Chan.Type()) && !dataflow.CaseStays(s, n, r.l) {
-			r.b.Deadline = true
-		}
 		if c, ok := st.Chan.(*ssa.Call); ok && dataflow.CalleeName(c.Common()) == "Done" && c.Common().IsInvoke() {
 			r.contextBound(c.Common().Value)
+			continue
+		}
+		if dataflow.CaseStays(s, n, r.l) {
+			continue
+		}
+		if dataflow.IsTimeChan(st.Chan.Type()) {
+			r.b.Deadline = true
+		} else {
+			r.b.Stop = true
 		}
 	}
 }
@@ -145,6 +196,7 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 	if depth > 6 {
 		return
 	}
+	r.b.Stop = r.b.Stop || stopped(v)
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		r.exitBound(v.X, depth+1)
@@ -157,7 +209,17 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 		if dataflow.Calls(v, "time", "After", "Before") {
 			r.b.Deadline = true
 		}
+		r.asked(v, 0)
 	case *ssa.BinOp:
+		// A helper that waits may refuse by its error.
+		if dataflow.IsNil(v.Y) && dataflow.IsError(v.X.Type()) {
+			for _, c := range r.Origins(v.X, r.l) {
+				if !slices.Contains(r.ops, c) {
+					r.asked(c, 0)
+				}
+			}
+			return
+		}
 		if dataflow.Timely(v.X, 0) || dataflow.Timely(v.Y, 0) {
 			r.b.Deadline = true
 			return

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/ssatest"
 )
 
@@ -36,18 +37,29 @@ func TestOf(t *testing.T) {
 		{"end of a context", `for op() != nil { select { case <-ctx.Done(): return; default: } }`, Bound{Context: true}},
 		{"timeout around the loop", `short, _ := context.WithTimeout(ctx, 1); for with(short) != nil { }`, Bound{Context: true, Deadline: true}},
 		{"timeout behind a cancel", `a, _ := context.WithTimeout(ctx, 1); b, _ := context.WithCancel(a); for with(b) != nil { }`, Bound{Context: true, Deadline: true}},
+		{"timeout that all callers set", `for with(given) != nil { }`, Bound{Context: true, Deadline: true}},
+		{"context that never ends", `for with(context.Background()) != nil { }`, Bound{}},
+		{"counter in a helper", `for s.more() { if op() == nil { return } }`, Bound{Counter: true}},
+		{"helper that only looks", `for s.any() { if op() == nil { return } }`, Bound{}},
+		{"channel that others close", `for op() != nil { select { case <-stop: return; default: } }`, Bound{Stop: true}},
+		{"channel that goes on", `for op() != nil { select { case <-stop: default: } }`, Bound{}},
+		{"flag that others set", `for !s.done { if op() == nil { return } }`, Bound{Stop: true}},
 		{"timeout of one attempt", `for { short, _ := context.WithTimeout(ctx, 1); if with(short) == nil { return } }`, Bound{Context: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := dataflow.NewFunc(ssatest.Load(t, `package p
+			p := ssatest.Load(t, `package p
 import ("context"; "time")
-type state struct { tries int }
+type state struct { tries int; done bool }
+func (s *state) more() bool { s.tries++; return s.tries < 5 }
+func (s *state) any() bool { return s.tries > 0 }
 func op() error
 func with(context.Context) error
-func f(ctx context.Context, limit int, list []int, s *state, end time.Time, timeout <-chan time.Time) {
+func caller() { short, _ := context.WithTimeout(context.Background(), 1); f(nil, short, 0, nil, nil, time.Time{}, nil, nil) }
+func f(ctx, given context.Context, limit int, list []int, s *state, end time.Time, timeout <-chan time.Time, stop chan bool) {
 	`+tt.loop+`
-}`).Fn(t, "f"))
+}`)
+			f := fact.NewTable(p.Pass, p.Package, nil).Scope(p.Fn(t, "f"))
 			ops := append(ssatest.Calls(f.Fn, "op"), ssatest.Calls(f.Fn, "with")...)
 			if got := Of(f, f.Loops[0], ops); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)

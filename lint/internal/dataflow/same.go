@@ -90,13 +90,23 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	case *ssa.Phi:
 		return v.phi(x, depth)
 	case *ssa.Call:
-		// Iterators, scanners and queues yield their items through a method.
-		if CalleeName(x.Common()) == "Next" || CalleeName(x.Common()) == "Text" || CalleeName(x.Common()) == "Pop" {
+		if yieldsItem(x) {
 			return true
 		}
 		return slices.ContainsFunc(x.Common().Args, func(a ssa.Value) bool { return v.item(a, depth+1) })
 	}
 	return slices.ContainsFunc(in.Operands(nil), func(op *ssa.Value) bool { return *op != nil && v.item(*op, depth+1) })
+}
+
+// yieldsItem reports whether c is a method by which iterators, scanners and
+// queues yield their items. One that is told something computes from it, and a
+// duration is the next step of a backoff.
+func yieldsItem(c *ssa.Call) bool {
+	switch CalleeName(c.Common()) {
+	case "Next", "Text", "Pop":
+		return c.Common().Signature().Params().Len() == 0 && !IsDuration(c.Type())
+	}
+	return false
 }
 
 // storedItem reports whether the loop stores an item in a field of the struct
@@ -215,7 +225,11 @@ func ItemLoop(f *Func, l *Loop) bool {
 		return false
 	}
 	c, ok := cmp.Y.(*ssa.Call)
-	if !ok || CalleeName(c.Common()) != "len" {
+	if !ok {
+		return false
+	}
+	// A method may have the name too.
+	if b, isBuiltin := c.Common().Value.(*ssa.Builtin); !isBuiltin || b.Name() != "len" {
 		return false
 	}
 	_, isSlice := c.Common().Args[0].Type().Underlying().(*types.Slice)

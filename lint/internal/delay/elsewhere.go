@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -112,16 +113,17 @@ func (s *slicer) value(c *ssa.Call, fr *frame) {
 			s.fl.plug = true
 			return
 		}
-		s.fl.byDefault = true
+		// Nobody else can name the interface, let alone implement it for the package.
+		s.fl.byDefault = s.fl.byDefault || types.Unalias(com.Value.Type()).(*types.Named).Obj().Exported()
 		s.enter(fn, append([]ssa.Value{com.Value}, com.Args...), fr)
 		return
 	}
-	fns := s.functions(com.Value, fr, 0)
+	fns, all := s.functions(com.Value, fr, 0)
 	if len(fns) == 0 || fr.depth >= 4 {
 		s.fl.plug = true
 		return
 	}
-	s.fl.byDefault = true
+	s.fl.byDefault = s.fl.byDefault || !all
 	for _, fn := range fns {
 		s.enter(fn, com.Args, fr)
 	}
@@ -129,38 +131,56 @@ func (s *slicer) value(c *ssa.Call, fr *frame) {
 
 // functions returns the functions that a value is known to hold: those that the
 // package stores in the field or the variable, and what its constructors of
-// functions return. What is left out comes from the package's users.
-func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Function) {
+// functions return; all says that it can hold no other. What is left out comes
+// from the package's users.
+func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Function, all bool) {
 	if depth > 5 {
-		return nil
+		return nil, false
 	}
+	all = true
 	add := func(v ssa.Value, fr *frame) {
-		for _, fn := range s.functions(v, fr, depth+1) {
+		more, whole := s.functions(v, fr, depth+1)
+		all = all && whole
+		for _, fn := range more {
 			if !slices.Contains(fns, fn) {
 				fns = append(fns, fn)
 			}
 		}
 	}
+	stored := func(field ssa.Value) {
+		all = false
+		for _, st := range fr.s.Known.FieldStores(dataflow.FieldVar(field)) {
+			if st.Parent() != fr.s.Fn {
+				add(st.Val, &frame{s: fr.s.Known.Scope(st.Parent()), depth: fr.depth + 1})
+			}
+		}
+	}
 	switch v := v.(type) {
+	case *ssa.Const: // nil, which nobody calls
+		return nil, true
 	case *ssa.Function:
 		if len(v.Blocks) > 0 && fr.s.Known.Own(v) {
-			return []*ssa.Function{v}
+			return []*ssa.Function{v}, true
 		}
 	case *ssa.MakeClosure:
 		fn := v.Fn.(*ssa.Function)
-		if m := dataflow.BoundMethod(fn); m != nil {
-			return nil // its arguments leave the receiver out
+		if dataflow.BoundMethod(fn) == nil { // the arguments of one leave the receiver out
+			return []*ssa.Function{fn}, true
 		}
-		return []*ssa.Function{fn}
 	case *ssa.ChangeType, *ssa.ChangeInterface:
 		add(dataflow.Operand(v), fr)
+		return fns, all
 	case *ssa.Phi:
 		for _, e := range v.Edges {
-			add(e, fr)
+			if e != ssa.Value(v) {
+				add(e, fr)
+			}
 		}
+		return fns, all
 	case *ssa.Parameter:
 		if a := fr.argument(v); a != nil {
 			add(a, fr.up)
+			return fns, all
 		}
 	case *ssa.Call:
 		if fn := fr.s.Known.Body(v.Common()); fn != nil {
@@ -170,25 +190,22 @@ func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Functi
 					add(ret.Results[0], sub)
 				}
 			}
+			return fns, all
 		}
 	case *ssa.Field:
-		for _, st := range fr.s.Known.FieldStores(dataflow.FieldVar(v)) {
-			add(st.Val, &frame{s: fr.s.Known.Scope(st.Parent()), depth: fr.depth + 1})
-		}
+		stored(v)
+		return fns, false
 	case *ssa.UnOp:
-		stores := fr.s.StoresTo(v.X)
-		for _, st := range stores {
+		for _, st := range fr.s.StoresTo(v.X) {
 			add(st.Val, fr)
 		}
 		if fa, ok := v.X.(*ssa.FieldAddr); ok {
-			for _, st := range fr.s.Known.FieldStores(dataflow.FieldVar(fa)) {
-				if st.Parent() != fr.s.Fn {
-					add(st.Val, &frame{s: fr.s.Known.Scope(st.Parent()), depth: fr.depth + 1})
-				}
-			}
+			stored(fa)
 		}
+		_, isCell := v.X.(*ssa.Alloc)
+		return fns, all && isCell
 	}
-	return fns
+	return nil, false
 }
 
 // setting reports whether a call yields a setting whatever its body: what the

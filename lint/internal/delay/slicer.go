@@ -167,19 +167,23 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 // whole returns what a conversion leaves of its operand: a random fraction of
 // one is lost where a sum becomes an integer, and with it the jitter.
 func whole(c *ssa.Convert) ssa.Value {
-	sum, ok := c.X.(*ssa.BinOp)
-	if !ok || sum.Op != token.ADD || !dataflow.IsInteger(c.Type()) {
+	if !dataflow.IsInteger(c.Type()) {
 		return c.X
 	}
 	fraction := func(v ssa.Value) bool {
 		draw, ok := v.(*ssa.Call)
 		return ok && isRandCall(v) && strings.HasPrefix(dataflow.CalleeName(draw.Common()), "Float")
 	}
-	switch {
-	case fraction(sum.X):
-		return sum.Y
-	case fraction(sum.Y):
-		return sum.X
+	if fraction(c.X) {
+		return nil
+	}
+	if sum, ok := c.X.(*ssa.BinOp); ok && sum.Op == token.ADD {
+		switch {
+		case fraction(sum.X):
+			return sum.Y
+		case fraction(sum.Y):
+			return sum.X
+		}
 	}
 	return c.X
 }

@@ -14,7 +14,7 @@ import (
 // A parameter of -1 stands for a wait that the function decides by itself.
 func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 	if w.Fact != nil {
-		return &fact.Wait{Param: -1, Class: w.Fact.Class}
+		return &fact.Wait{Param: -1, Class: w.Fact.Class, Default: w.Fact.Default}
 	}
 	if p := uncapped(w.D); p != nil {
 		return &fact.Wait{Param: slices.Index(s.Fn.Params, p)}
@@ -24,7 +24,7 @@ func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 	if d.Class == fact.Fixed && d.Param { // computed from a parameter: the caller decides
 		d.Class = fact.Pluggable
 	}
-	return &fact.Wait{Param: -1, Class: d.Class}
+	return &fact.Wait{Param: -1, Class: d.Class, Default: d.Default}
 }
 
 // uncapped returns the parameter that a duration is, cut off at a ceiling or

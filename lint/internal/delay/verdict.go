@@ -67,7 +67,7 @@ func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 		d := Delay{}
 		switch {
 		case w.Fact != nil:
-			d.Class = w.Fact.Class
+			d.Class, d.Default = w.Fact.Class, w.Fact.Default
 		case w.D != nil:
 			s := newSlicer(ops)
 			s.walk(w.D, fr)
@@ -114,7 +114,7 @@ func (fl *flags) delay() Delay {
 		d.Class, d.Mixed = fact.Server, fl.fixed
 	case fl.fixed:
 		d.Class = fact.Fixed
-		if fl.value != nil {
+		if fl.value != nil && (*fl.value > 0 || fl.name == "" && !fl.byDefault) {
 			d.Value, d.Known = *fl.value, true
 		}
 	}

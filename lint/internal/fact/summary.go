@@ -23,6 +23,9 @@ type Summary struct {
 	Attempts int   // of a Retrier or of Retries; 0 when not known
 	// Retrier is set for a function that calls a parameter again when it fails.
 	Retrier *Retrier
+	// Until says how the function waits when it calls a function parameter again
+	// for as long as that says it is not done.
+	Until *Wait
 	// Errors holds the kinds of errors that the function may return: its own
 	// types and variables, as a Retrier knows them in its Ends.
 	Errors []string
@@ -63,13 +66,13 @@ func (s *Summary) String() string {
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
+	return s.Wait == nil && s.Clock == nil && s.Until == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
 func (s *Summary) bound() *Summary {
 	b := *s
-	b.Wait, b.Clock = s.Wait.bound(), s.Clock.bound()
+	b.Wait, b.Clock, b.Until = s.Wait.bound(), s.Clock.bound(), s.Until.bound()
 	b.Retrier = s.Retrier.withoutReceiver()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
@@ -141,4 +144,6 @@ type Wait struct {
 	Class Class // how the wait develops, when Param is -1
 	Bare  bool  // the function does nothing else of note
 	Tick  bool  // again and again, as a ticker does
+	// Default says that the class is that of what the users may replace.
+	Default bool
 }

@@ -30,6 +30,10 @@ var Analyzer = &analysis.Analyzer{
 type Result struct {
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
+	// Restarts are retries that have no branch on a failure of their own: what
+	// starts something again that has ended, and what is handed to a function that
+	// calls it until it is done. Only their waits are judged.
+	Restarts []*Region
 
 	// What rules ask beyond the regions: what is known of a function, and what a
 	// predicate does with a status.
@@ -56,6 +60,7 @@ func run(pass *analysis.Pass) (any, error) {
 	r.Funcs = r.Known.Funcs()
 	for _, fn := range r.Funcs {
 		r.Regions = append(r.Regions, r.of(fn).regions()...)
+		r.Restarts = append(r.Restarts, r.of(fn).restarts()...)
 	}
 	r.export(pass)
 	return r, nil

@@ -22,7 +22,11 @@ func (r *Region) immediate() bool {
 		return false
 	}
 	// Two attempts are a fallback as often as a retry.
-	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
+	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() || r.inRounds() {
+		return false
+	}
+	// What has gone meanwhile is looked for again at once, or made anew.
+	if onlyBy(goneWord, r.Tests, r.Loop) {
 		return false
 	}
 	for in := range dataflow.InstrsIn[ssa.Instruction](r.Fn, r.Loop) {
@@ -72,9 +76,18 @@ var (
 	// hiddenPause marks calls that may wait in a way that is not seen: a policy's
 	// next step, a limiter, a connection that is made anew. conflictWord marks those
 	// that resolve a conflict, which may go on at once.
-	hiddenPause  = regexp.MustCompile(`(?i)retry|backoff|next|ongoing|continue|allow|wait|sleep|delay|pause|limit|refresh|reconnect|reset|renew|resolve|rotate|rand|attempt`)
+	hiddenPause = regexp.MustCompile(`(?i)retry|backoff|next|ongoing|continue|allow|wait|sleep|delay|pause|limit|refresh|reconnect|reset|renew|resolve|rotate|rand|attempt`)
+	// goneWord marks errors after which something else is tried at once: what was
+	// kept has gone meanwhile.
+	goneWord     = regexp.MustCompile(`(?i)not.?found|no.?rows|gone|expired|stale|closed|bad.?conn|EOF$`)
 	conflictWord = regexp.MustCompile(`(?i)conflict|exist|precondition|collision|modified|stale|CompareAnd|Is(NotFound|Gone)|Version`)
 )
+
+// inRounds reports whether the operations stand in a loop inside of the region's:
+// each turn goes through all candidates, and is a failover before it is a retry.
+func (r *Region) inRounds() bool {
+	return slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool { return r.f.Innermost[c.Block()] != r.Loop })
+}
 
 // candidates reports whether each attempt goes to another receiver or with
 // other arguments that the loop itself obtains: failover, not retry. Numbers and

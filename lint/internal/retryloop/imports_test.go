@@ -19,7 +19,7 @@ func TestImports(t *testing.T) {
 		"dataflow":  nil,
 		"codeset":   nil,
 		"fact":      {"dataflow", "codeset"},
-		"bound":     {"dataflow"},
+		"bound":     {"dataflow", "fact"},
 		"delay":     {"dataflow", "fact"},
 		"send":      {"dataflow", "fact", "config"}, // config names the headers of keys
 		"status":    {"dataflow", "fact", "codeset"},

@@ -13,6 +13,7 @@ package retryloop
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
@@ -53,6 +54,9 @@ type Region struct {
 	Boundary  send.Boundary // of the operations, the farthest
 	// Weak regions know failure only from a bool result.
 	Weak bool
+	// Callback regions attempt a function that was handed to them. Asked ones know
+	// of its failure no more than what it says: that it is not done.
+	Callback, Asked bool
 
 	self *ssa.Call // of a recursion, the call that leads back
 	f    *finder
@@ -99,6 +103,9 @@ type finder struct {
 	pkg   *finders
 	done  bool
 	found []*Region // once done
+	// asking are loops around a function that was handed over, which says by a
+	// bool whether it is done.
+	asking []*Region
 }
 
 // regions returns the retries of the function.
@@ -120,19 +127,33 @@ func (f *finder) regions() []*Region {
 	return found
 }
 
+// restarts returns what the function starts again without a branch on a failure.
+func (f *finder) restarts() []*Region {
+	found := f.handedOn()
+	for _, l := range f.Loops {
+		if slices.ContainsFunc(f.regions(), func(r *Region) bool { return r.Loop == l }) {
+			continue
+		}
+		if r := f.supervision(l); r != nil {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
 // region judges one loop; nil when it is no retry. It follows each test of a
 // failure both ways: the failure must lead to another attempt at the same
 // operation, and then a success must not, or only past other work.
 // Each condition below takes away a kind of loop that looks like a retry and is
 // none.
 func (f *finder) region(l *dataflow.Loop) *Region {
-	tests := besideErrors(f.tests(l), l)
+	tests := besideErrors(unasked(f.tests(l), l), l)
 	if len(tests) == 0 {
 		return nil
 	}
 	r := &Region{Fn: f.Fn, Loop: l, f: f, Pure: true}
 	onFailure, onSuccess := r.follow(tests)
-	if len(r.Tests) == 0 {
+	if len(r.Tests) == 0 || onlyBy(othersWord, r.Tests, l) {
 		return nil
 	}
 	r.Waits = f.regionWaits(r, &sides{l: l, tests: r.Tests, onFailure: onFailure, onSuccess: onSuccess})
@@ -142,7 +163,14 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		return nil
 	}
 	r.Weak = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Bool })
+	r.Asked = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Asked })
 	f.describe(r)
+	if r.Asked {
+		f.asking = append(f.asking, r)
+		if !r.Spoken || !r.Pure {
+			return nil // what is not done may not have failed
+		}
+	}
 	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
 		return nil // a nil result may mean that there is nothing yet
 	}
@@ -169,6 +197,8 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 	// is no success.
 	first, _ := l.WalkTurn(notFailing)
 
+	var goingOn []map[*ssa.BasicBlock]bool // what successes lead to that do not end the loop
+	var ending []*Test                     // whose success does
 	for _, t := range tests {
 		if len(t.Ops) == 0 {
 			continue
@@ -192,11 +222,34 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 			continue
 		}
 		if goesOn && !onlyPredicate(t) {
-			r.Pure = false
+			goingOn = append(goingOn, okBlocks)
+		} else if !goesOn {
+			ending = append(ending, t)
 		}
 		onSuccess = append(onSuccess, okBlocks)
 	}
+	// Of several operations in a turn, the success of the last one counts: what
+	// leads past it has not come to an end either.
+	for _, blocks := range goingOn {
+		if !slices.ContainsFunc(ending, func(t *Test) bool { return blocks[t.If.Block()] }) {
+			r.Pure = false
+		}
+	}
 	return onFailure, onSuccess
+}
+
+// unasked leaves out what a function says that was handed over, where failures
+// lead to another attempt.
+func unasked(tests []*Test, l *dataflow.Loop) []*Test {
+	for _, t := range tests {
+		if t.Asked || len(t.Ops) == 0 {
+			continue
+		}
+		if _, again := l.Walk(t.fail().To(), nil); again {
+			return slices.DeleteFunc(tests, func(t *Test) bool { return t.Asked })
+		}
+	}
+	return tests
 }
 
 // besideErrors leaves out the tests of a result beside an error, unless the
@@ -214,6 +267,52 @@ func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 	return slices.DeleteFunc(tests, func(t *Test) bool {
 		return t.Nil && !slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return slices.Contains(retried, c) })
 	})
+}
+
+// onlyBy reports whether nothing leads to another attempt but errors of a name.
+// Where they say that somebody else is in the way, the loop waits for a lock, or
+// takes the new state of what it failed to change.
+func onlyBy(word *regexp.Regexp, tests []*Test, l *dataflow.Loop) bool {
+	named := map[dataflow.Edge]bool{}
+	for _, t := range tests {
+		if word.MatchString(sentinel(t.If.Cond)) {
+			named[t.fail()] = true
+		}
+	}
+	if len(named) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(tests, func(t *Test) bool {
+		if named[t.fail()] {
+			return false
+		}
+		_, again := l.Walk(t.fail().To(), func(e dataflow.Edge) bool { return named[e] })
+		return again
+	})
+}
+
+// sentinel names the error that a condition looks for: the predicate that is
+// asked, or the error that the one at hand is compared with.
+func sentinel(cond ssa.Value) string {
+	switch c := cond.(type) {
+	case *ssa.UnOp:
+		return sentinel(c.X)
+	case *ssa.BinOp:
+		if dataflow.IsNil(c.Y) {
+			return ""
+		}
+		return dataflow.ValueName(c.Y)
+	case *ssa.Call:
+		if args := c.Common().Args; dataflow.CalleeName(c.Common()) == "Is" && len(args) == 2 && implementsError(args[1]) {
+			return dataflow.ValueName(args[1])
+		}
+		return dataflow.CalleeName(c.Common())
+	case *ssa.Extract:
+		if a, ok := c.Tuple.(*ssa.TypeAssert); ok {
+			return dataflow.TypeName(a.AssertedType)
+		}
+	}
+	return ""
 }
 
 // carried reports whether t looks at the failure of the turn before: no
@@ -268,10 +367,17 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
 		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))
+		if c.Common().IsInvoke() || !f.handed(c.Common().Value) {
+			continue
+		}
+		r.Callback = true
+		if p, ok := c.Common().Value.(*ssa.Parameter); ok {
+			r.Boundary = max(r.Boundary, f.handedBoundary(p))
+		}
 	}
 	if r.Loop != nil {
 		r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)
-		r.Bound = bound.Of(f.Func, r.Loop, r.Ops)
+		r.Bound = bound.Of(f.Scope, r.Loop, r.Ops)
 		r.Node = loopNode(r)
 		r.WaitFirst = delay.First(f.Scope, r.Loop, r.Waits, r.Ops)
 	}
@@ -281,6 +387,30 @@ func (f *finder) describe(r *Region) {
 		r.Pos = r.Ops[0].Pos()
 	}
 	r.words()
+}
+
+// handedBoundary says where the functions go that the package hands over as the
+// parameter p: to the farthest, when all callers are known.
+func (f *finder) handedBoundary(p *ssa.Parameter) (b send.Boundary) {
+	i := slices.Index(f.Fn.Params, p)
+	calls, all := f.Known.Callers(f.Fn)
+	for _, c := range calls {
+		if i < 0 || i >= len(c.Args) {
+			return send.Unknown
+		}
+		fn, _ := handedFunction(c.Args[i])
+		if fn == nil {
+			all = false
+			continue
+		}
+		to := send.BoundaryOf(f.Known, &ssa.Call{Call: ssa.CallCommon{Value: fn}})
+		all = all && to != send.Unknown
+		b = max(b, to)
+	}
+	if b == send.Local && !all {
+		return send.Unknown
+	}
+	return b
 }
 
 // anyHas reports whether one of the sets holds b.

@@ -1,6 +1,8 @@
 package retryloop
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -24,6 +26,10 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	for _, r := range f.regions() {
 		noteRetry(sum, r)
 	}
+	for _, r := range f.asking {
+		noteUntil(s, sum, r)
+	}
+	f.handsUntil(sum)
 	p.noteRepeated(s, sum)
 	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && isBool(r.At(0).Type()) {
 		sum.ByMethod = p.byMethod(s.Fn, 0)
@@ -77,6 +83,26 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 	}
 	if sum.Wait != nil {
 		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0 && dataflow.TellsNothing(s.Fn.Signature)
+	}
+}
+
+// handsUntil notes that a function hands its own parameter to one that calls it
+// until it is done: Until(ctx, accept) for (&Retryer{}).Until(ctx, accept).
+func (f *finder) handsUntil(sum *fact.Summary) {
+	if sum.Until != nil {
+		return
+	}
+	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
+		given := f.Known.Of(c.Common())
+		if given == nil || given.Until == nil || given.Retrier != nil || !slices.ContainsFunc(c.Common().Args, f.handed) {
+			continue
+		}
+		until := *given.Until
+		if until.Param >= 0 && until.Param < len(c.Common().Args) {
+			until = *delay.OfFunc(f.Scope, &delay.Wait{Instr: c, D: c.Common().Args[until.Param]})
+		}
+		sum.Until = &until
+		return
 	}
 }
 

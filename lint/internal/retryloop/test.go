@@ -25,6 +25,7 @@ type Test struct {
 	Guessed bool
 	Bool    bool // the test looks at a bool result, or at a lone one that may be nil
 	Nil     bool // the test looks at a result beside an error
+	Asked   bool // the test looks at what a function says that was handed over
 }
 
 // fail and ok are the edges that a failure and a success take.
@@ -84,7 +85,10 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 		}
 		a, ok := c.Tuple.(*ssa.TypeAssert)
 		if !ok || !implementsError(a.X) {
-			return f.statusTest(c, t, l)
+			if t := f.statusTest(c, t, l); t != nil || ok {
+				return t
+			}
+			return f.askedTest(c, t, l)
 		}
 		t.Ops = f.opsOf(a.X, l)
 		return t
@@ -192,17 +196,21 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 
 // boolTest recognizes if c.send() { return }: an operation that reports success
 // as a bool. Its name and its boundary say so, or its body, which returns
-// whether an error was nil. Calls of many parameters are left alone: their bool
+// another bool after a failure. Calls of many parameters are left alone: their bool
 // is rarely about success.
 func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	if !l.Contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
 	}
 	named := boolOp.MatchString(dataflow.CalleeName(c.Common())) && send.BoundaryOf(f.Known, c) == send.Remote
-	if !named && !reportsSuccess(f.Known, c.Common()) {
-		return nil
+	whenFailed, proved := reportsSuccess(f.Known, c.Common())
+	if !named && !proved {
+		return f.askedTest(c, t, l)
 	}
-	t.Ops, t.Bool, t.Fail = []*ssa.Call{c}, true, 1-t.Fail
+	if !whenFailed {
+		t.Fail = 1 - t.Fail
+	}
+	t.Ops, t.Bool = []*ssa.Call{c}, !proved
 	return t
 }
 

@@ -94,10 +94,13 @@ func (f *finder) setByFailure(d ssa.Value, s *sides) []ssa.Value {
 	}
 	if p, ok := dataflow.Strip(d).(*ssa.Phi); ok {
 		values := f.failureValues(p, s)
-		if !slices.ContainsFunc(values, func(v ssa.Value) bool { return !dataflow.IsConst(v) }) {
+		if len(values) > 0 && !slices.ContainsFunc(values, func(v ssa.Value) bool { return !dataflow.IsConst(v) }) {
 			return values
 		}
-		return []ssa.Value{d}
+		if len(values) > 0 || slices.ContainsFunc(p.Edges, func(e ssa.Value) bool { return f.givenFailure(e, s) }) {
+			return []ssa.Value{d}
+		}
+		return nil
 	}
 	if f.dependsOnSide(d, s, 0) {
 		return []ssa.Value{d}
@@ -138,12 +141,13 @@ func (f *finder) failureValues(p *ssa.Phi, s *sides) (values []ssa.Value) {
 		return nil
 	}
 	visit(p)
-	if len(others) == 0 {
+	// Some success at least must wait otherwise.
+	if !slices.ContainsFunc(others, func(o ssa.Value) bool {
+		return !slices.ContainsFunc(values, func(v ssa.Value) bool { return sameValue(o, v) })
+	}) {
 		return nil
 	}
-	return slices.DeleteFunc(values, func(v ssa.Value) bool {
-		return slices.ContainsFunc(others, func(o ssa.Value) bool { return sameValue(o, v) })
-	})
+	return values
 }
 
 // sameValue reports whether two values are one, or equal constants.
@@ -183,7 +187,7 @@ func (f *finder) dependsOnSide(v ssa.Value, s *sides, depth int) bool {
 		return onFailure || onSuccess
 	case *ssa.Call:
 		com := v.Common()
-		if slices.ContainsFunc(com.Args, deeper) {
+		if f.givenFailure(v, s) || slices.ContainsFunc(com.Args, deeper) {
 			return true
 		}
 		recv := com.Value
@@ -196,6 +200,17 @@ func (f *finder) dependsOnSide(v ssa.Value, s *sides, depth int) bool {
 		return f.resetOnSuccess(recv, s)
 	}
 	return false
+}
+
+// givenFailure reports whether v is what a call makes of the error of an
+// operation: a policy that is asked after every turn, and told how it went.
+func (f *finder) givenFailure(v ssa.Value, s *sides) bool {
+	c, ok := v.(*ssa.Call)
+	return ok && slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool {
+		return implementsError(a) && slices.ContainsFunc(f.Origins(a, s.l), func(op *ssa.Call) bool {
+			return slices.ContainsFunc(s.tests, func(t *Test) bool { return slices.Contains(t.Ops, op) })
+		})
+	})
 }
 
 // resetOnSuccess reports whether only a success resets the value recv.

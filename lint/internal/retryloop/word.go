@@ -25,6 +25,13 @@ func (r *Region) words() {
 		r.Spoken = r.Spoken || retryWord.MatchString(fn.Name())
 		r.Waiting = r.Waiting || awaitWord.MatchString(fn.Name())
 	}
+	// A package or a type that is named for it holds the helpers of a retry.
+	if r.Callback && r.Fn.Pkg != nil {
+		r.Spoken = r.Spoken || retryWord.MatchString(r.Fn.Pkg.Pkg.Name())
+		if recv := r.Fn.Signature.Recv(); recv != nil {
+			r.Spoken = r.Spoken || retryWord.MatchString(dataflow.TypeName(recv.Type()))
+		}
+	}
 	for _, c := range r.Ops {
 		r.Waiting = r.Waiting || awaitWord.MatchString(dataflow.CalleeName(c.Common()))
 	}
@@ -53,6 +60,10 @@ func (r *Region) words() {
 // pollWord marks loops that wait for a state of something else.
 // The code of such a loop is that of a retry; only the words tell them apart.
 var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
+
+// othersWord marks errors that say that another one holds what is asked for, or
+// has changed it meanwhile.
+var othersWord = regexp.MustCompile(`(?i)lock|exist|conflict|taken|held|(not|un).?(obtained|acquired)|in.?use|stale|modified|version|wouldblock|^EAGAIN$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
 // statement that encloses all its operations and waits; nil for goto loops. SSA

@@ -62,10 +62,11 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	doubt := against(r.Weak, test, "only a bool or a missing result tells the failure")
 	doubt = against(!r.Pure, token.NoPos, "it goes on after a success too") || doubt
 	doubt = against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do") || doubt
+	doubt = against(r.Delay.Default, wait, "its users may replace the wait") || doubt
 	switch {
-	case waiting && (ticker || local): // a lock file, a local state
+	case local, waiting && ticker: // a file, a child process
 		return Low, facts
-	case ticker, waiting, local, doubt, !enough:
+	case ticker, waiting, doubt, !enough:
 		return Medium, facts
 	}
 	return High, facts

@@ -40,7 +40,8 @@ func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
 		switch {
 		case s.Remote:
 			return Remote
-		case s.Local:
+		// One that touches a file and does what is not known may go anywhere.
+		case s.Local && known.Body(c.Common()) == nil:
 			return Local
 		}
 	}
@@ -69,8 +70,9 @@ func direct(c *ssa.CallCommon) Boundary {
 	return Unknown
 }
 
-// inside reports whether a call certainly touches nothing but the memory of the
-// program: all that it calls is known, down to packages that only compute. A
+// inside reports whether a call certainly touches nothing but the memory, the
+// files and the processes of the machine: all that it calls is known, down to
+// packages that only compute or stay local. A
 // function that hands something to a goroutine or a channel is not known: what
 // receives it may go anywhere.
 // Four levels of calls are entered.
@@ -88,7 +90,10 @@ func inside(known *fact.Table, call *ssa.CallCommon, depth int) bool {
 			if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() {
 				continue
 			}
-			if c.IsInvoke() && dataflow.CalleePkg(c) == "" { // error.Error
+			if c.IsInvoke() && dataflow.CalleePkg(c) == "" || direct(c) == Local { // error.Error
+				continue
+			}
+			if s := known.Of(c); s != nil && s.Local && !s.Remote && known.Body(c) == nil {
 				continue
 			}
 			if !inside(known, c, depth+1) {

@@ -141,44 +141,9 @@ func eitherKind(c *caller) (err error) {
 	return err
 }
 
-// options have a default for what their users leave out.
 type options struct {
-	Backoff  func(attempt int) time.Duration
-	Spread   func(attempt int) time.Duration
 	Interval time.Duration
 	Text     string
-}
-
-func steady(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
-
-func fill(o options) options {
-	if o.Backoff == nil {
-		o.Backoff = steady(10 * time.Second)
-	}
-	if o.Spread == nil {
-		o.Spread = func(attempt int) time.Duration { return rand.N(time.Second << attempt) }
-	}
-	return o
-}
-
-func byDefault(c *caller, o options) (err error) {
-	for i := range 9 { // want `FB1001: retries hidden.caller.call on failure`
-		if err = c.call(); err == nil {
-			return nil
-		}
-		time.Sleep(o.Backoff(i))
-	}
-	return err
-}
-
-func spreadByDefault(c *caller, o options) (err error) {
-	for i := range 9 {
-		if err = c.call(); err == nil {
-			return nil
-		}
-		time.Sleep(o.Spread(i))
-	}
-	return err
 }
 
 func firstThatIsSet(c *caller, o options) (err error) {

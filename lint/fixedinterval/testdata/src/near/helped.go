@@ -2,6 +2,7 @@ package near
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -49,4 +50,30 @@ func jitteredByHelper(addr string) (conn net.Conn, err error) {
 		pauseJittered(2 * time.Second)
 	}
 	return nil, err
+}
+
+// rounds goes through all addresses at once: a failover before it is a retry.
+func rounds(addrs []string) (conn net.Conn, err error) {
+	for attempt := 0; attempt < 3; attempt++ {
+		for _, a := range addrs {
+			if conn, err = net.Dial("tcp", a); err == nil {
+				return conn, nil
+			}
+		}
+	}
+	return nil, err
+}
+
+var errConnExpired = errors.New("kept connection expired")
+
+// keptTooLong is sent again at once, over another connection.
+func keptTooLong(send func() error) (err error) {
+	for retry := 0; retry < 4; retry++ {
+		err = send()
+		if errors.Is(err, errConnExpired) {
+			continue
+		}
+		return err
+	}
+	return err
 }

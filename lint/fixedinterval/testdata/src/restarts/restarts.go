@@ -1,0 +1,325 @@
+// Package restarts holds loops that start something again, with or without a
+// branch on its failure, and jobs that look like them.
+package restarts
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+type feed struct {
+	addr string
+	stop chan struct{}
+	got  chan []byte
+}
+
+// run goes on until the connection is lost.
+func (f *feed) run(ctx context.Context) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", f.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for {
+		buf := make([]byte, 1<<10)
+		if _, err := conn.Read(buf); err != nil {
+			return err
+		}
+		f.got <- buf
+	}
+}
+
+// supervised: what run returns with is only logged.
+func supervised(ctx context.Context, f *feed) {
+	for { // want `FB1001: retries restarts.feed.run on failure and waits 1s every time`
+		err := f.run(ctx)
+		log.Print("ended: ", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// waitsFirst has its start in the case of the clock.
+func waitsFirst(ctx context.Context, f *feed) {
+	for { // want `FB1001: retries restarts.feed.run on failure and waits 1s every time`
+		select {
+		case <-time.After(time.Second):
+			if err := f.run(ctx); err != nil {
+				log.Print(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// whatever it is given starts again; the one caller gives it a feed.
+func (f *feed) whatever(start func()) {
+	for { // want `FB1001: retries start on failure and waits 250ms every time`
+		select {
+		case <-f.stop:
+			return
+		default:
+		}
+		start()
+		select {
+		case <-f.stop:
+			return
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+func (f *feed) start(ctx context.Context) {
+	go f.whatever(func() { f.run(ctx) })
+}
+
+// job is called by its loop once in a while, and does a little work.
+func (f *feed) job(work func()) {
+	for {
+		work()
+		select {
+		case <-f.stop:
+			return
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+func (f *feed) clean() {
+	go f.job(func() { os.Remove(f.addr) })
+}
+
+// runOnce has the name of something that lasts, and does one thing.
+func (f *feed) runOnce(ctx context.Context) error {
+	resp, err := http.Get("http://" + f.addr)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+func scheduled(ctx context.Context, f *feed) {
+	for {
+		if err := f.runOnce(ctx); err != nil {
+			log.Print(err)
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+// sync is a job that lasts for a while: its wait is a period.
+func (f *feed) subscribed(ctx context.Context, pollInterval time.Duration) {
+	for {
+		if err := f.run(ctx); err != nil {
+			log.Print(err)
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+type broker interface {
+	Subscribe(ctx context.Context, got func([]byte)) error
+	Run(ctx context.Context) error
+}
+
+// resubscribed: the name says that the call stays subscribed.
+func resubscribed(ctx context.Context, b broker, f *feed) {
+	for { // want `FB1001: retries restarts.broker.Subscribe on failure and waits 1s every time`
+		if err := b.Subscribe(ctx, func(m []byte) { f.got <- m }); err != nil {
+			log.Print(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ran: what runs elsewhere may be a job.
+func ran(ctx context.Context, b broker) {
+	for {
+		if err := b.Run(ctx); err != nil {
+			log.Print(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// until calls accept until that is done: what it repeats, its callers say.
+func until(ctx context.Context, accept func(n int) (done bool, err error), wait time.Duration) error {
+	for n := 0; ; n++ {
+		done, err := accept(n)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// keptError says "not done" after a failure: its caller is a retry.
+func keptError(ctx context.Context, url string) error {
+	return until(ctx, func(int) (bool, error) { // want `FB1001: retries http.Get on failure and waits 1s every time`
+		resp, err := http.Get(url)
+		if err != nil {
+			log.Print(err)
+			return false, nil
+		}
+		return true, resp.Body.Close()
+	}, time.Second)
+}
+
+// notReady says "not done" of a state, and hands on a failure: a poll.
+func notReady(ctx context.Context, url string) error {
+	return until(ctx, func(int) (bool, error) {
+		resp, err := http.Get(url)
+		if err != nil {
+			return false, err
+		}
+		return resp.StatusCode == http.StatusOK, resp.Body.Close()
+	}, time.Second)
+}
+
+// options hold what is to be done.
+type options struct {
+	Accept func(n int) (done bool, result any, err error)
+	Wait   time.Duration
+}
+
+type retrier struct{}
+
+// Until is the method of a type that says what it is for.
+func (retrier) Until(ctx context.Context, o options) (any, error) {
+	for n := 0; ; n++ { // want `FB1001: retries Accept on failure and waits Wait every time`
+		done, v, err := o.Accept(n)
+		if done || err != nil {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(o.Wait):
+		}
+	}
+}
+
+// all servers are tried in each turn, and each turn tries the same ones.
+func all(ctx context.Context, addrs []string) (net.Conn, error) {
+	for { // want `FB1001: retries net.Dial on failure and waits 5s every time`
+		for _, a := range addrs {
+			conn, err := net.Dial("tcp", a)
+			if err == nil {
+				return conn, nil
+			}
+			log.Print(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// each turn sends other items, with a pause between the batches.
+func batches(send func(string) error, next func() []string) {
+	for {
+		for _, it := range next() {
+			if err := send(it); err != nil {
+				log.Print(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+	}
+}
+
+// lastCounts: past the last operation of a turn leads only a branch that has not
+// come to an end either.
+func lastCounts(f *feed, ready func() bool) error {
+	for { // want `FB1001: retries net.Dial, http.Get on failure and waits 1s every time`
+		conn, err := net.Dial("tcp", f.addr)
+		switch {
+		case err != nil:
+			log.Print(err)
+		case ready():
+			conn.Close()
+			if _, err := http.Get("http://" + f.addr); err == nil {
+				return nil
+			}
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// attempt says whether it is over, by a bool.
+func attempted(url string) (err error) {
+	attempt := func() bool {
+		_, err = http.Get(url)
+		if err != nil {
+			log.Print(err)
+			return false
+		}
+		return true
+	}
+	for i := 0; i < 4; i++ { // want `FB1001: retries .* on failure and waits 1s every time`
+		if attempt() {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// informed says what the server said, not whether it failed.
+func informed(url string) {
+	open := func() bool {
+		resp, err := http.Get(url)
+		return err == nil && resp.StatusCode == http.StatusOK
+	}
+	for i := 0; i < 4; i++ {
+		if open() {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// policy says how long to wait after each turn, and is told how it went.
+type policy interface{ After(err error) time.Duration }
+
+type patient struct{ pause time.Duration }
+
+func (p patient) After(err error) time.Duration {
+	if err != nil {
+		return p.pause
+	}
+	return 0
+}
+
+func newPolicy() policy { return patient{time.Second} }
+
+func told(ctx context.Context, f *feed, p policy) {
+	var wait time.Duration
+	for { // want `FB1001: retries restarts.feed.runOnce on failure and waits pause every time`
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		err := f.runOnce(ctx)
+		if err != nil {
+			log.Print(err)
+		}
+		wait = p.After(err)
+	}
+}
