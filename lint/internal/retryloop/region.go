@@ -57,6 +57,9 @@ type Region struct {
 	// Callback regions attempt a function that was handed to them. Asked ones know
 	// of its failure no more than what it says: that it is not done.
 	Callback, Asked bool
+	// Starts regions start something that goes on until it fails, so that what
+	// comes after a success is no end that they lack.
+	Starts bool
 
 	self *ssa.Call // of a recursion, the call that leads back
 	f    *finder
@@ -387,6 +390,7 @@ func (f *finder) describe(r *Region) {
 		r.Pos = r.Ops[0].Pos()
 	}
 	r.words()
+	r.Starts = r.Starts || !r.Pure && slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool { return startingWord.MatchString(dataflow.CalleeName(c.Common())) })
 }
 
 // handedBoundary says where the functions go that the package hands over as the

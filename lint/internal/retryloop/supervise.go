@@ -70,6 +70,7 @@ func (f *finder) supervision(l *dataflow.Loop) *Region {
 	if !sure && !r.Spoken && !startingWord.MatchString(dataflow.CalleeName(r.Ops[0].Common())) {
 		return nil // no more than a name that may mean a job
 	}
+	r.Starts = sure
 	return r
 }
 

@@ -53,6 +53,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
 	count(r.Spoken, token.NoPos, "its names speak of trying again")
 	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
+	count(r.Starts, op, Ops(r)+" goes on until it fails")
 	enough := len(facts) >= 4
 
 	// A ticker runs on its own, so its loop is a poller more often than a retry.
@@ -60,7 +61,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	waiting := against(r.Waiting, token.NoPos, "its names speak of waiting for a state")
 	local := against(r.Boundary == send.Local, op, Ops(r)+" stays on this machine")
 	doubt := against(r.Weak, test, "only a bool or a missing result tells the failure")
-	doubt = against(!r.Pure, token.NoPos, "it goes on after a success too") || doubt
+	doubt = against(!r.Pure && !r.Starts, token.NoPos, "it goes on after a success too") || doubt
 	doubt = against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do") || doubt
 	doubt = against(r.Delay.Default, wait, "its users may replace the wait") || doubt
 	switch {

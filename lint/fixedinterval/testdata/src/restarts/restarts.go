@@ -280,20 +280,6 @@ func attempted(url string) (err error) {
 	return err
 }
 
-// informed says what the server said, not whether it failed.
-func informed(url string) {
-	open := func() bool {
-		resp, err := http.Get(url)
-		return err == nil && resp.StatusCode == http.StatusOK
-	}
-	for i := 0; i < 4; i++ {
-		if open() {
-			return
-		}
-		time.Sleep(time.Second)
-	}
-}
-
 // policy says how long to wait after each turn, and is told how it went.
 type policy interface{ After(err error) time.Duration }
 
