@@ -50,9 +50,16 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 	var findings, retries []account
 	r := &runner{l: l, analyzers: allAnalyzers()}
 	r.seen = func(found []*rule.Finding, regions []*retryloop.Region) {
+		ends := map[token.Pos]int{} // the last line of each loop
+		for _, g := range regions {
+			if g.Node != nil {
+				ends[g.Pos] = r.nearby(g.Node.End(), g.Node.End(), "").Line
+			}
+		}
 		for _, f := range found {
 			d, _ := lint.Explain(f.Rule)
 			a := r.account(f.Evidence, r.nearby(f.Pos, f.End, ""))
+			a.last = max(a.last, ends[f.Pos])
 			a.title = fmt.Sprintf("%s %s (%s): %s", f.Rule, d.Name, f.Confidence, f.Message)
 			if f.Suppressed != nil {
 				a.title += " [suppressed: " + f.Suppressed.Reason + "]"
@@ -62,9 +69,7 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 		for _, g := range regions {
 			a := r.account(rule.Facts(g), r.nearby(g.Pos, g.Pos, ""))
 			a.title = rule.Describe(g) + ": no rule reports it"
-			if g.Node != nil {
-				a.last = r.nearby(g.Node.End(), g.Node.End(), "").Line
-			}
+			a.last = max(a.last, ends[g.Pos])
 			retries = append(retries, a)
 		}
 	}

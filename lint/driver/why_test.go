@@ -13,19 +13,30 @@ func TestExplainFinding(t *testing.T) {
 		"sub/random.go": `package sub
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"time"
 )
 
-func Fetch(url string) (err error) {
-	for attempt := range 3 {
-		if _, err = http.Head(url); err == nil {
-			return nil
+func Fetch(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+		if err != nil {
+			return err
 		}
-		time.Sleep(rand.N(time.Second << attempt))
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil || attempt == 2 {
+			return resp.Body.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(rand.N(time.Second << attempt)):
+		}
 	}
-	return err
 }
 `,
 	})
@@ -42,8 +53,9 @@ func Fetch(url string) (err error) {
 			"  for      http.Get leaves the process (fetch.go:12)\n",
 		}, "against"},
 		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
-		{"sub/random.go:11", ExitPass, []string{
-			"sub/random.go:10:2: retries http.Head, and its wait is random, up to 3 times: no rule reports it\n",
+		{"fetch.go:13", ExitPass, []string{"FB1001"}, ""}, // inside of the loop
+		{"sub/random.go:18", ExitPass, []string{
+			"sub/random.go:13:2: retries http.Client.Do, and its wait is random, up to 3 times: no rule reports it\n",
 			"  for      it counts the attempts\n",
 		}, "FB1001"},
 		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no retry is seen here\n"}, ""},
