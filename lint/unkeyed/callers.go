@@ -31,10 +31,10 @@ func chosen(p *rule.Pass, rep *retryloop.Repeat) {
 			report(p, rep, rule.Sure(sure), "retries whatever method it is given, "+c.Send.Method+" by "+name(c.Call.Parent())+" too, without an Idempotency-Key", at)
 			return
 		}
-		if !beyond {
+		if len(beyond) == 0 {
 			continue
 		}
-		report(p, rep, rule.Sure(rep.Wraps(snd) && standsIn(rep.Fn) && plain(rep, snd)), "retries every request, whatever its method, without an Idempotency-Key")
+		report(p, rep, rule.Sure(rep.Wraps(snd) && slices.ContainsFunc(beyond, standsIn) && plain(rep, snd)), "retries every request, whatever its method, without an Idempotency-Key")
 		return
 	}
 }

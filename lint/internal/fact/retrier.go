@@ -5,6 +5,7 @@ package fact
 type Retrier struct {
 	Param  int    // the parameter that is called again, receivers counted
 	Method string // its method, when it is an interface
+	Field  string // its field that holds the function, when it is a struct
 	// Delay says how the waits between the attempts develop. When Every is not
 	// -1, it is Fixed, and the parameter of that number is waited every time.
 	Delay Class
@@ -47,7 +48,7 @@ func (r *Retrier) Join(o *Retrier) *Retrier {
 		return r
 	}
 	j := *o
-	if o.Param != r.Param || o.Method != r.Method {
+	if o.Param != r.Param || o.Method != r.Method || o.Field != r.Field {
 		return o
 	}
 	if o.Delay != r.Delay || o.Every != r.Every {

@@ -26,6 +26,10 @@ type Summary struct {
 	// Until says how the function waits when it calls a function parameter again
 	// for as long as that says it is not done.
 	Until *Wait
+	// Poller is set for one that calls it again until it says that it is done, in
+	// a package that speaks of retries. It may wait for a state, so that its waits
+	// are its own affair; what a failed call sends is sent again.
+	Poller *Retrier
 	// Errors holds the kinds of errors that the function may return: its own
 	// types and variables, as a Retrier knows them in its Ends.
 	Errors []string
@@ -66,7 +70,7 @@ func (s *Summary) String() string {
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Until == nil && s.Delay == Pluggable && s.Retrier == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
+	return s.Wait == nil && s.Clock == nil && s.Until == nil && s.Delay == Pluggable && s.Retrier == nil && s.Poller == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
 }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
@@ -74,6 +78,7 @@ func (s *Summary) bound() *Summary {
 	b := *s
 	b.Wait, b.Clock, b.Until = s.Wait.bound(), s.Clock.bound(), s.Until.bound()
 	b.Retrier = s.Retrier.withoutReceiver()
+	b.Poller = s.Poller.withoutReceiver()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
 	b.Makes = withoutReceiver(s.Makes)

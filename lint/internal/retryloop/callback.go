@@ -61,6 +61,9 @@ func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {
 	if a == nil {
 		return nil
 	}
+	if h.Field != "" {
+		return p.function(c.Parent(), inField(a, h.Field))
+	}
 	mi, ok := dataflow.Strip(a).(*ssa.MakeInterface)
 	if !ok {
 		return p.function(c.Parent(), a)
@@ -72,8 +75,28 @@ func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {
 	return nil
 }
 
-// function returns the function that v is in another one, by its literal, its name or as the
-// method of a value, or nil. A variable that is set once is that function.
+// inField returns what is stored in a field of the struct that v is, or points to,
+// when it is set once where the struct is made; nil otherwise.
+func inField(v ssa.Value, field string) (found ssa.Value) {
+	if u, ok := v.(*ssa.UnOp); ok {
+		v = u.X
+	}
+	for fa := range dataflow.Refs[*ssa.FieldAddr](v) {
+		if dataflow.FieldOf(fa) != field {
+			continue
+		}
+		for s := range dataflow.Refs[*ssa.Store](fa) {
+			if found != nil {
+				return nil
+			}
+			found = s.Val
+		}
+	}
+	return found
+}
+
+// function returns the function that v is in another one, by its literal, its name or as
+// the method of a value, or nil. A variable that is set once is that function.
 func (p *finders) function(in *ssa.Function, v ssa.Value) *ssa.Function {
 	for range 3 {
 		switch a := v.(type) {

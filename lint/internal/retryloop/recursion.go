@@ -15,14 +15,15 @@ import (
 // taken for a descent, as of a tree, in which a failure is no reason to go on.
 // Code that reconnects by calling itself has no loop, and hides its lack of a
 // limit.
-// Of several ways back, the last one that does so counts.
-func (f *finder) recursion() *Region {
+// Of several ways back, the one whose operation goes farthest counts, and of
+// those the last.
+func (f *finder) recursion() (best *Region) {
 	for _, way := range slices.Backward(f.waysBack(f.Fn, 0)) {
-		if r := f.recursionBy(way); r != nil {
-			return r
+		if r := f.recursionBy(way); r != nil && (best == nil || r.Boundary > best.Boundary) {
+			best = r
 		}
 	}
-	return nil
+	return best
 }
 
 // recursionBy judges one way back; nil when it is no retry.

@@ -80,6 +80,11 @@ func (p *finders) repeatedBy(c *ssa.Call) *Repeat {
 // byHelper returns the repetition of what c hands to a helper, or nil.
 func (p *finders) byHelper(c *ssa.Call) *Repeat {
 	op := p.retriedCallback(c)
+	if h := p.poller(c.Common()); op == nil && h != nil {
+		if op = p.callback(c, h); op != nil && p.neverAgain(h, op) {
+			op = nil
+		}
+	}
 	if op == nil || send.Keyed(op) {
 		return nil
 	}
@@ -142,9 +147,9 @@ type Caller struct {
 }
 
 // Callers returns the calls in the package that decide the method of an open
-// request of rep, through other functions too, and whether the choice is left to
-// callers in other packages, or to some that cannot be read.
-func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond bool) {
+// request of rep, through other functions too, and the functions that leave the
+// choice to callers in other packages, or to some that cannot be read.
+func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []*ssa.Function) {
 	type link struct {
 		fn    *ssa.Function
 		param int
@@ -163,7 +168,7 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond boo
 			seen[l] = true
 		}
 		if _, all := r.Known.Callers(fn); !all || fn.Parent() != nil {
-			beyond = true
+			beyond = append(beyond, fn)
 		}
 		for _, c := range r.Known.Sites(fn) {
 			if r.of(c.Parent()).choice(c, nil) == Chosen {
@@ -171,7 +176,7 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond boo
 			}
 			sends := send.Through(r.Known, c, []fact.Send{{Param: snd.Param}})
 			if len(sends) == 0 {
-				beyond = true
+				beyond = append(beyond, c.Parent())
 			}
 			keyed := send.Keyed(c.Parent())
 			for _, s := range sends {

@@ -16,10 +16,13 @@ import (
 func (r *Region) retrier() *fact.Retrier {
 	for _, op := range r.Ops {
 		param, method := r.f.attempted(op.Common())
+		field := ""
 		if param < 0 {
-			continue
+			if param, field = r.f.fieldOfParam(op.Common()); param < 0 {
+				continue
+			}
 		}
-		h := &fact.Retrier{Param: param, Method: method, Delay: r.Delay.Class, Every: -1, Spoken: r.Spoken || retryWord.MatchString(dataflow.PathOf(r.Fn))}
+		h := &fact.Retrier{Param: param, Method: method, Field: field, Delay: r.Delay.Class, Every: -1, Spoken: r.Spoken || retryWord.MatchString(dataflow.PathOf(r.Fn))}
 		if r.Delay.Class == fact.Fixed && r.Delay.Param {
 			// What is computed from a parameter may be any schedule.
 			if h.Every = delay.ParamOfAll(r.f.Scope, r.Waits); h.Every < 0 {
@@ -53,11 +56,37 @@ func (f *finder) attempted(c *ssa.CallCommon) (param int, method string) {
 	return f.ParamOf(c.Value), c.Method.Name()
 }
 
+// fieldOfParam returns the parameter in whose field the function is that c calls:
+// a struct of options, with what is to be attempted among them. It is -1 for any
+// other call.
+func (f *finder) fieldOfParam(c *ssa.CallCommon) (param int, field string) {
+	if c.IsInvoke() || c.StaticCallee() != nil || !f.handed(c.Value) {
+		return -1, ""
+	}
+	switch v := c.Value.(type) {
+	case *ssa.Field:
+		return f.ParamOf(v.X), dataflow.FieldOf(v)
+	case *ssa.UnOp:
+		fa, ok := v.X.(*ssa.FieldAddr)
+		if !ok {
+			return -1, ""
+		}
+		base := fa.X
+		if a, ok := base.(*ssa.Alloc); ok { // the parameter, whose address is taken
+			if st := f.StoresTo(a); len(st) == 1 {
+				base = st[0].Val
+			}
+		}
+		return f.ParamOf(base), dataflow.FieldOf(fa)
+	}
+	return -1, ""
+}
+
 // handsOn returns what callers need to know of a function that hands a parameter
 // to a retry helper, as it is or called by a literal: a helper over a helper.
-func (f *finder) handsOn() *fact.Retrier {
+func (f *finder) handsOn(helper func(*ssa.CallCommon) *fact.Retrier) *fact.Retrier {
 	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
-		inner := f.pkg.helper(c.Common())
+		inner := helper(c.Common())
 		v := callbackArg(inner, c)
 		if v == nil {
 			continue
@@ -197,4 +226,12 @@ func (p *finders) helper(c *ssa.CallCommon) *fact.Retrier {
 		return sum.Retrier
 	}
 	return knownRetrier(c)
+}
+
+// poller is helper for functions that call a parameter until it is done.
+func (p *finders) poller(c *ssa.CallCommon) *fact.Retrier {
+	if sum := p.Known.Of(c); sum != nil {
+		return sum.Poller
+	}
+	return nil
 }

@@ -238,7 +238,7 @@ func f() { Again(call); Some(call, nil); Once(call); Post("PUT"); Again(func() e
 	if open == nil || len(open.Sends) != 1 || !open.Sends[0].Open() {
 		t.Fatalf("got %+v, want the region of Post with a method of its caller's", open)
 	}
-	if c, beyond := r.Callers(open, open.Sends[0]); len(c) != 1 || c[0].Send.Method != "PUT" || !beyond {
+	if c, beyond := r.Callers(open, open.Sends[0]); len(c) != 1 || c[0].Send.Method != "PUT" || len(beyond) != 1 {
 		t.Errorf("got %+v, %v; want PUT by f, and callers in other packages", c, beyond)
 	}
 	if r.Selective(again[0]) || !r.Selective(ssatest.Call(t, f, "Some")) || r.Selective(ssatest.Call(t, f, "Once")) {

@@ -35,9 +35,12 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 		sum.ByMethod = p.byMethod(s.Fn, 0)
 	}
 	if sum.Retrier == nil {
-		if sum.Retrier = f.handsOn(); sum.Retrier != nil {
+		if sum.Retrier = f.handsOn(p.helper); sum.Retrier != nil {
 			sum.Retries = true
 		}
+	}
+	if sum.Poller == nil {
+		sum.Poller = f.handsOn(p.poller)
 	}
 	sum.Errors = p.makes(s.Fn)
 	if a := f.predicate(0); a.known {
@@ -106,10 +109,16 @@ func (f *finder) handsUntil(sum *fact.Summary) {
 	}
 }
 
-// noteRetry notes that the function has the region r. A loop that polls is not
-// noted: callers that retry it do not multiply attempts.
+// noteRetry notes that the function has the region r. A loop that polls is noted
+// apart, and only where its package speaks of retries: retry.Until. Callers that
+// retry it do not multiply attempts.
 // A caller that retries such a function multiplies the attempts.
 func noteRetry(s *fact.Summary, r *Region) {
+	if r.Pure && r.Waiting && retryWord.MatchString(dataflow.PathOf(r.Fn)) {
+		if h := r.retrier(); h != nil {
+			s.Poller = h.Join(s.Poller)
+		}
+	}
 	if !r.Pure || r.Waiting {
 		return
 	}
