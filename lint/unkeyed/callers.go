@@ -1,8 +1,6 @@
 package unkeyed
 
 import (
-	"go/token"
-	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
@@ -34,25 +32,13 @@ func chosen(p *rule.Pass, rep *retryloop.Repeat) {
 		if len(beyond) == 0 {
 			continue
 		}
-		report(p, rep, rule.Sure(rep.Wraps(snd) && slices.ContainsFunc(beyond, standsIn) && plain(rep, snd)), "retries every request, whatever its method, without an Idempotency-Key")
+		sure := rule.Sure(rep.StandsIn(snd, beyond) && plain(rep, snd))
+		if rep.Shape(snd) == retryloop.OwnType {
+			sure = rule.Low // which has writes to offer, as a rule, and may be used for none
+		}
+		report(p, rep, sure, "retries every request, whatever its method, without an Idempotency-Key")
 		return
 	}
-}
-
-// sendWord marks the names of functions that send whatever they are given: a
-// name of a certain operation, such as Upload, says that its callers send nothing
-// else.
-var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|round.?trip|request|retry|with.?retr|call)`)
-
-// standsIn reports whether fn takes the place of a client, so that all of its
-// requests come by: it yields the response, and is a literal, or has the name of
-// sending and can be called from anywhere.
-func standsIn(fn *ssa.Function) bool {
-	res := fn.Signature.Results()
-	if res.Len() == 0 || !dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
-		return false
-	}
-	return fn.Parent() != nil || token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())
 }
 
 // firstCaller returns the first caller that chooses a write, rather one whose
@@ -106,13 +92,19 @@ func callers(p *rule.Pass) {
 			continue
 		}
 		w := firstWrite(p.RetriedSends(c))
-		if w == nil || send.Keyed(c.Parent()) {
+		if w == nil || w.Told && sameModule(p, c) || send.Keyed(c.Parent()) {
 			continue
 		}
 		seen[callee] = true
 		sure := !w.Reads && !send.ReadOnlyName(c.Parent())
 		p.ReportAt(c, rule.Sure(sure), callee+" retries this "+w.Method+" without an Idempotency-Key", callee)
 	}
+}
+
+// sameModule reports whether c calls into the module at hand, whose findings are
+// shown with its own.
+func sameModule(p *rule.Pass, c *ssa.Call) bool {
+	return p.Module == nil || p.Module.Path == "" || dataflow.Under(dataflow.CalleePkg(c.Common()), p.Module.Path)
 }
 
 // firstWrite returns the first write without a key, or nil; rather one whose

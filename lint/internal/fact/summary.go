@@ -137,6 +137,7 @@ type Send struct {
 	Outer int
 	Keyed bool // an idempotency key is set on it
 	Reads bool // names on its way say that it only reads
+	Told  bool // of a repetition: it is a finding where it stands
 	Depth int  // calls between the function and the request
 }
 

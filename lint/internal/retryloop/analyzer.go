@@ -85,6 +85,7 @@ var stdRoots = strings.Fields(`archive bufio bytes cmp compress container contex
 // field. Functions without anything to say get none.
 // Facts cost space and time in every package that imports this one.
 func (r *Result) export(pass *analysis.Pass) {
+	r.tell()
 	for _, fn := range r.Funcs {
 		obj, ok := fn.Object().(*types.Func)
 		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {

@@ -1,6 +1,11 @@
 package retryloop
 
 import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -140,6 +145,29 @@ func (p *finders) noteRepeated(s *fact.Scope, sum *fact.Summary) {
 	}
 }
 
+// tell marks what callers in other packages learn of the repetitions of this one
+// that are faults by themselves, so that they are not reported once more.
+func (r *Result) tell() {
+	for _, rep := range r.Repeats() {
+		for _, snd := range rep.Sends {
+			if !snd.Open() || rep.ByMethod != Blind {
+				continue
+			}
+			callers, beyond := r.Callers(rep, snd)
+			certain := slices.ContainsFunc(callers, func(c Caller) bool { return (c.Send.Method == "POST" || c.Send.Method == "PATCH") && !c.Send.Reads })
+			if !certain && !rep.StandsIn(snd, beyond) {
+				continue
+			}
+			for _, fn := range beyond {
+				sum := r.Known.Local(fn)
+				for i := range sum.Retried {
+					sum.Retried[i].Told = true
+				}
+			}
+		}
+	}
+}
+
 // Caller is a call that hands a method to code that repeats it.
 type Caller struct {
 	Call *ssa.Call
@@ -195,16 +223,55 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []*
 	return found, beyond
 }
 
-// Wraps reports whether rep repeats an HTTP request of net/http that it was
-// given, which has any method.
-func (rep *Repeat) Wraps(snd fact.Send) bool {
+// Shape is how a caller chooses the method of what is repeated.
+type Shape int
+
+const (
+	OwnType  Shape = iota // by a value of a type of one's own
+	Text                  // by the method itself
+	Standard              // by a request of net/http or the like, which has any
+)
+
+// Shape returns how the callers of an open request of rep choose its method.
+func (rep *Repeat) Shape(snd fact.Send) Shape {
 	fn := rep.Fn
 	for range snd.Outer {
 		if fn.Parent() != nil {
 			fn = fn.Parent()
 		}
 	}
-	return snd.Param < len(fn.Params) && send.IsRequest(fn.Params[snd.Param].Type())
+	if snd.Param >= len(fn.Params) {
+		return OwnType
+	}
+	switch t := fn.Params[snd.Param].Type(); {
+	case send.IsRequest(t):
+		return Standard
+	case types.Identical(t.Underlying(), types.Typ[types.String]):
+		return Text
+	}
+	return OwnType
+}
+
+// StandsIn reports whether rep repeats the requests of net/http that one of some
+// functions is given, and that function takes the place of a client.
+func (rep *Repeat) StandsIn(snd fact.Send, fns []*ssa.Function) bool {
+	return rep.Shape(snd) == Standard && slices.ContainsFunc(fns, standsIn)
+}
+
+// sendWord marks the names of functions that send whatever they are given: a
+// name of a certain operation, such as Upload, says that its callers send nothing
+// else.
+var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|round.?trip|request|retry|with.?retr|call)`)
+
+// standsIn reports whether fn takes the place of a client, so that all of its
+// requests come by: it yields the response, and is a literal, or has the name of
+// sending and can be called from anywhere.
+func standsIn(fn *ssa.Function) bool {
+	res := fn.Signature.Results()
+	if res.Len() == 0 || !dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
+		return false
+	}
+	return fn.Parent() != nil || token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())
 }
 
 // ReadOnly reports whether the names around the repetition say that it only

@@ -210,6 +210,7 @@ func Through(known *fact.Table, call *ssa.Call, sends []fact.Send) (seen []fact.
 				m.Depth += snd.Depth
 				m.Keyed = m.Keyed || snd.Keyed
 				m.Reads = m.Reads || snd.Reads
+				m.Told = snd.Told
 				seen = append(seen, m)
 			}
 		}

@@ -273,3 +273,19 @@ func (b *bridge) forward(text string) (err error) {
 	}
 	return err
 }
+
+// A method that is set by a call of its own.
+
+func (r *call) use(verb string) { r.method = verb }
+
+func setByCall(ctx context.Context) (err error) {
+	r := &call{target: "http://example.com"}
+	r.use("PATCH")
+	for range 3 { // want `FB1030: retries PATCH by a.call.Do`
+		if err = r.Do(ctx); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}

@@ -4,6 +4,7 @@ package over
 import (
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"under"
@@ -32,4 +33,14 @@ func look(c *under.Client) error {
 		pause()
 	}
 	return errors.New("exhausted")
+}
+
+// found is a fault of SendAll, and not another one.
+func found() error {
+	req, err := http.NewRequest("POST", "http://example.com", nil)
+	if err != nil {
+		return err
+	}
+	_, err = under.SendAll(req)
+	return err
 }

@@ -48,3 +48,14 @@ func (r *Request) Send() error {
 	}
 	return resp.Body.Close()
 }
+
+// SendAll repeats any request that it is given, which is a fault here.
+func SendAll(req *http.Request) (resp *http.Response, err error) {
+	for range 3 { // want `FB1030: retries every request, whatever its method`
+		if resp, err = http.DefaultClient.Do(req); err == nil {
+			return resp, nil
+		}
+		pause()
+	}
+	return nil, err
+}
