@@ -21,10 +21,12 @@ type Evidence struct {
 // weigh lists what is known of a region, and says how sure it is by it that the
 // region is a retry of a call across a boundary.
 //
-// Each fact is a thing that is there or not, so that they can be counted: two
-// facts are in every region (a failure leads to another attempt, and of what),
-// and a clear case needs two more. What points to a poller or to local work
-// takes the certainty that blocks a merge, whatever else is there.
+// Each fact is a thing that is there or not, so that they can be counted. A
+// failure that leads to another attempt is in nearly every region; a clear case
+// has three facts more, and one more still for each that speaks against it, since
+// names and shapes of pollers are found around retries too. What stays on the
+// machine, what a ticker paces and what knows failure from a bool only is never
+// clear.
 func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count := func(holds bool, pos token.Pos, text string) {
 		if holds {
@@ -50,24 +52,25 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count(!r.Weak, test, "a failure of "+Ops(r)+" leads to another attempt")
 	count(r.Pure, token.NoPos, "a success ends it")
 	count(len(r.Waits) > 0 && !r.WaitFirst, wait, "it waits after a failure")
+	count(len(r.Waits) > 0 && !r.Pure, wait, "after a success it does not wait so")
 	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
 	count(r.Spoken, token.NoPos, "its names speak of trying again")
 	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
 	count(r.Starts, op, Ops(r)+" goes on until it fails")
-	enough := len(facts) >= 4
+	pro := len(facts)
 
-	// A ticker runs on its own, so its loop is a poller more often than a retry.
 	ticker := against(slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Ticker }), wait, "a ticker paces it, as it does a poller")
 	waiting := against(r.Waiting, token.NoPos, "its names speak of waiting for a state")
 	local := against(r.Boundary == send.Local, op, Ops(r)+" stays on this machine")
-	doubt := against(r.Weak, test, "only a bool or a missing result tells the failure")
-	doubt = against(!r.Pure && !r.Starts, token.NoPos, "it goes on after a success too") || doubt
-	doubt = against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do") || doubt
-	doubt = against(r.Delay.Default, wait, "its users may replace the wait") || doubt
+	against(r.Weak, test, "only a bool or a missing result tells the failure")
+	against(!r.Pure && !r.Starts, token.NoPos, "it goes on after a success too")
+	against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do")
+	against(r.Delay.Default, wait, "its users may replace the wait")
+	contra := len(facts) - pro
 	switch {
 	case local, waiting && ticker: // a file, a child process
 		return Low, facts
-	case ticker, waiting, doubt, !enough:
+	case ticker, r.Weak, pro-contra < 4:
 		return Medium, facts
 	}
 	return High, facts
