@@ -146,6 +146,38 @@ func fetch(module, src string) error {
 		path, _, _ := strings.Cut(module, "@")
 		return command(src, "go", "mod", "init", path)
 	}
+	return detach(src)
+}
+
+// detach leaves out of go.mod what replaces a module by a folder beside it, as
+// the go command does for everybody who requires the module.
+func detach(src string) error {
+	edit := exec.Command("go", "mod", "edit", "-json")
+	edit.Dir = src
+	out, err := edit.Output()
+	if err != nil {
+		return fmt.Errorf("go mod edit: %w", err)
+	}
+	var mod struct {
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		return err
+	}
+	for _, r := range mod.Replace {
+		if r.New.Version != "" {
+			continue
+		}
+		old := r.Old.Path
+		if r.Old.Version != "" {
+			old += "@" + r.Old.Version
+		}
+		if err := command(src, "go", "mod", "edit", "-dropreplace="+old); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
