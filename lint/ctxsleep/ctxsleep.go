@@ -46,7 +46,7 @@ func run(p *rule.Pass) {
 				continue
 			}
 			pos := w.Instr.Pos()
-			name := mend.ContextAt(p, pos)
+			name, _ := mend.ContextAt(p, pos, r.Node)
 			if name == "" {
 				continue
 			}

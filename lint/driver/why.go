@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"go/token"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -39,6 +41,9 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 	file, line, err := parsePlace(o.whyAt)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(o.dir, filepath.FromSlash(file))); err != nil {
+		return fmt.Errorf("--explain-finding: %w", err)
 	}
 	l, err := load(ctx, o.dir, o.tags, []string{"./" + path.Dir(file)})
 	if err != nil {

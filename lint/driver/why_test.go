@@ -61,6 +61,7 @@ func Fetch(ctx context.Context, url string) error {
 		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no retry is seen here\n"}, ""},
 		{"fetch.go", ExitUnjudged, []string{`--explain-finding "fetch.go": want FILE.go:LINE`}, ""},
 		{"fetch.go:x", ExitUnjudged, []string{`want FILE.go:LINE`}, ""},
+		{"other.go:1", ExitUnjudged, []string{"other.go"}, "no retry"},
 		{"missing/fetch.go:1", ExitUnjudged, []string{"missing"}, ""},
 	}
 	for _, tt := range tests {

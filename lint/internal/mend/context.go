@@ -21,7 +21,7 @@ func Sleeps(p *rule.Pass, r *retryloop.Region, ctx string) []analysis.SuggestedF
 	for _, w := range r.Waits {
 		if pos := w.Instr.Pos(); w.Sleep && !seen[pos] {
 			seen[pos] = true
-			if name := ContextAt(p, pos); name != "" {
+			if name, named := ContextAt(p, pos, r.Node); named {
 				edits = append(edits, sleep(p, pos, name)...)
 			}
 		}
@@ -151,36 +151,37 @@ func zero(t types.Type, expr ast.Expr) (string, bool) {
 	return "", false
 }
 
-// ContextAt names a context.Context that is visible at pos, or "".
-// The innermost scope wins, as it does for the compiler. The name ctx comes
-// first, since it is what the fix should use. A request counts when it is a
-// parameter: its context ends with the client. Contexts of the package scope do
-// not count, because they end with no call.
-func ContextAt(p *rule.Pass, pos token.Pos) string {
+// ContextAt names a context.Context that is visible at pos and ends the retry,
+// or is "". named says that the name means it there: a name may be declared
+// again further in, and then no fix can use it.
+// The innermost scope wins, but what the loop declares is the context of one
+// attempt, and may have ended before the wait. The name ctx comes first, since it
+// is what the fix should use. A request counts when it is a parameter: its
+// context ends with the client. Contexts of the package scope do not count,
+// because they end with no call. A nil loop declares nothing.
+func ContextAt(p *rule.Pass, pos token.Pos, loop ast.Node) (name string, named bool) {
 	site := site{p, p.FileAt(pos)}
 	if site.file == nil {
-		return ""
+		return "", false
 	}
 	for s := p.Pkg.Scope().Innermost(pos); s != nil && s != p.Pkg.Scope() && s != types.Universe; s = s.Parent() {
-		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && dataflow.IsContext(obj.Type()) && !site.background(obj) {
-			return "ctx"
-		}
-		for _, n := range s.Names() {
+		for _, n := range append([]string{"ctx"}, s.Names()...) {
 			obj, ok := s.Lookup(n).(*types.Var)
-			if !ok || n == "_" || obj.Pos() >= pos {
+			if !ok || n == "_" || obj.Pos() >= pos || loop != nil && loop.Pos() <= obj.Pos() && obj.Pos() < loop.End() {
 				continue
 			}
+			named := site.resolves(n, pos) == types.Object(obj)
 			if dataflow.IsContext(obj.Type()) && !site.background(obj) {
-				return n
+				return n, named
 			}
 			// A handler has its context in the request. One that the function builds
 			// itself is one that it sends, and its context may be any.
 			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && obj.Kind() == types.ParamVar {
-				return n + ".Context()"
+				return n + ".Context()", named
 			}
 		}
 	}
-	return ""
+	return "", false
 }
 
 // background reports whether a variable is declared as context.Background() or

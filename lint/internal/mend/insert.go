@@ -50,8 +50,10 @@ func Wait(p *rule.Pass, r *retryloop.Region) []analysis.SuggestedFix {
 		return nil
 	}
 	wait := s.inserted(c, src, clock)
-	if ctx := ContextAt(p, at); ctx != "" {
+	if ctx, named := ContextAt(p, at, r.Node); named {
 		wait = s.contextWait(s.path(at), ctx, clock+".After("+wait+")")
+	} else if ctx != "" {
+		return nil // a sleep would be deaf to it
 	} else {
 		wait = clock + ".Sleep(" + wait + ")"
 	}

@@ -61,25 +61,7 @@ func (f *finder) decides(i *ssa.If, in ssa.Instruction, r *Region) bool {
 			}
 		}
 	}
-	return reaches(one, to) != reaches(other, to)
-}
-
-// reaches reports whether there is a way from one block to another.
-func reaches(from, to *ssa.BasicBlock) bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	work := []*ssa.BasicBlock{from}
-	for len(work) > 0 {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if b == to {
-			return true
-		}
-		if !seen[b] {
-			seen[b] = true
-			work = append(work, b.Succs...)
-		}
-	}
-	return false
+	return dataflow.Reaches(one, to) != dataflow.Reaches(other, to)
 }
 
 // sets says what a branch by the method sets: a count or a flag, by which the

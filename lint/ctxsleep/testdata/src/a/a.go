@@ -34,6 +34,59 @@ func scoped(ctx context.Context, c *client) (err error) {
 	return err
 }
 
+// The context of one attempt is no end of the retry: where it is the only one,
+// there is none to wait for, and where it hides the other, that one is meant.
+func perAttempt(c *client) (err error) {
+	for range 3 {
+		attempt, cancel := context.WithTimeout(context.Background(), time.Second)
+		err = c.putWith(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func hidden(ctx context.Context, c *client) (err error) {
+	for range 3 {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		err = c.putWith(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `FB1020: the retry sleeps although ctx is in scope`
+	}
+	return err
+}
+
+func besideAttempt(ctx context.Context, c *client) (err error) {
+	for range 3 {
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		err = c.putWith(one)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `FB1020: the retry sleeps although ctx is in scope`
+	}
+	return err
+}
+
+func (c *client) putWith(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, "PUT", c.base, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 type point struct{ x, y int }
 
 func values(parent context.Context, c *client) (*client, int, string, bool, point, error) {
