@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/internal/report"
 )
@@ -57,16 +58,29 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 }
 
 // fits reports whether no edit overlaps one that was taken already; the same
-// edit twice (an import) is no overlap.
+// import twice is no overlap. Any other edit made twice is two: of two keys that
+// are declared alike, each request needs its own.
 // Two insertions at the same place overlap too, because their order would be
 // open.
 func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 	for _, e := range edits {
 		for _, o := range taken[e.File] {
 			overlap := e.Start < o.End && o.Start < e.End || e.Start == o.Start && e.End == o.End
-			if overlap && e != o {
+			if overlap && (e != o || !imports(e.NewText)) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// imports reports whether the text of an edit is nothing but imports.
+func imports(text string) bool {
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSpace(line); {
+		case line == "", line == "(", line == ")", line == "import (", strings.HasSuffix(line, `"`) && !strings.ContainsAny(line, "=,("):
+		default:
+			return false
 		}
 	}
 	return true

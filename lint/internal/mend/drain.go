@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -35,15 +36,17 @@ func Drain(p *rule.Pass, r *retryloop.Region, op *ssa.Call) []analysis.Suggested
 			continue
 		}
 		var rest []ast.Stmt
+		var left ast.Node // where the response may go on, open
 		switch last := test.Body.List[len(test.Body.List)-1].(type) {
 		case *ast.ReturnStmt:
-			rest = body.List[i+1:]
+			rest, left = body.List[i+1:], test.Body
 		case *ast.BranchStmt:
 			if isContinue(last) {
 				rest = test.Body.List
+				left = &ast.BlockStmt{Lbrace: test.End(), List: body.List[i+1:], Rbrace: body.Rbrace}
 			}
 		}
-		if len(rest) == 0 || !s.finished(rest, resp) {
+		if len(rest) == 0 || !s.finished(rest, resp) || s.handedOn(body, left, resp) {
 			continue
 		}
 		return s.close(rest[0], resp)
@@ -139,4 +142,34 @@ func (s site) finished(stmts []ast.Stmt, resp *types.Var) bool {
 		})
 	}
 	return ok
+}
+
+// handedOn reports whether a response is used as a value in body, other than in
+// a comparison with nil or on the way out of the loop: what keeps it may read it
+// later.
+func (s site) handedOn(body *ast.BlockStmt, left ast.Node, resp *types.Var) (used bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			return !s.is(n.X, resp)
+		case *ast.BinaryExpr:
+			return !s.is(n.X, resp) && !s.is(n.Y, resp)
+		case *ast.Ident:
+			out := left.Pos() <= n.Pos() && n.Pos() < left.End()
+			used = used || !out && s.TypesInfo.Uses[n] == types.Object(resp) && !s.assigned(body, n)
+		}
+		return !used
+	})
+	return used
+}
+
+// assigned reports whether an identifier stands on the left of an assignment.
+func (s site) assigned(body *ast.BlockStmt, id *ast.Ident) (on bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok {
+			on = on || slices.Contains(a.Lhs, ast.Expr(id))
+		}
+		return !on
+	})
+	return on
 }
