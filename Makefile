@@ -56,7 +56,7 @@ smaller: deps
 	$(GO) test $(RACE) -timeout 10m -run 'Compare' ./storm || bad=1; \
 	$(GO) test $(RACE) -timeout 10m -run '$(RACED)' ./cmd/forbear/internal/durable || bad=1; \
 	$(GO) test $(RACE) -timeout 10m -skip '$(LONG)' ./webhook/dispatch || bad=1; \
-	$(GO) test $(RACE) -timeout 10m -run 'SameOutput' ./lint/driver || bad=1; \
+	$(GO) test $(RACE) -timeout 10m -run 'SameOutput|AtOnce' ./lint ./lint/driver || bad=1; \
 	exit $$bad
 
 .PHONY: check

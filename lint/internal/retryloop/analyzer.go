@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/ctrlflow"
@@ -28,6 +29,10 @@ var Analyzer = &analysis.Analyzer{
 // Result is what the other analyzers work on. The package of the standard
 // library, about which the tables know enough, has no functions in it.
 type Result struct {
+	// Turn is held by the rule that works on the result: what is found out for one
+	// is kept for the others, and drivers run the rules of a package at once.
+	Turn sync.Mutex
+
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
 	// Restarts are retries that have no branch on a failure of their own: what

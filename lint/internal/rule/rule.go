@@ -127,7 +127,9 @@ func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Ana
 		ResultType: reflect.TypeFor[Findings](),
 		Run: func(pass *analysis.Pass) (any, error) {
 			p := &Pass{Pass: pass, Result: pass.ResultOf[retryloop.Analyzer].(*retryloop.Result), doc: doc}
+			p.Turn.Lock()
 			check(p)
+			p.Turn.Unlock()
 			for _, a := range after {
 				p.more = append(p.more, pass.ResultOf[a].(Findings)...)
 			}

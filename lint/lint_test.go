@@ -1,0 +1,83 @@
+package lint_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/forbear-go/forbear/lint"
+)
+
+// retries is code on which most rules ask what a loop does with a status.
+const retries = `package m
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+func get(c *http.Client, req *http.Request, strict bool) (*http.Response, error) {
+	for range 9 {
+		resp, err := c.Do(req)
+		if err == nil && resp.StatusCode/100 == 2 && good(resp.StatusCode, strict) {
+			return resp, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, errors.New("no answer")
+}
+
+func good(code int, strict bool) bool {
+	most := 299
+	if strict {
+		most = 299
+	}
+	return code >= 200 && code <= most
+}
+`
+
+// TestRulesAtOnce runs the rules of a package at once, as go vet does; it shows
+// most under the race detector.
+func TestRulesAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "m.go": retries} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadAllSyntax, Dir: dir, Env: append(os.Environ(), "GOWORK=off", "GOFLAGS=")}, ".")
+	if err != nil || packages.PrintErrors(loaded) > 0 {
+		t.Fatal("load:", err)
+	}
+	findings := func(sequential bool) []string {
+		graph, err := checker.Analyze(lint.Analyzers(), loaded, &checker.Options{Sequential: sequential})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, act := range graph.Roots {
+			if act.Err != nil {
+				t.Error(act, act.Err)
+			}
+			for _, d := range act.Diagnostics {
+				said = append(said, d.Message)
+			}
+		}
+		slices.Sort(said)
+		return said
+	}
+	want := findings(true)
+	if len(want) < 2 {
+		t.Errorf("one after the other: %q, want at least two findings", want)
+	}
+	for range 10 {
+		if got := findings(false); !slices.Equal(got, want) {
+			t.Fatalf("at once: %q, want %q", got, want)
+		}
+	}
+}
