@@ -35,7 +35,7 @@ func get(c *http.Client, req *http.Request, strict bool) (*http.Response, error)
 func good(code int, strict bool) bool {
 	most := 299
 	if strict {
-		most = 299
+		most = 204
 	}
 	return code >= 200 && code <= most
 }

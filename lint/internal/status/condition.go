@@ -1,7 +1,6 @@
 package status
 
 import (
-	"go/constant"
 	"go/token"
 	"go/types"
 	"strconv"
@@ -192,14 +191,17 @@ func (e *eval) compareInts(x, y ssa.Value, op token.Token) split {
 	}
 	if n.fixed && m.status && !e.grpc {
 		limit, _ := n.at(0)
-		if limit > 0 && limit < 100 || limit >= 600 && (op == token.EQL || op == token.NEQ) {
+		if limit.hi > 0 && limit.hi < 100 || limit.lo >= 600 && (op == token.EQL || op == token.NEQ) {
 			return split{}
 		}
 	}
 	return e.where(func(s int64) (bool, bool) {
 		a, ok := m.at(s)
 		b, ok2 := n.at(s)
-		return ok && ok2 && constant.Compare(constant.MakeInt64(a), op, constant.MakeInt64(b)), ok && ok2
+		if !ok || !ok2 {
+			return false, false
+		}
+		return a.compare(op, b)
 	})
 }
 

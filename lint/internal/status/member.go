@@ -66,7 +66,7 @@ func (e *eval) contains(set, v ssa.Value) split {
 	}
 	s := e.where(func(s int64) (bool, bool) {
 		k, ok := n.at(s)
-		return m.every.Has(k), ok && m.every.Has(k) == m.some.Has(k)
+		return m.every.Has(k.lo), ok && k.one() && m.every.Has(k.lo) == m.some.Has(k.lo)
 	})
 	return s
 }
@@ -169,8 +169,10 @@ func (e *eval) values(v ssa.Value) members {
 		return e.values(dataflow.Operand(v.(ssa.Value)))
 	case *ssa.Parameter:
 		if k, ok := e.params[v]; ok && k.num != nil && k.num.fixed {
-			n, _ := k.num.at(0)
-			return exactly(codeset.Of(n))
+			if n, _ := k.num.at(0); n.one() {
+				return exactly(codeset.Of(n.lo))
+			}
+			return members{}
 		}
 		from = e.j.argsOf(v)
 	case *ssa.UnOp:

@@ -12,21 +12,25 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// A number is an integer that is known for each status: the status itself, a
-// constant, what simple arithmetic makes of them.
+// A number is an integer of which it is known for each status between which two
+// numbers it lies: the status itself, a constant, one of several, what simple
+// arithmetic makes of them.
 type number struct {
-	at     func(status int64) (n int64, ok bool)
+	at     func(status int64) (n span, ok bool)
 	status bool // the status itself
 	fixed  bool // the same for all
 }
 
 // theStatus is the number of a response.
-var theStatus = &number{at: func(s int64) (int64, bool) { return s, true }, status: true}
+var theStatus = &number{at: func(s int64) (span, bool) { return span{s, s}, true }, status: true}
 
-// constant is a number that does not depend on the status.
-func constantNumber(n int64) *number {
-	return &number{at: func(int64) (int64, bool) { return n, true }, fixed: true}
+// fixedNumber is a number that does not depend on the status.
+func fixedNumber(n span) *number {
+	return &number{at: func(int64) (span, bool) { return n, true }, fixed: true}
 }
+
+// constantNumber is a number that is known.
+func constantNumber(n int64) *number { return fixedNumber(span{n, n}) }
 
 // num returns what an integer is, or nil when that is not known: a status, as a
 // field or a method of a response, a parameter that holds it, a variable that
@@ -99,33 +103,19 @@ func (e *eval) arithmetic(b *ssa.BinOp) *number {
 	if x == nil || y == nil {
 		return nil
 	}
-	return &number{fixed: x.fixed && y.fixed, at: func(s int64) (int64, bool) {
+	return &number{fixed: x.fixed && y.fixed, at: func(s int64) (span, bool) {
 		m, ok := x.at(s)
 		n, ok2 := y.at(s)
 		if !ok || !ok2 {
-			return 0, false
+			return span{}, false
 		}
-		switch b.Op {
-		case token.ADD:
-			return m + n, true
-		case token.SUB:
-			return m - n, true
-		case token.MUL:
-			return m * n, true
-		}
-		if n == 0 {
-			return 0, false
-		}
-		if b.Op == token.QUO {
-			return m / n, true
-		}
-		return m % n, true
+		return m.arithmetic(b.Op, n)
 	}}
 }
 
-// numPhi merges integers. A constant that is no status is what the variable
-// began with, or holds without a response: it is none of the assumption's
-// business.
+// numPhi merges integers. Beside the status, a constant that is none is what the
+// variable began with, or holds without a response: it is none of the
+// assumption's business.
 func (e *eval) numPhi(p *ssa.Phi) *number {
 	e.flows++
 	if e.active[p] {
@@ -133,14 +123,9 @@ func (e *eval) numPhi(p *ssa.Phi) *number {
 	}
 	e.active[p] = true
 	defer delete(e.active, p)
-	type source struct {
-		live codeset.Set
-		num  *number
-	}
 	var sources []source
-	status := true
 	for i, v := range p.Edges {
-		if n, ok := dataflow.ConstInt(v); ok && !e.all.Has(n) || v == ssa.Value(p) {
+		if v == ssa.Value(p) {
 			continue
 		}
 		live := e.live(p.Block(), p.Block().Preds[i])
@@ -151,28 +136,58 @@ func (e *eval) numPhi(p *ssa.Phi) *number {
 		if n == nil {
 			return nil
 		}
-		status = status && n.status
 		sources = append(sources, source{live, n})
+	}
+	if slices.ContainsFunc(sources, func(s source) bool { return !s.num.fixed }) {
+		sources = slices.DeleteFunc(sources, func(s source) bool { return s.num.fixed && !s.num.among(e.all) })
 	}
 	switch {
 	case len(sources) == 0:
 		return nil
-	case status:
+	case !slices.ContainsFunc(sources, func(s source) bool { return !s.num.status }):
 		return theStatus
 	}
-	return &number{at: func(s int64) (value int64, known bool) {
-		for _, src := range sources {
-			if !src.live.Has(s) {
+	// The same for all statuses, when no branch on one chose it.
+	if !slices.ContainsFunc(sources, func(s source) bool { return !s.num.fixed || !e.all.Minus(s.live).Empty() }) {
+		if n, ok := hull(sources, nil); ok {
+			return fixedNumber(n)
+		}
+	}
+	return &number{at: func(s int64) (span, bool) { return hull(sources, &s) }}
+}
+
+// hull is the span of what the sources say that are live after a status; of all
+// of them, when it is nil.
+func hull(sources []source, status *int64) (all span, known bool) {
+	for _, src := range sources {
+		var of int64
+		if status != nil {
+			if of = *status; !src.live.Has(of) {
 				continue
 			}
-			n, ok := src.num.at(s)
-			if !ok || known && n != value {
-				return 0, false
-			}
-			value, known = n, true
 		}
-		return value, known
-	}}
+		n, ok := src.num.at(of)
+		if !ok {
+			return span{}, false
+		}
+		if known {
+			n = n.or(all)
+		}
+		all, known = n, true
+	}
+	return all, known
+}
+
+// source is a number that a variable has after some statuses.
+type source struct {
+	live codeset.Set
+	num  *number
+}
+
+// among reports whether a fixed number is one of a set.
+func (n *number) among(set codeset.Set) bool {
+	s, ok := n.at(0)
+	return ok && s.one() && set.Has(s.lo)
 }
 
 // numRead evaluates a variable or a field by what is stored in it. A constant

@@ -129,6 +129,10 @@ func TestUndecided(t *testing.T) {
 	}{
 		{"status alone", `if resp.StatusCode < 500 { return }`, 0},
 		{"the body decides", `if resp.StatusCode < 500 { return }; if resp.ContentLength > 3 { return }`, 1},
+		// The choice between the bounds is one branch that the status does not decide.
+		{"beyond either bound", `most := 299; if resp.ContentLength > 3 { most = 204 }; if resp.StatusCode <= most { return }`, 1},
+		{"beyond one bound", `most := 299; if resp.ContentLength > 3 { most = 599 }; if resp.StatusCode <= most { return }`, 2},
+		{"a class of two", `class := 2; if resp.ContentLength > 3 { class = 3 }; if resp.StatusCode/100 <= class { return }`, 1},
 		{"the body of another status decides", `if resp.StatusCode < 500 { if resp.ContentLength > 3 { return } else { return } }`, 0},
 	}
 	for _, tt := range tests {

@@ -257,3 +257,57 @@ func pooled(resp *http.Response, err error) (bool, error) {
 }
 
 func newOtherPool() *pool { return &pool{CheckRetry: pooled} }
+
+// Bounds of which one of several is chosen: what lies beyond all of them is a
+// failure.
+
+func chosenBound(c *http.Client, url string, strict bool) error {
+	most := 299
+	if strict {
+		most = 204
+	}
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err == nil && resp.StatusCode >= 200 && resp.StatusCode <= most {
+			return resp.Body.Close()
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+// lenientBound is less sure: with the other bound nothing is sent again that is
+// final.
+func lenientBound(c *http.Client, url string, lenient bool) error {
+	most := 299
+	if lenient {
+		most = 499
+	}
+	for range 3 {
+		resp, err := c.Get(url)
+		if err == nil && resp.StatusCode <= most {
+			return resp.Body.Close()
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func chosenInHelper(c *http.Client, url string, created bool) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err == nil && accepted(resp.StatusCode, created) {
+			return resp.Body.Close()
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func accepted(code int, created bool) bool {
+	least := 200
+	if created {
+		least = 201
+	}
+	return code >= least && code < 300
+}
