@@ -30,7 +30,7 @@ func (e *eval) cond(v ssa.Value) split {
 	s := judged{split: e.evaluate(v)}
 	s.leaves, s.guessed = e.leaves[leaves:len(e.leaves):len(e.leaves)], e.guessed
 	e.guessed = e.guessed || guessed
-	if e.flows == flows && e.steps > 0 {
+	if e.flows == flows && !e.spent {
 		e.conds[v] = s
 	}
 	return s.split
@@ -82,13 +82,20 @@ func (e *eval) boolRead(u *ssa.UnOp) split {
 		if x := cellValue(u); x != ssa.Value(u) {
 			return e.cond(x)
 		}
-		if stores := e.sc.StoresTo(u.X); len(stores) == 1 && !e.active[u.X] {
+		if stores := e.sc.StoresTo(u.X); len(stores) == 1 && !e.active[u.X] && holdsFrom(stores[0], u) {
 			e.active[u.X] = true
 			defer delete(e.active, u.X)
 			return e.cond(stores[0].Val)
 		}
 	}
 	return split{}
+}
+
+// holdsFrom reports whether a variable, which a function sets once, has that value
+// when it is read: not before, and not what something else has set meanwhile.
+func holdsFrom(s *ssa.Store, read *ssa.UnOp) bool {
+	cell, ok := s.Addr.(*ssa.Alloc)
+	return dataflow.Before(s, read) && !(ok && outOfSight(cell))
 }
 
 // part evaluates one of several results: of a map lookup, of a type assertion,

@@ -32,6 +32,9 @@ type budget struct {
 	steps int // left before the evaluation gives up
 	nest  int // values under evaluation, each needed for the one before
 	flows int // how often a value was seen that depends on the flow
+	// spent says that the evaluation gave up on something, so that what it says
+	// is not all that the code says.
+	spent bool
 	// leaves are the values of the first function that were found to hold the
 	// status, or what carries it: a response or an error.
 	leaves []ssa.Value
@@ -121,6 +124,7 @@ func (e *eval) enter(fn *ssa.Function, args []ssa.Value) *eval {
 // must be followed by done if it does.
 func (e *eval) spend() bool {
 	if e.steps <= 0 || e.nest > evalNest {
+		e.spent = true
 		return false
 	}
 	e.steps--
@@ -213,5 +217,8 @@ func (e *eval) given(p *ssa.Phi) (known, bool) {
 		return known{}, false
 	}
 	k, ok := e.turn.given[p]
+	if ok {
+		e.flows++ // another turn gives it another value
+	}
 	return k, ok
 }

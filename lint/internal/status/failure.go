@@ -16,7 +16,7 @@ func (j *Judge) Failures(fn *ssa.Function, final func(*ssa.Return) bool) codeset
 	}
 	e := j.eval(j.known.Scope(fn), overHTTP)
 	fails := e.results(last, e.null).no
-	if e.success.Minus(fails).Empty() {
+	if e.spent || e.success.Minus(fails).Empty() {
 		return codeset.Set{}
 	}
 	for _, b := range fn.Blocks {

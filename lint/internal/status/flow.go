@@ -27,7 +27,8 @@ func newFlow(l *dataflow.Loop) *flow {
 }
 
 // flowRounds bounds how often all blocks are looked at. Real code takes three or
-// four rounds; what takes more is believed to run with any status.
+// four rounds; what takes more is believed to run with any status, and the
+// evaluation has given up.
 const flowRounds = 12
 
 // solve finds the flow that begins at start with some statuses. A condition
@@ -37,6 +38,7 @@ func (e *eval) solve(f *flow, start *ssa.BasicBlock, entry codeset.Set) {
 	f.in[start] = entry
 	for round := 0; ; round++ {
 		changed := false
+		e.spent = e.spent || round >= flowRounds
 		for _, b := range e.sc.Fn.Blocks {
 			if !f.in[b].Empty() && !dataflow.NoReturn(b) {
 				changed = e.leave(f, b, round >= flowRounds) || changed
@@ -76,14 +78,15 @@ func (e *eval) leave(f *flow, b *ssa.BasicBlock, blindly bool) (changed bool) {
 
 // whole returns the flow of the whole function. It is made when it is first
 // asked for, and may be asked for while it is made: then it has not grown to
-// its end, and neither has what is made of it.
+// its end, and neither has what is made of it. The value that asks for it is under
+// evaluation, but not for the flow: it would be open there, for good.
 func (e *eval) whole() *flow {
 	if e.fn == nil {
 		e.fn = newFlow(nil)
-		turn, leaves, guessed := e.turn, e.leaves, e.guessed
-		e.turn = nil
+		turn, leaves, guessed, active, nest := e.turn, e.leaves, e.guessed, e.active, e.nest
+		e.turn, e.active, e.nest = nil, map[ssa.Value]bool{}, 0
 		e.solve(e.fn, e.sc.Fn.Blocks[0], e.all)
-		e.turn, e.leaves, e.guessed = turn, leaves, guessed
+		e.turn, e.leaves, e.guessed, e.active, e.nest = turn, leaves, guessed, active, nest
 	}
 	return e.fn
 }

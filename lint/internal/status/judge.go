@@ -19,7 +19,12 @@ type Judge struct {
 	known *fact.Table
 	memo  map[*ssa.Function]bool // looks at a status
 	evals map[evalKey]*eval
+	weary map[evalKey]int // how often an evaluation gave up
 }
+
+// patience is how often an evaluation of a function may give up until it is not
+// begun any more: it takes long each time.
+const patience = 3
 
 type evalKey struct {
 	fn *ssa.Function
@@ -28,18 +33,26 @@ type evalKey struct {
 
 // New returns the judge of the functions in a table.
 func New(known *fact.Table) *Judge {
-	return &Judge{known: known, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}}
+	return &Judge{known: known, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}, weary: map[evalKey]int{}}
 }
 
-// eval returns the evaluation of a function by itself, ready for a question.
+// eval returns the evaluation of a function by itself, ready for a question. One
+// that gave up on the question before starts anew, since what it remembers is not
+// all.
 func (j *Judge) eval(sc *fact.Scope, a *assumption) *eval {
 	key := evalKey{sc.Fn, a}
 	e := j.evals[key]
-	if e == nil {
+	if e != nil && e.spent {
+		j.weary[key]++
+	}
+	if e == nil || e.spent {
 		e = j.newEval(sc, a)
 		j.evals[key] = e
 	}
 	e.turn, e.leaves, e.guessed, e.steps, e.nest = nil, nil, false, evalSteps, 0
+	if j.weary[key] >= patience {
+		e.steps = 0
+	}
 	return e
 }
 
@@ -57,12 +70,12 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set) {
 	for _, a := range []*assumption{overHTTP, overGRPC} {
 		e := j.eval(sc, a)
 		if fallible {
-			if s := e.results(last, e.null); !a.success.Minus(s.no).Empty() {
+			if s := e.results(last, e.null); !a.success.Minus(s.no).Empty() && !e.spent {
 				fails = fails.Or(s.no)
 			}
 		}
 		if answersBool(sc.Fn) {
-			if s := e.results(0, e.cond); s.decides(a.all) {
+			if s := e.results(0, e.cond); s.decides(a.all) && !e.spent {
 				yes, no = yes.Or(s.yes), no.Or(s.no)
 			}
 		}
@@ -88,7 +101,7 @@ func (j *Judge) Yes(fn *ssa.Function, grpc bool) codeset.Set {
 		return codeset.Set{}
 	}
 	e := j.eval(j.known.Scope(fn), over(grpc))
-	if s := e.results(0, e.cond); s.decides(e.all) {
+	if s := e.results(0, e.cond); s.decides(e.all) && !e.spent {
 		return s.yes
 	}
 	return codeset.Set{}
@@ -121,6 +134,9 @@ func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failures []dataflow.Edge, grpc bool) (retried codeset.Set) {
 	e := j.eval(sc, over(grpc))
 	again := e.again(l, ops)
+	if e.spent {
+		return codeset.Set{}
+	}
 	if !e.success.Minus(again).Empty() {
 		return again.Minus(e.success)
 	}
@@ -142,7 +158,7 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failu
 func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) codeset.Set {
 	e := j.eval(sc, over(grpc))
 	again := e.whole().in[self.Block()]
-	if e.success.Minus(again).Empty() {
+	if e.spent || e.success.Minus(again).Empty() {
 		return codeset.Set{}
 	}
 	return again.Minus(e.success)
@@ -151,7 +167,7 @@ func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) codeset.Set 
 // Ends reports whether l ends after some success, and comes to none of ops again.
 func (j *Judge) Ends(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
 	e := j.eval(sc, overHTTP)
-	return !e.success.Minus(e.again(l, ops)).Empty()
+	return !e.success.Minus(e.again(l, ops)).Empty() && !e.spent
 }
 
 // Undecided returns the branches that cannot be judged between one of some
@@ -192,7 +208,7 @@ func (j *Judge) Test(sc *fact.Scope, cond ssa.Value) *Test {
 	for _, a := range []*assumption{overHTTP, overGRPC} {
 		e := j.eval(sc, a)
 		c := e.cond(cond)
-		if len(e.leaves) == 0 {
+		if len(e.leaves) == 0 || e.spent {
 			continue
 		}
 		takes := [2]codeset.Set{a.all.Minus(c.no), a.all.Minus(c.yes)}

@@ -94,10 +94,67 @@ func f() {
 		`+tt.body+`
 	}
 }`)
-			if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v", got, tt.want)
+			for range 2 { // what the first question leaves behind must not change the second
+				if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, tt.want) {
+					t.Errorf("got %v, want %v", got, tt.want)
+				}
 			}
 		})
+	}
+}
+
+// TestTurnBefore: what one turn leaves in a variable decides the next one, and no
+// other question.
+func TestTurnBefore(t *testing.T) {
+	j, s := judge(t, `func f() {
+	for again := true; again; {
+		resp, _ := do()
+		again = resp.StatusCode >= 500
+	}
+}`)
+	for range 2 {
+		if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, []int64{503}) {
+			t.Errorf("got %v, want 503 alone", got)
+		}
+		if got := j.Undecided(s, s.Loops[0], codeset.Of(400), false); len(got) != 1 {
+			t.Errorf("got %d branches, want the head of the loop: what the turn before was is not known", len(got))
+		}
+	}
+}
+
+// TestGivesUp: what is too deep to be followed makes nothing certain, also not
+// what stands beside it.
+func TestGivesUp(t *testing.T) {
+	for depth, want := range map[int][]int64{10: {503}, 100: nil} {
+		j, s := judge(t, `func f() {
+	for {
+		resp, _ := do()
+		if resp.StatusCode`+strings.Repeat("+1", depth)+` < 500 { return }
+		if resp.StatusCode == 200 { return }
+	}
+}`)
+		for range 2 * patience {
+			if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, want) {
+				t.Errorf("%d sums: got %v, want %v", depth, got, want)
+			}
+		}
+	}
+}
+
+// TestOrder: a question about one result leaves nothing undecided for the next.
+func TestOrder(t *testing.T) {
+	const src = `func f() (int, error) {
+	n := 0
+	if resp, err := do(); err == nil { n = resp.StatusCode }
+	if n == 503 { return n, nil }
+	return n, errors.New("")
+}`
+	j, s := judge(t, src)
+	want, _, _ := j.Outcome(s)
+	j, s = judge(t, src)
+	j.Status(s)
+	if got, _, _ := j.Outcome(s); got != want {
+		t.Errorf("got %v after another question, want %v", got, want)
 	}
 }
 
@@ -154,6 +211,13 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"error above a status", `func f(resp *http.Response) error { if resp.StatusCode >= 429 { return errors.New("") }; return nil }`, []int64{429, 503}, nil},
 		{"error with a deferred close", `func f(resp *http.Response) (err error) { defer resp.Body.Close(); if resp.StatusCode == 404 { return fmt.Errorf("") }; return nil }`, []int64{404}, nil},
+		{"error that a callee may reset", `func reset(*error); func f(status int) (err error) { defer recover(); if status > 499 { err = errors.New(""); reset(&err); return err }; return nil }`, nil, nil},
+		{"error that a closure may reset", `func f(status int) (err error) { reset := func() { err = nil }; defer recover(); if status > 499 { err = errors.New(""); reset(); return err }; return nil }`, nil, nil},
+		{"error beside a closure that only reads", `func f(status int) (err error) { log := func() { println(err) }; defer recover(); if status > 499 { err = errors.New(""); log(); return err }; return nil }`, []int64{503}, nil},
+		{"error that is dropped at the end", `func f(status int) (err error) { defer func() { err = nil }(); if status > 499 { return errors.New("") }; return nil }`, nil, nil},
+		{"error that is wrapped at the end", `func f(status int) (err error) { defer func() { if err != nil { err = fmt.Errorf("f: %w", err) } }(); if status > 499 { return errors.New("") }; return nil }`, []int64{503}, nil},
+		{"bool that is set on one way", `func f(status, n int) (ok bool) { var v bool; defer func() { println(v) }(); if n > 3 { v = status > 499 }; if v { return true }; return false }`, nil, nil},
+		{"bool that is set first", `func f(status, n int) (ok bool) { var v bool; defer func() { println(v) }(); v = status > 499; if n > 3 { println() }; if v { return true }; return false }`, nil, []int64{503}},
 		{"error of a helper", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func f(resp *http.Response) error { return g(resp.StatusCode) }`, []int64{503}, nil},
 		{"final error", `func Permanent(err error) error { return fmt.Errorf("final: %w", err) }; func f(status int) error { if status > 499 { return Permanent(errors.New("")) }; return nil }`, nil, nil},
 		{"predicate", `func f(status int) bool { return status == 429 || status == 503 }`, nil, []int64{429, 503}},
