@@ -60,7 +60,8 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 				RuleID       string            `json:"ruleId"`
 				Fingerprints map[string]string `json:"partialFingerprints"`
 				Properties   struct {
-					Degree float64 `json:"degree"`
+					Degree float64  `json:"degree"`
+					Covers []string `json:"covers"`
 				} `json:"properties"`
 			} `json:"results"`
 		} `json:"runs"`
@@ -76,6 +77,9 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 		for _, x := range run.Results {
 			if print := x.Fingerprints[fingerprintKey]; print != "" {
 				b.Findings = append(b.Findings, Known{Fingerprint: print, ID: x.RuleID, Degree: x.Properties.Degree})
+				for _, print := range x.Properties.Covers {
+					b.Findings = append(b.Findings, Known{Fingerprint: print})
+				}
 			}
 		}
 	}

@@ -89,6 +89,9 @@ type Finding struct {
 	URL      string  `json:"url,omitzero"` // the page that explains it
 	Related  []Place `json:"related,omitempty"`
 	Fixes    []Fix   `json:"fixes,omitempty"`
+	// Covers are the fingerprints of the findings that this one stands for too: a
+	// baseline that knows it knows them.
+	Covers []string `json:"covers,omitempty"`
 	// Suppressed says why the finding does not count: a directive, a waiver,
 	// or the baseline.
 	Suppressed string `json:"suppressed,omitzero"`

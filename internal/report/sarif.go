@@ -146,6 +146,9 @@ func (s *sarif) result(f *Finding) m {
 	if f.Degree != 0 {
 		properties["degree"] = f.Degree
 	}
+	if len(f.Covers) > 0 {
+		properties["covers"] = f.Covers
+	}
 	if len(properties) > 0 {
 		result["properties"] = properties
 	}

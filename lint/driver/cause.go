@@ -7,30 +7,40 @@ import (
 )
 
 // fold makes one finding of those that have one cause: what a rule has found
-// within the finding of another becomes a related place of that one.
-// One mend does for both, so that they count once. Identities come before it, so
-// that a baseline knows either. A finding whose principal is not shown stays.
-func fold(found []*finding) []*finding {
+// within the finding of another becomes a related place of that one. rules are
+// the findings as the rules left them, in the same order.
+// One mend does for both, so that they count once. Only what counts is folded, into
+// what counts: a finding whose principal is suppressed, known to the baseline or not
+// shown stays, and one that is suppressed itself adds nothing.
+func fold(found []report.Finding, rules []*finding) (kept []report.Finding) {
 	type key struct {
 		rule, file   string
 		line, column int
 	}
-	principals := map[key]*finding{}
-	for _, f := range found {
-		if f.within == "" && f.Suppressed == "" {
+	principals := map[key]*report.Finding{}
+	for i := range found {
+		if f := &found[i]; rules[i].within == "" && f.Suppressed == "" {
 			principals[key{f.ID, f.File, f.Line, f.Column}] = f
 		}
 	}
-	return slices.DeleteFunc(found, func(f *finding) bool {
-		p := principals[key{f.within, f.File, f.Line, f.Column}]
-		if f.within == "" || p == nil {
-			return false
+	folded := map[int]bool{}
+	for i, f := range found {
+		p := principals[key{rules[i].within, f.File, f.Line, f.Column}]
+		if rules[i].within == "" || p == nil || f.Suppressed != "" {
+			continue
 		}
+		folded[i] = true
 		p.Related = append(slices.Clip(p.Related), report.Place{
 			File: f.File, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn,
 			Message: f.ID + " too: " + f.Message,
 		})
 		p.Fixes = append(slices.Clip(p.Fixes), f.Fixes...)
-		return true
-	})
+		p.Covers = append(p.Covers, f.Fingerprint())
+	}
+	for i, f := range found {
+		if !folded[i] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }

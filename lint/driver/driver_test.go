@@ -261,7 +261,8 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestSince: only files changed since the revision are shown.
+// TestSince: only files changed since the revision are shown, also where the way to
+// the checkout leads through a symbolic link.
 func TestSince(t *testing.T) {
 	dir := module(t, map[string]string{"m.go": fixedRetry})
 	for _, args := range [][]string{
@@ -281,6 +282,13 @@ func TestSince(t *testing.T) {
 	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))
 	if code, out, _ := lintIn(t, dir, "--since", "HEAD"); code != ExitFindings || strings.Contains(out, "m.go:10") {
 		t.Errorf("changed: got %d and %q, want n.go alone", code, out)
+	}
+	link := filepath.Join(t.TempDir(), "checkout")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := lintIn(t, link, "--since", "HEAD"); code != ExitFindings || !strings.Contains(out, "n.go:10") || strings.Contains(out, "m.go:10") {
+		t.Errorf("changed, through a symbolic link: got %d and %q, want n.go alone", code, out)
 	}
 	if code, _, _ := lintIn(t, dir, "--since", "no-such-revision"); code != ExitUnjudged {
 		t.Errorf("unknown revision: got %d, want %d", code, ExitUnjudged)

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,5 +126,76 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %v: %v\n%s", args, err, out)
+	}
+}
+
+// TestNoFix: what would not compile with the version in use is not offered.
+func TestNoFix(t *testing.T) {
+	files := map[string]string{
+		"again/again.go": `package again
+
+import "time"
+
+type (
+	Options struct{ Min time.Duration; Jitter bool; Spread string }
+	Backoff interface{ Next() time.Duration }
+	Plain   struct{ Step int }
+	Option  int
+)
+
+const Half = "half"
+
+func (Plain) Next() time.Duration               { return 0 }
+func (Plain) Jittered(f float64, n int) Plain   { return Plain{} }
+func (Plain) Fixed()                            {}
+func Random()                                   {}
+func New() Plain                                { return Plain{} }
+func Pair(b Backoff) (Backoff, error)           { return b, nil }
+func Draw(b Backoff) Backoff                    { return b }
+func Start(name string, b Backoff, o ...Option) {}
+func Opt() Option                               { return 0 }
+func Every(s string, d int)                     {}
+`,
+		"m.go": `package m
+
+import "example.com/m/again"
+
+var step = again.New().Step
+
+func Use() { again.Start("x", again.New()) }
+
+func Literal() any { return again.Options{Min: 1} }
+
+func Method() { again.Plain{}.Fixed() }
+
+func Value() { again.Every("x", 0) }
+`,
+	}
+	const package_ = "libraries:\n- {package: [example.com/m/again], verdict: fixed, message: m, "
+	for _, tt := range []struct {
+		name, entry string
+		want        int // fixes
+	}{
+		{"no such field", `literal: Options, fix: {field: "Spreads: 1"`, 0},
+		{"another type of field", `literal: Options, fix: {field: "Spread: true"`, 0},
+		{"a field that fits", `literal: Options, fix: {field: "Jitter: true"`, 1},
+		{"a wrapper of two results", `call: New, fix: {wrap: Pair`, 0},
+		{"a wrapper of another type, where that does not matter", `call: New, fix: {wrap: Draw`, 1}, // not of step
+		{"a method with other parameters", `call: New, fix: {chain: "Jittered(0.5)"`, 0},
+		{"a method that fits", `call: New, fix: {chain: "Jittered(0.5, 1)"`, 2},
+		{"a function in the place of a method", `call: "Plain.Fixed", fix: {name: Random`, 0},
+		{"a constant of another type", `call: Every, arg: 1, equals: 0, fix: {value: Half`, 0},
+		{"an option", `call: New, fix: {option: "Opt()"`, 1},
+		{"a wrong option", `call: New, fix: {option: "Opt"`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files[".forbear-lint.yaml"] = package_ + tt.entry + ", changes: c}}\n"
+			dir := module(t, files)
+			_, _, errs := lintIn(t, dir, "--all", "--fix", ".")
+			if !strings.Contains(errs, fmt.Sprintf("%d fixes applied", tt.want)) {
+				t.Errorf("got %q, want %d", errs, tt.want)
+			}
+			goCommand(t, dir, "vet", ".")
+		})
 	}
 }

@@ -107,7 +107,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
 	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings (JSON or SARIF): only new ones fail")
 	fs.StringVar(&o.writeBaseline, "write-baseline", "", "write all findings to `file` and pass")
-	fs.StringVar(&o.since, "since", "", "judge only files changed since the git `revision`")
+	fs.StringVar(&o.since, "since", "", "show only findings in files that differ from the git `revision`, untracked ones included")
 	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
 	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
 	fs.StringVar(&o.whyAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, or what is known of the retry there, and exit")

@@ -105,6 +105,9 @@ func (o *options) check() error {
 	if o.writeBaseline != "" && o.baseline != "" {
 		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
 	}
+	if o.writeBaseline != "" && o.since != "" {
+		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
+	}
 	if o.watch && (o.fix || o.writeBaseline != "" || o.printSettings || o.whyAt != "") {
 		return errors.New("--watch goes with none of --fix, --write-baseline, --print-settings and --explain-finding")
 	}

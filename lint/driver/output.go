@@ -42,21 +42,22 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 	}
 	var shown []*finding
 	for _, f := range v.findings {
-		if f.confidence >= o.least && (changed == nil || changed[l.abs(f.File)]) {
+		if f.confidence >= o.least && (changed == nil || changed[real(l.abs(f.File))]) {
+			f.Severity = o.severity(f.confidence)
 			shown = append(shown, f)
+			rep.Findings = append(rep.Findings, f.Finding)
 		}
 	}
-	if !o.fix { // each has its own mend
-		shown = fold(shown)
-	}
-	for _, f := range shown {
-		f.Severity = o.severity(f.confidence)
-		rep.Findings = append(rep.Findings, f.Finding)
-	}
-	rep.Problems = v.problems()
+	// What is known to the baseline does not count, and what does not count is no
+	// one's cause: a new finding must not go under in an old one.
 	if accepted != nil {
 		accepted.Apply(rep)
 	}
+	// Each finding has its own mend, and its own place in a baseline.
+	if !o.fix && o.writeBaseline == "" {
+		rep.Findings = fold(rep.Findings, shown)
+	}
+	rep.Problems = v.problems()
 	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged}
 	return rep
 }

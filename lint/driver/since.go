@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// changedFiles returns the absolute names of the files that differ from a git
-// revision, untracked ones included; nil when rev is empty.
+// changedFiles returns the files that differ from a git revision, untracked ones
+// included, by the names that [real] gives them; nil when rev is empty.
 // The comparison is with the working tree and not with HEAD, so that it covers
 // what is not committed yet. Deleted files are left out. Git quotes odd names
 // unless -z is given.
@@ -40,10 +40,20 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 	set := map[string]bool{}
 	for name := range bytes.SplitSeq(append(diff, untracked...), []byte{0}) {
 		if len(name) > 0 {
-			set[filepath.Join(top, filepath.FromSlash(string(name)))] = true
+			set[real(filepath.Join(top, filepath.FromSlash(string(name))))] = true
 		}
 	}
 	return set, nil
+}
+
+// real is the name of a file without symbolic links, or the name itself where that
+// cannot be known. Git resolves the links on the way to a checkout and the go
+// command does not, so that one file has two names.
+func real(name string) string {
+	if r, err := filepath.EvalSymlinks(name); err == nil {
+		return r
+	}
+	return name
 }
 
 // git runs git in dir and returns what it prints.

@@ -79,8 +79,8 @@ func (f *Fix) check() error {
 }
 
 // fixes returns what the entry suggests, where it can be done.
-// No fix is better than one that does not compile, so each form checks the types
-// of the version in use.
+// No fix is better than one that does not compile, so that the expression around
+// each is checked with the types of the version in use.
 func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
 	f := m.Entry.Fix
 	if f == nil {
@@ -99,18 +99,18 @@ func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
 	case f.Instead != "":
 		edits = m.instead(p, f.Instead)
 	case f.Chain != "":
-		edits = m.chain(p, f.Chain)
+		edits = m.chain(f.Chain)
 	case f.Option != "":
 		edits = m.option(p, f.Option)
 	}
-	if edits == nil {
+	if edits == nil || !m.compiles(p, edits) {
 		return nil
 	}
 	return []analysis.SuggestedFix{{Message: f.String(), TextEdits: edits}}
 }
 
 // rename needs another function of the same package with the same type, so that
-// the call compiles as it stands.
+// the call goes on to mean what it did.
 func (m Match) rename(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Name == nil {
 		return nil
@@ -126,9 +126,8 @@ func (m Match) rename(p *rule.Pass, name string) []analysis.TextEdit {
 	return []analysis.TextEdit{{Pos: m.Name.Pos(), End: m.Name.End(), NewText: []byte(name)}}
 }
 
-// wrap needs a call of one result, of the type that the function takes.
-// The package must be named at the call: a method or a dot import has no name to
-// put in front of the wrapper.
+// wrap puts the name of the package in front, so that it must be named at the
+// call: a method or a dot import has none.
 func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Call == nil {
 		return nil
@@ -141,16 +140,7 @@ func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
 	if !ok {
 		return nil
 	}
-	pkg, ok := p.TypesInfo.Uses[qualifier].(*types.PkgName)
-	if !ok {
-		return nil
-	}
-	fn, ok := pkg.Imported().Scope().Lookup(name).(*types.Func)
-	if !ok {
-		return nil
-	}
-	params := fn.Signature().Params()
-	if params.Len() != 1 || !types.AssignableTo(p.TypesInfo.TypeOf(m.Call), params.At(0).Type()) {
+	if _, ok := p.TypesInfo.Uses[qualifier].(*types.PkgName); !ok {
 		return nil
 	}
 	return []analysis.TextEdit{
@@ -159,8 +149,8 @@ func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
 	}
 }
 
-// replace needs a constant of the library that fits the argument, and a name for
-// the library in the file.
+// replace needs a constant of the library, and a name for the library in the
+// file.
 func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Arg == nil {
 		return nil
@@ -169,20 +159,14 @@ func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 		if !m.Entry.covers(imp.Path()) {
 			continue
 		}
-		c, ok := imp.Scope().Lookup(name).(*types.Const)
+		_, ok := imp.Scope().Lookup(name).(*types.Const)
 		qualifier := m.qualifier(p, imp)
-		if !ok || qualifier == "" || !types.AssignableTo(c.Type(), types.Default(p.TypesInfo.TypeOf(m.Arg))) && !untyped(c) {
+		if !ok || qualifier == "" {
 			continue
 		}
 		return []analysis.TextEdit{{Pos: m.Arg.Pos(), End: m.Arg.End(), NewText: []byte(qualifier + "." + name)}}
 	}
 	return nil
-}
-
-// untyped reports whether a constant takes the type that its context asks for.
-func untyped(c *types.Const) bool {
-	b, ok := c.Type().(*types.Basic)
-	return ok && b.Info()&types.IsUntyped != 0
 }
 
 // qualifier is the name by which the match's file knows a package, or "".

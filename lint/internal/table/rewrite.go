@@ -15,10 +15,8 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
-// instead replaces the call by another expression of the same package. It must
-// type-check where it stands, and be what the call is an argument for: an
-// interface that both implement, or the same type. An argument that is named
-// twice must not be computed by a call.
+// instead replaces the call by another expression of the same package. An argument
+// that is named twice must not be computed by a call.
 func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
 	if m.Call == nil || m.Call.Ellipsis.IsValid() || commented(p, m.Call) {
 		return nil
@@ -41,30 +39,12 @@ func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
 		names = append(names, name, spell(p, a))
 	}
 	text := strings.NewReplacer(names...).Replace(template)
-	tv, err := types.Eval(p.Fset, p.Pass.Pkg, m.Call.Pos(), text)
-	if err != nil || tv.Type == nil {
-		return nil
-	}
-	if !types.Identical(tv.Type, p.TypesInfo.TypeOf(m.Call)) {
-		want := parameter(p, m.Call)
-		if want == nil || !types.AssignableTo(tv.Type, want) {
-			return nil
-		}
-	}
 	return []analysis.TextEdit{{Pos: m.Call.Pos(), End: m.Call.End(), NewText: []byte(text)}}
 }
 
-// chain calls a method on the result, which must have it, and return the same
-// type again.
-func (m Match) chain(p *rule.Pass, call string) []analysis.TextEdit {
+// chain calls a method on the result.
+func (m Match) chain(call string) []analysis.TextEdit {
 	if m.Call == nil {
-		return nil
-	}
-	name, _, _ := strings.Cut(call, "(")
-	t := p.TypesInfo.TypeOf(m.Call)
-	method, _, _ := types.LookupFieldOrMethod(t, true, p.Pass.Pkg, name)
-	fn, ok := method.(*types.Func)
-	if !ok || fn.Signature().Results().Len() != 1 || !types.Identical(fn.Signature().Results().At(0).Type(), t) {
 		return nil
 	}
 	return []analysis.TextEdit{{Pos: m.Call.End(), End: m.Call.End(), NewText: []byte("." + call)}}
@@ -87,14 +67,11 @@ func (m Match) option(p *rule.Pass, call string) []analysis.TextEdit {
 		if pkg == "" {
 			return nil
 		}
-		text := pkg + "." + call
-		tv, err := types.Eval(p.Fset, p.Pass.Pkg, outer.Rparen, text)
-		elem := sig.Params().At(sig.Params().Len() - 1).Type().(*types.Slice).Elem()
-		if err != nil || tv.Type == nil || !types.AssignableTo(tv.Type, elem) {
-			return nil
-		}
-		at := path[i+1].End()
-		return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(", " + text)}}
+		// Behind the match, or behind the last of the arguments that come before the
+		// options.
+		before := slices.IndexFunc(outer.Args, func(a ast.Expr) bool { return a == path[i+1] })
+		at := outer.Args[max(before, sig.Params().Len()-2)].End()
+		return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(", " + pkg + "." + call)}}
 	}
 	return nil
 }
@@ -105,28 +82,6 @@ func (m Match) packageName(p *rule.Pass) string {
 		return ""
 	}
 	return m.qualifier(p, p.TypesInfo.Uses[m.Name].Pkg())
-}
-
-// parameter is the type that a call is an argument for, or nil. A value that is
-// kept may be used as what it was.
-func parameter(p *rule.Pass, call *ast.CallExpr) types.Type {
-	path := around(p, call)
-	if len(path) < 2 {
-		return nil
-	}
-	outer, ok := path[len(path)-2].(*ast.CallExpr)
-	if !ok || outer.Ellipsis.IsValid() {
-		return nil
-	}
-	sig, ok := p.TypesInfo.TypeOf(outer.Fun).(*types.Signature)
-	i := slices.IndexFunc(outer.Args, func(a ast.Expr) bool { return a == call })
-	if !ok || i < 0 {
-		return nil
-	}
-	if last := sig.Params().Len() - 1; sig.Variadic() && i >= last {
-		return sig.Params().At(last).Type().(*types.Slice).Elem()
-	}
-	return sig.Params().At(i).Type()
 }
 
 // around returns the nodes around a node, itself last; nil outside of functions,

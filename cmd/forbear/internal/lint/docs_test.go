@@ -44,7 +44,7 @@ func TestLintDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first"}} {
+		for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first"}, {"update-ref", "refs/remotes/origin/main", "HEAD"}} {
 			git := exec.CommandContext(t.Context(), "git", args...)
 			git.Dir = dir
 			if out, err := git.CombinedOutput(); err != nil {
