@@ -2,7 +2,6 @@ package bound
 
 import (
 	"go/token"
-	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -23,8 +22,7 @@ func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 // A counter in a field need not begin anew for each call, but it still ends the
 // loop. The depth ends the walk through conversions and sums.
 func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
-	b, ok := v.Type().Underlying().(*types.Basic)
-	if !ok || b.Info()&types.IsInteger == 0 || dataflow.IsDuration(v.Type()) || depth > 4 {
+	if !dataflow.IsInteger(v.Type()) || dataflow.IsDuration(v.Type()) || depth > 4 {
 		return false
 	}
 	switch v := v.(type) {

@@ -2,7 +2,6 @@ package bound
 
 import (
 	"go/token"
-	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -22,10 +21,10 @@ func (r *reader) asked(c *ssa.Call, depth int) {
 		return
 	}
 	s := r.Known.Scope(fn)
-	for br := range dataflow.Instrs[ssa.Instruction](fn) {
-		switch in := br.(type) {
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
 		case *ssa.BinOp:
-			if !isBool(in) {
+			if !dataflow.IsBool(in.Type()) {
 				continue
 			}
 			if dataflow.Timely(in.X, 0) || dataflow.Timely(in.Y, 0) {
@@ -35,7 +34,7 @@ func (r *reader) asked(c *ssa.Call, depth int) {
 				r.b.Counter = true
 			}
 		case *ssa.Call:
-			if isBool(in) || dataflow.IsError(in.Type()) {
+			if dataflow.IsBool(in.Type()) || dataflow.IsError(in.Type()) {
 				if dataflow.Calls(in, "time", "After", "Before") {
 					r.b.Deadline = true
 				}
@@ -43,12 +42,6 @@ func (r *reader) asked(c *ssa.Call, depth int) {
 			}
 		}
 	}
-}
-
-// isBool reports whether v is a bool.
-func isBool(v ssa.Value) bool {
-	b, ok := v.Type().Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
 }
 
 // countsKept reports whether v is a number that the function counts up or down
@@ -79,12 +72,12 @@ func stopped(v ssa.Value) bool {
 			return stopped(v.X)
 		}
 		_, isField := v.X.(*ssa.FieldAddr)
-		return v.Op == token.ARROW || v.Op == token.MUL && isField && isBool(v)
+		return v.Op == token.ARROW || v.Op == token.MUL && isField && dataflow.IsBool(v.Type())
 	case *ssa.Extract:
 		recv, ok := v.Tuple.(*ssa.UnOp)
 		return ok && recv.Op == token.ARROW
 	case *ssa.Call:
-		return dataflow.CalleePkg(v.Common()) == "sync/atomic" && dataflow.CalleeName(v.Common()) == "Load" && isBool(v)
+		return dataflow.CalleePkg(v.Common()) == "sync/atomic" && dataflow.CalleeName(v.Common()) == "Load" && dataflow.IsBool(v.Type())
 	}
 	return false
 }

@@ -66,9 +66,18 @@ func IsContext(t types.Type) bool { return IsNamed(t, "context", "Context") }
 
 // IsInteger reports whether t is an integer of any size, or a type made of one:
 // time.Duration is.
-func IsInteger(t types.Type) bool {
+func IsInteger(t types.Type) bool { return isBasic(t, types.IsInteger) }
+
+// IsNumber reports whether t is a number of any kind.
+func IsNumber(t types.Type) bool { return isBasic(t, types.IsNumeric) }
+
+// IsBool reports whether t is bool, or a type made of it.
+func IsBool(t types.Type) bool { return isBasic(t, types.IsBoolean) }
+
+// isBasic reports whether t is a basic type of one kind, or made of one.
+func isBasic(t types.Type, info types.BasicInfo) bool {
 	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsInteger != 0
+	return ok && b.Info()&info != 0
 }
 
 // IsTimeChan reports whether t is a channel that only clocks send on.

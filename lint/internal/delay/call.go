@@ -1,7 +1,6 @@
 package delay
 
 import (
-	"go/types"
 	"slices"
 	"strings"
 
@@ -112,8 +111,7 @@ func (s *slicer) drawn(args []ssa.Value, fr *frame) {
 		return
 	}
 	for _, a := range args {
-		b, ok := a.Type().Underlying().(*types.Basic)
-		if !ok || b.Info()&types.IsNumeric == 0 || dataflow.IsConst(a) {
+		if !dataflow.IsNumber(a.Type()) || dataflow.IsConst(a) {
 			continue
 		}
 		sub, inner := newSlicer(nil), *fr
@@ -136,7 +134,7 @@ func (s *slicer) enter(fn *ssa.Function, args []ssa.Value, fr *frame) {
 			}
 		}
 	}
-	if stepsByArgument(fn, args, fr) {
+	if s.stepsByArgument(fn, args, fr) {
 		s.fl.stepped = true
 	}
 	if !s.fl.growing && slices.ContainsFunc(fn.FreeVars, dataflow.Assigned) {
@@ -148,7 +146,7 @@ func (s *slicer) enter(fn *ssa.Function, args []ssa.Value, fr *frame) {
 // something that the loop varies, such as the number of the attempt: a schedule
 // that is written as a switch.
 // One constant alone is a fixed wait, so at least two must differ.
-func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
+func (s *slicer) stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 	values := map[int64]bool{}
 	for ret := range dataflow.Instrs[*ssa.Return](fn) {
 		if len(ret.Results) != 1 {
@@ -158,7 +156,7 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 			values[n] = true
 		}
 	}
-	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return variant(a, fr) })
+	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return s.variant(a, fr) })
 }
 
 // inOtherLoop reports whether a phi outside the region's loop belongs to a loop

@@ -23,7 +23,7 @@ func Deferred(s *fact.Scope) (found []*ssa.BinOp) {
 		if v.Op != token.ADD {
 			continue
 		}
-		if half := fixedHalf(v); half != nil && exponential(half, 0) && kept(s, v, 0) {
+		if half := fixedHalf(v); half != nil && exponential(half, map[ssa.Value]bool{}) && kept(s, v, 0) {
 			found = append(found, v)
 		}
 	}
@@ -45,13 +45,14 @@ func fixedHalf(v *ssa.BinOp) ssa.Value {
 
 // exponential reports whether a duration is computed from a power or a shift by
 // something that varies: the number of attempts, as a rule.
-// Six steps bound the search, since phis may form cycles.
-func exponential(v ssa.Value, depth int) bool {
-	if depth > 6 {
+func exponential(v ssa.Value, seen map[ssa.Value]bool) bool {
+	v = dataflow.Strip(v)
+	if seen[v] {
 		return false
 	}
-	deeper := func(v ssa.Value) bool { return exponential(v, depth+1) }
-	switch v := dataflow.Strip(v).(type) {
+	seen[v] = true
+	deeper := func(v ssa.Value) bool { return exponential(v, seen) }
+	switch v := v.(type) {
 	case *ssa.BinOp:
 		return v.Op == token.SHL && !dataflow.IsConst(v.Y) || deeper(v.X) || deeper(v.Y)
 	case *ssa.Call:

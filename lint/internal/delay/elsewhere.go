@@ -134,7 +134,7 @@ func (s *slicer) value(c *ssa.Call, fr *frame) {
 // functions return; all says that it can hold no other. What is left out comes
 // from the package's users.
 func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Function, all bool) {
-	if depth > 5 {
+	if s.steps++; depth > 5 || s.steps > maxSteps {
 		return nil, false
 	}
 	all = true

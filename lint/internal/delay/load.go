@@ -33,7 +33,8 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 		s.selfMade = s.selfMade || s.arith > 0
 		return
 	}
-	if entry, open := s.stack[addr]; open {
+	at := place{addr, fr}
+	if entry, open := s.stack[at]; open {
 		if s.arith > entry {
 			s.fl.growing = true
 		}
@@ -49,8 +50,8 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 			return
 		}
 	}
-	s.stack[addr] = s.arith
-	defer delete(s.stack, addr)
+	s.stack[at] = s.arith
+	defer delete(s.stack, at)
 	s.stored(addr, fr)
 }
 

@@ -39,8 +39,8 @@ type frame struct {
 type slicer struct {
 	// fl is what was met so far.
 	fl    flags
-	seen  map[ssa.Value]int // arithmetic depth of the last visit
-	stack map[ssa.Value]int // value -> arithmetic depth at entry
+	seen  map[place]int // arithmetic depth of the last visit
+	stack map[place]int // arithmetic depth at entry, of what is being walked
 	arith int
 	ops   map[*ssa.Call]bool
 	steps int
@@ -52,10 +52,17 @@ type slicer struct {
 	between  map[*ssa.Function]bool
 }
 
+// place is a value in one frame: in another, the parameters that it is made of
+// are other values.
+type place struct {
+	v  ssa.Value
+	fr *frame
+}
+
 // newSlicer returns a slicer for a region with the given operations.
 // A nil list is right for a wait that stands outside of a region.
 func newSlicer(ops []*ssa.Call) *slicer {
-	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}, fields: map[*types.Var]bool{}}
+	s := &slicer{seen: map[place]int{}, stack: map[place]int{}, ops: map[*ssa.Call]bool{}, fields: map[*types.Var]bool{}}
 	for _, c := range ops {
 		s.ops[c] = true
 	}
@@ -70,15 +77,18 @@ var (
 	randPkgs   = map[string]bool{"math/rand": true, "math/rand/v2": true, "crypto/rand": true}
 )
 
-// walk visits v, unless it is open further up or was visited deeper before. The
-// number of steps is bounded: a table that is computed by a long function is
-// not worth more.
+// maxSteps bounds a slice: a table that is computed by a long function is not
+// worth more.
+const maxSteps = 2000
+
+// walk visits v, unless it is open further up or was visited deeper before.
 func (s *slicer) walk(v ssa.Value, fr *frame) {
-	if s.steps++; v == nil || s.steps > 2000 {
+	if s.steps++; v == nil || s.steps > maxSteps {
 		return
 	}
+	at := place{v, fr}
 	// The walk has come back to a value that it is in the middle of.
-	if entry, open := s.stack[v]; open {
+	if entry, open := s.stack[at]; open {
 		if s.arith > entry {
 			s.fl.growing = true
 		}
@@ -86,13 +96,13 @@ func (s *slicer) walk(v ssa.Value, fr *frame) {
 	}
 	// A value that was met already is walked again below more arithmetic: only
 	// then can a cycle through several phis show that it grows.
-	if depth, ok := s.seen[v]; ok && s.arith <= depth || s.arith > 8 {
+	if depth, ok := s.seen[at]; ok && s.arith <= depth || s.arith > 8 {
 		return
 	}
-	s.seen[v] = s.arith
-	s.stack[v] = s.arith
+	s.seen[at] = s.arith
+	s.stack[at] = s.arith
 	s.step(v, fr)
-	delete(s.stack, v)
+	delete(s.stack, at)
 }
 
 // step judges one value, and walks what it is made of.
@@ -256,6 +266,7 @@ func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 		return
 	}
 	s.fl.fixed, s.fl.param = true, true
+	s.fl.number = s.fl.number || dataflow.IsNumber(v.Type()) && !dataflow.IsDuration(v.Type())
 	s.named(v)
 	// The next call of the function itself may pass on something else.
 	if i := slices.Index(fr.s.Fn.Params, v); fr.again != nil && i >= 0 && i < len(fr.again) {
@@ -289,7 +300,7 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 	if !cy {
 		s.walk(v.Y, fr)
 	}
-	if v.Op == token.SHL && !cy && variant(v.Y, fr) {
+	if v.Op == token.SHL && !cy && s.variant(v.Y, fr) {
 		s.fl.growing = true
 	}
 }
@@ -298,18 +309,21 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 // in the loop, or computed from such a value, or is the parameter of a helper
 // that is given one.
 // It looks at the parts of a value only as far as arithmetic and calls of
-// helpers go; a load is not followed.
-func variant(v ssa.Value, fr *frame) bool {
+// helpers go; a load is not followed. Its steps count as those of the slice.
+func (s *slicer) variant(v ssa.Value, fr *frame) bool {
+	if s.steps++; s.steps > maxSteps {
+		return false
+	}
 	switch v := v.(type) {
 	case *ssa.Phi:
 		return fr.l != nil && fr.l.Contains(v)
 	case *ssa.Convert, *ssa.ChangeType:
-		return variant(dataflow.Operand(v), fr)
+		return s.variant(dataflow.Operand(v), fr)
 	case *ssa.BinOp:
-		return variant(v.X, fr) || variant(v.Y, fr)
+		return s.variant(v.X, fr) || s.variant(v.Y, fr)
 	case *ssa.Parameter:
 		a := fr.argument(v)
-		return a != nil && variant(a, fr.up)
+		return a != nil && s.variant(a, fr.up)
 	}
 	return false
 }

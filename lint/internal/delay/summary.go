@@ -77,8 +77,11 @@ func Result(sc *fact.Scope) fact.Class {
 		s.walk(ret.Results[0], &frame{s: sc})
 	}
 	d := s.fl.delay()
-	if d.Class == fact.Fixed && d.Param { // arithmetic on a parameter: the attempt number, most likely
+	switch {
+	case d.Class != fact.Fixed || !d.Param:
+		return d.Class
+	case s.fl.number: // the number of the attempt, most likely
 		return fact.Growing
 	}
-	return d.Class
+	return fact.Pluggable // a duration, or a setting in what is given: the caller's
 }

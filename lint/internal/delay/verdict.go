@@ -89,6 +89,7 @@ func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 // and grows. delay says which of them counts.
 type flags struct {
 	fixed, growing, stepped, jitter, equal, server, plug, param bool
+	number                                                      bool // a parameter is a number, and no duration
 	byDefault                                                   bool
 	name                                                        string
 	value                                                       *time.Duration

@@ -2,6 +2,7 @@ package fact
 
 import (
 	"go/types"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -135,5 +136,69 @@ func TestAddSend(t *testing.T) {
 	}
 	if len(sum.Sends) != 8 || sum.Empty() {
 		t.Errorf("got %d requests, empty %v; want 8, false", len(sum.Sends), sum.Empty())
+	}
+}
+
+// TestAddKind: a list that has no room for a kind says so.
+func TestAddKind(t *testing.T) {
+	var kinds []string
+	for _, k := range []string{"a", "b", "a", "", "c", "d", "e", "f", "g", "h"} {
+		kinds = AddKind(kinds, k)
+	}
+	if len(kinds) != 8 || slices.Contains(kinds, OtherKinds) {
+		t.Errorf("got %v, want the eight kinds", kinds)
+	}
+	kinds = AddKind(AddKind(kinds, "i"), "j")
+	if len(kinds) != 9 || kinds[8] != OtherKinds {
+		t.Errorf("got %v, want the eight kinds and others", kinds)
+	}
+}
+
+// TestJoin: what one of several loops tries again is tried again, and what ends
+// one of them ends them all.
+func TestJoin(t *testing.T) {
+	a := &Retrier{Delay: Fixed, Every: -1, Only: []string{"a"}, Ends: []string{"x"}}
+	b := &Retrier{Delay: Fixed, Every: -1, Only: []string{"b"}, Default: true}
+	got := a.Join(b)
+	if !slices.Equal(got.Only, []string{"b", "a"}) || !slices.Equal(got.Ends, []string{"x"}) || !got.Default || got.Delay != Fixed {
+		t.Errorf("got %+v, want both of their kinds, by default", got)
+	}
+	if got := a.Join(&Retrier{Delay: Growing, Every: -1}); got.Only != nil || got.Delay != Pluggable {
+		t.Errorf("got %+v, want all failures, after a wait that is not known", got)
+	}
+	until := &Retrier{Contract: UntilDone}
+	if got := until.Join(a); got != a {
+		t.Errorf("got %+v, want the one that retries on a failure", got)
+	}
+	if got := a.Join(until); got != a {
+		t.Errorf("got %+v, want the one that retries on a failure", got)
+	}
+}
+
+// TestEmpty: no single thing that is known of a function is left out.
+func TestEmpty(t *testing.T) {
+	if !(&Summary{}).Empty() {
+		t.Error("a summary of nothing is not empty")
+	}
+	for i := range reflect.TypeFor[Summary]().NumField() {
+		var sum Summary
+		f := reflect.ValueOf(&sum).Elem().Field(i)
+		switch f.Kind() {
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Int:
+			f.SetInt(1)
+		case reflect.Array:
+			f.Index(0).SetUint(1)
+		default:
+			t.Fatalf("%s is of a kind that the test does not know", reflect.TypeFor[Summary]().Field(i).Name)
+		}
+		if sum.Empty() {
+			t.Errorf("with %s: got an empty summary", reflect.TypeFor[Summary]().Field(i).Name)
+		}
 	}
 }

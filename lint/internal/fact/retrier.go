@@ -1,15 +1,21 @@
 package fact
 
+import "slices"
+
 // Retrier says how a function calls one of its parameters again. It is what the
 // code of a retry helper says about itself, so that no table has to.
+// A function that does both retries on a failure.
 type Retrier struct {
-	Param  int    // the parameter that is called again, receivers counted
-	Method string // its method, when it is an interface
-	Field  string // its field that holds the function, when it is a struct
+	Contract Contract
+	Param    int    // the parameter that is called again, receivers counted
+	Method   string // its method, when it is an interface
+	Field    string // its field that holds the function, when it is a struct
 	// Delay says how the waits between the attempts develop. When Every is not
 	// -1, it is Fixed, and the parameter of that number is waited every time.
 	Delay Class
 	Every int
+	// Default says that Delay is that of what the users may replace.
+	Default bool
 	// Ends holds the kinds of errors that end the retries, and Only, unless it
 	// is empty, those that alone are tried again. A kind is a type or a variable
 	// by its full name, or a bool result of the parameter: "#0", "#0=false".
@@ -27,28 +33,42 @@ type Retrier struct {
 // is no wrapper that marks errors.
 const maxKinds = 8
 
+// OtherKinds stands in a list for the kinds that found no room in it. Whoever
+// asks whether a kind is missing from such a list learns nothing.
+const OtherKinds = "..."
+
 // AddKind adds a kind of errors to a list that holds each once, up to a limit.
 func AddKind(kinds []string, kind string) []string {
-	for _, k := range kinds {
-		if k == kind {
-			return kinds
-		}
-	}
-	if kind == "" || len(kinds) >= maxKinds {
+	switch {
+	case kind == "" || slices.Contains(kinds, kind) || slices.Contains(kinds, OtherKinds):
 		return kinds
+	case len(kinds) >= maxKinds:
+		return append(kinds, OtherKinds)
 	}
 	return append(kinds, kind)
 }
+
+// Contract says what makes a helper call its parameter again.
+type Contract int
+
+const (
+	OnFailure Contract = iota // its error
+	// UntilDone helpers call it until it says that it is done. They may wait for a
+	// state, so that their waits are their own affair, unless what they are given
+	// says "not done" of a failure.
+	UntilDone
+)
 
 // Join is the retrier of a function with several loops, of which r is one more:
 // with and without a limit, for example. What one of them decides counts for
 // all, and waits that differ are not known.
 func (r *Retrier) Join(o *Retrier) *Retrier {
-	if o == nil {
+	if o == nil || o.Contract > r.Contract {
 		return r
 	}
 	j := *o
-	if o.Param != r.Param || o.Method != r.Method || o.Field != r.Field {
+	j.Ends = slices.Clip(j.Ends)
+	if o.Contract != r.Contract || o.Param != r.Param || o.Method != r.Method || o.Field != r.Field {
 		return o
 	}
 	if o.Delay != r.Delay || o.Every != r.Every {
@@ -57,10 +77,14 @@ func (r *Retrier) Join(o *Retrier) *Retrier {
 	for _, k := range r.Ends {
 		j.Ends = AddKind(j.Ends, k)
 	}
-	if len(o.Only) == 0 || len(r.Only) == 0 {
-		j.Only = nil
+	// What any of the loops tries again is tried again.
+	j.Only = nil
+	if len(o.Only) > 0 && len(r.Only) > 0 {
+		for _, k := range slices.Concat(o.Only, r.Only) {
+			j.Only = AddKind(j.Only, k)
+		}
 	}
-	j.Picky, j.Spoken = o.Picky || r.Picky, o.Spoken || r.Spoken
+	j.Picky, j.Spoken, j.Default = o.Picky || r.Picky, o.Spoken || r.Spoken, o.Default || r.Default
 	return &j
 }
 

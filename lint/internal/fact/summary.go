@@ -6,6 +6,7 @@ package fact
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/forbear-go/forbear/lint/internal/codeset"
@@ -21,15 +22,9 @@ type Summary struct {
 	Delay    Class // of a returned duration
 	Retries  bool  // retries something itself
 	Attempts int   // of a Retrier or of Retries; 0 when not known
-	// Retrier is set for a function that calls a parameter again when it fails.
+	// Retrier is set for a function that calls a parameter again, when that fails or
+	// until it is done.
 	Retrier *Retrier
-	// Until says how the function waits when it calls a function parameter again
-	// for as long as that says it is not done.
-	Until *Wait
-	// Poller is set for one that calls it again until it says that it is done, in
-	// a package that speaks of retries. It may wait for a state, so that its waits
-	// are its own affair; what a failed call sends is sent again.
-	Poller *Retrier
 	// Errors holds the kinds of errors that the function may return: its own
 	// types and variables, as a Retrier knows them in its Ends.
 	Errors []string
@@ -69,16 +64,13 @@ func (s *Summary) String() string {
 
 // Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
-func (s *Summary) Empty() bool {
-	return s.Wait == nil && s.Clock == nil && s.Until == nil && s.Delay == Pluggable && s.Retrier == nil && s.Poller == nil && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && len(s.Makes) == 0 && !s.ByMethod && len(s.Errors) == 0 && len(s.Asks) == 0 && !s.Remote && !s.Local && s.Fails.Or(s.Yes).Empty() && s.Status == 0
-}
+func (s *Summary) Empty() bool { return reflect.ValueOf(*s).IsZero() }
 
 // bound is the summary of a method value, whose calls leave the receiver out.
 func (s *Summary) bound() *Summary {
 	b := *s
-	b.Wait, b.Clock, b.Until = s.Wait.bound(), s.Clock.bound(), s.Until.bound()
+	b.Wait, b.Clock = s.Wait.bound(), s.Clock.bound()
 	b.Retrier = s.Retrier.withoutReceiver()
-	b.Poller = s.Poller.withoutReceiver()
 	b.Sends = withoutReceiver(s.Sends)
 	b.Retried = withoutReceiver(s.Retried)
 	b.Makes = withoutReceiver(s.Makes)
@@ -140,6 +132,10 @@ type Send struct {
 	Told  bool // of a repetition: it is a finding where it stands
 	Depth int  // calls between the function and the request
 }
+
+// Writes reports whether the method must not be repeated without a key: PUT and
+// DELETE are idempotent by RFC 9110 section 9.2.2.
+func (s Send) Writes() bool { return s.Method == "POST" || s.Method == "PATCH" }
 
 // Open reports whether the method is for a caller to choose.
 func (s Send) Open() bool { return s.Method == "" && s.Param >= 0 }

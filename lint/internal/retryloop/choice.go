@@ -72,7 +72,7 @@ func (f *finder) sets(i *ssa.If) Choice {
 		if !i.Block().Dominates(phi.Block()) || !differs(phi, i) {
 			continue
 		}
-		if isBool(phi.Type()) || dataflow.IsInteger(phi.Type()) {
+		if dataflow.IsBool(phi.Type()) || dataflow.IsInteger(phi.Type()) {
 			return Chosen
 		}
 		if _, isFunc := phi.Type().Underlying().(*types.Signature); isFunc {
@@ -161,7 +161,7 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 	case *ssa.Extract:
 		switch tuple := v.Tuple.(type) {
 		case *ssa.Call:
-			if isBool(v.Type()) {
+			if dataflow.IsBool(v.Type()) {
 				return p.asks(tuple, depth)
 			}
 		case *ssa.Lookup:
@@ -176,17 +176,11 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 			return Chosen
 		}
 	case *ssa.Call: // an error or a response of it says nothing of why it was made
-		if isBool(v.Type()) {
+		if dataflow.IsBool(v.Type()) {
 			return p.asks(v, depth)
 		}
 	}
 	return Blind
-}
-
-// isBool reports whether t is bool, or a type made of it.
-func isBool(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
 }
 
 // isWriteOrRead holds the methods whose names say enough wherever they are

@@ -28,7 +28,7 @@ func (r *Region) ends(op *ssa.Call) (ends, only []string, picky bool) {
 		if br == nil || !r.Loop.Blocks[b] || !r.mayLeave(b) {
 			continue
 		}
-		if isNilTest(br.Cond) && r.endsByAnyError(br, op) {
+		if r.endsByAnyError(br, op) {
 			ends = fact.AddKind(ends, anyError)
 			continue
 		}
@@ -62,13 +62,9 @@ const anyError = "error"
 // endsByAnyError reports whether a branch on whether there is an error of op
 // leaves the region when there is one.
 func (r *Region) endsByAnyError(br *ssa.If, op *ssa.Call) bool {
-	c := br.Cond.(*ssa.BinOp)
-	if !implementsError(c.X) || !slices.Contains(r.f.Origins(c.X, r.Loop), op) {
+	err, failed := errorCheck(br.Cond)
+	if err == nil || !slices.Contains(r.f.Origins(err, r.Loop), op) {
 		return false
-	}
-	failed := 0
-	if c.Op == token.EQL {
-		failed = 1
 	}
 	_, again := r.Loop.Walk(br.Block().Succs[failed], nil)
 	return !again
@@ -232,7 +228,7 @@ func (f *finder) predicate(depth int) ask {
 		ret, isReturn := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
 		if br := dataflow.IfOf(b); br != nil {
 			answer, ok := returnsBool(b.Succs[0])
-			if isNilTest(br.Cond) {
+			if err, _ := errorCheck(br.Cond); err != nil {
 				continue
 			}
 			a := f.asks(br.Cond, nil, depth)
@@ -256,16 +252,10 @@ func (f *finder) predicate(depth int) ask {
 		}
 	}
 	// The answer for all other errors must be the opposite.
-	if said && otherwise != found.not {
+	if said && otherwise != found.not || slices.Contains(found.kinds, fact.OtherKinds) {
 		return ask{}
 	}
 	return found
-}
-
-// isNilTest reports whether a condition compares an error with nil.
-func isNilTest(v ssa.Value) bool {
-	b, ok := v.(*ssa.BinOp)
-	return ok && (dataflow.IsNil(b.X) || dataflow.IsNil(b.Y))
 }
 
 // returnsBool reports which bool constant a block returns at once.

@@ -1,7 +1,6 @@
 package retryloop
 
 import (
-	"go/types"
 	"regexp"
 
 	"golang.org/x/tools/go/ssa"
@@ -55,88 +54,51 @@ func askedIndex(v ssa.Value) int {
 	return 0
 }
 
-// noteUntil notes that a function calls what it is given until that is done, and
-// how it waits meanwhile.
-func noteUntil(s *fact.Scope, sum *fact.Summary, r *Region) {
-	if r.Loop == nil || r.Delay.Class == fact.Immediate || len(r.Waits) == 0 {
-		return
-	}
-	sum.Until = &fact.Wait{Param: -1, Class: r.Delay.Class, Default: r.Delay.Default}
-	if len(r.Waits) == 1 && r.Delay.Class == fact.Fixed && r.Delay.Param {
-		sum.Until = delay.OfFunc(s, r.Waits[0])
-	}
-}
-
 // handedOn returns the retries of a function that are made by handing another one
 // to a function which calls it until it is done.
 func (f *finder) handedOn() (found []*Region) {
 	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
-		sum := f.Known.Of(c.Common())
-		if sum == nil || sum.Until == nil || sum.Retrier != nil {
+		h := f.pkg.contract(c.Common(), fact.UntilDone)
+		if h == nil || h.Delay == fact.Immediate {
 			continue
 		}
-		for _, a := range c.Common().Args {
-			lit := f.literal(a)
-			if lit == nil || !repeatsFailure(f.Known.Scope(lit)) {
-				continue
-			}
-			g := f.pkg.of(lit)
-			all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
-			for _, b := range lit.Blocks {
-				all.Blocks[b] = true
-			}
-			r := &Region{Fn: lit, f: g, Pure: true, Pos: c.Pos()}
-			for _, t := range g.tests(all) {
-				r.Tests = append(r.Tests, t)
-				r.Ops = appendNew(r.Ops, t.Ops)
-			}
-			if len(r.Ops) == 0 {
-				continue
-			}
-			r.Delay = delay.Delay{Class: sum.Until.Class, Default: sum.Until.Default}
-			if p := sum.Until.Param; p >= 0 && p < len(c.Common().Args) {
-				r.Delay = delay.Classify(f.Scope, c.Common().Args[p], f.Innermost[c.Block()], nil)
-			}
-			g.describe(r)
-			found = append(found, r)
+		lit := f.pkg.callback(c, h)
+		if lit == nil || !f.Known.Own(lit) || !f.pkg.repeatsFailure(lit) {
+			continue
 		}
+		g := f.pkg.of(lit)
+		all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
+		for _, b := range lit.Blocks {
+			all.Blocks[b] = true
+		}
+		r := &Region{Fn: lit, f: g, Pure: true, Pos: c.Pos()}
+		for _, t := range g.tests(all) {
+			r.Tests = append(r.Tests, t)
+			r.Ops = appendNew(r.Ops, t.Ops)
+		}
+		if len(r.Ops) == 0 {
+			continue
+		}
+		r.Delay = delay.Delay{Class: h.Delay, Default: h.Default}
+		if h.Every >= 0 && h.Every < len(c.Common().Args) {
+			r.Delay = delay.Classify(f.Scope, c.Common().Args[h.Every], f.Innermost[c.Block()], nil)
+		}
+		g.describe(r)
+		found = append(found, r)
 	}
 	return found
 }
 
-// literal returns the function that an argument is, or that a struct which is
-// passed holds in a field; nil when it cannot be seen.
-func (f *finder) literal(a ssa.Value) *ssa.Function {
-	if ct, ok := a.(*ssa.ChangeType); ok {
-		a = ct.X
-	}
-	fn, _ := handedFunction(a)
-	if fn == nil {
-		if load, ok := a.(*ssa.UnOp); ok {
-			for fa := range dataflow.Refs[*ssa.FieldAddr](load.X) {
-				for st := range dataflow.Refs[*ssa.Store](fa) {
-					if ct, ok := st.Val.(*ssa.ChangeType); ok {
-						fn, _ = handedFunction(ct.X)
-					} else if got, _ := handedFunction(st.Val); got != nil {
-						fn = got
-					}
-				}
-			}
-		}
-	}
-	if fn == nil || len(fn.Blocks) == 0 || !f.Known.Own(fn) {
-		return nil
-	}
-	return fn
-}
-
 // repeatsFailure reports whether a function says by its first result, a bool,
-// that it is not done when a call of it has failed, without an error.
-func repeatsFailure(s *fact.Scope) bool {
-	res := s.Fn.Signature.Results()
-	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) {
+// that it is not done when a call of it has failed, without an error, and that it
+// is done otherwise. One that looks at a state after a success waits for that
+// state, and tolerates failures on the way; that the state is the status of a
+// response makes it a failure of its own.
+func (p *finders) repeatsFailure(fn *ssa.Function) bool {
+	res := fn.Signature.Results()
+	if res.Len() == 0 || !dataflow.IsBool(res.At(0).Type()) {
 		return false
 	}
-	whenFailed, ok := afterFailure(s, 0)
-	return ok && whenFailed == againWord.MatchString(res.At(0).Name())
+	whenFailed, plain, ok := afterFailure(p.Known.Scope(fn), 0)
+	return ok && whenFailed == againWord.MatchString(res.At(0).Name()) && (plain || p.Judge.LooksAtStatus(fn))
 }

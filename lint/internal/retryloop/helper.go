@@ -67,15 +67,17 @@ func (r *Result) helperWait(c *ssa.Call) (w HelperWait, ok bool) {
 	if h == nil || h.Delay == fact.Pluggable || h.Delay == fact.Immediate || !r.Known.Foreign(dataflow.CalleePkg(c.Common())) {
 		return w, false
 	}
+	byDefault := h.Default
 	w.Class = h.Delay
 	// What the caller hands on may differ from call to call, as in a loop around it.
 	if h.Every >= 0 {
 		if h.Every >= len(c.Common().Args) {
 			return w, false
 		}
-		w.Class = delay.Classify(r.Known.Scope(c.Parent()), c.Common().Args[h.Every], nil, nil).Class
+		given := delay.Classify(r.Known.Scope(c.Parent()), c.Common().Args[h.Every], nil, nil)
+		w.Class, byDefault = given.Class, byDefault || given.Default
 	}
-	w.Sure = h.Spoken
+	w.Sure = h.Spoken && !byDefault
 	if fn := r.callback(c, h); fn != nil {
 		sum := r.Known.Local(fn)
 		w.Sure = w.Sure && (sum.Remote || !sum.Local)

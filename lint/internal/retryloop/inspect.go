@@ -34,6 +34,9 @@ func (r *Region) Again(in ssa.Instruction) bool {
 // of the region's failures, or after it. What runs only in turns that succeed
 // is not repeated.
 func (r *Region) InFailedTurn(in ssa.Instruction) bool {
+	if r.Loop == nil {
+		return false
+	}
 	for _, t := range r.Tests {
 		succeeds := func(e dataflow.Edge) bool { return e == t.ok() }
 		turn, _ := r.Loop.WalkTurn(succeeds)
@@ -84,7 +87,7 @@ func (r *Region) InspectsError() bool {
 			looks = implementsError(in.X)
 		case *ssa.Call:
 			text := in.Common().IsInvoke() && in.Common().Method.Name() == "Error"
-			looks = (text || slices.ContainsFunc(in.Common().Args, implementsError)) && tested(in)
+			looks = (text || slices.ContainsFunc(in.Common().Args, implementsError)) && tested(in, map[ssa.Value]bool{})
 		}
 		if looks {
 			return true
@@ -94,13 +97,17 @@ func (r *Region) InspectsError() bool {
 }
 
 // tested reports whether v, or a part of it, is branched on.
-func tested(v ssa.Value) bool {
+func tested(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
 	for ref := range dataflow.Refs[ssa.Instruction](v) {
 		switch ref := ref.(type) {
 		case *ssa.If:
 			return true
 		case *ssa.BinOp, *ssa.UnOp, *ssa.Extract:
-			if tested(ref.(ssa.Value)) {
+			if tested(ref.(ssa.Value), seen) {
 				return true
 			}
 		}

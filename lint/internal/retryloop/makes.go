@@ -173,6 +173,9 @@ func (p *finders) ended(h *fact.Retrier, ret *ssa.Return) bool {
 		return false
 	}
 	kinds := p.kindsOf(p.Known.Scope(ret.Parent()), v)
+	if slices.Contains(kinds, fact.OtherKinds) {
+		return true // which may be of a kind that ends them
+	}
 	has := func(list []string) bool {
 		return slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(list, k) })
 	}

@@ -1,7 +1,9 @@
 package retryloop
 
 import (
-	"go/token"
+	"go/ast"
+	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -26,19 +28,13 @@ func (r *Result) Polls(fn *ssa.Function) bool {
 		if br == nil {
 			continue
 		}
-		cmp, ok := br.Cond.(*ssa.BinOp)
-		if !ok || !implementsError(cmp.X) || !dataflow.IsNil(cmp.Y) || !attempts(s.Origins(cmp.X, nil)) {
-			continue
+		if err, failed := errorCheck(br.Cond); err != nil && attempts(s.Origins(err, nil)) {
+			after = append(after, b.Succs[1-failed])
 		}
-		success := 1
-		if cmp.Op == token.EQL {
-			success = 0
-		}
-		after = append(after, b.Succs[success])
 	}
 	for ret := range dataflow.Instrs[*ssa.Return](fn) {
 		v := errorResult(ret)
-		if v == nil || dataflow.IsNil(v) || !ownError(v) {
+		if v == nil || dataflow.IsNil(v) || !ownError(v, 0) {
 			continue
 		}
 		for _, b := range after {
@@ -51,11 +47,17 @@ func (r *Result) Polls(fn *ssa.Function) bool {
 }
 
 // ownError reports whether v is an error that a function has made itself, or a
-// sentinel, and not the failure of a call.
-func ownError(v ssa.Value) bool {
+// sentinel, wrapped or not, and not the failure of a call.
+func ownError(v ssa.Value, depth int) bool {
+	if m, ok := v.(*ssa.MakeInterface); ok {
+		v = m.X
+	}
 	c, ok := v.(*ssa.Call)
-	if !ok || len(dataflow.Wrapped(c)) > 0 {
+	if !ok {
 		return dataflow.VariableKind(v) != ""
+	}
+	if inner := dataflow.Wrapped(c); len(inner) > 0 {
+		return depth < 3 && !slices.ContainsFunc(inner, func(e ssa.Value) bool { return !ownError(e, depth+1) })
 	}
 	pkg := dataflow.CalleePkg(c.Common())
 	return pkg == "errors" || pkg == "fmt"
@@ -72,16 +74,18 @@ func attempts(calls []*ssa.Call) bool {
 	return false
 }
 
-// PolledAt reports whether the schedule at pos is one of a poll: the retry
-// helpers that are called in the same function wait for states, each of them.
-func (r *Result) PolledAt(pos token.Pos) bool {
+// Polled reports whether the schedule that is made at n is one of a poll: each of
+// the retry helpers that are given it waits for a state. What a field keeps is
+// given to those that read the field, anything else to those of the function.
+func (r *Result) Polled(n ast.Node) bool {
+	field := r.keptIn(n)
 	polled := false
 	for c, fn := range r.RetriedCallbacks() {
-		outer := c.Parent()
-		for outer.Parent() != nil {
-			outer = outer.Parent()
+		given := within(outermost(c.Parent()).Syntax(), n)
+		if field != nil {
+			given = slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return readsField(a, field) })
 		}
-		if n := outer.Syntax(); n == nil || pos < n.Pos() || pos >= n.End() {
+		if !given {
 			continue
 		}
 		if !r.Polls(fn) {
@@ -90,4 +94,54 @@ func (r *Result) PolledAt(pos token.Pos) bool {
 		polled = true
 	}
 	return polled
+}
+
+// keptIn returns the field in which a function keeps what is made at n, or nil.
+func (r *Result) keptIn(n ast.Node) *types.Var {
+	for _, fn := range r.Funcs {
+		if !within(fn.Syntax(), n) {
+			continue
+		}
+		for st := range dataflow.Instrs[*ssa.Store](fn) {
+			if field := dataflow.FieldVar(st.Addr); field != nil && madeAt(st.Val, n, 0) {
+				return field
+			}
+		}
+	}
+	return nil
+}
+
+// madeAt reports whether v is made by the call n, or by others around it.
+func madeAt(v ssa.Value, n ast.Node, depth int) bool {
+	if m, ok := v.(*ssa.MakeInterface); ok {
+		v = m.X
+	}
+	c, ok := v.(*ssa.Call)
+	if !ok || depth > 4 {
+		return false
+	}
+	// The position of a call is that of its parenthesis.
+	call, ok := n.(*ast.CallExpr)
+	return ok && call.Lparen == c.Pos() || slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return madeAt(a, n, depth+1) })
+}
+
+// readsField reports whether v is read from a field.
+func readsField(v ssa.Value, field *types.Var) bool {
+	if u, ok := v.(*ssa.UnOp); ok {
+		v = u.X
+	}
+	return dataflow.FieldVar(v) == field
+}
+
+// outermost returns the function that fn is written in.
+func outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
+}
+
+// within reports whether one node lies in another, which may be nil.
+func within(outer, n ast.Node) bool {
+	return outer != nil && outer.Pos() <= n.Pos() && n.End() <= outer.End()
 }

@@ -369,7 +369,7 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 // The order matters: the name of the wait is among the names that are read.
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
-		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))
+		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c.Common()))
 		if c.Common().IsInvoke() || !f.handed(c.Common().Value) {
 			continue
 		}
@@ -390,7 +390,10 @@ func (f *finder) describe(r *Region) {
 		r.Pos = r.Ops[0].Pos()
 	}
 	r.words()
-	r.Starts = r.Starts || !r.Pure && slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool { return startingWord.MatchString(dataflow.CalleeName(c.Common())) })
+	r.Starts = r.Starts || !r.Pure && slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool {
+		_, proved := f.lasting(c)
+		return proved
+	})
 }
 
 // handedBoundary says where the functions go that the package hands over as the
@@ -407,7 +410,7 @@ func (f *finder) handedBoundary(p *ssa.Parameter) (b send.Boundary) {
 			all = false
 			continue
 		}
-		to := send.BoundaryOf(f.Known, &ssa.Call{Call: ssa.CallCommon{Value: fn}})
+		to := send.BoundaryOf(f.Known, &ssa.CallCommon{Value: fn})
 		all = all && to != send.Unknown
 		b = max(b, to)
 	}

@@ -22,7 +22,7 @@ func (r *Region) retrier() *fact.Retrier {
 				continue
 			}
 		}
-		h := &fact.Retrier{Param: param, Method: method, Field: field, Delay: r.Delay.Class, Every: -1, Spoken: r.Spoken || retryWord.MatchString(dataflow.PathOf(r.Fn))}
+		h := &fact.Retrier{Param: param, Method: method, Field: field, Delay: r.Delay.Class, Every: -1, Default: r.Delay.Default, Spoken: r.Spoken || retryWord.MatchString(dataflow.PathOf(r.Fn))}
 		if r.Delay.Class == fact.Fixed && r.Delay.Param {
 			// What is computed from a parameter may be any schedule.
 			if h.Every = delay.ParamOfAll(r.f.Scope, r.Waits); h.Every < 0 {
@@ -30,6 +30,7 @@ func (r *Region) retrier() *fact.Retrier {
 			}
 		}
 		h.Ends, h.Only, h.Picky = r.ends(op)
+		h.Picky = h.Picky || slices.Contains(h.Ends, fact.OtherKinds) || slices.Contains(h.Only, fact.OtherKinds)
 		return h
 	}
 	return nil
@@ -84,9 +85,9 @@ func (f *finder) fieldOfParam(c *ssa.CallCommon) (param int, field string) {
 
 // handsOn returns what callers need to know of a function that hands a parameter
 // to a retry helper, as it is or called by a literal: a helper over a helper.
-func (f *finder) handsOn(helper func(*ssa.CallCommon) *fact.Retrier) *fact.Retrier {
+func (f *finder) handsOn() *fact.Retrier {
 	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
-		inner := helper(c.Common())
+		inner := f.pkg.known(c.Common())
 		v := callbackArg(inner, c)
 		if v == nil {
 			continue
@@ -109,7 +110,8 @@ func (f *finder) handsOn(helper func(*ssa.CallCommon) *fact.Retrier) *fact.Retri
 		if inner.Every >= 0 && inner.Every < len(c.Common().Args) {
 			d := c.Common().Args[inner.Every]
 			if h.Every = f.ParamOf(d); h.Every < 0 {
-				h.Delay = delay.Classify(f.Scope, d, nil, nil).Class
+				given := delay.Classify(f.Scope, d, nil, nil)
+				h.Delay, h.Default = given.Class, h.Default || given.Default
 			}
 		}
 		h.Spoken = h.Spoken || retryWord.MatchString(f.Fn.Name())
@@ -218,20 +220,23 @@ func (p *finders) passesOn(c *ssa.Call) bool {
 	return true
 }
 
-// helper returns what is known of the function behind c as a retry helper: by
-// its code or, when that says nothing, by the list of libraries. It is nil for
-// any other function.
-func (p *finders) helper(c *ssa.CallCommon) *fact.Retrier {
+// known returns what is known of the function behind c as a retry helper: by its
+// code or, when that says nothing, by the list of libraries. It is nil for any
+// other function.
+func (p *finders) known(c *ssa.CallCommon) *fact.Retrier {
 	if sum := p.Known.Of(c); sum != nil && sum.Retrier != nil {
 		return sum.Retrier
 	}
 	return knownRetrier(c)
 }
 
-// poller is helper for functions that call a parameter until it is done.
-func (p *finders) poller(c *ssa.CallCommon) *fact.Retrier {
-	if sum := p.Known.Of(c); sum != nil {
-		return sum.Poller
+// contract is known for helpers of one contract.
+func (p *finders) contract(c *ssa.CallCommon, of fact.Contract) *fact.Retrier {
+	if h := p.known(c); h != nil && h.Contract == of {
+		return h
 	}
 	return nil
 }
+
+// helper is known for those that call again what has failed.
+func (p *finders) helper(c *ssa.CallCommon) *fact.Retrier { return p.contract(c, fact.OnFailure) }

@@ -41,7 +41,7 @@ func (t) F(op func() error) { for { if op() == nil { return }; time.Sleep(9) } }
 		{"goes on by a type", `func F(op func() error) { for { err := op(); if err == nil || passing(err) { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Only: []string{"example.com/p.final"}}},
 		{"ends by a bool", `func F(op func() (bool, error)) { for { again, err := op(); if err == nil || !again { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Ends: []string{"#0=false"}}},
 		{"ends by a field", `func F(op func() *failErr) { for { err := op(); if err == nil { return }; if !err.again { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Only: []string{"example.com/p.failErr.again=true"}}},
-		{"accepts", `func F(retries int, op func() (bool, error)) { for { ok, err := op(); if ok || err != nil { return }; time.Sleep(9) } }`, nil},
+		{"accepts", `func F(retries int, op func() (bool, error)) { for { ok, err := op(); if ok || err != nil { return }; time.Sleep(9) } }`, &fact.Retrier{Contract: fact.UntilDone, Param: 1, Delay: fact.Fixed, Every: -1, Ends: []string{"#0", "error"}}},
 		{"asks its parameter", `func F(op func() error, again func(error) bool) { for { err := op(); if err == nil || !again(err) { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Picky: true}},
 		{"asks a setting with a default", `func F(op func() error) { o := &options{again: passing}; set(o, nil); for { err := op(); if err == nil || !o.again(err) { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Ends: []string{"example.com/p.final"}}},
 		{"over a helper", `func inner(d time.Duration, op func() error) { for { err := op(); if err == nil || isFinal(err) { return }; time.Sleep(d) } }
@@ -53,7 +53,7 @@ func adapt(op func() error) func() (int, error) { return func() (int, error) { r
 func F(op func() error) { inner(adapt(op)) }`, &fact.Retrier{Delay: fact.Fixed, Every: -1}},
 		{"once", `func F(op func() error) { time.Sleep(9); op() }`, nil},
 		{"retries until it is accepted", `func Retry(op func() (bool, error)) { for { ok, err := op(); if err != nil { return }; if ok { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Ends: []string{"error", "#0"}}},
-		{"polls", `func F(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }`, nil},
+		{"polls", `func F(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }`, &fact.Retrier{Contract: fact.UntilDone, Delay: fact.Fixed, Every: -1, Ends: []string{"error", "#0"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func F(op func() error) { inner(adapt(op)) }`, &fact.Retrier{Delay: fact.Fixed, 
 				return
 			}
 			w := tt.want
-			if got.Param != w.Param || got.Method != w.Method || got.Delay != w.Delay || got.Every != w.Every || got.Picky != w.Picky || !slices.Equal(got.Ends, w.Ends) || !slices.Equal(got.Only, w.Only) {
+			if got.Contract != w.Contract || got.Param != w.Param || got.Method != w.Method || got.Delay != w.Delay || got.Every != w.Every || got.Picky != w.Picky || !slices.Equal(got.Ends, w.Ends) || !slices.Equal(got.Only, w.Only) {
 				t.Errorf("got %+v, want %+v", got, w)
 			}
 		})

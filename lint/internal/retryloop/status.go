@@ -18,7 +18,10 @@ import (
 // another attempt. It is empty when the region does not look at statuses, or
 // cannot be judged.
 func (r *Region) RetriedStatuses(grpc bool) codeset.Set {
-	if r.Loop == nil {
+	switch {
+	case r.Loop == nil && r.self == nil: // what is handed over is repeated elsewhere
+		return codeset.Set{}
+	case r.Loop == nil:
 		return r.f.pkg.Judge.Recursed(r.f.Scope, r.self, grpc)
 	}
 	var failures []dataflow.Edge

@@ -31,19 +31,17 @@ func reportsSuccess(known *fact.Table, c *ssa.CallCommon) (whenFailed, ok bool) 
 	if res.Len() != 1 || !types.Identical(res.At(0).Type(), types.Typ[types.Bool]) {
 		return false, false
 	}
-	for ret := range dataflow.Instrs[*ssa.Return](fn) {
-		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && dataflow.IsNil(cmp.Y) && failureOfCall(cmp.X) {
-			return false, true
-		}
-	}
-	return afterFailure(known.Scope(fn), 0)
+	whenFailed, _, ok = afterFailure(known.Scope(fn), 0)
+	return whenFailed, ok
 }
 
 // afterFailure reads off the branches of a function which bool it returns, as
 // its result i, when a call in it has failed and when none has. A failure that
 // ends the attempts may return what a success does; what counts is that one
 // failure returns otherwise. One that hands its error on says nothing by the bool.
-func afterFailure(s *fact.Scope, i int) (whenFailed, ok bool) {
+// Plain functions return one and the same constant without a failure: no state
+// decides.
+func afterFailure(s *fact.Scope, i int) (whenFailed, plain, ok bool) {
 	failures := map[*ssa.BasicBlock]bool{}
 	for _, b := range s.Fn.Blocks {
 		if to := failureBranch(s, b); to != nil && len(to.Preds) == 1 {
@@ -51,12 +49,17 @@ func afterFailure(s *fact.Scope, i int) (whenFailed, ok bool) {
 		}
 	}
 	var failed, otherwise [2]bool // what is returned: false, true
+	computed := false
 	for ret := range dataflow.Instrs[*ssa.Return](s.Fn) {
 		after := false
 		for b := range failures {
 			after = after || b.Dominates(ret.Block())
 		}
 		if after && slices.ContainsFunc(ret.Results, func(v ssa.Value) bool { return dataflow.IsError(v.Type()) && !dataflow.IsNil(v) }) {
+			continue
+		}
+		if err, whenFailed := errorCheck(ret.Results[i]); err != nil && failureOfCall(err) {
+			failed[whenFailed^1], otherwise[whenFailed] = true, true
 			continue
 		}
 		v, known := dataflow.ConstBool(ret.Results[i])
@@ -69,15 +72,16 @@ func afterFailure(s *fact.Scope, i int) (whenFailed, ok bool) {
 			otherwise[0] = true
 		case !after: // true, or computed
 			otherwise[1] = true
+			computed = computed || !known
 		}
 	}
 	switch {
 	case failed[0] && otherwise[1]:
-		return false, true
+		return false, !computed && !otherwise[0], true
 	case failed[1] && otherwise[0] && !otherwise[1]:
-		return true, true
+		return true, true, true
 	}
-	return false, false
+	return false, false, false
 }
 
 // failureBranch returns where b goes when a call has failed whose error it
@@ -87,17 +91,31 @@ func failureBranch(s *fact.Scope, b *ssa.BasicBlock) *ssa.BasicBlock {
 	if br == nil {
 		return nil
 	}
-	cmp, ok := br.Cond.(*ssa.BinOp)
-	if !ok || !dataflow.IsNil(cmp.Y) || !dataflow.IsError(cmp.X.Type()) || cmp.Op != token.NEQ && cmp.Op != token.EQL {
+	err, failed := errorCheck(br.Cond)
+	if err == nil || !slices.ContainsFunc(s.Origins(err, nil), func(c *ssa.Call) bool { return !send.Ignored(c.Common()) }) {
 		return nil
 	}
-	if !slices.ContainsFunc(s.Origins(cmp.X, nil), func(c *ssa.Call) bool { return !send.Ignored(c.Common()) }) {
-		return nil
+	return b.Succs[failed]
+}
+
+// errorCheck reads a condition that says whether there is an error: it returns
+// the error, nil for any other condition, and which successor of its branch one
+// leads to.
+func errorCheck(cond ssa.Value) (err ssa.Value, failed int) {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+		return nil, 0
 	}
-	if cmp.Op == token.NEQ {
-		return b.Succs[0]
+	if cmp.Op == token.EQL {
+		failed = 1
 	}
-	return b.Succs[1]
+	switch x, y := cmp.X, cmp.Y; {
+	case implementsError(x) && dataflow.IsNil(y):
+		return x, failed
+	case implementsError(y) && dataflow.IsNil(x):
+		return y, failed
+	}
+	return nil, 0
 }
 
 // failureOfCall reports whether v is the error of a call that a retry may be

@@ -1,8 +1,6 @@
 package retryloop
 
 import (
-	"slices"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -27,21 +25,19 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 		noteRetry(sum, r)
 	}
 	for _, r := range f.asking {
-		noteUntil(s, sum, r)
+		if h := r.retrier(); h != nil && len(r.Waits) > 0 {
+			h.Contract = fact.UntilDone
+			sum.Retrier = h.Join(sum.Retrier)
+		}
 	}
-	f.handsUntil(sum)
-	p.noteRepeated(s, sum)
-	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && isBool(r.At(0).Type()) {
+	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && dataflow.IsBool(r.At(0).Type()) {
 		sum.ByMethod = p.byMethod(s.Fn, 0)
 	}
 	if sum.Retrier == nil {
-		if sum.Retrier = f.handsOn(p.helper); sum.Retrier != nil {
-			sum.Retries = true
-		}
+		sum.Retrier = f.handsOn()
+		sum.Retries = sum.Retries || sum.Retrier != nil && sum.Retrier.Contract == fact.OnFailure
 	}
-	if sum.Poller == nil {
-		sum.Poller = f.handsOn(p.poller)
-	}
+	p.noteRepeated(s, sum)
 	sum.Errors = p.makes(s.Fn)
 	if a := f.predicate(0); a.known {
 		sum.Asks, sum.AsksNot = a.kinds, a.not
@@ -89,34 +85,15 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 	}
 }
 
-// handsUntil notes that a function hands its own parameter to one that calls it
-// until it is done: Until(ctx, accept) for (&Retryer{}).Until(ctx, accept).
-func (f *finder) handsUntil(sum *fact.Summary) {
-	if sum.Until != nil {
-		return
-	}
-	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
-		given := f.Known.Of(c.Common())
-		if given == nil || given.Until == nil || given.Retrier != nil || !slices.ContainsFunc(c.Common().Args, f.handed) {
-			continue
-		}
-		until := *given.Until
-		if until.Param >= 0 && until.Param < len(c.Common().Args) {
-			until = *delay.OfFunc(f.Scope, &delay.Wait{Instr: c, D: c.Common().Args[until.Param]})
-		}
-		sum.Until = &until
-		return
-	}
-}
-
-// noteRetry notes that the function has the region r. A loop that polls is noted
-// apart, and only where its package speaks of retries: retry.Until. Callers that
-// retry it do not multiply attempts.
+// noteRetry notes that the function has the region r. Of a loop that polls, only
+// the contract is noted, where its package speaks of retries: retry.Until. Callers
+// that retry it do not multiply attempts.
 // A caller that retries such a function multiplies the attempts.
 func noteRetry(s *fact.Summary, r *Region) {
 	if r.Pure && r.Waiting && retryWord.MatchString(dataflow.PathOf(r.Fn)) {
 		if h := r.retrier(); h != nil {
-			s.Poller = h.Join(s.Poller)
+			h.Contract = fact.UntilDone
+			s.Retrier = h.Join(s.Retrier)
 		}
 	}
 	if !r.Pure || r.Waiting {
@@ -126,7 +103,8 @@ func noteRetry(s *fact.Summary, r *Region) {
 	if h := r.retrier(); h != nil {
 		s.Retrier = h.Join(s.Retrier)
 	}
+	// Of several, the most: retries around them multiply by no more.
 	if r.Bound.Known {
-		s.Attempts = int(r.Bound.Limit)
+		s.Attempts = max(s.Attempts, int(r.Bound.Limit))
 	}
 }

@@ -92,7 +92,7 @@ func (f *finder) lasting(c *ssa.Call) (lasts, proved bool) {
 		return false, false
 	}
 	if fn := f.Known.Body(com); fn != nil {
-		lasts = f.blocks(fn, 0)
+		lasts = f.blocks(fn, map[*ssa.Function]bool{})
 		return lasts, lasts
 	}
 	// Of other packages only the name is known, and whether it can be stopped.
@@ -113,7 +113,7 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 			return false
 		}
 		fn, _ := handedFunction(c.Args[i])
-		if fn == nil || !f.Known.Own(fn) || !f.blocks(fn, 0) {
+		if fn == nil || !f.Known.Own(fn) || !f.blocks(fn, map[*ssa.Function]bool{}) {
 			return false
 		}
 	}
@@ -121,8 +121,13 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 }
 
 // blocks reports whether a function, or what it calls, stays in a loop that
-// waits for what others send: a channel, a reader, a stream.
-func (f *finder) blocks(fn *ssa.Function, depth int) bool {
+// waits for what others send: a channel, a reader, a stream. seen holds those that
+// do not; a hundred of them are enough.
+func (f *finder) blocks(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
+	if seen[fn] || len(seen) > 100 {
+		return false
+	}
+	seen[fn] = true
 	scope := f.Known.Scope(fn)
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		inLoop := scope.Innermost[in.Block()] != nil
@@ -139,7 +144,7 @@ func (f *finder) blocks(fn *ssa.Function, depth int) bool {
 			if inLoop && receiveWord.MatchString(dataflow.CalleeName(in.Common())) {
 				return true
 			}
-			if callee := f.Known.Body(in.Common()); callee != nil && depth < 3 && callee != fn && f.blocks(callee, depth+1) {
+			if callee := f.Known.Body(in.Common()); callee != nil && f.blocks(callee, seen) {
 				return true
 			}
 		}
@@ -147,7 +152,7 @@ func (f *finder) blocks(fn *ssa.Function, depth int) bool {
 	return false
 }
 
-// receiveWord marks calls that wait for what somebody else sends.
+// receiveWord marks calls that wait for what another one sends.
 var receiveWord = regexp.MustCompile(`(?i)^(recv|receive|read|next|accept|poll|fetch|wait|consume|scan)`)
 
 // endsBy reports whether the loop ends by what the call returns: then it has a

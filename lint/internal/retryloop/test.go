@@ -202,7 +202,7 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	if !l.Contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
 	}
-	named := boolOp.MatchString(dataflow.CalleeName(c.Common())) && send.BoundaryOf(f.Known, c) == send.Remote
+	named := boolOp.MatchString(dataflow.CalleeName(c.Common())) && send.BoundaryOf(f.Known, c.Common()) == send.Remote
 	whenFailed, proved := reportsSuccess(f.Known, c.Common())
 	if !named && !proved {
 		return f.askedTest(c, t, l)

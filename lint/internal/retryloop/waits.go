@@ -67,7 +67,7 @@ func (f *finder) regionWaits(r *Region, s *sides) []*delay.Wait {
 			continue
 		}
 		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && slices.Contains(r.Ops, c) {
+			if c, ok := in.(*ssa.Call); ok && slices.Contains(r.Ops, c) || r.betweenSteps(in) {
 				continue
 			}
 			for _, w := range delay.WaitsOf(f.Scope, in, r.Loop) {
@@ -83,6 +83,29 @@ func (f *finder) regionWaits(r *Region, s *sides) []*delay.Wait {
 		}
 	}
 	return waits
+}
+
+// betweenSteps reports whether in comes after the success of one operation of a
+// turn and before another: a pause between two steps, which no failure leads to.
+func (r *Region) betweenSteps(in ssa.Instruction) bool {
+	return slices.ContainsFunc(r.Tests, func(t *Test) bool {
+		ok := t.ok().To()
+		if len(ok.Preds) != 1 || !ok.Dominates(in.Block()) {
+			return false
+		}
+		return slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool {
+			return !slices.Contains(t.Ops, op) && ok.Dominates(op.Block()) && r.leadsTo(in, op)
+		})
+	})
+}
+
+// leadsTo reports whether one instruction may run before another in one turn.
+func (r *Region) leadsTo(from, to ssa.Instruction) bool {
+	if from.Block() == to.Block() {
+		return dataflow.Before(from, to)
+	}
+	turn, _ := r.Loop.Walk(from.Block(), nil)
+	return turn[to.Block()]
 }
 
 // setByFailure returns how long a wait is after a failure when a success leaves

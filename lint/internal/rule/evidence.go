@@ -49,21 +49,25 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	if len(r.Ops) > 0 {
 		op = r.Ops[0].Pos()
 	}
+	// A loop that goes on after a success, and waits after a failure alone, retries
+	// in the midst of other work.
+	byFailure := !r.Pure && len(r.Waits) > 0 && len(r.Tests) > 0
 	count(!r.Weak, test, "a failure of "+Ops(r)+" leads to another attempt")
 	count(r.Pure, token.NoPos, "a success ends it")
 	count(len(r.Waits) > 0 && !r.WaitFirst, wait, "it waits after a failure")
-	count(len(r.Waits) > 0 && !r.Pure, wait, "after a success it does not wait so")
+	count(byFailure, wait, "after a success it does not wait so")
 	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
 	count(r.Spoken, token.NoPos, "its names speak of trying again")
 	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
 	count(r.Starts, op, Ops(r)+" goes on until it fails")
+	count(r.Starts && len(r.Tests) == 0 && len(r.Waits) > 0, wait, "whenever it ends, it is started again after a wait")
 	pro := len(facts)
 
 	ticker := against(slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Ticker }), wait, "a ticker paces it, as it does a poller")
 	waiting := against(r.Waiting, token.NoPos, "its names speak of waiting for a state")
 	local := against(r.Boundary == send.Local, op, Ops(r)+" stays on this machine")
 	against(r.Weak, test, "only a bool or a missing result tells the failure")
-	against(!r.Pure && !r.Starts, token.NoPos, "it goes on after a success too")
+	against(!r.Pure && !r.Starts && !byFailure, token.NoPos, "it goes on after a success too")
 	against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do")
 	against(r.Delay.Default, wait, "its users may replace the wait")
 	contra := len(facts) - pro

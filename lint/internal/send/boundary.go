@@ -32,20 +32,20 @@ const (
 // known of the function behind it, or by all that this function calls in turn.
 // The package comes first, since it is certain; the body of a helper comes last,
 // since a search of it is dear.
-func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
-	if b := direct(c.Common()); b != Unknown {
+func BoundaryOf(known *fact.Table, c *ssa.CallCommon) Boundary {
+	if b := direct(c); b != Unknown {
 		return b
 	}
-	if s := known.Of(c.Common()); s != nil {
+	if s := known.Of(c); s != nil {
 		switch {
 		case s.Remote:
 			return Remote
 		// One that touches a file and does what is not known may go anywhere.
-		case s.Local && known.Body(c.Common()) == nil:
+		case s.Local && known.Body(c) == nil:
 			return Local
 		}
 	}
-	if inside(known, c.Common(), 0) {
+	if inside(known, c, map[*ssa.Function]bool{}) {
 		return Local
 	}
 	return Unknown
@@ -75,12 +75,17 @@ func direct(c *ssa.CallCommon) Boundary {
 // packages that only compute or stay local. A
 // function that hands something to a goroutine or a channel is not known: what
 // receives it may go anywhere.
-// Four levels of calls are entered.
-func inside(known *fact.Table, call *ssa.CallCommon, depth int) bool {
+// One function that is not inside settles the question, so that seen holds those
+// that need not be entered again. A hundred of them are too many to say.
+func inside(known *fact.Table, call *ssa.CallCommon, seen map[*ssa.Function]bool) bool {
 	fn := known.Body(call)
-	if fn == nil || depth > 4 {
+	if fn == nil || len(seen) > 100 {
 		return false
 	}
+	if seen[fn] {
+		return true
+	}
+	seen[fn] = true
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		switch in := in.(type) {
 		case *ssa.Go, *ssa.Send, *ssa.Select:
@@ -96,7 +101,7 @@ func inside(known *fact.Table, call *ssa.CallCommon, depth int) bool {
 			if s := known.Of(c); s != nil && s.Local && !s.Remote && known.Body(c) == nil {
 				continue
 			}
-			if !inside(known, c, depth+1) {
+			if !inside(known, c, seen) {
 				return false
 			}
 		}
@@ -172,6 +177,9 @@ func Ignored(c *ssa.CallCommon) bool {
 	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "math") ||
 		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
 		return true
+	}
+	if dataflow.Receiver(c) == "Row" && dataflow.CalleeName(c) == "Scan" {
+		return false // which hands on the failure of the query
 	}
 	return pureCall.MatchString(dataflow.CalleeName(c)) || gathersErrors(c)
 }

@@ -71,7 +71,7 @@ func TestBoundaryOf(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.call, func(t *testing.T) {
 			s := scope(t, "func f(c conn, fn func()) { "+tt.call+" }")
-			if got := BoundaryOf(s.Known, last(t, s)); got != tt.want {
+			if got := BoundaryOf(s.Known, last(t, s).Common()); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

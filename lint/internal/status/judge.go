@@ -274,7 +274,7 @@ func (j *Judge) callTouches(c *ssa.Call, depth int) bool {
 		return j.touches(g, depth+1)
 	}
 	sum := j.known.Of(c.Common())
-	return sum != nil && (!sum.Fails.Or(sum.Yes).Empty() || sum.Status > 0)
+	return sum != nil && (!sum.Fails.Or(sum.Yes).Or(sum.No).Empty() || sum.Status > 0)
 }
 
 // isText reports whether v is the status of a response as text.

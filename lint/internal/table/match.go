@@ -32,7 +32,7 @@ func Report(p *rule.Pass, v Verdict) {
 	for _, m := range Find(p, v) {
 		// A poll may well have a fixed interval.
 		c := m.Entry.confidence
-		if v == Fixed && p.PolledAt(m.Pos()) {
+		if v == Fixed && p.Polled(m.Node) {
 			c = rule.Low
 		}
 		f := rule.Finding{Confidence: c, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}

@@ -179,6 +179,33 @@ func keptError(ctx context.Context, url string) error {
 	}, time.Second)
 }
 
+// tolerated looks at a state after a success: it waits for that, whatever fails
+// on the way.
+func tolerated(ctx context.Context, url string) error {
+	return until(ctx, func(int) (bool, error) {
+		resp, err := http.Get(url)
+		if err != nil {
+			log.Print(err)
+			return false, nil
+		}
+		return resp.ContentLength > 0, resp.Body.Close()
+	}, time.Second)
+}
+
+// unlisted says "not done" of a status as well: a failure too.
+func unlisted(ctx context.Context, url string) error {
+	return until(ctx, func(int) (bool, error) { // want `FB1001: retries http.Get on failure and waits 1s every time`
+		resp, err := http.Get(url)
+		if err != nil {
+			return false, nil
+		}
+		if resp.StatusCode >= 500 {
+			return false, nil
+		}
+		return true, resp.Body.Close()
+	}, time.Second)
+}
+
 // notReady says "not done" of a state, and hands on a failure: a poll.
 func notReady(ctx context.Context, url string) error {
 	return until(ctx, func(int) (bool, error) {

@@ -16,3 +16,5 @@ func WithJitterPercent(p uint64, b Backoff) Backoff { return b }
 func WithMaxRetries(n uint64, b Backoff) Backoff { return b }
 
 func Do(ctx context.Context, b Backoff, f func(context.Context) error) error { return f(ctx) }
+
+func RetryableError(err error) error { return err }
