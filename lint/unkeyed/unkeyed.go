@@ -3,12 +3,9 @@
 package unkeyed
 
 import (
-	"slices"
-
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -27,7 +24,8 @@ Reported are retries that reach a request whose method is POST or PATCH, with no
 or call in sight that names an idempotency key. The method is followed through helpers, fields,
 builders and captured variables to the constant that sets it; where callers choose it, one
 finding stands at the retry and names a caller that chooses a write. A round tripper or a
-client's Do that repeats whatever it is given is reported by itself.
+client's Do that repeats whatever it is given is reported by itself; where the package names
+requests in a header before they are sent (X-Request-Id), that is a warning.
 
 Not reported are retries before which a branch looks at the method, and those of what was not
 carried out: after 429, a conflict, a connection that was refused or not dialed. A POST that
@@ -54,44 +52,36 @@ for range 3 {
 // Analyzer finds writes that are retried without a key.
 var Analyzer = rule.New(Doc, run)
 
-// run reports repetitions of a write, and those of requests whose method a
-// caller chooses.
-// PUT and DELETE are idempotent by RFC 9110 section 9.2.2 and need no key.
+// run reports repetitions of a write, those of requests whose method a caller
+// chooses, and calls into other packages that repeat what they are given.
 func run(p *rule.Pass) {
 	for _, rep := range p.Repeats() {
-		if rep.ByMethod == retryloop.Chosen {
-			continue
+		if f := p.Fault(rep); f != nil {
+			fault(p, rep, f)
 		}
-		s := firstWrite(rep.Sends)
-		if s == nil {
-			chosen(p, rep)
-			continue
-		}
-		by := ""
-		switch {
-		case rep.Region != nil:
-			by = " by " + rule.Ops(rep.Region)
-		default:
-			by = " through " + dataflow.Describe(rep.Call.Common())
-		}
-		report(p, rep, rule.Sure(plain(rep, *s) && reached(rep, *s)), "retries "+s.Method+by+" without an Idempotency-Key")
 	}
-	callers(p)
+	elsewhere(p)
 	clients(p)
 	table.Report(p, table.Unkeyed)
 }
 
-// plain reports whether nothing speaks against a finding: names of reading or of
-// waiting, or a policy that may look at the method.
-func plain(rep *retryloop.Repeat, s fact.Send) bool {
-	return !s.Reads && !rep.ReadOnly() && rep.ByMethod == retryloop.Blind && (rep.Region == nil || !rep.Region.Waiting)
-}
-
-// reached reports whether each attempt reaches the write for certain: it is
-// near, or all that is sent is writes. An operation that sends others too, deep
-// inside, may do so on the way to a read, as for a token.
-func reached(rep *retryloop.Repeat, s fact.Send) bool {
-	return s.Depth <= 1 || !slices.ContainsFunc(rep.Sends, func(o fact.Send) bool { return !writes(o.Method) })
+// fault reports what is wrong with a repetition.
+func fault(p *rule.Pass, rep *retryloop.Repeat, f *retryloop.Fault) {
+	sure := rule.Sure(f.Sure)
+	switch {
+	case f.Caller != nil:
+		at := analysis.RelatedInformation{Pos: f.Caller.Call.Pos(), Message: "the call that sends " + f.Caller.Send.Method}
+		report(p, rep, sure, "retries whatever method it is given, "+f.Caller.Send.Method+" by "+name(f.Caller.Call.Parent())+" too, without an Idempotency-Key", at)
+	case f.Open:
+		if rep.Shape(f.Send) == retryloop.OwnType {
+			sure = rule.Low // which has writes to offer, as a rule, and may be used for none
+		}
+		report(p, rep, sure, "retries every request, whatever its method, without an Idempotency-Key")
+	case rep.Region != nil:
+		report(p, rep, sure, "retries "+f.Send.Method+" by "+rule.Ops(rep.Region)+" without an Idempotency-Key")
+	default:
+		report(p, rep, sure, "retries "+f.Send.Method+" through "+dataflow.Describe(rep.Call.Common())+" without an Idempotency-Key")
+	}
 }
 
 // report reports a repetition: a region at its keyword, and another where the

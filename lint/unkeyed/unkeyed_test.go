@@ -9,5 +9,5 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over")
+	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over", "named", "anew")
 }

@@ -43,6 +43,7 @@ type Result struct {
 	// What rules ask beyond the regions: what is known of a function, and what a
 	// predicate does with a status.
 	*finders
+	repeats []*Repeat // once they were asked for
 }
 
 // run builds the SSA form. Imported packages are made without bodies: what is

@@ -39,12 +39,15 @@ const (
 // Repeats returns the repetitions of the package's requests, in source order.
 // Those that send none are left out, as are those that go on after a success,
 // repeat only what a server refused, or carry a key.
+// They are found once.
 func (r *Result) Repeats() []*Repeat {
-	var all []*Repeat
-	for _, fn := range r.Funcs {
-		all = append(all, r.repeatsIn(fn)...)
+	if r.repeats == nil {
+		r.repeats = []*Repeat{}
+		for _, fn := range r.Funcs {
+			r.repeats = append(r.repeats, r.repeatsIn(fn)...)
+		}
 	}
-	return all
+	return r.repeats
 }
 
 // repeatsIn returns the repetitions of one function.
@@ -85,8 +88,8 @@ func (p *finders) repeatedBy(c *ssa.Call) *Repeat {
 // byHelper returns the repetition of what c hands to a helper, or nil.
 func (p *finders) byHelper(c *ssa.Call) *Repeat {
 	op := p.retriedCallback(c)
-	if h := p.poller(c.Common()); op == nil && h != nil {
-		if op = p.callback(c, h); op != nil && p.neverAgain(h, op) {
+	if h := p.contract(c.Common(), fact.UntilDone); h != nil {
+		if op = p.callback(c, h); op != nil && !p.repeatsFailure(op) {
 			op = nil
 		}
 	}
@@ -145,39 +148,23 @@ func (p *finders) noteRepeated(s *fact.Scope, sum *fact.Summary) {
 	}
 }
 
-// tell marks what callers in other packages learn of the repetitions of this one
-// that are faults by themselves, so that they are not reported once more.
-func (r *Result) tell() {
-	for _, rep := range r.Repeats() {
-		for _, snd := range rep.Sends {
-			if !snd.Open() || rep.ByMethod != Blind {
-				continue
-			}
-			callers, beyond := r.Callers(rep, snd)
-			certain := slices.ContainsFunc(callers, func(c Caller) bool { return (c.Send.Method == "POST" || c.Send.Method == "PATCH") && !c.Send.Reads })
-			if !certain && !rep.StandsIn(snd, beyond) {
-				continue
-			}
-			for _, fn := range beyond {
-				sum := r.Known.Local(fn)
-				for i := range sum.Retried {
-					sum.Retried[i].Told = true
-				}
-			}
-		}
-	}
-}
-
 // Caller is a call that hands a method to code that repeats it.
 type Caller struct {
 	Call *ssa.Call
 	Send fact.Send
 }
 
+// Chooser is a function that leaves the method of what is repeated to callers in
+// other packages, or to some that cannot be read.
+type Chooser struct {
+	Fn    *ssa.Function
+	Param int // by which its callers choose; -1 when not known
+}
+
 // Callers returns the calls in the package that decide the method of an open
 // request of rep, through other functions too, and the functions that leave the
-// choice to callers in other packages, or to some that cannot be read.
-func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []*ssa.Function) {
+// choice to others.
+func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []Chooser) {
 	type link struct {
 		fn    *ssa.Function
 		param int
@@ -196,7 +183,7 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []*
 			seen[l] = true
 		}
 		if _, all := r.Known.Callers(fn); !all || fn.Parent() != nil {
-			beyond = append(beyond, fn)
+			beyond = append(beyond, Chooser{fn, snd.Param})
 		}
 		for _, c := range r.Known.Sites(fn) {
 			if r.of(c.Parent()).choice(c, nil) == Chosen {
@@ -204,7 +191,7 @@ func (r *Result) Callers(rep *Repeat, snd fact.Send) (found []Caller, beyond []*
 			}
 			sends := send.Through(r.Known, c, []fact.Send{{Param: snd.Param}})
 			if len(sends) == 0 {
-				beyond = append(beyond, c.Parent())
+				beyond = append(beyond, Chooser{c.Parent(), -1})
 			}
 			keyed := send.Keyed(c.Parent())
 			for _, s := range sends {
@@ -254,8 +241,8 @@ func (rep *Repeat) Shape(snd fact.Send) Shape {
 
 // StandsIn reports whether rep repeats the requests of net/http that one of some
 // functions is given, and that function takes the place of a client.
-func (rep *Repeat) StandsIn(snd fact.Send, fns []*ssa.Function) bool {
-	return rep.Shape(snd) == Standard && slices.ContainsFunc(fns, standsIn)
+func (rep *Repeat) StandsIn(snd fact.Send, fns []Chooser) bool {
+	return rep.Shape(snd) == Standard && slices.ContainsFunc(fns, func(c Chooser) bool { return standsIn(c.Fn) })
 }
 
 // sendWord marks the names of functions that send whatever they are given: a

@@ -144,7 +144,7 @@ func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Ana
 // In tools and test support nothing blocks a merge, so high confidence becomes
 // medium. The same message at the same place is reported once.
 func (p *Pass) Report(f Finding) {
-	if !f.Pos.IsValid() || p.exempt(f.Pos) {
+	if !p.Judges(f.Pos) {
 		return
 	}
 	f.Rule = p.doc.ID
@@ -241,6 +241,10 @@ func (p *Pass) FileAt(pos token.Pos) *ast.File {
 	}
 	return nil
 }
+
+// Judges reports whether a finding at pos counts. A rule that reports one of
+// several places asks before it chooses.
+func (p *Pass) Judges(pos token.Pos) bool { return pos.IsValid() && !p.exempt(pos) }
 
 // exempt reports whether nothing is judged at pos: in tests, in examples, in
 // files that a program has made. Retries there serve another purpose, or are

@@ -1,6 +1,7 @@
 package send
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,29 @@ func IsKeyName(s string) bool {
 	return strings.Contains(s, keyWord) ||
 		slices.ContainsFunc(config.Current().KeyHeaders, func(name string) bool { return strings.Contains(s, strings.ToLower(name)) })
 }
+
+// requestID marks headers that name a request.
+var requestID = regexp.MustCompile(`(?i)^(x-)?([a-z0-9]+-)*request-?id$`)
+
+// SetsRequestID reports whether an instruction sets a header that names a
+// request: by a call that is given the name and a value, or in a map.
+func SetsRequestID(in ssa.Instruction) bool {
+	named := func(v ssa.Value) bool {
+		s, ok := dataflow.ConstString(v)
+		return ok && strings.Contains(s, "-") && requestID.MatchString(s)
+	}
+	switch in := in.(type) {
+	case *ssa.MapUpdate:
+		return named(in.Key)
+	case *ssa.Call:
+		args := in.Common().Args
+		return headerSetter.MatchString(dataflow.CalleeName(in.Common())) && len(args) > 1 && slices.ContainsFunc(args[:len(args)-1], named)
+	}
+	return false
+}
+
+// headerSetter marks the names of calls that set a header.
+var headerSetter = regexp.MustCompile(`^(Set|Add|With|set|add|with)`)
 
 // MentionsKey reports whether fn sets or carries an idempotency key: a string
 // constant, a field or a callee of that name. It errs on the side of silence.

@@ -35,12 +35,13 @@ func look(c *under.Client) error {
 	return errors.New("exhausted")
 }
 
-// found is a fault of SendAll, and not another one.
+// found is a fault of SendAll. That it is shown there, only those know who share a
+// module with it.
 func found() error {
 	req, err := http.NewRequest("POST", "http://example.com", nil)
 	if err != nil {
 		return err
 	}
-	_, err = under.SendAll(req)
+	_, err = under.SendAll(req) // want `FB1030: under.SendAll retries this POST`
 	return err
 }
