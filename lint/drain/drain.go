@@ -51,8 +51,8 @@ func run(p *rule.Pass) {
 			continue
 		}
 		for _, op := range r.Responses() {
-			if !handled(r, op) {
-				p.ReportRegion(r, rule.Sure(r.Pure), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt", mend.Drain(p, r, op)...)
+			if !handled(r, op) && !closes(p, op, 0) {
+				p.ReportRegion(r, rule.Sure(r.Pure && open(p, op)), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt", mend.Drain(p, r, op)...)
 				break
 			}
 		}
@@ -82,6 +82,39 @@ func handled(r *retryloop.Region, op *ssa.Call) bool {
 			return dataflow.IsNamed(a.Type(), "net/http", "Response") || isBody(a) && dataflow.CalleePkg(com) != "io"
 		}
 		if slices.ContainsFunc(com.Args, given) {
+			return true
+		}
+	}
+	return false
+}
+
+// closes reports whether an operation of this package closes the body of a
+// response by itself, as one does that reads it to the end.
+func closes(p *rule.Pass, op ssa.CallInstruction, depth int) bool {
+	fn := p.Known.Body(op.Common())
+	if fn == nil || depth > 3 {
+		return false
+	}
+	for c := range dataflow.Instrs[ssa.CallInstruction](fn) {
+		com := c.Common()
+		if com.IsInvoke() && com.Method.Name() == "Close" || yields(com) && closes(p, c, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether an operation certainly yields an open response: one of
+// net/http, or one of this package, which was looked into. What another package
+// does with the body before it returns is not known.
+func open(p *rule.Pass, op *ssa.Call) bool {
+	return dataflow.CalleePkg(op.Common()) == "net/http" || p.Known.Body(op.Common()) != nil
+}
+
+// yields reports whether a call has a response among its results.
+func yields(c *ssa.CallCommon) bool {
+	for v := range c.Signature().Results().Variables() {
+		if dataflow.IsNamed(v.Type(), "net/http", "Response") {
 			return true
 		}
 	}

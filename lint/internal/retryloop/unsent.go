@@ -14,8 +14,8 @@ import (
 )
 
 // Harmless reports whether the region tries again only what was not carried out:
-// what a server refused with 429 or for a reason that the code knows, such as a
-// conflict, or what was not sent, since no connection came about. Repeating such a
+// what a server refused by its status or for a reason that the code knows, such as
+// a conflict, or what was not sent, since no connection came about. Repeating such a
 // write does no harm.
 func (r *Region) Harmless() bool {
 	if r.Loop == nil {
@@ -42,8 +42,13 @@ func (r *Region) Harmless() bool {
 			return false
 		}
 	}
-	return !onStatus || r.RetriedStatuses(false) == codeset.Of(429)
+	again := r.RetriedStatuses(false)
+	return !onStatus || !again.Empty() && again.Minus(refused).Empty()
 }
+
+// refused are the statuses by which a server says that it has not carried out a
+// request, RFC 9110, 15.5. After 408 it may have begun.
+var refused = codeset.Range(400, 499).Minus(codeset.Of(408))
 
 var (
 	// unsentWord marks predicates and errors that say that nothing was sent, or that
