@@ -24,7 +24,8 @@ type details struct {
 	Packages int    `json:"packages"`
 	FailOn   string `json:"fail_on"`
 	Failing  int    `json:"failing"`
-	// NotJudged are the packages that do not compile, or need one that does not.
+	// NotJudged are the packages that were not judged, most of them because they do not
+	// compile, or need one that does not.
 	NotJudged []string `json:"not_judged,omitempty"`
 }
 
@@ -58,7 +59,7 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 		rep.Findings = fold(rep.Findings, shown)
 	}
 	rep.Problems = v.problems()
-	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged}
+	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.allUnjudged()}
 	return rep
 }
 

@@ -40,7 +40,13 @@ type runner struct {
 	mu        sync.Mutex
 	findings  []*finding
 	notJudged []string // paths of packages that do not compile, or need one that does not
-	errs      []error
+	errs      []unjudged
+}
+
+// unjudged is a package that was not judged although it compiles, and why.
+type unjudged struct {
+	path string
+	err  error
 }
 
 // run judges all packages with the given number of workers.
@@ -48,8 +54,7 @@ type runner struct {
 // package. A canceled context yields its error and no findings. The result is
 // sorted, so that it does not depend on the order in which packages finish.
 // Packages that could not be judged are in notJudged, or have an error of their
-// own in errs, of which at most twenty are kept: the others are judged all the
-// same.
+// own in errs: the others are judged all the same.
 func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 	done := map[*packages.Package]chan struct{}{}
 	for _, p := range r.l.order {
@@ -83,8 +88,8 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 					r.notJudged = append(r.notJudged, p.PkgPath)
 				}
 			case r.l.borrowed[p]: // what it does is not known, as of any other package, when it has an error
-			case err != nil && len(r.errs) < 20:
-				r.errs = append(r.errs, err)
+			case err != nil:
+				r.errs = append(r.errs, unjudged{p.PkgPath, err})
 			case r.l.isRoot(p):
 				r.findings = append(r.findings, found...)
 			}
@@ -95,6 +100,7 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 		return nil, err
 	}
 	slices.Sort(r.notJudged)
+	slices.SortFunc(r.errs, func(a, b unjudged) int { return cmp.Compare(a.path, b.path) })
 	for _, f := range r.findings {
 		r.l.relativize(f)
 	}

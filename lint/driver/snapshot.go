@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/forbear-go/forbear/lint/settings"
 )
 
@@ -25,6 +27,7 @@ type stamp struct {
 func snapshot(dirs, files []string) map[string]stamp {
 	seen := map[string]stamp{}
 	for _, dir := range dirs {
+		dir = real(dir) // a walk does not begin at a symbolic link
 		_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -34,7 +37,11 @@ func snapshot(dirs, files []string) map[string]stamp {
 			case d.IsDir() || !counts(d.Name()):
 				return nil
 			}
-			if info, err := d.Info(); err == nil {
+			look := d.Info
+			if d.Type()&fs.ModeSymlink != 0 { // what it leads to is what is judged
+				look = func() (fs.FileInfo, error) { return os.Stat(name) }
+			}
+			if info, err := look(); err == nil {
 				seen[name] = stamp{info.ModTime(), info.Size()}
 			}
 			return nil
@@ -87,16 +94,21 @@ func equal(a, b map[string]stamp) bool {
 	return maps.EqualFunc(a, b, func(x, y stamp) bool { return x.size == y.size && x.changed.Equal(y.changed) })
 }
 
-// moduleDirs are the folders of the modules that are judged.
+// moduleDirs are the folders of the code that a user works on, of which something
+// counts: those of the modules that are judged, and of modules that stand in for
+// others by a replace. The module cache does not change.
 func (l *loaded) moduleDirs() (dirs []string) {
-	for _, p := range l.order {
-		dir := filepath.Dir(sources(p)[0])
-		if p.Module != nil && p.Module.Dir != "" {
-			dir = p.Module.Dir
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
+		dir := ""
+		switch m := p.Module; {
+		case m != nil && (m.Main || m.Replace != nil && m.Replace.Version == ""):
+			dir = m.Dir
+		case m == nil && l.isRoot(p) && len(sources(p)) > 0:
+			dir = filepath.Dir(sources(p)[0])
 		}
-		if !slices.Contains(dirs, dir) {
+		if dir != "" && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
-	}
+	})
 	return dirs
 }

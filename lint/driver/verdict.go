@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint/settings"
 )
@@ -17,13 +19,25 @@ type verdict struct {
 	*loaded
 	findings  []*finding
 	notJudged []string // paths of packages that do not compile, or need one that does not
-	errs      []error  // of packages that were not judged for another reason
+	errs      []unjudged
 	anew      int      // packages that the cache did not have
 }
 
 // complete reports whether everything was judged, and compiles.
 func (v *verdict) complete() bool {
 	return len(v.faults) == 0 && len(v.notJudged) == 0 && len(v.errs) == 0
+}
+
+// allUnjudged are the paths of all packages that were asked for and not judged.
+func (v *verdict) allUnjudged() []string {
+	paths := slices.Clone(v.notJudged)
+	for _, u := range v.errs {
+		if slices.ContainsFunc(v.roots, func(p *packages.Package) bool { return p.PkgPath == u.path }) {
+			paths = append(paths, u.path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // judge lists the packages and judges them. The verdict is there with an error too,
@@ -86,8 +100,11 @@ func (v *verdict) complain(stderr io.Writer) {
 	if len(v.notJudged) > 0 {
 		fmt.Fprintln(stderr, "forbear lint: not judged:", because(v.notJudged))
 	}
-	for _, err := range v.errs {
-		fmt.Fprintln(stderr, "forbear lint: not judged:", err)
+	for _, u := range v.errs[:min(len(v.errs), mostShown)] {
+		fmt.Fprintln(stderr, "forbear lint: not judged:", u.err)
+	}
+	if more := len(v.errs) - mostShown; more > 0 {
+		fmt.Fprintf(stderr, "forbear lint: not judged: %s more\n", plural(more, "package"))
 	}
 }
 
@@ -101,22 +118,25 @@ func (v *verdict) problems() (list []report.Problem) {
 	if len(v.notJudged) > 0 {
 		list = append(list, report.Problem{Kind: report.Unjudged, Message: because(v.notJudged), Fatal: true})
 	}
-	for _, err := range v.errs {
-		first, _, _ := strings.Cut(err.Error(), "\n") // a panic has its stack behind it
+	for _, u := range v.errs {
+		first, _, _ := strings.Cut(u.err.Error(), "\n") // a panic has its stack behind it
 		list = append(list, report.Problem{Kind: report.Unjudged, Message: first, Fatal: true})
 	}
 	return list
 }
 
+// mostShown bounds what people are shown of what is wrong: one cause has many
+// effects.
+const mostShown = 20
+
 // because says how many packages were not judged, and which.
 func because(paths []string) string {
-	const most = 20
 	text := "1 package, which does not compile or needs one that does not: "
 	if n := len(paths); n > 1 {
 		text = fmt.Sprintf("%d packages, which do not compile or need one that does not: ", n)
 	}
-	if len(paths) > most {
-		return text + strings.Join(paths[:most], ", ") + fmt.Sprintf(" and %d more", len(paths)-most)
+	if len(paths) > mostShown {
+		return text + strings.Join(paths[:mostShown], ", ") + fmt.Sprintf(" and %d more", len(paths)-mostShown)
 	}
 	return text + strings.Join(paths, ", ")
 }

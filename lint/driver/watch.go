@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,11 +20,15 @@ import (
 func (o *options) watchFiles(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	w := &watcher{options: o, stdout: stdout, stderr: stderr, known: map[string]report.Finding{}, dirs: o.moduleAbove()}
 	for {
-		// The look is from before the round, so that a file that changes during it is seen.
-		before := snapshot(o.watched(w.dirs))
+		// The look is from before the round, so that a file that changes during it is
+		// seen. Of folders that the round adds there is no earlier one.
+		known := slices.Clone(w.dirs)
+		before := snapshot(o.watched(known))
 		if err := w.round(ctx); err != nil && ctx.Err() == nil {
 			return 0, err
 		}
+		added := slices.DeleteFunc(slices.Clone(w.dirs), func(dir string) bool { return slices.Contains(known, dir) })
+		maps.Copy(before, snapshot(added, nil))
 		if !w.change(ctx, before) {
 			return ExitPass, nil
 		}
@@ -34,7 +39,7 @@ func (o *options) watchFiles(ctx context.Context, stdout, stderr io.Writer) (int
 type watcher struct {
 	*options
 	stdout, stderr io.Writer
-	dirs           []string // of the modules
+	dirs           []string // of the modules; none is ever left out, since a faulty go.mod hides them
 	known          map[string]report.Finding
 	said           string // on standard error
 	status         string
@@ -65,7 +70,11 @@ func (w *watcher) round(ctx context.Context) error {
 		}
 		return nil
 	}
-	w.dirs = v.moduleDirs()
+	for _, dir := range v.moduleDirs() {
+		if !slices.Contains(w.dirs, dir) {
+			w.dirs = append(w.dirs, dir)
+		}
+	}
 	if len(w.outputs) > 0 {
 		err = w.render(rep, w.stdout)
 		fmt.Fprintln(w.stderr, "forbear lint: waiting for changes")
@@ -82,12 +91,13 @@ func (w *watcher) show(rep *report.Report, v *verdict) error {
 	for _, f := range rep.Counting() {
 		now[f.Fingerprint()] = f
 	}
+	missing := v.allUnjudged()
 	var lost []report.Finding
 	for id, f := range w.known {
 		if _, ok := now[id]; ok {
 			continue
 		}
-		if slices.Contains(v.notJudged, f.Package) {
+		if slices.Contains(missing, f.Package) {
 			now[id] = f
 		} else {
 			lost = append(lost, f)
@@ -127,7 +137,7 @@ func (w *watcher) totals(v *verdict) string {
 		}
 	}
 	text := fmt.Sprintf("watching %s: %s, %d fail", plural(len(v.roots), "package"), plural(len(w.known), "finding"), fail)
-	if n := len(v.notJudged); n > 0 {
+	if n := len(v.allUnjudged()); n > 0 {
 		text += fmt.Sprintf("; %s not judged", plural(n, "package"))
 	}
 	return text

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +14,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
 // syncBuffer is a buffer that is written by one goroutine and read by another.
@@ -197,5 +203,70 @@ func TestGuideMatcher(t *testing.T) {
 		if !regexp.MustCompile("(?m)" + pattern).MatchString(said) {
 			t.Errorf("%s: not in %q", pattern, said)
 		}
+	}
+}
+
+// TestWatchFaults: after a round in which no package could be read, the files are
+// still looked at, and so are those behind a symbolic link.
+func TestWatchFaults(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": clean})
+	link := filepath.Join(t.TempDir(), "checkout")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, stop := watchIn(t, link)
+	out.take(t, "watching 1 package: 0 findings")
+	write(t, dir, "n.go", "package other\n")
+	errs.take(t, "found packages m (m.go) and other (n.go)")
+	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))
+	out.take(t, "watching 1 package: 2 findings")
+	stop()
+}
+
+// TestWatchReplaced: a module that stands in for another is looked at too, once it is
+// known, and that alone is no change.
+func TestWatchReplaced(t *testing.T) {
+	dir := module(t, map[string]string{
+		"app/go.mod": "module example.com/m\n\ngo 1.26\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ../lib\n",
+		"lib/go.mod": "module example.com/lib\n\ngo 1.26\n",
+		"lib/lib.go": "package lib\n\nfunc Do() error { return nil }\n",
+		"app/m.go":   "package m\n\nimport \"example.com/lib\"\n\nvar Err = lib.Do()\n",
+	})
+	_, errs, stop := watchIn(t, filepath.Join(dir, "app"), "-o", "text")
+	errs.take(t, "waiting for changes\n")
+	time.Sleep(300 * time.Millisecond)
+	errs.mu.Lock()
+	if again := errs.b.String(); again != "" {
+		t.Errorf("got %q although nothing has changed", again)
+	}
+	errs.mu.Unlock()
+	write(t, dir, "lib/lib.go", "package lib\n\nfunc Do() string { return \"\" }\n")
+	errs.take(t, "waiting for changes\n")
+	stop()
+}
+
+// TestManyErrors: people are shown some of the packages that were not judged, and
+// how many there are; reports and totals have all of them, and their findings are
+// not gone.
+func TestManyErrors(t *testing.T) {
+	v := &verdict{loaded: &loaded{}}
+	w := watcher{options: &options{}, stdout: t.Output(), known: map[string]report.Finding{}}
+	for i := range 25 {
+		path := fmt.Sprintf("example.com/m/p%02d", i)
+		v.roots = append(v.roots, &packages.Package{PkgPath: path})
+		v.errs = append(v.errs, unjudged{path, errors.New(path + " is odd")})
+		f := report.Finding{ID: "FB1001", Package: path, Identity: path}
+		w.known[f.Fingerprint()] = f
+	}
+	var b bytes.Buffer
+	v.complain(&b)
+	if got := b.String(); strings.Count(got, "is odd") != 20 || !strings.HasSuffix(got, "not judged: 5 packages more\n") {
+		t.Errorf("got %s", got)
+	}
+	if err := w.show(&report.Report{}, v); err != nil || len(w.known) != 25 || !strings.HasSuffix(w.status, "25 findings, 0 fail; 25 packages not judged") {
+		t.Errorf("got %v, %d findings, %s; want that none is gone", err, len(w.known), w.status)
+	}
+	if n := len(v.problems()); n != 25 {
+		t.Errorf("got %d problems, want 25", n)
 	}
 }

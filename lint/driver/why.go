@@ -82,7 +82,7 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if len(r.errs) > 0 {
-		return errors.Join(r.errs...)
+		return r.errs[0].err
 	}
 	for _, list := range [][]account{findings, retries} {
 		shown := false
