@@ -57,6 +57,7 @@ type keptFinding struct {
 	Confidence rule.Confidence
 	Callees    []string
 	Within     string
+	Module     string
 	// Waiver is the index of the waiver that lifts it among those of the
 	// settings, or -1.
 	Waiver int
@@ -67,7 +68,7 @@ func newEntry(found []*finding, facts []keptFact) *entry {
 	e := &entry{Facts: facts}
 	for _, f := range found {
 		waiver := slices.Index(config.Current().Waivers, f.waiver)
-		e.Findings = append(e.Findings, keptFinding{f.Finding, f.confidence, f.callees, f.within, waiver})
+		e.Findings = append(e.Findings, keptFinding{f.Finding, f.confidence, f.callees, f.within, f.module, waiver})
 	}
 	return e
 }
@@ -75,7 +76,7 @@ func newEntry(found []*finding, facts []keptFact) *entry {
 // findings are those that were kept. A waiver that lifts one of them is used.
 func (e *entry) findings() (found []*finding) {
 	for _, k := range e.Findings {
-		f := &finding{Finding: k.Finding, confidence: k.Confidence, callees: k.Callees, within: k.Within}
+		f := &finding{Finding: k.Finding, confidence: k.Confidence, callees: k.Callees, within: k.Within, module: k.Module}
 		if waivers := config.Current().Waivers; k.Waiver >= 0 && k.Waiver < len(waivers) {
 			f.waiver = waivers[k.Waiver]
 			f.waiver.Use()

@@ -23,6 +23,7 @@ type finding struct {
 	confidence rule.Confidence
 	callees    []string
 	within     string         // the rule whose finding at the same place has the same cause
+	module     string         // of the package
 	waiver     *config.Waiver // that lifts it, or nil
 }
 
@@ -42,6 +43,9 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 	if d, ok := lint.Explain(f.Rule); ok {
 		out.Standard = cmp.Or(out.Standard, d.Standard)
 		out.Hint, out.URL = d.Remedy, lint.HelpURL(d.ID)
+	}
+	if p.Module != nil {
+		out.module = p.Module.Path
 	}
 	switch {
 	case f.Suppressed != nil:
@@ -95,16 +99,16 @@ func (l *loaded) relativize(f *finding) {
 }
 
 // identify gives each finding an identity that survives moved lines: the rule,
-// the module, the package, the function, what is called there, and an ordinal
+// the module of the package, the package, the function, what is called there, and an ordinal
 // among equals.
 // Lines are no part of it, so that a baseline survives an edit further up. found
 // must be in the order of the report: the ordinal depends on it.
-func identify(module string, found []*finding) {
+func identify(found []*finding) {
 	seen := map[string]int{}
 	for _, f := range found {
 		callees := slices.Sorted(slices.Values(f.callees))
 		// A NUL byte cannot occur in a name, so that two lists of names cannot collide.
-		key := strings.Join([]string{f.ID, module, f.Package, f.Function, strings.Join(callees, ",")}, "\x00")
+		key := strings.Join([]string{f.ID, f.module, f.Package, f.Function, strings.Join(callees, ",")}, "\x00")
 		f.Identity = fmt.Sprintf("%s\x00%d", key, seen[key])
 		seen[key]++
 	}

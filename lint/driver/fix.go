@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/format"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -19,8 +20,9 @@ import (
 // files can be.
 // Suppressed findings keep their code: the reason beside it says that it is
 // meant. A failure while the last files are written leaves the earlier ones
-// changed, which is safe: no fix of ours spans two files.
-func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, error) {
+// changed, which is safe: no fix of ours spans two files, and each file is
+// replaced as a whole. sum is that of a file as it was judged.
+func applyFixes(found []report.Finding, abs, sum func(string) string) (map[int]bool, error) {
 	byFile := map[string][]report.Edit{}
 	applied := map[int]bool{}
 	for i, f := range found {
@@ -39,18 +41,18 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 	// the run before any file has changed.
 	rewritten := map[string][]byte{}
 	for name, edits := range byFile {
-		src, err := rewrite(abs(name), edits)
+		src, err := rewrite(abs(name), sum(abs(name)), edits)
 		if err != nil {
 			return nil, err
 		}
 		rewritten[abs(name)] = src
 	}
 	for _, name := range slices.Sorted(maps.Keys(rewritten)) {
-		st, err := os.Stat(name)
-		if err != nil {
-			return nil, fmt.Errorf("fix: %w", err)
+		write := func(w io.Writer) error {
+			_, err := w.Write(rewritten[name])
+			return err
 		}
-		if err := os.WriteFile(name, rewritten[name], st.Mode().Perm()); err != nil {
+		if err := toFile(name, write); err != nil {
 			return nil, fmt.Errorf("fix: %w", err)
 		}
 	}
@@ -86,14 +88,17 @@ func imports(text string) bool {
 	return true
 }
 
-// rewrite returns a file with the edits made, formatted.
-// Offsets are bytes of the file as it was judged. A file that has changed since
-// then may make an edit run past its end, which is an error and not a guess. A
-// result that does not parse is refused as well.
-func rewrite(name string, edits []report.Edit) ([]byte, error) {
+// rewrite returns a file with the edits made. It is formatted where it was, so that
+// nothing else of it changes; line ends stay as they are.
+// Offsets are bytes of the file as it was judged: one that has changed since then
+// is refused. So is a result that does not parse.
+func rewrite(name, sum string, edits []report.Edit) ([]byte, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("fix: %w", err)
+	}
+	if sumOf(src) != sum {
+		return nil, fmt.Errorf("fix %s: the file has changed since it was judged: run it again", name)
 	}
 	slices.SortFunc(edits, func(a, b report.Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	var out bytes.Buffer
@@ -110,6 +115,18 @@ func rewrite(name string, edits []report.Edit) ([]byte, error) {
 	formatted, err := format.Source(out.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("fix %s: %w", name, err)
+	}
+	pairs, lines := bytes.Count(src, []byte("\r\n")), bytes.Count(src, []byte("\n"))
+	before := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	was, err := format.Source(before)
+	switch {
+	case pairs > 0 && pairs < lines, err != nil:
+		return out.Bytes(), nil
+	case !bytes.Equal(was, before):
+		formatted = bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n"))
+	}
+	if pairs > 0 {
+		formatted = bytes.ReplaceAll(formatted, []byte("\n"), []byte("\r\n"))
 	}
 	return formatted, nil
 }

@@ -1,11 +1,13 @@
 package driver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,5 +199,105 @@ func Value() { again.Every("x", 0) }
 			}
 			goCommand(t, dir, "vet", ".")
 		})
+	}
+}
+
+// TestFixLeavesTheRest: a fix changes no other line, whether the file is formatted or
+// not and whatever its lines end with, and neither a link nor the permissions.
+func TestFixLeavesTheRest(t *testing.T) {
+	const odd = "\nvar   Odd = map[string]int{ \"a\":1 }\n"
+	for _, tt := range []struct{ name, source string }{
+		{"formatted", fixedRetry},
+		{"not formatted", fixedRetry + odd},
+		{"carriage returns", strings.ReplaceAll(fixedRetry, "\n", "\r\n")},
+		{"carriage returns, not formatted", strings.ReplaceAll(fixedRetry+odd, "\n", "\r\n")},
+		{"some carriage returns", strings.Replace(fixedRetry, "\n", "\r\n", 4)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := module(t, map[string]string{"m.txt": tt.source})
+			if err := os.Chmod(filepath.Join(dir, "m.txt"), 0o640); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("m.txt", filepath.Join(dir, "m.go")); err != nil {
+				t.Fatal(err)
+			}
+			lintIn(t, dir, "--fix")
+			got := read(t, dir, "m.txt")
+			if !strings.Contains(got, "<-ctx.Done()") {
+				t.Fatalf("got\n%s\nwant it mended", got)
+			}
+			gone := 0
+			for line := range strings.Lines(tt.source) {
+				if !strings.Contains(got, line) {
+					gone++
+				}
+			}
+			if gone > 1 { // the sleep
+				t.Errorf("got\n%q\nwhich lacks %d lines", got, gone)
+			}
+			if st, err := os.Lstat(filepath.Join(dir, "m.txt")); err != nil || st.Mode() != 0o640 {
+				t.Errorf("got %v, %v; want a file of mode 0640", st.Mode(), err)
+			}
+			if st, err := os.Lstat(filepath.Join(dir, "m.go")); err != nil || st.Mode()&os.ModeSymlink == 0 {
+				t.Errorf("got %v, %v; want the link", st.Mode(), err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".m.*")); len(left) > 0 {
+				t.Errorf("got %v beside it", left)
+			}
+		})
+	}
+}
+
+// TestFixOfChangedFile: edits are not made in a file that is not the one that was
+// judged, be it from the cache or anew.
+func TestFixOfChangedFile(t *testing.T) {
+	t.Setenv(cacheVariable, t.TempDir())
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	for _, name := range []string{"anew", "from the cache"} {
+		write(t, dir, "m.go", fixedRetry)
+		o, err := parseArgs(nil, []string{"-C", dir, "--fix"}, t.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := judgeIn(t, dir, "--fix")
+		o.least = 0
+		rep := o.report(v, nil, nil)
+		changed := strings.Replace(fixedRetry, "attempt < 3", "attempt < 4", 1)
+		write(t, dir, "m.go", changed)
+		err = o.applyFixes(v.loaded, rep, t.Output())
+		if got := read(t, dir, "m.go"); err == nil || !strings.Contains(err.Error(), "has changed since") || got != changed {
+			t.Errorf("%s: got %v and\n%s\nwant an error, and the file as it was", name, err, got)
+		}
+	}
+}
+
+// TestIdentityOfModule: in a workspace, what else is judged does not change what a
+// baseline knows a finding by.
+func TestIdentityOfModule(t *testing.T) {
+	dir := module(t, map[string]string{
+		"a/go.mod": "module example.com/a\n\ngo 1.26\n", "a/a.go": strings.Replace(fixedRetry, "package m", "package a", 1),
+		"b/go.mod": "module example.com/b\n\ngo 1.26\n", "b/b.go": strings.Replace(fixedRetry, "package m", "package b", 1),
+		"go.work": "go 1.26\n\nuse (\n\t./a\n\t./b\n)\n",
+	})
+	prints := func(patterns ...string) (list []string) {
+		t.Setenv("GOWORK", filepath.Join(dir, "go.work"))
+		t.Setenv("GOFLAGS", "")
+		var out, errs bytes.Buffer
+		Main(t.Context(), nil, append([]string{"-C", dir, "-q", "--no-cache", "-o", "json"}, patterns...), &out, &errs)
+		var rep struct {
+			Findings []struct{ File, Fingerprint string }
+		}
+		if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+			t.Fatalf("%v: %s", err, errs.String())
+		}
+		for _, f := range rep.Findings {
+			if f.File == "b/b.go" {
+				list = append(list, f.Fingerprint)
+			}
+		}
+		return list
+	}
+	if both, one := prints("./a", "./b"), prints("./b"); len(one) == 0 || !slices.Equal(both, one) {
+		t.Errorf("got %v beside another module, %v alone", both, one)
 	}
 }

@@ -67,13 +67,20 @@ func fileSum(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// key returns the key of a package as it is now; ok is false for one that must not be kept,
+// sumOf is the sum of the contents of a file.
+func sumOf(src []byte) string {
+	sum := sha256.Sum256(src)
+	return hex.EncodeToString(sum[:])
+}
+
+// key returns the key of a package as it is now, and the sums of its files; ok is false for one that must not be kept,
 // such as one that does not compile. The packages that it needs were judged
 // before it.
-func (c *cache) key(l *loaded, p *packages.Package) (key string, ok bool) {
+func (c *cache) key(l *loaded, p *packages.Package) (key string, sums map[string]string, ok bool) {
 	if c == nil || p.ExportFile == "" {
-		return "", false
+		return "", nil, false
 	}
+	sums = map[string]string{}
 	k := c.keys
 	var d digest
 	d.add(k.common, p.PkgPath)
@@ -84,8 +91,9 @@ func (c *cache) key(l *loaded, p *packages.Package) (key string, ok bool) {
 	for _, name := range sources(p) {
 		sum, err := fileSum(name)
 		if err != nil {
-			return "", false
+			return "", nil, false
 		}
+		sums[name] = sum
 		d.add(name, sum)
 	}
 	for _, path := range sortedImports(p) {
@@ -95,7 +103,7 @@ func (c *cache) key(l *loaded, p *packages.Package) (key string, ok bool) {
 		}
 		sum, ok := k.export(dep)
 		if !ok {
-			return "", false
+			return "", nil, false
 		}
 		d.add(path, dep.PkgPath, sum)
 	}
@@ -104,11 +112,11 @@ func (c *cache) key(l *loaded, p *packages.Package) (key string, ok bool) {
 		sum := k.of[dep]
 		k.mu.Unlock()
 		if sum == "" {
-			return "", false
+			return "", nil, false
 		}
 		d.add(dep.PkgPath, sum)
 	}
-	return d.sum(), true
+	return d.sum(), sums, true
 }
 
 // remember notes the key of a package that was judged, for those that need its

@@ -43,6 +43,15 @@ type loaded struct {
 	made   map[string]bool
 	faults []string // what does not compile, in the words of the go command
 	needs  needs
+	// sums are those of the files as they were judged, by their names, for the fixes.
+	sums sync.Map
+}
+
+// sum is the sum of a file as it was judged, or "".
+func (l *loaded) sum(name string) string {
+	sum, _ := l.sums.Load(name)
+	text, _ := sum.(string)
+	return text
 }
 
 // listMode asks for what it takes to check one package from source at a time:

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -90,7 +89,7 @@ func failing(rep *report.Report) (n int) {
 // applyFixes mends what the report shows, and takes it out of the report.
 // Edits that overlapped stay in the report, and a second run applies them.
 func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) error {
-	applied, err := applyFixes(rep.Findings, l.abs)
+	applied, err := applyFixes(rep.Findings, l.abs, l.sum)
 	if err != nil {
 		return err
 	}
@@ -153,15 +152,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// toFile writes a file, and reports what its closing finds too: a report that is
-// cut off must not pass for one.
-// A file that exists is overwritten.
-func toFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -119,7 +119,7 @@ var errNotWhole = errors.New("the package does not compile")
 // judge returns what an earlier run has found in a package, where neither it nor
 // anything that counts has changed since, and else what the analyzers find.
 func (r *runner) judge(p *packages.Package) ([]*finding, error) {
-	key, ok := r.cache.key(r.l, p)
+	key, sums, ok := r.cache.key(r.l, p)
 	if !ok {
 		found, _, err := r.analyze(p)
 		return found, err
@@ -127,11 +127,14 @@ func (r *runner) judge(p *packages.Package) ([]*finding, error) {
 	if e := r.cache.get(key); e != nil {
 		r.cache.remember(p, key)
 		r.facts.restore(e.Facts)
+		for name, sum := range sums {
+			r.l.sums.Store(name, sum)
+		}
 		return e.findings(), nil
 	}
 	found, facts, err := r.analyze(p)
 	// A file that has changed meanwhile must not be taken for the one that was judged.
-	if now, _ := r.cache.key(r.l, p); err == nil && now == key {
+	if now, _, _ := r.cache.key(r.l, p); err == nil && now == key {
 		r.cache.remember(p, key)
 		r.cache.put(key, newEntry(found, facts))
 	}
@@ -203,6 +206,7 @@ func (r *runner) check(p *packages.Package) (*analysis.Pass, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.l.sums.Store(name, sumOf(src))
 		f, err := parser.ParseFile(r.l.fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
 		faulty = cmp.Or(faulty, err)
 		pass.Files = append(pass.Files, f)

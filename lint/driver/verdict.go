@@ -20,7 +20,7 @@ type verdict struct {
 	findings  []*finding
 	notJudged []string // paths of packages that do not compile, or need one that does not
 	errs      []unjudged
-	anew      int      // packages that the cache did not have
+	anew      int // packages that the cache did not have
 }
 
 // complete reports whether everything was judged, and compiles.
@@ -87,7 +87,7 @@ func (o *options) judge(ctx context.Context, set *settings.Settings, stderr io.W
 		}
 	}
 	slices.Sort(v.notJudged)
-	identify(l.module, v.findings)
+	identify(v.findings)
 	r.cache.trim(time.Now())
 	return v, nil
 }

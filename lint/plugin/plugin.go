@@ -48,15 +48,15 @@ func New(conf any) (register.LinterPlugin, error) {
 // read takes the settings from golangci-lint's own configuration when it holds
 // any, and from the file of settings otherwise.
 func read(conf any) (*settings.Settings, error) {
-	if conf == nil {
+	text, err := json.Marshal(conf) // which is YAML too
+	if err != nil {
+		return nil, err
+	}
+	if s := string(text); s == "null" || s == "{}" {
 		if name := settings.Discover(".", settings.FileName); name != "" {
 			return settings.Load(name)
 		}
 		return &settings.Settings{}, nil
-	}
-	text, err := json.Marshal(conf) // which is YAML too
-	if err != nil {
-		return nil, err
 	}
 	return settings.Parse("settings", text)
 }

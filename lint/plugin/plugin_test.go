@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -54,6 +55,24 @@ func TestSettings(t *testing.T) {
 				t.Errorf("got %d analyzers, mode %s, error %v; want %d, typesinfo", len(list), p.GetLoadMode(), err, tt.analyzers)
 			}
 		})
+	}
+}
+
+// TestSettingsOfFile: the file of settings counts where golangci-lint's own
+// configuration has none, or an empty mapping.
+func TestSettingsOfFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(".forbear-lint.yaml", []byte("disable: [FB1020]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, conf := range []any{nil, map[string]any{}} {
+		p, err := New(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := p.BuildAnalyzers(); err != nil || len(list) != len(lint.Analyzers()) {
+			t.Errorf("%#v: got %d analyzers, %v; want one less than all", conf, len(list), err)
+		}
 	}
 }
 

@@ -3,25 +3,28 @@
 //	go vet -vettool=$(which forbear-vet) ./...
 //
 // It reports what it is sure of (high confidence), and takes the settings of
-// forbear lint: the file named by FORBEAR_LINT_CONFIG, or else .forbear-lint.yaml
-// in the folder of the package or above, and flags on top of it:
+// forbear lint: the file named by FORBEAR_LINT_CONFIG, or else, for each package,
+// .forbear-lint.yaml in its folder or above, and flags on top of it:
 //
 //	go vet -vettool=$(which forbear-vet) -confidence=medium ./...
 //	go vet -vettool=$(which forbear-vet) -settings='{max_attempts: 6}' ./...
 //
-// The go command caches results. It learns of a changed file of settings when
-// that lies in the folder where go vet is called, or above, or is the one of
-// FORBEAR_LINT_CONFIG. The wider forms, with SARIF, baselines and policy files,
-// are those of forbear lint.
+// The go command caches results. It learns of a changed file of settings, and of
+// the end of a waiver in it, when that file lies in the folder where go vet is
+// called, or above, or is the one of FORBEAR_LINT_CONFIG: keep it at the root of
+// the module. Waivers in -settings are refused for that reason. The wider forms,
+// with SARIF, baselines and policy files, are those of forbear lint.
 package main
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/tools/go/analysis/unitchecker"
 
@@ -35,7 +38,7 @@ const configVariable = "FORBEAR_LINT_CONFIG"
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "-V=full" {
-		if err := version(os.Stdout); err != nil {
+		if err := version(os.Stdout, time.Now()); err != nil {
 			fail(err)
 		}
 		return
@@ -58,6 +61,9 @@ func main() {
 		if err != nil {
 			return err
 		}
+		if len(own.Waivers) > 0 {
+			return errors.New("waivers: want them in a file, since the go command would keep what they lift beyond their last day")
+		}
 		own.Merge(s)
 		s = own
 		return s.Apply()
@@ -78,8 +84,8 @@ func settingsFile() string {
 }
 
 // version writes what the go command makes part of its cache's keys: the
-// contents of the program and of the settings.
-func version(w io.Writer) error {
+// contents of the program and of the settings, and which of their waivers hold.
+func version(w io.Writer, now time.Time) error {
 	name, err := os.Executable()
 	if err != nil {
 		return err
@@ -99,6 +105,12 @@ func version(w io.Writer) error {
 			return fmt.Errorf("settings: %w", err)
 		}
 		h.Write(src)
+		// A fault is shown when the tool runs.
+		if s, err := settings.Parse(name, src); err == nil {
+			for _, w := range s.Waivers {
+				fmt.Fprint(h, w.Expires.Holds(now))
+			}
+		}
 	}
 	_, err = fmt.Fprintf(w, "forbear-vet version devel buildID=%s\n", hex.EncodeToString(h.Sum(nil)))
 	return err

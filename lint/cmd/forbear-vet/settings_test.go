@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // six attempts six times, with full jitter and on 403.
@@ -79,5 +80,38 @@ func TestVetSettings(t *testing.T) {
 	write("m/.forbear-lint.yaml", "retriable: [403]\n")
 	if out := vet(""); !strings.Contains(out, ".forbear-lint.yaml:1:1: unknown key \"retriable\"") {
 		t.Errorf("bad settings: got\n%s\nwant the fault", out)
+	}
+}
+
+// TestVersionOfWaivers: the go command learns of it when a waiver ends, which it
+// cannot do for those of a flag.
+func TestVersionOfWaivers(t *testing.T) {
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(".forbear-lint.yaml", []byte("waivers:\n- {rule: R-1, code: [a], reason: r, expires: 2027-06-30}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := func(day int) string {
+		var b strings.Builder
+		if err := version(&b, time.Date(2027, 6, day, 12, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if on(1) != on(29) || on(29) == on(33) {
+		t.Errorf("got %s, %s and %s; want another one after the last day alone", on(1), on(29), on(33))
+	}
+	tool := filepath.Join(t.TempDir(), "forbear-vet")
+	cmd := exec.Command("go", "build", "-o", tool, "github.com/forbear-go/forbear/lint/cmd/forbear-vet")
+	cmd.Dir = home
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	out, err := exec.Command(tool, "-settings={waivers: [{rule: R-1, code: [a], reason: r, expires: 2027-06-30}]}", "x.cfg").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "want them in a file") {
+		t.Errorf("got %v, %s; want a refusal", err, out)
 	}
 }
