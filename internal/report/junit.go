@@ -57,8 +57,13 @@ func (r *Report) JUnit(w io.Writer) error {
 	names, found, problems := r.byFile()
 	for _, name := range names {
 		s := junitSuite{Name: name}
+		alike := map[string]int{}
 		for _, f := range found[name] {
 			c := junitCase{Class: name, Name: f.ID + after(" ", cmp.Or(f.Subject, f.Function))}
+			// CI systems know a case by its name, from run to run, so that it has no line.
+			if alike[c.Name]++; alike[c.Name] > 1 {
+				c.Name += fmt.Sprintf(" (%d)", alike[c.Name])
+			}
 			text := fmt.Sprintf("%s: %s%s", Line(f.place().String()), Line(f.Message), after("\n", f.advice()))
 			if f.Severity == Error {
 				c.Failure = &junitFailure{f.ID + after(" ", f.Standard), Line(f.Message), text}

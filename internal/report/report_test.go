@@ -174,3 +174,28 @@ func TestUnknownFormat(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestJUnitNames: two findings of one rule in one function are two cases.
+func TestJUnitNames(t *testing.T) {
+	r := &Report{Tool: "lint", Findings: []Finding{
+		{ID: "FB1001", File: "m.go", Line: 3, Function: "F", Severity: Error, Message: "a"},
+		{ID: "FB1001", File: "m.go", Line: 9, Function: "F", Severity: Error, Message: "b"},
+		{ID: "FB1001", File: "n.go", Line: 9, Function: "F", Severity: Error, Message: "c"},
+	}}
+	var b strings.Builder
+	if err := r.JUnit(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, `name="FB1001 F"`) != 2 || strings.Count(got, `classname="m.go" name="FB1001 F (2)"`) != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestFileURI: the letter of a drive is no host.
+func TestFileURI(t *testing.T) {
+	for name, want := range map[string]string{"/a b/c": "file:///a%20b/c", "C:/a/c": "file:///C:/a/c"} {
+		if got := FileURI(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}

@@ -205,9 +205,19 @@ func (s *sarif) region(p Place) m {
 func artifact(file string) m {
 	slashed := filepath.ToSlash(file)
 	if filepath.IsAbs(file) {
-		return m{"uri": (&url.URL{Scheme: "file", Path: slashed}).String()}
+		return m{"uri": FileURI(file)}
 	}
 	return m{"uri": (&url.URL{Path: slashed}).String(), "uriBaseId": "%SRCROOT%"}
+}
+
+// FileURI is the URI of a file with an absolute name. One with the letter of a drive
+// gets a slash in front of it, where the name of a host would stand otherwise.
+func FileURI(name string) string {
+	path := filepath.ToSlash(name)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 // fix groups the edits by file, in the order of their first ones. Two runs over the

@@ -53,10 +53,17 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 			help(stdout, fs)
 			return nil, err
 		}
+		if at := len(rest) - fs.NArg() - 1; at >= 0 && rest[at] == "--" { // all behind it are packages
+			o.patterns = append(o.patterns, fs.Args()...)
+			break
+		}
 		if fs.NArg() == 0 {
 			break
 		}
 		o.patterns = append(o.patterns, fs.Arg(0))
+	}
+	if err := single(fs, o.patterns); err != nil {
+		return nil, err
 	}
 	if len(o.patterns) == 0 {
 		o.patterns = []string{"./..."}
@@ -64,13 +71,55 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 	return o, o.check()
 }
 
-// help writes the manual of the command.
+// singles are the flags that answer a question instead of judging, each with the
+// flags that have a part in the answer.
+var singles = []struct {
+	name string
+	with []string
+}{
+	{"explain", nil},
+	{"rules", []string{"o"}},
+	{"print-settings", []string{"config", "policy", "allowed-signers"}},
+	{"explain-finding", []string{"config", "policy", "allowed-signers", "tags", "p", "all", "no-cache"}},
+}
+
+// single refuses what would be ignored beside a flag that answers a question.
+func single(fs *flag.FlagSet, patterns []string) (err error) {
+	for _, s := range singles {
+		if f := fs.Lookup(s.name); f.Value.String() == f.DefValue {
+			continue
+		}
+		if len(patterns) > 0 {
+			return fmt.Errorf("--%s: %s has no part in it: it judges no packages", s.name, patterns[0])
+		}
+		fs.Visit(func(f *flag.Flag) {
+			if f.Name != s.name && !slices.Contains(append([]string{"C", "q"}, s.with...), f.Name) {
+				err = fmt.Errorf("--%s: %s has no part in it", s.name, dashed(f.Name))
+			}
+		})
+	}
+	return err
+}
+
+// dashed is a flag as it is written: -o, --fix.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// help writes the manual of the command. An example of what this program does not
+// have is left out.
 func help(w io.Writer, fs *flag.FlagSet) {
 	fmt.Fprintf(w, "forbear lint: find retry bugs in Go source\n\nUsage: forbear lint [FLAGS] [PACKAGES]\n%s\n\nFlags:\n", About)
 	fs.SetOutput(w)
 	fs.PrintDefaults()
 	fmt.Fprint(w, "\nExamples:\n")
 	for line := range strings.Lines(strings.TrimSpace(Examples)) {
+		if strings.Contains(line, "--policy") && fs.Lookup("policy") == nil {
+			continue
+		}
 		fmt.Fprint(w, "  ", line)
 	}
 	fmt.Fprintln(w)

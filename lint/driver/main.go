@@ -108,8 +108,8 @@ func (o *options) check() error {
 	if o.writeBaseline != "" && o.since != "" {
 		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
 	}
-	if o.watch && (o.fix || o.writeBaseline != "" || o.printSettings || o.whyAt != "") {
-		return errors.New("--watch goes with none of --fix, --write-baseline, --print-settings and --explain-finding")
+	if o.watch && (o.fix || o.writeBaseline != "") {
+		return errors.New("--watch goes with neither --fix nor --write-baseline")
 	}
 	toStdout := 0
 	for _, out := range o.outputs {

@@ -3,9 +3,9 @@ package driver
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
@@ -37,7 +37,7 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 	l := v.loaded
 	rep := &report.Report{
 		Tool: "lint", Version: lint.Version, About: l.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
-		Root:   (&url.URL{Scheme: "file", Path: filepath.ToSlash(l.dir) + "/"}).String(),
+		Root:   report.FileURI(l.dir) + "/",
 		Source: func(file string) ([]byte, error) { return os.ReadFile(l.abs(file)) },
 	}
 	var shown []*finding
@@ -116,8 +116,11 @@ func (o *options) render(rep *report.Report, stdout io.Writer) error {
 	}
 	for _, out := range outputs {
 		write := func(w io.Writer) error { return rep.Write(w, out.format) }
-		if out.format == "text" {
+		switch out.format {
+		case "text":
 			write = func(w io.Writer) error { return writeText(w, rep, out.file != "") }
+		case "github":
+			write = o.fromCheckout(rep).GitHub
 		}
 		var err error
 		if out.file == "" {
@@ -130,6 +133,39 @@ func (o *options) render(rep *report.Report, stdout io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// fromCheckout is a report whose files are named from the root of the checkout, as
+// annotations want them wherever the linter runs: from GITHUB_WORKSPACE, or else
+// from the working directory.
+func (o *options) fromCheckout(rep *report.Report) *report.Report {
+	dir, err := filepath.Abs(o.dir)
+	root, failed := filepath.Abs(os.Getenv("GITHUB_WORKSPACE"))
+	if err != nil || failed != nil {
+		return rep
+	}
+	name := func(file string) string {
+		if file == "" {
+			return ""
+		}
+		full := filepath.FromSlash(file)
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(dir, full)
+		}
+		if r, err := filepath.Rel(real(root), real(full)); err == nil && filepath.IsLocal(r) {
+			return filepath.ToSlash(r)
+		}
+		return file
+	}
+	there := *rep
+	there.Findings, there.Problems = slices.Clone(rep.Findings), slices.Clone(rep.Problems)
+	for i := range there.Findings {
+		there.Findings[i].File = name(there.Findings[i].File)
+	}
+	for i := range there.Problems {
+		there.Problems[i].File = name(there.Problems[i].File)
+	}
+	return &there
 }
 
 // writeText adds the summary to the findings. A file is read without standard

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -142,11 +143,19 @@ func because(paths []string) string {
 }
 
 // unjudged writes the reports that were asked for when nothing was judged, and
-// returns err with what went wrong on the way.
+// returns err with what went wrong on the way. The report of an earlier run would
+// pass for one of this. There is no verdict when the settings are at fault.
 // Without -o nothing is written: standard error says it all.
 func (o *options) unjudged(err error, v *verdict, stdout io.Writer) error {
-	if v == nil || len(o.outputs) == 0 {
+	if len(o.outputs) == 0 {
 		return err
+	}
+	if v == nil {
+		dir, failed := filepath.Abs(o.dir)
+		if failed != nil {
+			return fmt.Errorf("%w; %w", err, failed)
+		}
+		v = &verdict{loaded: &loaded{dir: dir}}
 	}
 	rep := o.report(v, nil, nil)
 	rep.Problems = append(rep.Problems, report.Problem{Kind: report.Unread, Message: err.Error(), Fatal: true})

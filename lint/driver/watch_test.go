@@ -150,7 +150,7 @@ func TestWatchReports(t *testing.T) {
 
 // TestWatchFlags: what writes does not go with it.
 func TestWatchFlags(t *testing.T) {
-	for _, flag := range []string{"--fix", "--print-settings", "--write-baseline=x"} {
+	for _, flag := range []string{"--fix", "--print-settings", "--write-baseline=x", "--explain-finding=a.go:1"} {
 		if _, err := parseArgs(nil, []string{"--watch", flag}, t.Output()); err == nil {
 			t.Errorf("%s: got no error", flag)
 		}

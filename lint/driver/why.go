@@ -7,10 +7,13 @@ import (
 	"go/token"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
@@ -42,15 +45,28 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(o.dir, filepath.FromSlash(file))); err != nil {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	if _, err := os.Stat(file); err != nil {
 		return fmt.Errorf("--explain-finding: %w", err)
 	}
-	l, err := load(ctx, o.dir, o.tags, []string{"./" + path.Dir(file)})
+	l, err := load(ctx, o.dir, o.tags, []string{folder(dir, file)})
 	if err != nil {
 		return err
 	}
 	if len(l.faults) > 0 {
 		return errors.New(strings.Join(l.faults, "\n"))
+	}
+	at := real(file)
+	if !slices.ContainsFunc(l.roots, func(p *packages.Package) bool {
+		return slices.ContainsFunc(p.GoFiles, func(name string) bool { return real(name) == at })
+	}) {
+		return fmt.Errorf("--explain-finding: %s is not judged: it is a test, or for another system or other --tags", l.rel(file))
 	}
 	var findings, retries []account
 	r := &runner{l: l, analyzers: allAnalyzers()}
@@ -87,7 +103,7 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 	for _, list := range [][]account{findings, retries} {
 		shown := false
 		for _, a := range list {
-			if a.at.File == file && a.at.Line <= line && line <= a.last {
+			if real(l.abs(a.at.File)) == at && a.at.Line <= line && line <= a.last {
 				a.write(stdout)
 				shown = true
 			}
@@ -96,20 +112,35 @@ func (o *options) why(ctx context.Context, stdout io.Writer) error {
 			return nil
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "%s:%d: no retry is seen here\n", file, line)
+	_, err = fmt.Fprintf(stdout, "%s:%d: no retry is seen here\n", l.rel(file), line)
 	return err
 }
+
+// folder is the pattern for the package of a file, seen from dir. The go command
+// wants a path that leads out of dir no further than it must, whatever links were
+// followed on the way.
+func folder(dir, file string) string {
+	for _, from := range [][2]string{{real(dir), real(filepath.Dir(file))}, {dir, filepath.Dir(file)}} {
+		if r, err := filepath.Rel(from[0], from[1]); err == nil && filepath.IsLocal(r) {
+			return "./" + filepath.ToSlash(r)
+		}
+	}
+	return filepath.Dir(file)
+}
+
+// placeAt is FILE:LINE, or FILE:LINE:COLUMN. A file's name may have a colon itself,
+// as behind the letter of a drive.
+var placeAt = regexp.MustCompile(`^(.+?\.go):([1-9]\d{0,8})(?::\d+)?$`)
 
 // parsePlace reads FILE:LINE, with a column behind it or not, as reports write
 // it.
 func parsePlace(s string) (file string, line int, err error) {
-	parts := strings.Split(s, ":")
-	if len(parts) == 2 || len(parts) == 3 {
-		if line, err = strconv.Atoi(parts[1]); err == nil && line > 0 && strings.HasSuffix(parts[0], ".go") {
-			return path.Clean(strings.ReplaceAll(parts[0], `\`, "/")), line, nil
-		}
+	at := placeAt.FindStringSubmatch(s)
+	if at == nil {
+		return "", 0, fmt.Errorf("--explain-finding %q: want FILE.go:LINE", s)
 	}
-	return "", 0, fmt.Errorf("--explain-finding %q: want FILE.go:LINE", s)
+	line, err = strconv.Atoi(at[2])
+	return filepath.Clean(filepath.FromSlash(at[1])), line, err
 }
 
 // nearby is a place with the file's name relative to the working directory.

@@ -1,6 +1,9 @@
 package driver
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -40,6 +43,7 @@ func Fetch(ctx context.Context, url string) error {
 }
 `,
 	})
+	write(t, dir, "fetch_test.go", "package m\n")
 	tests := []struct {
 		at   string
 		code int
@@ -63,6 +67,9 @@ func Fetch(ctx context.Context, url string) error {
 		{"fetch.go:x", ExitUnjudged, []string{`want FILE.go:LINE`}, ""},
 		{"other.go:1", ExitUnjudged, []string{"other.go"}, "no retry"},
 		{"missing/fetch.go:1", ExitUnjudged, []string{"missing"}, ""},
+		{filepath.Join(dir, "fetch.go") + ":10", ExitPass, []string{"fetch.go:10:2: FB1001"}, ""},
+		{filepath.Join(dir, "sub", "..", "fetch.go") + ":10:2", ExitPass, []string{"fetch.go:10:2: FB1001"}, ""},
+		{"fetch_test.go:1", ExitUnjudged, []string{"fetch_test.go is not judged: it is a test"}, "no retry"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.at, func(t *testing.T) {
@@ -79,5 +86,37 @@ func Fetch(ctx context.Context, url string) error {
 				t.Errorf("got\n%s\nwant nothing of %q", stdout, tt.not)
 			}
 		})
+	}
+}
+
+// TestExplainFindingElsewhere: the file may be named from a folder below it, and
+// through a link.
+func TestExplainFindingElsewhere(t *testing.T) {
+	dir := module(t, map[string]string{"fetch.go": fixedRetry, "sub/sub.go": "package sub\n"})
+	link := filepath.Join(t.TempDir(), "checkout")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range [][2]string{
+		{filepath.Join(dir, "sub"), "../fetch.go:10"},
+		{link, "fetch.go:10"},
+		{link, filepath.Join(dir, "fetch.go") + ":10"},
+		{dir, filepath.Join(link, "fetch.go") + ":10"},
+		{filepath.Join(link, "sub"), filepath.Join(link, "fetch.go") + ":10"},
+	} {
+		if code, out, errs := lintIn(t, tt[0], "--explain-finding", tt[1]); code != ExitPass || !strings.Contains(out, "fetch.go:10:2: FB1001") {
+			t.Errorf("%v: got %d\n%s%s", tt, code, out, errs)
+		}
+	}
+}
+
+// TestParsePlace: the line is behind the name, which may have colons.
+func TestParsePlace(t *testing.T) {
+	for s, want := range map[string]string{
+		"a.go:3": "a.go 3", "a.go:3:7": "a.go 3", "./b/../a.go:3": "a.go 3", `C:\b\a.go:3`: `C:\b\a.go 3`, "b.go:x/a.go:3": "b.go:x/a.go 3",
+	} {
+		if file, line, err := parsePlace(s); err != nil || fmt.Sprint(file, " ", line) != want {
+			t.Errorf("%s: got %s, %d, %v", s, file, line, err)
+		}
 	}
 }

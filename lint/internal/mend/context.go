@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
@@ -184,22 +185,46 @@ func ContextAt(p *rule.Pass, pos token.Pos, loop ast.Node) (name string, named b
 	return "", false
 }
 
-// background reports whether a variable is declared as context.Background() or
-// context.TODO(), which never end.
-// To wait for such a context changes nothing.
+// background reports whether a variable is declared as a context that never ends,
+// or as none, and nothing is assigned to it.
+// To wait for such a context changes nothing, or panics.
 func (s site) background(v *types.Var) bool {
 	path := s.path(v.Pos())
 	if len(path) < 2 {
 		return false
 	}
-	a, ok := path[len(path)-2].(*ast.AssignStmt)
-	if !ok || len(a.Rhs) != 1 {
-		return false
+	switch d := path[len(path)-2].(type) {
+	case *ast.AssignStmt:
+		return len(d.Rhs) == 1 && s.endless(d.Rhs[0])
+	case *ast.ValueSpec:
+		return len(d.Values) == 0 && !s.changed(s.file, v) || len(d.Values) == 1 && s.endless(d.Values[0])
 	}
-	call, ok := a.Rhs[0].(*ast.CallExpr)
+	return false
+}
+
+// endless reports whether an expression is nil, context.Background() or
+// context.TODO(), or a context with values that is made of one of them.
+func (s site) endless(e ast.Expr) bool {
+	e = ast.Unparen(e)
+	if s.TypesInfo.Types[e].IsNil() {
+		return true
+	}
+	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false
 	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO")
+	if s.TypesInfo.Types[call.Fun].IsType() { // context.Context(nil)
+		return s.endless(call.Args[0])
+	}
+	fn, ok := typeutil.Callee(s.TypesInfo, call).(*types.Func)
+	if !ok || fn.Pkg() == nil || fn.Pkg().Path() != "context" {
+		return false
+	}
+	switch fn.Name() {
+	case "Background", "TODO", "WithoutCancel":
+		return true
+	case "WithValue":
+		return s.endless(call.Args[0])
+	}
+	return false
 }

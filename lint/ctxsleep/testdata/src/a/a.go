@@ -161,3 +161,51 @@ func neverEnds(c *client) (err error) {
 	}
 	return err
 }
+
+type key struct{}
+
+// unending has contexts in other forms that never end.
+func unending(c *client) (err error) {
+	var plain = context.Background()
+	var empty context.Context
+	null := context.Context(nil)
+	valued := context.WithValue(context.WithoutCancel(plain), key{}, 1)
+	more := context.WithValue(context.TODO(), key{}, 2)
+	for range 3 {
+		if err = c.put(); err == nil {
+			return errors(plain, empty, null, valued, more)
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func errors(list ...context.Context) error { return nil }
+
+// declared has a context that ends, under another one of the same form.
+func declared(c *client) (err error) {
+	var ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range 3 {
+		if err = c.put(); err == nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Second) // want `FB1020: the retry sleeps although ctx is in scope`
+	}
+	return err
+}
+
+// assigned has one that is empty at first.
+func assigned(c *client) (err error) {
+	var ctx context.Context
+	var cancel func()
+	ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range 3 {
+		if err = c.put(); err == nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Second) // want `FB1020: the retry sleeps although ctx is in scope`
+	}
+	return err
+}
