@@ -1,12 +1,15 @@
 package nonretryable
 
 import (
+	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // handed judges functions that are predicates by the place that they are handed
@@ -17,8 +20,11 @@ import (
 func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
+		if !saysRetry(place) {
+			return
+		}
 		fn := handedFunction(p, v)
-		if fn != nil && !seen[fn] && saysRetry(place) {
+		if fn != nil && !seen[fn] && isAsked(fn) {
 			seen[fn] = true
 			judge(p, fn, place)
 		}
@@ -29,12 +35,33 @@ func handed(p *rule.Pass) {
 			case *ssa.Store:
 				predicate(in.Val, dataflow.FieldOf(in.Addr))
 			case *ssa.Call:
-				for _, a := range in.Common().Args {
-					predicate(a, dataflow.CalleeName(in.Common()))
+				for i, a := range in.Common().Args {
+					if !p.CallsAgain(in, i) {
+						predicate(a, dataflow.CalleeName(in.Common()))
+					}
 				}
 			}
 		}
 	}
+}
+
+// isAsked reports whether a function is asked about a response: it is given one, its
+// status or an error, as a method of it too, or as a literal that captures it. One
+// that is given none of these makes the response itself, and its bool says how that
+// went.
+func isAsked(fn *ssa.Function) bool {
+	tells := func(t types.Type) bool { return dataflow.IsInteger(t) || status.Carries(t) }
+	for _, v := range fn.FreeVars { // the address of a variable, often
+		if t := v.Type(); tells(t) || isPointer(t) && tells(t.Underlying().(*types.Pointer).Elem()) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(fn.Params, func(v *ssa.Parameter) bool { return tells(v.Type()) })
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
 }
 
 // handedFunction returns the function of the package behind v, or nil.
@@ -46,7 +73,7 @@ func handedFunction(p *rule.Pass, v ssa.Value) *ssa.Function {
 	case *ssa.MakeClosure:
 		return handedFunction(p, v.Fn)
 	case *ssa.Function:
-		if v.Parent() != nil || len(v.Blocks) > 0 && p.Known.Own(v) && !saysRetry(v.Name()) && !negative.MatchString(v.Name()) {
+		if v.Parent() != nil || len(v.Blocks) > 0 && p.Known.Own(v) && !saysRetry(v.Name()) && !negative(v.Name()) {
 			return v
 		}
 	}
@@ -63,10 +90,11 @@ func callbacks(p *rule.Pass) {
 		if p.Selective(c) {
 			continue
 		}
-		names := forbidden(p, c.Pos(), p.RetriedFailures(c, op), false, false)
+		fails, guessed := p.RetriedFailures(c, op)
+		names := forbidden(p, c.Pos(), fails, false, false)
 		if len(names) > 0 {
 			helper := dataflow.Describe(c.Common())
-			p.ReportAt(c, confidence(names), "retries through "+helper+" on status "+strings.Join(names, ", "), helper)
+			p.ReportAt(c, rule.Sure(!guessed && confidence(names) == rule.High), "retries through "+helper+" on status "+strings.Join(names, ", "), helper)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
 		for _, grpc := range []bool{false, true} {
-			retried := r.RetriedStatuses(grpc)
+			retried, guessed := r.RetriedStatuses(grpc)
 			names := forbidden(p, r.Pos, retried, grpc, refresh)
 			if len(names) == 0 {
 				continue
@@ -81,7 +81,11 @@ func regions(p *rule.Pass) {
 			if grpc {
 				kind = "gRPC code"
 			}
-			p.ReportRegion(r, sureness(r, names, retried, grpc), "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
+			sure := sureness(r, names, retried, grpc)
+			if guessed {
+				sure = min(sure, rule.Medium)
+			}
+			p.ReportRegion(r, sure, "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
 			break
 		}
 	}
@@ -153,18 +157,20 @@ func refreshes(r *retryloop.Region) bool {
 	return false
 }
 
-var (
-	// predicateWord marks functions, fields and lists that say what is retried;
-	// negative marks those that say the opposite, or count retries.
-	predicateWord = regexp.MustCompile(`(?i)retr(y|i)`)
-	negative      = regexp.MustCompile(`(?i)non|not|never|no_?retr|cannot|dont|don't|stop|unretr|fatal|permanent|terminal|after|count|max`)
-)
+// countWord marks what counts retries, or says when they come.
+var countWord = regexp.MustCompile(`^(after|count(s|er)?|max(imum)?|max_?retr.*|retr(y|ies)_?(after|count|max))$`)
+
+// negative reports whether a name says the opposite of what is retried, or counts
+// retries.
+func negative(name string) bool {
+	return dataflow.SaysNot(name) || slices.ContainsFunc(dataflow.Words(name), countWord.MatchString)
+}
 
 // predicates reports functions that call a final response retryable.
 // Literals have no telling name, and are judged where they are handed on.
 func predicates(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		if fn.Parent() == nil && saysRetry(fn.Name()) {
+		if fn.Parent() == nil && saysRetry(fn.Name()) && isAsked(fn) {
 			judge(p, fn, fn.Name())
 		}
 	}
@@ -173,7 +179,7 @@ func predicates(p *rule.Pass) {
 // saysRetry reports whether a name says what is retried. A negative one turns the
 // meaning around.
 func saysRetry(name string) bool {
-	return predicateWord.MatchString(name) && !negative.MatchString(name)
+	return dataflow.SaysRetry(name) && !negative(name)
 }
 
 // judge reports a predicate that calls a final response retryable.
@@ -182,13 +188,13 @@ func saysRetry(name string) bool {
 // statuses, since R-9 allows no waiver and no setting for them.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
-		yes := p.Judge.Yes(fn, grpc)
+		yes, guessed := p.Judge.Yes(fn, grpc)
 		names := forbidden(p, fn.Pos(), yes, grpc, false)
 		if len(names) == 0 || yes.Has(status.Responses(grpc)[0].Number) { // true for a success: no such predicate
 			continue
 		}
 		p.Report(rule.Finding{
-			Confidence: confidence(names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
+			Confidence: rule.Sure(!guessed && confidence(names) == rule.High), Pos: fn.Pos(), Function: rule.FunctionName(fn),
 			Message: name + " calls " + strings.Join(names, ", ") + " retryable",
 		})
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place", "libs", "signals")
+	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place", "libs", "signals", "tables")
 }
 
 // TestMedium shows findings of medium confidence too.
 func TestMedium(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "medium")
+	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "medium", "settable")
 }

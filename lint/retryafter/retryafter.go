@@ -56,7 +56,7 @@ func run(p *rule.Pass) {
 		if r.Loop == nil || len(r.Responses()) == 0 {
 			continue
 		}
-		retried := r.RetriedStatuses(false)
+		retried, _ := r.RetriedStatuses(false)
 		if !retried.Has(tooMany) && !retried.Has(unavailable) || r.Mentions(mention) {
 			continue
 		}

@@ -98,6 +98,14 @@ func (x *index) note(s *Table, in ssa.Instruction) {
 		if n, ok := types.Unalias(in.Type()).(*types.Named); ok {
 			x.made[n] = append(x.made[n], in.X.Type())
 		}
+	case *ssa.ChangeInterface: // whatever kind the other interface holds
+		if n, ok := types.Unalias(in.Type()).(*types.Named); ok {
+			x.made[n] = append(x.made[n], in.X.Type())
+		}
+	case *ssa.TypeAssert:
+		if n, ok := types.Unalias(in.AssertedType).(*types.Named); ok && types.IsInterface(n) {
+			x.made[n] = append(x.made[n], in.X.Type())
+		}
 	case ssa.CallInstruction:
 		if fn := s.Body(in.Common()); fn != nil {
 			called = in.Common().Value

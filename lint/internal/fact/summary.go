@@ -49,6 +49,9 @@ type Summary struct {
 	// Yes and No hold for which ones its first result is certainly true or
 	// false.
 	Yes, No codeset.Set
+	// Guessed says that a setting decides about these, of which only the name or
+	// the default is known.
+	Guessed bool
 	// Status is the result that holds the status of a response, from 1; 0 for none.
 	Status int
 }

@@ -17,7 +17,7 @@ func (f *finder) acceptTest(c *ssa.Extract, t *Test, l *dataflow.Loop) *Test {
 	if !ok || !l.Contains(op) || c.Index != 0 || op.Common().IsInvoke() || op.Common().StaticCallee() != nil || !f.handed(op.Common().Value) {
 		return nil
 	}
-	if !retryWord.MatchString(f.Fn.Name()) && !retryWord.MatchString(dataflow.PathOf(f.Fn)) {
+	if !saysRetry(f.Fn.Name()) && !saysRetry(dataflow.PathOf(f.Fn)) {
 		return nil
 	}
 	res := op.Common().Signature().Results()

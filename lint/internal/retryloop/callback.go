@@ -54,6 +54,13 @@ func (p *finders) retriedCallback(c *ssa.Call) *ssa.Function {
 	return fn
 }
 
+// CallsAgain reports whether a call hands its argument i to a function that calls it
+// again: it is what is tried, and not what says whether to try.
+func (r *Result) CallsAgain(c *ssa.Call, i int) bool {
+	sum := r.Known.Of(c.Common())
+	return sum != nil && sum.Retrier != nil && sum.Retrier.Param == i
+}
+
 // callback returns the function that c hands to the helper h, or the method of
 // what it hands on as an interface. It is nil when that cannot be seen.
 func (p *finders) callback(c *ssa.Call, h *fact.Retrier) *ssa.Function {

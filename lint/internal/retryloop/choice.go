@@ -162,7 +162,7 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 		switch tuple := v.Tuple.(type) {
 		case *ssa.Call:
 			if dataflow.IsBool(v.Type()) {
-				return p.asks(tuple, depth)
+				return p.asks(tuple)
 			}
 		case *ssa.Lookup:
 			return p.looks(tuple, depth)
@@ -177,7 +177,7 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 		}
 	case *ssa.Call: // an error or a response of it says nothing of why it was made
 		if dataflow.IsBool(v.Type()) {
-			return p.asks(v, depth)
+			return p.asks(v)
 		}
 	}
 	return Blind
@@ -191,13 +191,13 @@ var (
 )
 
 // asks is looks for the result of a call.
-func (p *finders) asks(c *ssa.Call, depth int) Choice {
+func (p *finders) asks(c *ssa.Call) Choice {
 	com := c.Common()
 	if safeWord.MatchString(dataflow.CalleeName(com)) {
 		return Chosen
 	}
 	if fn := p.Known.Body(com); fn != nil {
-		if p.byMethod(fn, depth+2) {
+		if !p.reading && p.byMethod(fn) {
 			return Chosen
 		}
 		return Blind
@@ -218,18 +218,38 @@ func (p *finders) asks(c *ssa.Call, depth int) Choice {
 	return Blind
 }
 
-// byMethod reports whether a function compares the method of a request with
-// others. Each function is read once.
-func (p *finders) byMethod(fn *ssa.Function, depth int) bool {
-	if by, ok := p.methods[fn]; ok || depth > 6 {
-		return by
+// byMethod reports whether a function compares the method of a request with others,
+// itself or by what it asks.
+func (p *finders) byMethod(fn *ssa.Function) bool {
+	by, ok := p.methods[fn]
+	if !ok {
+		by = dataflow.Within(fn, 3, p.asked, p.comparesMethod)
+		p.methods[fn] = by
 	}
-	p.methods[fn] = false
+	return by
+}
+
+// asked returns the functions of the package that fn asks for a bool.
+func (p *finders) asked(fn *ssa.Function) (fns []*ssa.Function) {
+	for c := range dataflow.Instrs[*ssa.Call](fn) {
+		g := p.Known.Body(c.Common())
+		if g != nil && slices.ContainsFunc(slices.Collect(c.Common().Signature().Results().Variables()), func(v *types.Var) bool { return dataflow.IsBool(v.Type()) }) {
+			fns = append(fns, g)
+		}
+	}
+	return fns
+}
+
+// comparesMethod reports whether the code of a function looks at the method of a
+// request, apart from the functions of the package that it asks.
+func (p *finders) comparesMethod(fn *ssa.Function) bool {
+	was := p.reading
+	p.reading = true
+	defer func() { p.reading = was }()
 	for v := range dataflow.Instrs[ssa.Value](fn) {
 		switch v.(type) {
 		case *ssa.BinOp, *ssa.Lookup, *ssa.Call:
-			if p.looks(v, depth) == Chosen {
-				p.methods[fn] = true
+			if p.looks(v, 0) == Chosen {
 				return true
 			}
 		}

@@ -70,7 +70,7 @@ func (p *finders) configured() map[string]ownClient {
 func (p *finders) policy(in *ssa.Function, v ssa.Value) Choice {
 	fn := p.function(in, v)
 	switch {
-	case fn != nil && p.Known.Own(fn) && p.byMethod(fn, 0):
+	case fn != nil && p.Known.Own(fn) && p.byMethod(fn):
 		return Chosen
 	case fn != nil:
 		return Blind

@@ -30,8 +30,9 @@ func (p *finders) neverAgain(h *fact.Retrier, fn *ssa.Function) bool {
 }
 
 // RetriedFailures returns the statuses for which the callback fn of
-// the helper that c calls certainly fails, and is certainly called again.
-func (r *Result) RetriedFailures(c *ssa.Call, fn *ssa.Function) codeset.Set {
+// the helper that c calls certainly fails, and is certainly called again. guessed
+// says that a setting decides.
+func (r *Result) RetriedFailures(c *ssa.Call, fn *ssa.Function) (fails codeset.Set, guessed bool) {
 	h := r.helper(c.Common())
 	return r.Judge.Failures(fn, func(ret *ssa.Return) bool {
 		return r.ended(h, ret)

@@ -75,6 +75,7 @@ type finders struct {
 	memo  map[*ssa.Function]*finder
 	// methods holds which functions compare the method of a request.
 	methods map[*ssa.Function]bool
+	reading bool // the code of one function is read for that, and no other
 	// clients holds what the package configures of clients that retry by
 	// themselves; nil until it is asked for.
 	clients map[string]ownClient

@@ -22,7 +22,7 @@ func (r *Region) retrier() *fact.Retrier {
 				continue
 			}
 		}
-		h := &fact.Retrier{Param: param, Method: method, Field: field, Delay: r.Delay.Class, Every: -1, Default: r.Delay.Default, Spoken: r.Spoken || retryWord.MatchString(dataflow.PathOf(r.Fn))}
+		h := &fact.Retrier{Param: param, Method: method, Field: field, Delay: r.Delay.Class, Every: -1, Default: r.Delay.Default, Spoken: r.Spoken || saysRetry(dataflow.PathOf(r.Fn))}
 		if r.Delay.Class == fact.Fixed && r.Delay.Param {
 			// What is computed from a parameter may be any schedule.
 			if h.Every = delay.ParamOfAll(r.f.Scope, r.Waits); h.Every < 0 {
@@ -114,7 +114,7 @@ func (f *finder) handsOn() *fact.Retrier {
 				h.Delay, h.Default = given.Class, h.Default || given.Default
 			}
 		}
-		h.Spoken = h.Spoken || retryWord.MatchString(f.Fn.Name())
+		h.Spoken = h.Spoken || saysRetry(f.Fn.Name())
 		return &h
 	}
 	return nil

@@ -16,11 +16,12 @@ import (
 
 // RetriedStatuses returns the responses after which the region certainly begins
 // another attempt. It is empty when the region does not look at statuses, or
-// cannot be judged.
-func (r *Region) RetriedStatuses(grpc bool) codeset.Set {
+// cannot be judged. guessed says that a setting decides, of which only the name or
+// the default is known.
+func (r *Region) RetriedStatuses(grpc bool) (retried codeset.Set, guessed bool) {
 	switch {
 	case r.Loop == nil && r.self == nil: // what is handed over is repeated elsewhere
-		return codeset.Set{}
+		return codeset.Set{}, false
 	case r.Loop == nil:
 		return r.f.pkg.Judge.Recursed(r.f.Scope, r.self, grpc)
 	}

@@ -17,7 +17,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	sum.Makes = send.Made(s)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
 		sum.Delay, sum.Clock = delay.Result(s), delay.Clock(s)
-		sum.Fails, sum.Yes, sum.No = p.Judge.Outcome(s)
+		sum.Fails, sum.Yes, sum.No, sum.Guessed = p.Judge.Outcome(s)
 		sum.Status = p.Judge.Status(s)
 	}
 	f := p.of(s.Fn)
@@ -31,7 +31,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 		}
 	}
 	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && dataflow.IsBool(r.At(0).Type()) {
-		sum.ByMethod = p.byMethod(s.Fn, 0)
+		sum.ByMethod = p.byMethod(s.Fn)
 	}
 	if sum.Retrier == nil {
 		sum.Retrier = f.handsOn()
@@ -90,7 +90,7 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 // that retry it do not multiply attempts.
 // A caller that retries such a function multiplies the attempts.
 func noteRetry(s *fact.Summary, r *Region) {
-	if r.Pure && r.Waiting && retryWord.MatchString(dataflow.PathOf(r.Fn)) {
+	if r.Pure && r.Waiting && saysRetry(dataflow.PathOf(r.Fn)) {
 		if h := r.retrier(); h != nil {
 			h.Contract = fact.UntilDone
 			s.Retrier = h.Join(s.Retrier)

@@ -64,7 +64,7 @@ func (f *finder) supervision(l *dataflow.Loop) *Region {
 	}
 	f.describe(r)
 	name := r.Delay.Name
-	if periodWord.MatchString(name) && !retryWord.MatchString(name) && !restartWord.MatchString(name) {
+	if periodWord.MatchString(name) && !saysRetry(name) && !restartWord.MatchString(name) {
 		return nil
 	}
 	if !sure && !r.Spoken && !startingWord.MatchString(dataflow.CalleeName(r.Ops[0].Common())) {

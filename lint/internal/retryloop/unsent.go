@@ -42,8 +42,11 @@ func (r *Region) Harmless() bool {
 			return false
 		}
 	}
-	again := r.RetriedStatuses(false)
-	return !onStatus || !again.Empty() && again.Minus(refused).Empty()
+	if !onStatus {
+		return true
+	}
+	again, _ := r.RetriedStatuses(false)
+	return !again.Empty() && again.Minus(refused).Empty()
 }
 
 // refused are the statuses by which a server says that it has not carried out a

@@ -9,12 +9,16 @@ import (
 )
 
 var (
-	// retryWord marks code that says that it retries.
-	retryWord = regexp.MustCompile(`(?i)retr(y|ie)|attempt|tries|backoff|reconnect|redial|try.?again`)
+	// retryWord marks code that says that it retries, beside the word itself. Entries
+	// are no tries.
+	retryWord = regexp.MustCompile(`(?i:attempt|backoff|reconnect|redial|try.?again|(max|num|of)_?tries)|(^|[^A-Za-z])tries|(^|[^A-Z])TRIES|Tries`)
 	// awaitWord marks functions that wait for a state, take a lock or keep
 	// something going, rather than retry a call.
 	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^b])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
 )
+
+// saysRetry reports whether a name or a text speaks of trying again.
+func saysRetry(name string) bool { return dataflow.SaysRetry(name) || retryWord.MatchString(name) }
 
 // words reads the names in and around a region. They are evidence, not proof:
 // they raise or lower a confidence, and decide only where code cannot, as in a
@@ -22,14 +26,14 @@ var (
 // Comments are not read: they go out of date.
 func (r *Region) words() {
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
-		r.Spoken = r.Spoken || retryWord.MatchString(fn.Name())
+		r.Spoken = r.Spoken || saysRetry(fn.Name())
 		r.Waiting = r.Waiting || awaitWord.MatchString(fn.Name())
 	}
 	// A package or a type that is named for it holds the helpers of a retry.
 	if r.Callback && r.Fn.Pkg != nil {
-		r.Spoken = r.Spoken || retryWord.MatchString(r.Fn.Pkg.Pkg.Name())
+		r.Spoken = r.Spoken || saysRetry(r.Fn.Pkg.Pkg.Name())
 		if recv := r.Fn.Signature.Recv(); recv != nil {
-			r.Spoken = r.Spoken || retryWord.MatchString(dataflow.TypeName(recv.Type()))
+			r.Spoken = r.Spoken || saysRetry(dataflow.TypeName(recv.Type()))
 		}
 	}
 	for _, c := range r.Ops {
@@ -46,11 +50,11 @@ func (r *Region) words() {
 	for n := range ast.Preorder(node) {
 		switch n := n.(type) {
 		case *ast.Ident:
-			r.Spoken = r.Spoken || retryWord.MatchString(n.Name)
+			r.Spoken = r.Spoken || saysRetry(n.Name)
 			r.Waiting = r.Waiting || pollWord.MatchString(n.Name)
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
-				r.Spoken = r.Spoken || retryWord.MatchString(n.Value)
+				r.Spoken = r.Spoken || saysRetry(n.Value)
 				r.Waiting = r.Waiting || pollWord.MatchString(n.Value)
 			}
 		}

@@ -28,6 +28,9 @@ func (e *eval) cond(v ssa.Value) split {
 	flows, leaves, guessed := e.flows, len(e.leaves), e.guessed
 	e.guessed = false
 	s := judged{split: e.evaluate(v)}
+	if s.split == (split{}) {
+		e.guessed = false // what was guessed decided nothing
+	}
 	s.leaves, s.guessed = e.leaves[leaves:len(e.leaves):len(e.leaves)], e.guessed
 	e.guessed = e.guessed || guessed
 	if e.flows == flows && !e.spent {
@@ -113,7 +116,7 @@ func (e *eval) part(v *ssa.Extract) split {
 		if e.grpc && v.Index == 1 && dataflow.CalleeName(t.Common()) == "FromError" {
 			return e.always(true)
 		}
-		if isBool(v.Type()) {
+		if dataflow.IsBool(v.Type()) {
 			return e.predicate(t, v.Index)
 		}
 	}
@@ -131,14 +134,14 @@ func (e *eval) compare(b *ssa.BinOp) split {
 	var equal split
 	switch {
 	case dataflow.IsInteger(x.Type()):
-		return e.compareInts(x, y, op)
+		return e.compareInts(b, x, y, op)
 	case !equality:
 		return split{}
 	case dataflow.IsNil(y):
 		equal = e.isNil(x)
 	case dataflow.IsError(x.Type()):
 		equal = e.errorIs(x, y)
-	case isBool(x.Type()):
+	case dataflow.IsBool(x.Type()):
 		equal = e.cond(x)
 		if b, ok := dataflow.ConstBool(y); !ok {
 			return split{}
@@ -179,7 +182,7 @@ func (e *eval) isNil(x ssa.Value) split {
 // compareInts evaluates a comparison of two integers of which one depends on the
 // status. A small number, or a large one, is no HTTP status: it is an
 // enumeration of something else, and the comparison stays open.
-func (e *eval) compareInts(x, y ssa.Value, op token.Token) split {
+func (e *eval) compareInts(b *ssa.BinOp, x, y ssa.Value, op token.Token) split {
 	if s, ok := e.searching(y, op); ok {
 		return s
 	}
@@ -192,7 +195,7 @@ func (e *eval) compareInts(x, y ssa.Value, op token.Token) split {
 	}
 	if n == nil {
 		if m.status {
-			return e.expected(y, op)
+			return e.expected(b, y, op)
 		}
 		return split{}
 	}
@@ -215,14 +218,17 @@ func (e *eval) compareInts(x, y ssa.Value, op token.Token) split {
 // expected evaluates a comparison with a number that is not known, such as the
 // status that a setting expects: by the numbers that it may be, or else by its
 // name. An element of a list that is walked over is each of its numbers in
-// turn, so that the one that is looked for is found.
-func (e *eval) expected(y ssa.Value, op token.Token) (equal split) {
+// turn, so that the one that is looked for is found, if that ends the search.
+func (e *eval) expected(b *ssa.BinOp, y ssa.Value, op token.Token) (equal split) {
 	if op != token.EQL && op != token.NEQ {
 		return split{}
 	}
 	if list := listOf(y); list != nil {
 		if m := e.members(list); m.known {
-			equal = split{m.every, e.all.Minus(m.some)}
+			equal.no = e.all.Minus(m.some)
+			if e.endsSearch(b) {
+				equal.yes = m.every
+			}
 		} else {
 			equal = e.byName(list)
 		}
@@ -252,7 +258,7 @@ func (e *eval) byName(v ssa.Value) split {
 	case retryWord.MatchString(name):
 		e.guessed = true
 		return split{no: e.success}
-	case expectWord.MatchString(name):
+	case isExpected(name):
 		e.guessed = true
 		return split{no: failures}
 	}
@@ -315,10 +321,10 @@ func (e *eval) predicate(c *ssa.Call, index int) split {
 	if s, ok := e.library(c); ok {
 		return s
 	}
-	if !isBool(resultType(com, index)) {
+	if !dataflow.IsBool(resultType(com, index)) {
 		return split{}
 	}
-	fn, args := e.j.callee(com)
+	fn, args := e.callee(com)
 	switch {
 	case fn != nil:
 	case dataflow.Static(com) == nil && !com.IsInvoke():
@@ -370,12 +376,12 @@ func (e *eval) byDefault(c *ssa.Call, index int) split {
 func (e *eval) defaults(v ssa.Value) []ssa.Value {
 	switch v := v.(type) {
 	case *ssa.Parameter:
-		return e.j.argsOf(v)
+		return e.argsOf(v)
 	case *ssa.Field:
-		return e.j.storesOf(dataflow.FieldVar(v))
+		return e.stores(dataflow.FieldVar(v))
 	case *ssa.UnOp:
 		if g, ok := v.X.(*ssa.Global); ok {
-			return []ssa.Value{initial(g)}
+			return []ssa.Value{e.initial(g)}
 		}
 		return e.stored(v.X)
 	}
@@ -416,6 +422,7 @@ func (e *eval) foreign(c *ssa.Call, index int) split {
 		return split{}
 	}
 	s := split{sum.Yes.And(e.all), sum.No.And(e.all)}
+	e.guessed = e.guessed || sum.Guessed
 	if s.decides(e.all) {
 		e.carriers(c, len(e.leaves))
 	}
@@ -432,7 +439,7 @@ func (e *eval) carriers(c *ssa.Call, since int) {
 	noted := e.leaves[since:len(e.leaves):len(e.leaves)]
 	e.leaves = e.leaves[:since]
 	for _, a := range c.Common().Args {
-		if dataflow.IsError(a.Type()) || strings.HasSuffix(dataflow.TypeName(a.Type()), "Response") {
+		if dataflow.IsError(a.Type()) || isResponse(a.Type()) {
 			e.leaves = append(e.leaves, a)
 		}
 	}

@@ -81,7 +81,9 @@ func (e *eval) nullRead(u *ssa.UnOp) split {
 	}
 	switch u.X.(type) {
 	case *ssa.FieldAddr: // result.err
-		return e.always(!e.grpc)
+		if !e.grpc {
+			return e.always(true)
+		}
 	case *ssa.Global: // a sentinel
 		return e.always(false)
 	}
@@ -115,7 +117,10 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	if !e.grpc && e.j.asked(v, 0) {
 		worked = e.succeeded()
 	}
-	fn, args := e.j.callee(com)
+	fn, args := e.callee(com)
+	if wrapped := dataflow.Wrapped(c); len(wrapped) > 0 && (fn != nil || wraps(com)) {
+		return e.nullWrapped(com, fn, args, wrapped)
+	}
 	// A function of another package is known by its fact alone.
 	if fn == nil {
 		if sum := e.j.known.Of(com); sum != nil && !sum.Fails.And(e.all).Empty() {
@@ -128,6 +133,27 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	}
 	sub := e.enter(fn, args)
 	return e.failing(sub.results(index, sub.null).no)
+}
+
+// nullWrapped evaluates whether what a call makes of errors is nil: of none it makes
+// none. A function of the package that converts them is entered, since it may drop
+// some.
+func (e *eval) nullWrapped(c *ssa.CallCommon, fn *ssa.Function, args, wrapped []ssa.Value) split {
+	switch name := dataflow.CalleeName(c); {
+	case name == "Unwrap" || name == "Cause":
+		return split{}
+	case fn != nil && e.depth >= evalDepth:
+		return split{}
+	case fn != nil:
+		sub := e.enter(fn, args)
+		return sub.results(0, sub.null)
+	}
+	s := e.always(true)
+	for _, w := range wrapped {
+		o := e.null(w)
+		s = split{s.yes.And(o.yes), s.no.Or(o.no)}
+	}
+	return s
 }
 
 // failing is the split of an error that a helper yields for some statuses. One
@@ -154,11 +180,44 @@ func (e *eval) errorIs(v, target ssa.Value) split {
 	if g.Object() != nil && standard(g.Object().Pkg()) {
 		return e.always(false)
 	}
-	is := e.made(v, func(v ssa.Value) split {
-		u, ok := v.(*ssa.UnOp)
-		return e.always(ok && u.X == ssa.Value(g))
-	})
-	return e.whereError(v, is)
+	var is func(ssa.Value) split
+	is = func(v ssa.Value) split {
+		switch v := v.(type) {
+		case *ssa.UnOp:
+			if v.X == ssa.Value(g) {
+				return e.always(true)
+			}
+			return e.sentinel(v, is)
+		case *ssa.MakeInterface:
+			return e.holds(v.X.Type(), "Is")
+		}
+		return split{}
+	}
+	return e.whereError(v, e.made(v, is))
+}
+
+// sentinel evaluates a variable that holds an error by what it is made of.
+func (e *eval) sentinel(u *ssa.UnOp, is func(ssa.Value) split) split {
+	g, ok := u.X.(*ssa.Global)
+	if !ok {
+		return split{}
+	}
+	first := e.j.use(g).first
+	if first == nil {
+		return e.always(false) // of another package: one of its own
+	}
+	return e.made(first, is)
+}
+
+// holds evaluates whether an error of some type, which is not the one that is asked
+// for, may be it all the same: by what it wraps, or by a method that says so.
+func (e *eval) holds(t types.Type, method string) split {
+	for m := range types.NewMethodSet(t).Methods() {
+		if name := m.Obj().Name(); name == "Unwrap" || name == method {
+			return split{}
+		}
+	}
+	return e.always(false)
 }
 
 // whereError leaves out the statuses for which there is no error.
@@ -177,10 +236,21 @@ func (e *eval) errorAs(v ssa.Value, t types.Type) split {
 	if n, ok := types.Unalias(deref(t)).(*types.Named); ok && standard(n.Obj().Pkg()) {
 		return e.always(false)
 	}
-	is := e.made(v, func(v ssa.Value) split {
-		m, ok := v.(*ssa.MakeInterface)
-		return e.always(ok && types.Identical(m.X.Type(), t))
-	})
+	iface, _ := t.Underlying().(*types.Interface)
+	var isOf func(ssa.Value) split
+	isOf = func(v ssa.Value) split {
+		switch v := v.(type) {
+		case *ssa.UnOp:
+			return e.sentinel(v, isOf)
+		case *ssa.MakeInterface:
+			if has := v.X.Type(); types.Identical(has, t) || iface != nil && types.Implements(has, iface) {
+				return e.always(true)
+			}
+			return e.holds(v.X.Type(), "As")
+		}
+		return split{}
+	}
+	is := e.made(v, isOf)
 	is = e.whereError(v, is)
 	if e.grpc || !holdsStatus(t) {
 		return is
@@ -204,6 +274,10 @@ func (e *eval) made(v ssa.Value, is func(ssa.Value) split) split {
 		return is(v)
 	case *ssa.ChangeInterface:
 		return e.made(v.X, is)
+	case *ssa.Parameter: // of a function that was entered
+		if i := slices.Index(e.sc.Fn.Params, v); e.caller != nil && i >= 0 && i < len(e.args) {
+			return e.caller.made(e.args[i], is)
+		}
 	case *ssa.UnOp:
 		if _, ok := v.X.(*ssa.Global); ok {
 			return is(v)
@@ -230,20 +304,31 @@ func (e *eval) madeBy(c *ssa.Call, index int, is func(ssa.Value) split) split {
 	if pkg == "errors" && name == "New" {
 		return e.always(false)
 	}
-	if wrapped := dataflow.Wrapped(c); wrapped != nil || pkg == "fmt" && name == "Errorf" {
+	fn, args := e.callee(com)
+	wrapped := dataflow.Wrapped(c)
+	if fn == nil && (wrapped != nil || pkg == "fmt" && name == "Errorf") {
 		s := e.always(false)
+		if wrapped != nil && !wraps(com) {
+			s = split{} // what it makes of them is not known
+		}
 		for _, w := range wrapped {
 			o := e.made(w, is)
 			s = split{s.yes.Or(o.yes), s.no.And(o.no)}
 		}
 		return s
 	}
-	fn, args := e.j.callee(com)
 	if fn == nil || e.depth >= evalDepth {
 		return split{}
 	}
 	sub := e.enter(fn, args)
 	return sub.results(index, func(v ssa.Value) split { return sub.made(v, is) })
+}
+
+// wraps reports whether a call wraps the errors that it is given, and adds no kind
+// of its own.
+func wraps(c *ssa.CallCommon) bool {
+	pkg := dataflow.CalleePkg(c)
+	return pkg == "fmt" || pkg == "errors" || dataflow.Under(pkg, "github.com/pkg/errors")
 }
 
 // standard reports whether a package is of the standard library.
@@ -285,6 +370,15 @@ func holdsStatus(t types.Type) bool {
 	return false
 }
 
+// Carries reports whether a value of a type tells of a response: an error, a response
+// by its name, or what holds a status.
+func Carries(t types.Type) bool {
+	return dataflow.IsError(t) || isResponse(t) || holdsStatus(t)
+}
+
+// isResponse reports whether a type is called a response.
+func isResponse(t types.Type) bool { return strings.HasSuffix(dataflow.TypeName(t), "Response") }
+
 // targetType returns the type that errors.As looks for with a target: what it
 // points to.
 func targetType(target ssa.Value) types.Type {
@@ -325,7 +419,7 @@ func isRPC(c *ssa.CallCommon) bool {
 // the error says that there was none, and is nil under the assumption.
 // CheckRetry of retryablehttp is such a function.
 func givenResponse(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return strings.HasSuffix(dataflow.TypeName(p.Type()), "Response") })
+	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return isResponse(p.Type()) })
 }
 
 // asked reports whether the status that the error v holds is looked at, here or
@@ -350,7 +444,7 @@ func (j *Judge) asked(v ssa.Value, depth int) bool {
 			fn := j.known.Body(in.Common())
 			if fn == nil {
 				// A predicate of another package, of which a fact knows what it says.
-				if sum := j.known.Of(in.Common()); sum != nil && !sum.Yes.Empty() {
+				if sum := j.known.Of(in.Common()); sum != nil && !sum.Yes.Or(sum.No).Empty() {
 					return true
 				}
 				continue

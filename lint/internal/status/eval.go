@@ -22,6 +22,9 @@ type eval struct {
 	fn     *flow // of the whole function, once it is asked for
 	turn   *flow // of the loop at hand
 	depth  int   // calls between the question and this function
+	// caller and args are the call that led here, or nil.
+	caller *eval
+	args   []ssa.Value
 	active map[ssa.Value]bool
 	conds  map[ssa.Value]judged // what does not depend on the flow
 	*budget
@@ -38,7 +41,8 @@ type budget struct {
 	// leaves are the values of the first function that were found to hold the
 	// status, or what carries it: a response or an error.
 	leaves []ssa.Value
-	// guessed says that a name decided, since the numbers are not known.
+	// guessed says that a name decided, since the numbers are not known, or what
+	// others may set otherwise.
 	guessed bool
 	asked   bool // a certificate error was asked for
 }
@@ -73,7 +77,7 @@ func (e *eval) know(v ssa.Value) (k known) {
 	switch {
 	case dataflow.IsInteger(v.Type()):
 		k.num = e.num(v)
-	case isBool(v.Type()):
+	case dataflow.IsBool(v.Type()):
 		k.truth = e.cond(v)
 	case dataflow.IsError(v.Type()):
 		k.null = e.null(v)
@@ -102,7 +106,7 @@ func (j *Judge) statusParam(p *ssa.Parameter, a *assumption) (k known, ok bool) 
 		return known{}, false
 	}
 	isCodes := isCodeType(p.Type())
-	if a.grpc != isCodes || !isCodes && (!statusName.MatchString(p.Name()) || expectWord.MatchString(p.Name())) {
+	if a.grpc != isCodes || !isCodes && (!statusName.MatchString(p.Name()) || isExpected(p.Name())) {
 		return known{}, false
 	}
 	return known{num: theStatus}, true
@@ -110,7 +114,7 @@ func (j *Judge) statusParam(p *ssa.Parameter, a *assumption) (k known, ok bool) 
 
 // enter makes the evaluation of a helper.
 func (e *eval) enter(fn *ssa.Function, args []ssa.Value) *eval {
-	sub := &eval{assumption: e.assumption, j: e.j, sc: e.j.known.Scope(fn), params: map[*ssa.Parameter]known{}, depth: e.depth + 1, budget: e.budget}
+	sub := &eval{assumption: e.assumption, j: e.j, sc: e.j.known.Scope(fn), params: map[*ssa.Parameter]known{}, depth: e.depth + 1, caller: e, args: args, budget: e.budget}
 	sub.active, sub.conds = map[ssa.Value]bool{}, map[ssa.Value]judged{}
 	for i, a := range args {
 		if i < len(fn.Params) {
@@ -159,6 +163,7 @@ func (e *eval) results(index int, of func(ssa.Value) split) split {
 		}
 		m.add(live, of(cellValue(ret.Results[index])))
 	}
+	e.guessed = e.guessed || e.fn != nil && e.fn.guessed
 	return m.split()
 }
 
@@ -202,7 +207,7 @@ func (e *eval) enters(fn *ssa.Function, args []ssa.Value) bool {
 	if e.depth >= evalDepth {
 		return false
 	}
-	return e.cert || e.j.touches(fn, 0) || slices.ContainsFunc(args, func(a ssa.Value) bool {
+	return e.cert || e.j.touches(fn) || slices.ContainsFunc(args, func(a ssa.Value) bool {
 		if !dataflow.IsInteger(a.Type()) {
 			return false
 		}

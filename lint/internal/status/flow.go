@@ -20,6 +20,8 @@ type flow struct {
 	// given holds what the phis of the header are, when the turn before decides
 	// them.
 	given map[*ssa.Phi]known
+	// guessed says that a guess decided a branch on the way.
+	guessed bool
 }
 
 func newFlow(l *dataflow.Loop) *flow {
@@ -84,8 +86,9 @@ func (e *eval) whole() *flow {
 	if e.fn == nil {
 		e.fn = newFlow(nil)
 		turn, leaves, guessed, active, nest := e.turn, e.leaves, e.guessed, e.active, e.nest
-		e.turn, e.active, e.nest = nil, map[ssa.Value]bool{}, 0
+		e.turn, e.active, e.nest, e.guessed = nil, map[ssa.Value]bool{}, 0, false
 		e.solve(e.fn, e.sc.Fn.Blocks[0], e.all)
+		e.fn.guessed = e.guessed
 		e.turn, e.leaves, e.guessed, e.active, e.nest = turn, leaves, guessed, active, nest
 	}
 	return e.fn

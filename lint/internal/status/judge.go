@@ -5,6 +5,8 @@
 package status
 
 import (
+	"go/types"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/codeset"
@@ -17,7 +19,10 @@ import (
 // use.
 type Judge struct {
 	known *fact.Table
-	memo  map[*ssa.Function]bool // looks at a status
+	looks map[*ssa.Function]bool // looks at a status itself
+	memo  map[*ssa.Function]bool // looks at one, or leads to a function that does
+	uses  map[*ssa.Global]*use   // of the package's variables; nil until it is asked for
+	grown map[*types.Var]bool    // fields that hold a map which gets keys
 	evals map[evalKey]*eval
 	weary map[evalKey]int // how often an evaluation gave up
 }
@@ -33,7 +38,7 @@ type evalKey struct {
 
 // New returns the judge of the functions in a table.
 func New(known *fact.Table) *Judge {
-	return &Judge{known: known, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}, weary: map[evalKey]int{}}
+	return &Judge{known: known, looks: map[*ssa.Function]bool{}, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}, weary: map[evalKey]int{}}
 }
 
 // eval returns the evaluation of a function by itself, ready for a question. One
@@ -60,12 +65,12 @@ func (j *Judge) eval(sc *fact.Scope, a *assumption) *eval {
 // returns an error, and those for which its bool result is certainly true or
 // false. They become facts, by which callers in other packages judge their own
 // branches. What does not depend on the status is left out.
-func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set) {
+func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set, guessed bool) {
 	res := sc.Fn.Signature.Results()
 	last := res.Len() - 1
 	fallible := dataflow.IsError(res.At(last).Type())
-	if !answersBool(sc.Fn) && !fallible || !j.touches(sc.Fn, 0) {
-		return fails, yes, no
+	if !answersBool(sc.Fn) && !fallible || !j.touches(sc.Fn) {
+		return fails, yes, no, false
 	}
 	for _, a := range []*assumption{overHTTP, overGRPC} {
 		e := j.eval(sc, a)
@@ -79,15 +84,16 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yes, no codeset.Set) {
 				yes, no = yes.Or(s.yes), no.Or(s.no)
 			}
 		}
+		guessed = guessed || e.guessed
 	}
-	return fails, yes, no
+	return fails, yes, no, guessed
 }
 
 // Status returns which result of a function is the status of a response, from 1;
 // 0 when none is.
 func (j *Judge) Status(sc *fact.Scope) int {
 	for i := range sc.Fn.Signature.Results().Len() {
-		if dataflow.IsInteger(sc.Fn.Signature.Results().At(i).Type()) && j.touches(sc.Fn, 0) && j.eval(sc, overHTTP).returnsStatus(i) {
+		if dataflow.IsInteger(sc.Fn.Signature.Results().At(i).Type()) && j.touches(sc.Fn) && j.eval(sc, overHTTP).returnsStatus(i) {
 			return i + 1
 		}
 	}
@@ -95,22 +101,23 @@ func (j *Judge) Status(sc *fact.Scope) int {
 }
 
 // Yes returns the responses for which the predicate fn certainly returns true;
-// none when it does not look at a status.
-func (j *Judge) Yes(fn *ssa.Function, grpc bool) codeset.Set {
-	if !answersBool(fn) || !j.touches(fn, 0) {
-		return codeset.Set{}
+// none when it does not look at a status. guessed says that a setting decides, of
+// which only the name or the default is known.
+func (j *Judge) Yes(fn *ssa.Function, grpc bool) (yes codeset.Set, guessed bool) {
+	if !answersBool(fn) || !j.touches(fn) {
+		return codeset.Set{}, false
 	}
 	e := j.eval(j.known.Scope(fn), over(grpc))
 	if s := e.results(0, e.cond); s.decides(e.all) && !e.spent {
-		return s.yes
+		return s.yes, e.guessed
 	}
-	return codeset.Set{}
+	return codeset.Set{}, false
 }
 
 // answersBool reports whether the first result of a function is a bool.
 func answersBool(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
-	return res.Len() > 0 && isBool(res.At(0).Type())
+	return res.Len() > 0 && dataflow.IsBool(res.At(0).Type())
 }
 
 // YesToCertificate reports whether the predicate fn certainly returns true for
@@ -131,14 +138,14 @@ func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 // the edges that failures takes.
 //
 // Every open branch is followed both ways.
-func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failures []dataflow.Edge, grpc bool) (retried codeset.Set) {
+func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failures []dataflow.Edge, grpc bool) (retried codeset.Set, guessed bool) {
 	e := j.eval(sc, over(grpc))
 	again := e.again(l, ops)
 	if e.spent {
-		return codeset.Set{}
+		return codeset.Set{}, false
 	}
 	if !e.success.Minus(again).Empty() {
-		return again.Minus(e.success)
+		return again.Minus(e.success), e.guessed
 	}
 	for edge, taken := range e.turn.out {
 		if !l.Blocks[edge.To()] && !taken.And(e.success).Empty() {
@@ -150,18 +157,18 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failu
 			retried = retried.Or(again.And(taken))
 		}
 	}
-	return retried.Minus(e.success)
+	return retried.Minus(e.success), e.guessed
 }
 
 // Recursed returns the failures with which a function calls itself, or what leads
 // back to it, if some success does not come to that call.
-func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) codeset.Set {
+func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) (retried codeset.Set, guessed bool) {
 	e := j.eval(sc, over(grpc))
 	again := e.whole().in[self.Block()]
 	if e.spent || e.success.Minus(again).Empty() {
-		return codeset.Set{}
+		return codeset.Set{}, false
 	}
-	return again.Minus(e.success)
+	return again.Minus(e.success), e.fn.guessed
 }
 
 // Ends reports whether l ends after some success, and comes to none of ops again.
@@ -243,13 +250,35 @@ func failing(a *assumption, takes [2]codeset.Set) int {
 // touches reports whether fn, or a function of this package that it calls, looks
 // at a status code. To follow a function is dear, so that those which cannot
 // depend on one are left out.
-func (j *Judge) touches(fn *ssa.Function, depth int) bool {
-	if t, ok := j.memo[fn]; ok {
-		return t
+func (j *Judge) touches(fn *ssa.Function) bool {
+	t, ok := j.memo[fn]
+	if !ok {
+		t = dataflow.Within(fn, touchCalls, j.callees, j.looksItself)
+		j.memo[fn] = t
 	}
-	// A function that leads back to itself adds nothing to what it looks at.
-	j.memo[fn] = false
-	found := false
+	return t
+}
+
+// touchCalls is how many calls lead from a function to what it touches.
+const touchCalls = 3
+
+// callees returns the functions of the package that fn calls.
+func (j *Judge) callees(fn *ssa.Function) (fns []*ssa.Function) {
+	for c := range dataflow.Instrs[*ssa.Call](fn) {
+		if g := j.known.Body(c.Common()); g != nil {
+			fns = append(fns, g)
+		}
+	}
+	return fns
+}
+
+// looksItself reports whether the code of fn looks at a status, or calls what is
+// known to look at one.
+func (j *Judge) looksItself(fn *ssa.Function) bool {
+	found, ok := j.looks[fn]
+	if ok {
+		return found
+	}
 	for i, p := range fn.Params {
 		found = found || i < 6 && dataflow.IsInteger(p.Type()) && statusName.MatchString(p.Name())
 	}
@@ -259,21 +288,22 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 		}
 		switch in := in.(type) {
 		case *ssa.Call:
-			found = IsStatus(in) || isCode(in) || isRPC(in.Common()) || depth < 3 && j.callTouches(in, depth)
+			found = IsStatus(in) || isCode(in) || isRPC(in.Common()) || j.factTouches(in.Common())
 		case ssa.Value:
 			found = IsStatus(in) || j.isText(in)
 		}
 	}
-	j.memo[fn] = found
+	j.looks[fn] = found
 	return found
 }
 
-// callTouches reports whether what c calls looks at a status.
-func (j *Judge) callTouches(c *ssa.Call, depth int) bool {
-	if g := j.known.Body(c.Common()); g != nil {
-		return j.touches(g, depth+1)
+// factTouches reports whether a function of another package looks at a status, by
+// its fact.
+func (j *Judge) factTouches(c *ssa.CallCommon) bool {
+	if j.known.Body(c) != nil {
+		return false
 	}
-	sum := j.known.Of(c.Common())
+	sum := j.known.Of(c)
 	return sum != nil && (!sum.Fails.Or(sum.Yes).Or(sum.No).Empty() || sum.Status > 0)
 }
 

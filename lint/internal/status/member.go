@@ -11,11 +11,34 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// Names of statuses, or lists of them, whose numbers are not known.
+// retryWord names statuses that are tried again, or lists of them, whose numbers
+// are not known.
+var retryWord = regexp.MustCompile(`(?i)^(retry|retri(ed|able))|retr(y|yable|ied|iable)_?(on)?_?(http)?_?(status(es)?|codes?)*$`)
+
+// Words of names of statuses that are those of a success: at the beginning of the
+// name, or at its end.
 var (
-	expectWord = regexp.MustCompile(`(?i)^(expect|want|ok|success|accept|valid|allow|good)|(expected|wanted|ok|success(ful)?|accept(ed|able)?|valid)_?(status(es)?|codes?)*$`)
-	retryWord  = regexp.MustCompile(`(?i)^retr(y|i)|retr(y|iable|yable)_?(on)?_?(http)?_?(status(es)?|codes?)*$`)
+	expectFirst = regexp.MustCompile(`^(expect(ed|s)?|want(ed|s)?|ok(ay)?|success(ful|es)?|accept(ed|able|s)?|valid|allow(ed|s)?|good)(http)?(status(es)?|codes?)*$`)
+	expectLast  = regexp.MustCompile(`^(expected|wanted|ok|success(ful)?|accept(ed|able)?|valid)(status(es)?|codes?)*$`)
+	statusWord  = regexp.MustCompile(`^(http|status(es)?|codes?)+$`)
 )
+
+// isExpected reports whether a name speaks of the statuses of a success. What is
+// unexpected or not accepted is none of them.
+func isExpected(name string) bool {
+	words := dataflow.Words(name)
+	if len(words) == 0 || dataflow.SaysNot(name) {
+		return false
+	}
+	if expectFirst.MatchString(words[0]) {
+		return true
+	}
+	last := len(words) - 1
+	for last > 0 && statusWord.MatchString(words[last]) {
+		last--
+	}
+	return expectLast.MatchString(words[last])
+}
 
 // members are the integers in a map or a slice: those that may be in it, and
 // those that certainly are. They are known only if all of it is: one entry that
@@ -88,23 +111,23 @@ func (e *eval) members(set ssa.Value) members {
 		if k, ok := e.params[v]; ok && k.members.known {
 			return k.members
 		}
-		return anyOf(e.j.argsOf(v), e.members)
+		return anyOf(e.argsOf(v), e.members)
 	case *ssa.UnOp:
 		if v.Op != token.MUL {
 			return members{}
 		}
 		switch a := v.X.(type) {
 		case *ssa.Global:
-			return e.members(initial(a))
+			return e.globalMembers(a)
 		case *ssa.FieldAddr:
-			return anyOf(e.stored(a), e.members)
+			return e.fieldMembers(dataflow.FieldVar(a), e.stored(a))
 		}
 		if x := cellValue(v); x != set {
 			return e.members(x)
 		}
 		return anyOf(e.stored(v.X), e.members)
 	case *ssa.Field:
-		return anyOf(e.j.storesOf(dataflow.FieldVar(v)), e.members)
+		return e.fieldMembers(dataflow.FieldVar(v), e.stores(dataflow.FieldVar(v)))
 	case *ssa.MakeMap:
 		return mapMembers(v)
 	case *ssa.Slice:
@@ -121,6 +144,23 @@ func (e *eval) members(set ssa.Value) members {
 	return members{}
 }
 
+// globalMembers returns the integers of a map or a list that a variable of the
+// package holds. One that is filled elsewhere is not known.
+func (e *eval) globalMembers(g *ssa.Global) members {
+	if u := e.j.use(g); u.first == nil || u.grown {
+		return members{}
+	}
+	return e.members(e.initial(g))
+}
+
+// fieldMembers is the same for a field.
+func (e *eval) fieldMembers(f *types.Var, held []ssa.Value) members {
+	if e.j.isGrown(f) {
+		return members{}
+	}
+	return anyOf(held, e.members)
+}
+
 // stored returns what is stored at an address: in this function, or else, for a
 // field, anywhere in the package.
 func (e *eval) stored(addr ssa.Value) (vs []ssa.Value) {
@@ -128,7 +168,7 @@ func (e *eval) stored(addr ssa.Value) (vs []ssa.Value) {
 		vs = append(vs, s.Val)
 	}
 	if fa, ok := addr.(*ssa.FieldAddr); ok && len(vs) == 0 {
-		return e.j.storesOf(dataflow.FieldVar(fa))
+		return e.stores(dataflow.FieldVar(fa))
 	}
 	return vs
 }
@@ -174,15 +214,15 @@ func (e *eval) values(v ssa.Value) members {
 			}
 			return members{}
 		}
-		from = e.j.argsOf(v)
+		from = e.argsOf(v)
 	case *ssa.UnOp:
 		if g, ok := v.X.(*ssa.Global); ok {
-			from = []ssa.Value{initial(g)}
+			from = []ssa.Value{e.initial(g)}
 		} else {
 			from = e.stored(v.X)
 		}
 	case *ssa.Field:
-		from = e.j.storesOf(dataflow.FieldVar(v))
+		from = e.stores(dataflow.FieldVar(v))
 	case *ssa.Phi:
 		from = v.Edges
 	}
@@ -197,17 +237,20 @@ func (e *eval) values(v ssa.Value) members {
 	return m
 }
 
-// listOf returns the list that v is an element of, or nil.
+// listOf returns the list that v is an element of, or the map that it is a key of;
+// nil when it is no such thing, or always the same element.
 func listOf(v ssa.Value) ssa.Value {
 	switch v := v.(type) {
 	case *ssa.UnOp:
-		if ia, ok := v.X.(*ssa.IndexAddr); ok && v.Op == token.MUL {
+		if ia, ok := v.X.(*ssa.IndexAddr); ok && v.Op == token.MUL && !dataflow.IsConst(ia.Index) {
 			return ia.X
 		}
 	case *ssa.Index:
-		return v.X
+		if !dataflow.IsConst(v.Index) {
+			return v.X
+		}
 	case *ssa.Extract:
-		if next, ok := v.Tuple.(*ssa.Next); ok && v.Index > 0 {
+		if next, ok := v.Tuple.(*ssa.Next); ok && v.Index == 1 {
 			if r, ok := next.Iter.(*ssa.Range); ok {
 				return r.X
 			}
@@ -217,7 +260,8 @@ func listOf(v ssa.Value) ssa.Value {
 }
 
 // searching evaluates the head of a loop over a list that is searched for the
-// status: it does not come to the list's end with a status that is in it.
+// status: it does not come to the list's end with a status that is in it, if the
+// search ends where it is found.
 func (e *eval) searching(length ssa.Value, op token.Token) (split, bool) {
 	c, ok := length.(*ssa.Call)
 	if !ok || op != token.LSS {
@@ -230,7 +274,7 @@ func (e *eval) searching(length ssa.Value, op token.Token) (split, bool) {
 	for ia := range dataflow.Refs[*ssa.IndexAddr](list) {
 		for u := range dataflow.Refs[*ssa.UnOp](ia) {
 			for b := range dataflow.Refs[*ssa.BinOp](u) {
-				if b.Op != token.EQL && b.Op != token.NEQ {
+				if b.Op != token.EQL && b.Op != token.NEQ || !e.endsSearch(b) {
 					continue
 				}
 				other := b.X
@@ -246,39 +290,40 @@ func (e *eval) searching(length ssa.Value, op token.Token) (split, bool) {
 	return split{}, false
 }
 
-// initial returns what the package's initialization stores in g, or nil. A
-// variable that is set elsewhere too is believed to keep what it began with.
-// Later stores are not looked for: a table of statuses is rarely changed.
-func initial(g *ssa.Global) (v ssa.Value) {
-	if g.Pkg == nil {
-		return nil
+// endsSearch reports whether what is looked for ends the loop that looks for it,
+// when a comparison has found it.
+func (e *eval) endsSearch(b *ssa.BinOp) bool {
+	found := 0
+	if b.Op == token.NEQ {
+		found = 1
 	}
-	init := g.Pkg.Func("init")
-	if init == nil {
-		return nil
-	}
-	for s := range dataflow.Instrs[*ssa.Store](init) {
-		if s.Addr == ssa.Value(g) {
-			v = s.Val
+	for i := range dataflow.Refs[*ssa.If](b) {
+		if l := e.sc.Innermost[i.Block()]; l == nil || l.Blocks[i.Block().Succs[found]] {
+			return false
 		}
+		return true
 	}
-	return v
+	return false
 }
 
 // mapMembers reads the keys of a map literal off its updates. Keys whose value
-// is false are none.
+// is false are none, and those that are added on some ways only may be there. A map
+// without keys is filled where nobody looks.
 func mapMembers(m *ssa.MakeMap) members {
-	var set codeset.Set
+	var some, every codeset.Set
 	for u := range dataflow.Refs[*ssa.MapUpdate](m) {
 		n, ok := dataflow.ConstInt(u.Key)
 		if !ok {
 			return members{}
 		}
 		if member, ok := dataflow.ConstBool(u.Value); member || !ok {
-			set = set.Or(codeset.Of(n))
+			some = some.Or(codeset.Of(n))
+			if u.Block() == m.Block() {
+				every = every.Or(codeset.Of(n))
+			}
 		}
 	}
-	return exactly(set)
+	return members{some, every, !some.Empty()}
 }
 
 // arrayMembers reads the elements of an array or slice literal off the stores to
@@ -299,5 +344,5 @@ func arrayMembers(a *ssa.Alloc) members {
 			set = set.Or(codeset.Of(n))
 		}
 	}
-	return exactly(set)
+	return members{set, set, !set.Empty()}
 }

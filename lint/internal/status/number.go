@@ -200,7 +200,7 @@ func (e *eval) numRead(u *ssa.UnOp) *number {
 		return e.num(x)
 	}
 	if g, ok := u.X.(*ssa.Global); ok {
-		if n, ok := dataflow.ConstInt(initial(g)); ok {
+		if n, ok := dataflow.ConstInt(e.initial(g)); ok {
 			return constantNumber(n)
 		}
 		return nil
@@ -241,7 +241,7 @@ func (e *eval) numResult(c *ssa.Call, index int, v ssa.Value) *number {
 		e.leaf(v)
 		return theStatus
 	}
-	fn, args := e.j.callee(c.Common())
+	fn, args := e.callee(c.Common())
 	switch sum := e.j.known.Of(c.Common()); {
 	case fn == nil && (sum == nil || sum.Status != index+1):
 		return nil
@@ -346,10 +346,6 @@ func isCodeType(t types.Type) bool {
 	return dataflow.IsNamed(t, "google.golang.org/grpc/codes", "Code")
 }
 
-func isBool(t types.Type) bool {
-	return types.Identical(t.Underlying(), types.Typ[types.Bool])
-}
-
 // Reads reports whether a call only takes the status out of an error or out of a
 // response.
 func Reads(c *ssa.CallCommon) bool {
@@ -360,6 +356,12 @@ func Reads(c *ssa.CallCommon) bool {
 // is, or the error whose code v is.
 // It looks through the functions that take a status out of an error.
 func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
+	return sources(f, v, l, map[*ssa.Call]bool{})
+}
+
+// sources is Sources without the calls that it has looked through already: a status
+// may be made of itself, in another turn.
+func sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, seen map[*ssa.Call]bool) []*ssa.Call {
 	var ops []*ssa.Call
 	for _, c := range f.Origins(v, l) {
 		name := dataflow.CalleeName(c.Common())
@@ -367,12 +369,16 @@ func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 			ops = append(ops, c)
 			continue
 		}
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
 		args := c.Common().Args
 		if c.Common().IsInvoke() {
 			args = []ssa.Value{c.Common().Value}
 		}
 		for _, a := range args {
-			ops = append(ops, Sources(f, a, l)...)
+			ops = append(ops, sources(f, a, l, seen)...)
 		}
 	}
 	return ops

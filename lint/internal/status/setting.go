@@ -33,10 +33,20 @@ func (j *Judge) heldStatus(f *types.Var) bool {
 	return found
 }
 
-// argsOf returns what the package's calls hand to a parameter.
-func (j *Judge) argsOf(p *ssa.Parameter) (args []ssa.Value) {
+// stores is storesOf for an evaluation, which is less sure of a field that users of
+// the package may set too.
+func (e *eval) stores(f *types.Var) []ssa.Value {
+	vs := e.j.storesOf(f)
+	e.guessed = e.guessed || len(vs) > 0 && f.Exported()
+	return vs
+}
+
+// argsOf returns what the package's calls hand to a parameter. Where there may be
+// others, the evaluation is less sure.
+func (e *eval) argsOf(p *ssa.Parameter) (args []ssa.Value) {
 	fn := p.Parent()
-	calls, _ := j.known.Callers(fn)
+	calls, all := e.j.known.Callers(fn)
+	e.guessed = e.guessed || len(calls) > 0 && !all
 	for _, c := range calls {
 		if len(c.Args) != len(fn.Params) { // a method value
 			return nil
@@ -52,11 +62,14 @@ func (j *Judge) argsOf(p *ssa.Parameter) (args []ssa.Value) {
 
 // callee returns the function of the package that c calls, also through an
 // interface that has just one kind, with all arguments. It is nil for others.
-func (j *Judge) callee(c *ssa.CallCommon) (*ssa.Function, []ssa.Value) {
-	if fn := j.known.Implementation(c); fn != nil {
+// Users of the package may have other kinds of an interface that they can name.
+func (e *eval) callee(c *ssa.CallCommon) (*ssa.Function, []ssa.Value) {
+	if fn := e.j.known.Implementation(c); fn != nil {
+		n, ok := types.Unalias(c.Value.Type()).(*types.Named)
+		e.guessed = e.guessed || ok && n.Obj().Exported()
 		return fn, append([]ssa.Value{c.Value}, c.Args...)
 	}
-	return j.known.Body(c), c.Args
+	return e.j.known.Body(c), c.Args
 }
 
 // functions returns the functions of the package among some values. A parameter

@@ -42,7 +42,7 @@ func judge(t *testing.T, src string) (*Judge, *fact.Scope) {
 	var j *Judge
 	known := fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
 		if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
-			sum.Fails, sum.Yes, sum.No = j.Outcome(s)
+			sum.Fails, sum.Yes, sum.No, sum.Guessed = j.Outcome(s)
 		}
 	})
 	j = New(known)
@@ -57,6 +57,19 @@ func in(set codeset.Set, grpc bool) (held []int64) {
 		}
 	}
 	return held
+}
+
+// retried returns the responses after which the first loop certainly begins another
+// turn.
+func retried(j *Judge, s *fact.Scope, grpc bool) []int64 {
+	set, _ := j.Retried(s, s.Loops[0], nil, nil, grpc)
+	return in(set, grpc)
+}
+
+// yesOf returns the statuses for which a predicate certainly returns true.
+func yesOf(j *Judge, fn *ssa.Function) []int64 {
+	yes, _ := j.Yes(fn, false)
+	return in(yes, false)
 }
 
 // TestRetried: after which statuses a loop certainly begins another turn.
@@ -95,7 +108,7 @@ func f() {
 	}
 }`)
 			for range 2 { // what the first question leaves behind must not change the second
-				if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, tt.want) {
+				if got := retried(j, s, false); !slices.Equal(got, tt.want) {
 					t.Errorf("got %v, want %v", got, tt.want)
 				}
 			}
@@ -113,7 +126,7 @@ func TestTurnBefore(t *testing.T) {
 	}
 }`)
 	for range 2 {
-		if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, []int64{503}) {
+		if got := retried(j, s, false); !slices.Equal(got, []int64{503}) {
 			t.Errorf("got %v, want 503 alone", got)
 		}
 		if got := j.Undecided(s, s.Loops[0], codeset.Of(400), false); len(got) != 1 {
@@ -134,7 +147,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }`)
 		for range 2 * patience {
-			if got := in(j.Retried(s, s.Loops[0], nil, nil, false), false); !slices.Equal(got, want) {
+			if got := retried(j, s, false); !slices.Equal(got, want) {
 				t.Errorf("%d sums: got %v, want %v", depth, got, want)
 			}
 		}
@@ -151,7 +164,7 @@ func TestOrder(t *testing.T) {
 }`
 	j, s := judge(t, src)
 	j.Status(s)
-	if got, _, _ := j.Outcome(s); got != codeset.Of(503) {
+	if got, _, _, _ := j.Outcome(s); got != codeset.Of(503) {
 		t.Errorf("got %v after another question, want 503 alone", got)
 	}
 }
@@ -169,7 +182,7 @@ func TestRetriedCodes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, s := judge(t, "func f() { for { err := rpc(); "+tt.body+" } }")
-			if got := in(j.Retried(s, s.Loops[0], nil, nil, true), true); !slices.Equal(got, tt.want) {
+			if got := retried(j, s, true); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -200,6 +213,19 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// errs holds functions that make errors of statuses above 499, in several ways.
+const errs = `var errDown = errors.New("down")
+type temporary struct{}
+func (*temporary) Error() string { return "" }
+func (*temporary) Temporary() bool { return true }
+type wrapper struct{ error }
+func (w *wrapper) Unwrap() error { return w.error }
+func mark(err error) error { if err != nil { return errDown }; return nil }
+func plain(status int) error { if status > 499 { return &temporary{} }; return nil }
+func own(status int) error { if status > 499 { return &wrapper{errDown} }; return nil }
+func converted(status int) error { if status > 499 { return mark(errors.New("")) }; return nil }
+`
+
 // TestOutcome: for which statuses a function certainly returns an error, or
 // true. What is not certain counts for nothing.
 func TestOutcome(t *testing.T) {
@@ -221,6 +247,20 @@ func TestOutcome(t *testing.T) {
 		{"predicate", `func f(status int) bool { return status == 429 || status == 503 }`, nil, []int64{429, 503}},
 		{"negated predicate", `func g(status int) bool { return status < 500 }; func f(status int) bool { return !g(status) }`, nil, []int64{503}},
 		{"search of its own", `func f(status int) bool { for _, s := range []int{429, 503} { if s == status { return true } }; return false }`, nil, []int64{429, 503}},
+		{"search that does not end", `func f(status int) bool { n := 0; for _, s := range []int{429, 503} { if s == status { n++ } }; println(n); return status == 429 }`, nil, []int64{429}},
+		{"search for another one", `func f(status int) bool { for _, s := range []int{429, 503} { if s != status { return true } }; return false }`, nil, nil},
+		{"first of a list", `func f(status int) bool { codes := []int{429, 503}; return status == codes[0] }`, nil, nil},
+		{"values of a map", `func f(status int) bool { for _, s := range map[int]int{503: 429} { if s == status { return false } }; return status > 428 }`, nil, nil},
+		{"keys of a map", `func f(status int) bool { for s := range map[int]int{503: 429} { if s == status { return false } }; return status > 428 }`, nil, []int64{429}},
+		{"error that is wrapped", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func f(resp *http.Response) error { return errors.Join(g(resp.StatusCode), nil) }`, []int64{503}, nil},
+		{"error that a converter drops", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func drop(err error) error { println(err); return nil }; func f(resp *http.Response) error { return drop(g(resp.StatusCode)) }`, nil, nil},
+		{"error that a converter keeps", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func keep(err error) error { println(err); return err }; func f(resp *http.Response) error { return keep(g(resp.StatusCode)) }`, []int64{503}, nil},
+		{"map that may hold more", `func f(status, n int) bool { m := map[int]bool{503: true}; if n > 3 { m[429] = true }; return m[status] }`, nil, []int64{503}},
+		{"error that is another one", errs + `func f(resp *http.Response) bool { return resp.StatusCode > 428 && !errors.Is(plain(resp.StatusCode), errDown) }`, nil, []int64{429, 503}},
+		{"error that may wrap it", errs + `func f(resp *http.Response) bool { return resp.StatusCode > 428 && !errors.Is(own(resp.StatusCode), errDown) }`, nil, []int64{429}},
+		{"error that a converter makes", errs + `func f(resp *http.Response) bool { return resp.StatusCode > 428 && !errors.Is(converted(resp.StatusCode), errDown) }`, nil, []int64{429}},
+		{"error of an interface", errs + `func f(resp *http.Response) bool { var t interface{ Temporary() bool }; return errors.As(plain(resp.StatusCode), &t) }`, nil, []int64{503}},
+		{"error of another interface", errs + `func f(resp *http.Response) bool { var t interface{ Timely() bool }; return resp.StatusCode > 428 && !errors.As(plain(resp.StatusCode), &t) }`, nil, []int64{429, 503}},
 		{"depends on more", `func f(status int, n int) bool { return status == 503 && n > 3 }`, nil, nil},
 		{"returns differ", `func f(status, n int) bool { if n > 3 { return status >= 400 }; return status >= 600 }`, nil, nil},
 		{"no status", `func f(n int) bool { return n == 503 }`, nil, nil},
@@ -228,7 +268,7 @@ func TestOutcome(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, s := judge(t, tt.source)
-			fails, yes, _ := j.Outcome(s)
+			fails, yes, _, _ := j.Outcome(s)
 			if got := in(fails, false); !slices.Equal(got, tt.fails) {
 				t.Errorf("fails: got %v, want %v", got, tt.fails)
 			}
@@ -236,7 +276,7 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("yes: got %v, want %v", got, tt.yes)
 			}
 			if len(tt.yes) > 0 {
-				if got := in(j.Yes(s.Fn, false), false); !slices.Equal(got, tt.yes) {
+				if got := yesOf(j, s.Fn); !slices.Equal(got, tt.yes) {
 					t.Errorf("Yes: got %v, want %v", got, tt.yes)
 				}
 			}
@@ -260,10 +300,10 @@ func g(resp *http.Response) error { if err := q.Check(resp); err != nil { return
 		return true
 	}
 	j := New(fact.NewTable(p.Pass, p.Package, func(*fact.Scope, *fact.Summary) {}))
-	if _, yes, _ := j.Outcome(j.known.Scope(p.Fn(t, "f"))); yes != codeset.Of(503) {
+	if _, yes, _, _ := j.Outcome(j.known.Scope(p.Fn(t, "f"))); yes != codeset.Of(503) {
 		t.Errorf("got %v, want true for 503 alone", yes)
 	}
-	if fails, _, _ := j.Outcome(j.known.Scope(p.Fn(t, "g"))); fails != codeset.Of(400) {
+	if fails, _, _, _ := j.Outcome(j.known.Scope(p.Fn(t, "g"))); fails != codeset.Of(400) {
 		t.Errorf("got %v, want an error for 400 alone", fails)
 	}
 }
@@ -350,9 +390,11 @@ func TestMerged(t *testing.T) {
 		`resp.StatusCode >= 100 && resp.StatusCode < 600`:          -1,
 		`resp.StatusCode == expected && err == nil`:                1,
 		`resp.StatusCode == n && err == nil`:                       -1,
+		`resp.StatusCode == unexpected && err == nil`:              -1,
+		`resp.StatusCode == retrieve && n > 3`:                     -1,
 		`resp.StatusCode == retryOn && n > 3`:                      0,
 	} {
-		j, s := judge(t, "func f(resp *http.Response, err error, n, expected, retryOn int) bool { v := "+cond+"; return v }")
+		j, s := judge(t, "func f(resp *http.Response, err error, n, expected, unexpected, retryOn, retrieve int) bool { v := "+cond+"; return v }")
 		for ret := range dataflow.Instrs[*ssa.Return](s.Fn) {
 			got := -1
 			if test := j.Test(s, ret.Results[0]); test != nil {
