@@ -100,7 +100,7 @@ type end int
 
 const (
 	never end = iota // context.Background and the like
-	open             // whoever made it knows
+	open             // as its maker decides
 	timed            // with a timeout, around the loop
 )
 

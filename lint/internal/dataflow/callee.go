@@ -59,6 +59,23 @@ func BoundMethod(f *ssa.Function) *ssa.Function {
 	return f.Prog.FuncValue(obj)
 }
 
+// FuncValue returns the function that a value is, with what it was bound to: what
+// a literal captures, or the receiver of a method value. It is nil for a value
+// that is no function by itself, such as a variable.
+func FuncValue(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
+	switch v := Strip(v).(type) {
+	case *ssa.Function:
+		return v, nil
+	case *ssa.MakeClosure:
+		fn := v.Fn.(*ssa.Function)
+		if m := BoundMethod(fn); m != nil {
+			return m, v.Bindings
+		}
+		return fn, v.Bindings
+	}
+	return nil, nil
+}
+
 // OwnLiteral returns the literal that c stands in when c calls it through the
 // variable that it was assigned to, and nil otherwise: var try func() error; try =
 // func() error { ... try() ... }. A variable that is assigned twice may hold

@@ -1,8 +1,6 @@
 package dataflow
 
 import (
-	"go/types"
-
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -135,7 +133,7 @@ func variadicErrors(v ssa.Value) (errs []ssa.Value) {
 			case *ssa.ChangeInterface, *ssa.MakeInterface:
 				val = Operand(val)
 			}
-			if types.Implements(val.Type(), errorType) {
+			if ImplementsError(val.Type()) {
 				errs = append(errs, val)
 			}
 		}

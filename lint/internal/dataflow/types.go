@@ -22,6 +22,10 @@ func IsError(t types.Type) bool {
 	return ok && strings.Contains(TypeName(p), "Err") && types.Implements(p, errorType)
 }
 
+// ImplementsError reports whether a value of type t may be used as an error,
+// whatever it is for.
+func ImplementsError(t types.Type) bool { return types.Implements(t, errorType) }
+
 // errorType is the interface behind the predeclared type error.
 var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 
@@ -70,6 +74,9 @@ func IsInteger(t types.Type) bool { return isBasic(t, types.IsInteger) }
 
 // IsNumber reports whether t is a number of any kind.
 func IsNumber(t types.Type) bool { return isBasic(t, types.IsNumeric) }
+
+// IsText reports whether t is string, or a type made of it.
+func IsText(t types.Type) bool { return isBasic(t, types.IsString) }
 
 // IsBool reports whether t is bool, or a type made of it.
 func IsBool(t types.Type) bool { return isBasic(t, types.IsBoolean) }

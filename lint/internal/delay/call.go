@@ -52,19 +52,18 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 	if name == "min" {
 		args = decisive(args)
 	}
+	open := false
 	for _, a := range args {
 		if !dataflow.IsConst(a) || len(args) == 1 {
+			open = true
 			s.walk(a, fr)
 		}
 	}
-	// All operands were constants: so is the result.
-	if len(c.Common().Args) > 0 && s.fl == (flags{}) {
-		s.fl.fixed = true
-	}
+	s.fl.fixed = s.fl.fixed || !open && len(args) > 0 // of constants alone
 }
 
 // chosen walks the values of which the first that is not zero counts, as in
-// cmp.Or(setting, time.Second). The last of them is the default.
+// cmp.Or(setting, time.Second): each of them may be the wait.
 func (s *slicer) chosen(args []ssa.Value, fr *frame) {
 	for _, a := range args {
 		for _, v := range dataflow.Variadic(a) {

@@ -113,7 +113,7 @@ func (s *slicer) value(c *ssa.Call, fr *frame) {
 			s.fl.plug = true
 			return
 		}
-		// Nobody else can name the interface, let alone implement it for the package.
+		// Of an interface that no other package can name there is no other.
 		s.fl.byDefault = s.fl.byDefault || types.Unalias(com.Value.Type()).(*types.Named).Obj().Exported()
 		s.enter(fn, append([]ssa.Value{com.Value}, com.Args...), fr)
 		return
@@ -156,7 +156,7 @@ func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Functi
 		}
 	}
 	switch v := v.(type) {
-	case *ssa.Const: // nil, which nobody calls
+	case *ssa.Const: // nil, which no caller reaches
 		return nil, true
 	case *ssa.Function:
 		if len(v.Blocks) > 0 && fr.s.Known.Own(v) {

@@ -164,7 +164,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 	case *ssa.Call:
 		plug := s.fl.plug
 		s.call(v, fr)
-		// Whoever decided it did so before the first attempt, once for all of them.
+		// It was decided before the first attempt, once for all of them.
 		if outside && !plug && s.fl.plug && fr.s.Innermost[v.Block()] == nil {
 			s.fl.plug, s.fl.fixed = false, true
 		}

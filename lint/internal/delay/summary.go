@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"go/token"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -45,7 +46,11 @@ func uncapped(v ssa.Value) *ssa.Parameter {
 					return nil
 				}
 				p = q
-			case *ssa.Const, *ssa.UnOp: // a ceiling
+			case *ssa.Const: // a ceiling
+			case *ssa.UnOp: // a setting
+				if q.Op != token.MUL {
+					return nil
+				}
 			default:
 				return nil
 			}

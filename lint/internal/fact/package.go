@@ -119,8 +119,7 @@ func (x *index) note(s *Table, in ssa.Instruction) {
 		if *op == called {
 			continue
 		}
-		switch v := (*op).(type) {
-		case *ssa.Function:
+		if v, ok := (*op).(*ssa.Function); ok {
 			x.taken[v] = true
 			if m := dataflow.BoundMethod(v); m != nil {
 				x.taken[m] = true
@@ -191,8 +190,8 @@ func (s *Table) Implementing(c *ssa.CallCommon) *Summary {
 }
 
 // Callers returns all calls of a function of the package, and whether they are
-// all that there can be: nobody else may name it, and it is no value that
-// somebody could call.
+// all that there can be: no other package may name it, and it is no value that
+// anything else could call.
 func (s *Table) Callers(fn *ssa.Function) (calls []*ssa.CallCommon, all bool) {
 	if s.pkg == nil {
 		return nil, false

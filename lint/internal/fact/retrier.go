@@ -33,8 +33,8 @@ type Retrier struct {
 // is no wrapper that marks errors.
 const maxKinds = 8
 
-// OtherKinds stands in a list for the kinds that found no room in it. Whoever
-// asks whether a kind is missing from such a list learns nothing.
+// OtherKinds stands in a list for the kinds that found no room in it. That a kind
+// is missing from such a list says nothing.
 const OtherKinds = "..."
 
 // AddKind adds a kind of errors to a list that holds each once, up to a limit.

@@ -102,33 +102,27 @@ func inField(v ssa.Value, field string) (found ssa.Value) {
 	return found
 }
 
-// function returns the function that v is in another one, by its literal, its name or as
-// the method of a value, or nil. A variable that is set once is that function.
+// function returns the function that v is in another one, by its literal, its
+// name or as the method of a value, or nil. A variable that is set once is that
+// function, as is one of the package that begins with it.
 func (p *finders) function(in *ssa.Function, v ssa.Value) *ssa.Function {
 	for range 3 {
-		switch a := v.(type) {
-		case *ssa.ChangeType:
-			v = a.X
-		case *ssa.UnOp:
-			stores := p.Known.Scope(in).StoresTo(a.X)
-			if len(stores) != 1 {
-				return nil
-			}
-			v = stores[0].Val
-		case *ssa.MakeClosure:
-			fn := a.Fn.(*ssa.Function)
-			if m := dataflow.BoundMethod(fn); m != nil && len(m.Blocks) > 0 {
-				return m
-			}
+		if fn, _ := dataflow.FuncValue(v); fn != nil && len(fn.Blocks) > 0 {
 			return fn
-		case *ssa.Function:
-			if len(a.Blocks) > 0 {
-				return a
-			}
-			return nil
-		default:
+		}
+		u, ok := dataflow.Strip(v).(*ssa.UnOp)
+		if !ok {
 			return nil
 		}
+		stores := p.Known.Scope(in).StoresTo(u.X)
+		if g, ok := u.X.(*ssa.Global); ok && g.Pkg != nil && g.Pkg.Func("init") != nil {
+			in = g.Pkg.Func("init")
+			stores = p.Known.Scope(in).StoresTo(g)
+		}
+		if len(stores) != 1 {
+			return nil
+		}
+		v = stores[0].Val
 	}
 	return nil
 }

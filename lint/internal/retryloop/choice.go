@@ -110,9 +110,6 @@ func differs(phi *ssa.Phi, i *ssa.If) bool {
 // safeWord marks what asks whether a request may be repeated.
 var safeWord = regexp.MustCompile(`(?i)idempoten|(is|has)?safe(method|verb|request|to)|(retry|repeat|replay)able(method|verb)|(method|verb)s?(is)?(retry|repeat|replay|safe|allowed)|can(retry|replay)(method|verb)|(non|not)replayable|isreplayable`)
 
-// textMethod marks the names of variables and fields that hold an HTTP method.
-var textMethod = regexp.MustCompile(`(?i)^(http|req|request)?_?(method|verb)s?$`)
-
 // looks says whether a condition depends on the method of a request. A
 // predicate of the package is read; one that cannot be read, and that sees the
 // request or the response, perhaps looks at it.
@@ -210,7 +207,7 @@ func (p *finders) asks(c *ssa.Call) Choice {
 		if isMethod(a, 0) {
 			return Chosen // slices.Contains(methods, req.Method)
 		}
-		sees = sees || send.IsRequest(a.Type()) || dataflow.IsNamed(a.Type(), "net/http", "Response")
+		sees = sees || send.IsRequest(a.Type()) || send.IsResponse(a.Type())
 	}
 	if sees {
 		return Perhaps
@@ -278,17 +275,17 @@ func (p *finders) refuses(op *ssa.Function) bool {
 
 // isMethod reports whether v is the method of a request, by its name.
 func isMethod(v ssa.Value, depth int) bool {
-	if depth > 4 || v.Type().Underlying().String() != "string" {
+	if depth > 4 || !dataflow.IsText(v.Type()) {
 		return false
 	}
 	switch v := v.(type) {
 	case *ssa.ChangeType, *ssa.Convert:
 		return isMethod(dataflow.Operand(v), depth+1)
 	case *ssa.Call:
-		if textMethod.MatchString(dataflow.CalleeName(v.Common())) {
+		if send.NamesMethod(dataflow.CalleeName(v.Common())) {
 			return true
 		}
 		return dataflow.CalleePkg(v.Common()) == "strings" && len(v.Common().Args) == 1 && isMethod(v.Common().Args[0], depth+1)
 	}
-	return textMethod.MatchString(dataflow.ValueName(v))
+	return send.NamesMethod(dataflow.ValueName(v))
 }

@@ -161,14 +161,11 @@ func (f *finder) asks(v ssa.Value, op *ssa.Call, depth int) ask {
 // asksField reads a bool field of an error type that op returns.
 func (f *finder) asksField(fa *ssa.FieldAddr, op *ssa.Call) ask {
 	kind := dataflow.TypeKind(fa.X.Type())
-	if op == nil || kind == "" || !types.Implements(fa.X.Type(), errorInterface) || !slices.Contains(f.Origins(fa.X, nil), op) {
+	if op == nil || kind == "" || !dataflow.ImplementsError(fa.X.Type()) || !slices.Contains(f.Origins(fa.X, nil), op) {
 		return ask{}
 	}
 	return askOf(kind + "." + dataflow.FieldOf(fa) + "=true")
 }
-
-// errorInterface is the interface behind the predeclared type error.
-var errorInterface = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 
 // asksCall reads a call of a predicate on errors.
 func (f *finder) asksCall(c *ssa.Call, depth int) ask {
@@ -208,7 +205,7 @@ func (f *finder) asksCall(c *ssa.Call, depth int) ask {
 // expression or by branches that return a constant.
 func (f *finder) predicate(depth int) ask {
 	res := f.Fn.Signature.Results()
-	if res.Len() != 1 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || len(f.Fn.Blocks) > 12 {
+	if res.Len() != 1 || !dataflow.IsBool(res.At(0).Type()) || len(f.Fn.Blocks) > 12 {
 		return ask{}
 	}
 	var found ask
@@ -276,7 +273,7 @@ func (p *finders) defaultOf(c *ssa.CallCommon) (only *ssa.Function) {
 		return nil
 	}
 	for _, st := range p.Known.FieldStores(dataflow.FieldVar(u.X)) {
-		fn := p.functionIn(dataflow.Strip(st.Val))
+		fn := p.function(st.Parent(), st.Val)
 		switch {
 		case fn == nil || fn == only:
 		case only != nil:
@@ -286,24 +283,4 @@ func (p *finders) defaultOf(c *ssa.CallCommon) (only *ssa.Function) {
 		}
 	}
 	return only
-}
-
-// functionIn returns the function that v is, or that a variable of the package
-// which v is read from begins with; nil for any other value.
-func (p *finders) functionIn(v ssa.Value) *ssa.Function {
-	if u, ok := v.(*ssa.UnOp); ok {
-		g, ok := u.X.(*ssa.Global)
-		if !ok || g.Pkg == nil || g.Pkg.Func("init") == nil {
-			return nil
-		}
-		for st := range dataflow.Instrs[*ssa.Store](g.Pkg.Func("init")) {
-			if st.Addr == ssa.Value(g) {
-				v = dataflow.Strip(st.Val)
-			}
-		}
-	}
-	if fn, ok := v.(*ssa.Function); ok && len(fn.Blocks) > 0 {
-		return fn
-	}
-	return nil
 }

@@ -36,7 +36,7 @@ func (r *Region) immediate() bool {
 			if conflictWord.MatchString(name) || hiddenPause.MatchString(name) && !slices.Contains(r.Ops, in) {
 				return false
 			}
-			if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
+			if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || paces(in.Common()) {
 				return false
 			}
 		case *ssa.Select:
@@ -50,9 +50,9 @@ func (r *Region) immediate() bool {
 	return true
 }
 
-// blocks reports whether c calls a function that waits on channels, and so
-// paces its caller.
-func blocks(c *ssa.CallCommon) bool {
+// paces reports whether c calls a function that waits on channels, and so paces
+// its caller.
+func paces(c *ssa.CallCommon) bool {
 	fn := dataflow.Static(c)
 	if fn == nil {
 		return false

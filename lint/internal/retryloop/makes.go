@@ -35,7 +35,7 @@ func errorResult(ret *ssa.Return) ssa.Value {
 		return nil
 	}
 	v := ret.Results[len(ret.Results)-1]
-	if !types.Implements(v.Type(), errorInterface) {
+	if !dataflow.ImplementsError(v.Type()) {
 		return nil
 	}
 	return v
@@ -79,7 +79,7 @@ func (m *maker) visit(v ssa.Value) {
 			m.visit(e)
 		}
 	case *ssa.Alloc: // &PermanentError{...}
-		if types.Implements(v.Type(), errorInterface) {
+		if dataflow.ImplementsError(v.Type()) {
 			m.literal(v)
 		}
 		for _, st := range m.s.StoresTo(v) {
@@ -108,7 +108,7 @@ func (m *maker) visit(v ssa.Value) {
 func (m *maker) literal(a *ssa.Alloc) {
 	kind := dataflow.TypeKind(a.Type())
 	s, ok := a.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
-	if !ok || kind == "" || !types.Implements(a.Type(), errorInterface) && !types.Implements(a.Type().Underlying().(*types.Pointer).Elem(), errorInterface) {
+	if !ok || kind == "" || !dataflow.ImplementsError(a.Type()) && !dataflow.ImplementsError(a.Type().Underlying().(*types.Pointer).Elem()) {
 		return
 	}
 	m.add(kind)

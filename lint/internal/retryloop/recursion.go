@@ -105,9 +105,12 @@ func (f *finder) waysBack(from *ssa.Function, depth int) (ways [][]step) {
 // call later. The wait of the timer is one of the call itself.
 func (f *finder) stepOf(c *ssa.Call) step {
 	if dataflow.Calls(c, "time", "AfterFunc") {
-		fn, args := handedFunction(c.Common().Args[1])
+		fn, args := dataflow.FuncValue(c.Common().Args[1])
 		if fn == nil || len(fn.Blocks) == 0 || !f.Known.Own(fn) {
 			return step{}
+		}
+		if fn.Parent() != nil {
+			args = nil // what a literal captures are no parameters
 		}
 		return step{call: c, to: fn, args: args, wait: &delay.Wait{Instr: c, D: c.Common().Args[0], After: c}}
 	}
@@ -118,22 +121,6 @@ func (f *finder) stepOf(c *ssa.Call) step {
 		return step{call: c, to: fn, args: c.Common().Args}
 	}
 	return step{}
-}
-
-// handedFunction returns the function that a value is, with what it was bound
-// to: the receiver of a method value.
-func handedFunction(v ssa.Value) (*ssa.Function, []ssa.Value) {
-	switch v := v.(type) {
-	case *ssa.Function:
-		return v, nil
-	case *ssa.MakeClosure:
-		fn := v.Fn.(*ssa.Function)
-		if m := dataflow.BoundMethod(fn); m != nil {
-			return m, v.Bindings
-		}
-		return fn, nil
-	}
-	return nil, nil
 }
 
 // waitsOn gathers the waits on the way back, and returns the turn that they

@@ -274,7 +274,7 @@ func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 }
 
 // onlyBy reports whether nothing leads to another attempt but errors of a name.
-// Where they say that somebody else is in the way, the loop waits for a lock, or
+// Where they say that another one is in the way, the loop waits for a lock, or
 // takes the new state of what it failed to change.
 func onlyBy(word *regexp.Regexp, tests []*Test, l *dataflow.Loop) bool {
 	named := map[dataflow.Edge]bool{}
@@ -406,7 +406,7 @@ func (f *finder) handedBoundary(p *ssa.Parameter) (b send.Boundary) {
 		if i < 0 || i >= len(c.Args) {
 			return send.Unknown
 		}
-		fn, _ := handedFunction(c.Args[i])
+		fn, _ := dataflow.FuncValue(c.Args[i])
 		if fn == nil {
 			all = false
 			continue

@@ -2,7 +2,6 @@ package retryloop
 
 import (
 	"go/token"
-	"go/types"
 	"regexp"
 	"slices"
 
@@ -233,7 +232,7 @@ func (rep *Repeat) Shape(snd fact.Send) Shape {
 	switch t := fn.Params[snd.Param].Type(); {
 	case send.IsRequest(t):
 		return Standard
-	case types.Identical(t.Underlying(), types.Typ[types.String]):
+	case dataflow.IsText(t):
 		return Text
 	}
 	return OwnType
@@ -255,7 +254,7 @@ var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|round.?trip|request
 // sending and can be called from anywhere.
 func standsIn(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
-	if res.Len() == 0 || !dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
+	if res.Len() == 0 || !send.IsResponse(res.At(0).Type()) {
 		return false
 	}
 	return fn.Parent() != nil || token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())

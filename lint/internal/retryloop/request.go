@@ -33,7 +33,7 @@ func (r *Region) Responses() []*ssa.Call {
 	var found []*ssa.Call
 	for _, c := range r.Ops {
 		res := c.Common().Signature().Results()
-		if res.Len() > 0 && dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
+		if res.Len() > 0 && send.IsResponse(res.At(0).Type()) {
 			found = append(found, c)
 		}
 	}

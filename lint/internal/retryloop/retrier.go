@@ -165,24 +165,13 @@ func (f *finder) adapted(v ssa.Value) (param int, call *ssa.Call) {
 	return -1, nil
 }
 
-// literalOf returns the literal that v is, or nil.
-func literalOf(v ssa.Value) *ssa.Function {
-	if mc, ok := dataflow.Strip(v).(*ssa.MakeClosure); ok {
-		if fn := mc.Fn.(*ssa.Function); fn.Parent() != nil {
-			return fn
-		}
-	}
-	return nil
-}
-
 // calledByLiteral returns the parameter of f that the literal v calls, with the
 // call; nil when it calls none.
 func (f *finder) calledByLiteral(v ssa.Value) (param int, call *ssa.Call) {
-	lit := literalOf(v)
-	if lit == nil {
+	lit, bindings := dataflow.FuncValue(v)
+	if lit == nil || lit.Parent() == nil {
 		return -1, nil
 	}
-	bindings := dataflow.Strip(v).(*ssa.MakeClosure).Bindings
 	for c := range dataflow.Instrs[*ssa.Call](lit) {
 		called := dataflow.Strip(c.Common().Value)
 		if u, ok := called.(*ssa.UnOp); ok {

@@ -112,7 +112,7 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 		if i >= len(c.Args) {
 			return false
 		}
-		fn, _ := handedFunction(c.Args[i])
+		fn, _ := dataflow.FuncValue(c.Args[i])
 		if fn == nil || !f.Known.Own(fn) || !f.blocks(fn, map[*ssa.Function]bool{}) {
 			return false
 		}

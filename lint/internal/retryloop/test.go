@@ -92,6 +92,11 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 		}
 		t.Ops = f.opsOf(a.X, l)
 		return t
+	case *ssa.Phi:
+		if st := f.statusTest(c, t, l); st != nil {
+			return st
+		}
+		return f.mergedTest(c, t, l)
 	}
 	return f.statusTest(cond, t, l)
 }

@@ -32,7 +32,7 @@ func Made(s *fact.Scope) []fact.Send {
 	results := s.Fn.Signature.Results()
 	var which []int
 	for i := range results.Len() {
-		if t := results.At(i).Type(); !isText(t) && carries(t) || isText(t) && methodWord.MatchString(s.Fn.Name()) {
+		if t := results.At(i).Type(); !dataflow.IsText(t) && carries(t) || dataflow.IsText(t) && methodWord.MatchString(s.Fn.Name()) {
 			which = append(which, i)
 		}
 	}
@@ -48,19 +48,16 @@ func Made(s *fact.Scope) []fact.Send {
 	return t.found
 }
 
-// methodWord marks the fields and functions that hold an HTTP method.
-var methodWord = regexp.MustCompile(`(?i)^(get)?(http|req|request)?_?(method|verb)(name)?$`)
+// methodWord marks the variables, fields and functions that hold an HTTP method.
+var methodWord = regexp.MustCompile(`(?i)^(get)?(http|req|request)?_?(method|verb)(s|name)?$`)
 
-// isText reports whether t is a string, or a type made of one.
-func isText(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsString != 0
-}
+// NamesMethod reports whether a name is that of an HTTP method, or of several.
+func NamesMethod(name string) bool { return methodWord.MatchString(name) }
 
 // carries reports whether a value of type t decides the method of a request: a
 // string may be one, a request has one, and a struct may have a field of either
 // kind.
-func carries(t types.Type) bool { return isText(t) || carriesIn(t, 2) }
+func carries(t types.Type) bool { return dataflow.IsText(t) || carriesIn(t, 2) }
 
 // carriesIn is carries for structs. The depth keeps it from going around.
 func carriesIn(t types.Type, depth int) bool {
@@ -75,7 +72,7 @@ func carriesIn(t types.Type, depth int) bool {
 		return false
 	}
 	for f := range s.Fields() {
-		if isText(f.Type()) && methodWord.MatchString(f.Name()) || !isText(f.Type()) && carriesIn(f.Type(), depth-1) {
+		if dataflow.IsText(f.Type()) && methodWord.MatchString(f.Name()) || !dataflow.IsText(f.Type()) && carriesIn(f.Type(), depth-1) {
 			return true
 		}
 	}
@@ -87,12 +84,12 @@ func carriesIn(t types.Type, depth int) bool {
 func isMethodField(v ssa.Value) bool {
 	t := v.Type()
 	if p, ok := t.Underlying().(*types.Pointer); ok { // an address of a field
-		if isText(p.Elem()) {
+		if dataflow.IsText(p.Elem()) {
 			return methodWord.MatchString(dataflow.FieldOf(v))
 		}
 		t = p.Elem()
 	}
-	if isText(t) {
+	if dataflow.IsText(t) {
 		return methodWord.MatchString(dataflow.FieldOf(v))
 	}
 	return carriesIn(t, 2)
@@ -266,7 +263,7 @@ func (t *tracer) call(c *ssa.Call, outer, calls int) {
 	// A function that yields what it was given, of the same type, has changed
 	// something else in it.
 	for _, a := range com.Args {
-		if !isText(a.Type()) && types.Identical(a.Type(), resultType(com)) && carriesIn(a.Type(), 2) {
+		if !dataflow.IsText(a.Type()) && types.Identical(a.Type(), resultType(com)) && carriesIn(a.Type(), 2) {
 			t.visit(a, outer, calls)
 		}
 	}

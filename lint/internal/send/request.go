@@ -79,7 +79,7 @@ func sent(c *ssa.CallCommon) ssa.Value {
 	if name == "ReadResponse" {
 		return nil
 	}
-	if name != "ServeHTTP" && !(pkg == fast && strings.HasPrefix(name, "Do")) && !isResponse(resultType(c)) {
+	if name != "ServeHTTP" && !(pkg == fast && strings.HasPrefix(name, "Do")) && !IsResponse(resultType(c)) {
 		return nil
 	}
 	i := slices.IndexFunc(c.Args, func(a ssa.Value) bool {
@@ -92,8 +92,8 @@ func sent(c *ssa.CallCommon) ssa.Value {
 	return c.Args[i]
 }
 
-// isResponse reports whether t is an HTTP response.
-func isResponse(t types.Type) bool { return dataflow.IsNamed(t, "net/http", "Response") }
+// IsResponse reports whether t is an HTTP response, or a pointer to one.
+func IsResponse(t types.Type) bool { return dataflow.IsNamed(t, "net/http", "Response") }
 
 // Literal returns the requests that are made in place at a, by the constants
 // that are stored in their Method: &http.Request{Method: "POST"}.
