@@ -212,12 +212,13 @@ func (r *Report) Counting() []Finding {
 	return fs
 }
 
-// advice is the hint, followed by the page that explains it where there is one.
+// advice is the hint. One with a page that explains it says what to do, and is
+// followed by the page.
 func (f *Finding) advice() string {
-	if f.Hint == "" {
-		return ""
+	if f.Hint == "" || f.URL == "" {
+		return f.Hint
 	}
-	return f.Hint + after(": ", f.URL)
+	return "fix: " + f.Hint + ": " + f.URL
 }
 
 // shown returns the findings that people are shown.

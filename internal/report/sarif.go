@@ -127,7 +127,10 @@ type sarif struct{ columns columns }
 // suppression: SARIF has a state for exactly that, and a suppression would say that a person accepted it.
 func (s *sarif) result(f *Finding) m {
 	text := f.Message
-	if f.Hint != "" {
+	switch {
+	case f.Hint != "" && f.URL != "": // the rule has the page
+		text += "; fix: " + f.Hint
+	case f.Hint != "":
 		text += ". " + f.Hint
 	}
 	location := m{"physicalLocation": s.physical(f.place())}

@@ -22,7 +22,7 @@ func (r *Report) Text(w io.Writer) error {
 		more := i+1 < len(shown) && shown[i+1].File == f.File && shown[i+1].ID == f.ID && shown[i+1].Hint == f.Hint && len(f.Related) == 0
 		switch {
 		case f.Hint != "" && f.URL != "": // each has it, since a reader may open the page from any of them
-			fmt.Fprintf(&b, "  fix: %s\n", Line(f.advice()))
+			fmt.Fprintf(&b, "  %s\n", Line(f.advice()))
 		case f.Hint != "" && !more:
 			fmt.Fprintf(&b, "    %s\n", Line(f.Hint))
 		}

@@ -264,7 +264,7 @@ func TestFixOfChangedFile(t *testing.T) {
 		rep := o.report(v, nil, nil)
 		changed := strings.Replace(fixedRetry, "attempt < 3", "attempt < 4", 1)
 		write(t, dir, "m.go", changed)
-		err = o.applyFixes(v.loaded, rep, t.Output())
+		_, err = o.applyFixes(v.loaded, rep, t.Output())
 		if got := read(t, dir, "m.go"); err == nil || !strings.Contains(err.Error(), "has changed since") || got != changed {
 			t.Errorf("%s: got %v and\n%s\nwant an error, and the file as it was", name, err, got)
 		}
@@ -299,5 +299,18 @@ func TestIdentityOfModule(t *testing.T) {
 	}
 	if both, one := prints("./a", "./b"), prints("./b"); len(one) == 0 || !slices.Equal(both, one) {
 		t.Errorf("got %v beside another module, %v alone", both, one)
+	}
+}
+
+// TestFixShowsWhatIsLeft: what a fix has not mended is shown where it is now.
+func TestFixShowsWhatIsLeft(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": strings.Replace(fixedRetry, "http.Get(url)", `http.Post(url, "", nil)`, 1)})
+	code, out, errs := lintIn(t, dir, "--fail-on", "medium")
+	if !strings.Contains(out, "m.go:10:2: error: retries POST") || !strings.Contains(out, "3 findings, 3 of them fail; for 2 there is a fix (--fix)\n") {
+		t.Errorf("got %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = lintIn(t, dir, "--fail-on", "medium", "--fix")
+	if code != ExitFindings || !strings.Contains(out, "m.go:11:2: error: retries POST") || !strings.Contains(out, "1 finding, 1 of them fails\n") {
+		t.Errorf("with --fix: got %d\n%s%s\nwant what is left, a line further down", code, out, errs)
 	}
 }

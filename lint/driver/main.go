@@ -124,7 +124,7 @@ func (o *options) check() error {
 }
 
 // run judges and renders. An error means that nothing was judged.
-// Fixes come before the report, which shows what is left. With --write-baseline
+// Fixes come before the report, which shows what is left, where it is now. With --write-baseline
 // the run passes, whatever it found: the baseline accepts it.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	if o.printSettings {
@@ -149,8 +149,14 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 		return 0, o.unjudged(err, v, stdout)
 	}
 	if o.fix {
-		if err := o.applyFixes(v.loaded, rep, stderr); err != nil {
+		applied, err := o.applyFixes(v.loaded, rep, stderr)
+		if err != nil {
 			return 0, err
+		}
+		if applied {
+			if rep, v, err = o.afterFixes(ctx, v.complete(), stderr); err != nil {
+				return 0, o.unjudged(err, v, stdout)
+			}
 		}
 	}
 	if o.writeBaseline != "" && v.complete() {
@@ -173,6 +179,19 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 		return ExitFindings, nil
 	}
 	return ExitPass, nil
+}
+
+// afterFixes judges the code as the fixes have left it: lines have moved, and what
+// is left may have a fix that did not fit beside another one. What the first look
+// has said on standard error is not said again, unless the code was whole then.
+func (o *options) afterFixes(ctx context.Context, whole bool, stderr io.Writer) (*report.Report, *verdict, error) {
+	again := *o
+	again.fix = false
+	rep, v, err := again.round(ctx, io.Discard)
+	if err == nil && whole {
+		v.complain(stderr)
+	}
+	return rep, v, err
 }
 
 // round reads what a run depends on, judges, and returns the report. The verdict
@@ -233,7 +252,7 @@ func readBaseline(name string) (*report.Baseline, error) {
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
+		return nil, fmt.Errorf("--baseline: %w (--write-baseline writes one)", err)
 	}
 	b, err := report.ReadBaseline(src)
 	if err != nil {

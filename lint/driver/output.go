@@ -86,25 +86,15 @@ func failing(rep *report.Report) (n int) {
 	return n
 }
 
-// applyFixes mends what the report shows, and takes it out of the report.
-// Edits that overlapped stay in the report, and a second run applies them.
-func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) error {
-	applied, err := applyFixes(rep.Findings, l.abs, l.sum)
+// applyFixes mends what the report shows, and reports whether there was anything.
+// Edits that overlap are left for a second run.
+func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) (applied bool, err error) {
+	mended, err := applyFixes(rep.Findings, l.abs, l.sum)
 	if err != nil {
-		return err
+		return false, err
 	}
-	var left []report.Finding
-	for i, f := range rep.Findings {
-		if !applied[i] {
-			left = append(left, f)
-		}
-	}
-	rep.Findings = left
-	if d, ok := rep.Extra.(*details); ok {
-		d.Failing = failing(rep)
-	}
-	fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", len(applied))
-	return nil
+	fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", len(mended))
+	return len(mended) > 0, nil
 }
 
 // render writes every output; those with a file of their own go there.

@@ -16,7 +16,7 @@ import (
 // summary writes how many findings each rule has, by confidence, and then the
 // totals. Without findings it is one line.
 // The totals say how many of the findings fail, because most runs show warnings
-// too.
+// too, and how many can be mended by the linter itself.
 func summary(w io.Writer, rep *report.Report, d *details) error {
 	missing, judged := "", d.Packages-len(d.NotJudged)
 	switch n := len(d.NotJudged); {
@@ -29,7 +29,7 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 	if len(counting) == 0 {
 		none := "no findings in " + plural(judged, "package")
 		if judged == 0 {
-			none = "no package was judged"
+			none, missing = "no package was judged", ""
 		}
 		_, err := fmt.Fprintln(w, none+missing)
 		return err
@@ -55,6 +55,15 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 			name = doc.Name
 		}
 		fmt.Fprintf(table, "%s %s\t%s\n", id, name, strings.Join(counts, ", "))
+	}
+	mends := 0
+	for _, f := range counting {
+		if len(f.Fixes) > 0 {
+			mends++
+		}
+	}
+	if mends > 0 {
+		missing += fmt.Sprintf("; for %d there is a fix (--fix)", mends)
 	}
 	verb := map[bool]string{true: "fails", false: "fail"}[d.Failing == 1]
 	fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", plural(judged, "package"), plural(len(counting), "finding"), d.Failing, verb, missing)

@@ -136,7 +136,7 @@ func TestWatchReports(t *testing.T) {
 		if got := errs.take(t, "waiting for changes"); !strings.HasPrefix(got, "forbear lint: judging\n") {
 			t.Errorf("got %q", got)
 		}
-		if got := out.take(t, "of them fail\n"); !strings.HasPrefix(got, "m.go:") {
+		if got := out.take(t, "of them fail; for 2 there is a fix (--fix)\n"); !strings.HasPrefix(got, "m.go:") {
 			t.Errorf("got %q, want the report", got)
 		}
 		if text := read(t, filepath.Dir(sarif), "m.sarif"); !strings.Contains(text, "FB1001") {
