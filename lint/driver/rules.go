@@ -22,7 +22,7 @@ func listRules(o *options, stdout, stderr io.Writer) int {
 		return ExitPass
 	}
 	for _, d := range lint.Rules() {
-		fmt.Fprintf(stdout, "%s  %-16s %s (%s)\n", d.ID, d.Name, d.Title, d.Standard)
+		fmt.Fprintf(stdout, "%s  %-19s  %s (%s)\n", d.ID, d.Name, d.Title, d.Standard)
 	}
 	return ExitPass
 }
