@@ -76,16 +76,18 @@ func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 	return true
 }
 
-// imports reports whether the text of an edit is nothing but imports.
-func imports(text string) bool {
+// imports reports whether the text of an edit is imports and nothing else.
+func imports(text string) (some bool) {
 	for line := range strings.Lines(text) {
 		switch line = strings.TrimSpace(line); {
-		case line == "", line == "(", line == ")", line == "import (", strings.HasSuffix(line, `"`) && !strings.ContainsAny(line, "=,("):
+		case line == "", line == "(", line == ")", line == "import (":
+		case strings.HasSuffix(line, `"`) && !strings.ContainsAny(line, "=,("):
+			some = true
 		default:
 			return false
 		}
 	}
-	return true
+	return some
 }
 
 // rewrite returns a file with the edits made. It is formatted where it was, so that

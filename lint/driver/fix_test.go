@@ -314,3 +314,16 @@ func TestFixShowsWhatIsLeft(t *testing.T) {
 		t.Errorf("with --fix: got %d\n%s%s\nwant what is left, a line further down", code, out, errs)
 	}
 }
+
+// TestImports: an edit that is made by two findings is one where it adds imports, and
+// else two.
+func TestImports(t *testing.T) {
+	for text, want := range map[string]bool{
+		"\"io\"\n\t": true, "\n\nimport (\n\t\"io\"\n\tmathrand \"math/rand\"\n)": true,
+		"": false, "\n": false, `key := "io"`: false, `f("io"`: false, "key := uuid.NewString()\n": false,
+	} {
+		if got := imports(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}

@@ -44,14 +44,14 @@ func newKeys(program string, set *settings.Settings, now time.Time) (*keys, erro
 }
 
 // programSum is the sum of this program's file: another build may find something
-// else.
-func programSum() (string, error) {
+// else. A file that takes its place meanwhile is not the one that runs.
+var programSum = sync.OnceValues(func() (string, error) {
 	name, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	return fileSum(name)
-}
+})
 
 // fileSum is the sum of a file.
 func fileSum(name string) (string, error) {

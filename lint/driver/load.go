@@ -30,7 +30,7 @@ import (
 type loaded struct {
 	roots  []*packages.Package // asked for
 	asked  map[*packages.Package]bool
-	order  []*packages.Package // roots and what they need of the same modules, dependencies first
+	order  []*packages.Package // roots, what they need of the same modules, and borrowed ones; dependencies first
 	dir    string              // absolute
 	module string
 	fset   *token.FileSet

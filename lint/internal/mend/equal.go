@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/delay"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // Whole is what the fixes of equal jitter say of themselves.
@@ -76,14 +77,7 @@ func Draw(p *rule.Pass, sum *ssa.BinOp) []analysis.SuggestedFix {
 // wholeOf spells what an expression is the half of; "" when it is computed by a
 // call.
 func (s site) wholeOf(half ast.Expr) string {
-	pure := true
-	ast.Inspect(half, func(n ast.Node) bool {
-		if c, ok := n.(*ast.CallExpr); ok && !s.TypesInfo.Types[c.Fun].IsType() {
-			pure = false
-		}
-		return pure
-	})
-	if !pure {
+	if !syntax.Pure(s.TypesInfo, half) {
 		return ""
 	}
 	switch e := half.(type) {

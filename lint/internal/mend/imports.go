@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // source is a package of random numbers as a file knows it.
@@ -80,24 +82,7 @@ func (r *source) imports() []string {
 }
 
 // imported is the name by which the file knows a package, or "".
-func (s site) imported(path string) string {
-	for _, spec := range s.file.Imports {
-		if strings.Trim(spec.Path.Value, "`\"") != path {
-			continue
-		}
-		if spec.Name == nil {
-			obj, _ := s.TypesInfo.Implicits[spec].(*types.PkgName)
-			if obj != nil {
-				return obj.Name()
-			}
-			return path[strings.LastIndex(path, "/")+1:]
-		}
-		if spec.Name.Name != "." && spec.Name.Name != "_" {
-			return spec.Name.Name
-		}
-	}
-	return ""
-}
+func (s site) imported(path string) string { return syntax.Imported(s.TypesInfo, s.file, path) }
 
 // fileName reports whether an import of the file has the name.
 func (s site) fileName(name string) bool {

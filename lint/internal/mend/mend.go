@@ -28,6 +28,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // What the fixes say of themselves: what is different then.
@@ -56,18 +57,7 @@ func siteOf(p *rule.Pass, r *retryloop.Region) (site, bool) {
 
 // text spells an expression as it stands in the file; "" when a comment lies in
 // it, which would be lost.
-func (s site) text(e ast.Expr) string {
-	for _, g := range s.file.Comments {
-		if g.Pos() < e.End() && e.Pos() < g.End() {
-			return ""
-		}
-	}
-	var b bytes.Buffer
-	if format.Node(&b, s.Fset, e) != nil {
-		return ""
-	}
-	return b.String()
-}
+func (s site) text(e ast.Expr) string { return syntax.Text(s.Fset, s.file, e) }
 
 // pretty spells an expression as gofmt has it.
 func pretty(x string) string {
@@ -140,17 +130,7 @@ func (s site) aloneIn(block *ast.BlockStmt, g *ast.CommentGroup) bool {
 func (s site) line(pos token.Pos) int { return s.Fset.PositionFor(pos, false).Line }
 
 // path returns the nodes around pos, outermost first.
-func (s site) path(pos token.Pos) []ast.Node {
-	var path []ast.Node
-	ast.Inspect(s.file, func(n ast.Node) bool {
-		if n == nil || pos < n.Pos() || pos >= n.End() {
-			return false
-		}
-		path = append(path, n)
-		return true
-	})
-	return path
-}
+func (s site) path(pos token.Pos) []ast.Node { return syntax.Path(s.file, pos) }
 
 // suggest makes a fix of edits, with those of the imports that it needs.
 func (s site) suggest(message string, edits []analysis.TextEdit, imports ...string) []analysis.SuggestedFix {

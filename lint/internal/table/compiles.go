@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // compiles reports whether edits at a match leave code that compiles: the whole
@@ -52,10 +53,8 @@ func (m Match) compiles(p *rule.Pass, edits []analysis.TextEdit) bool {
 
 // wholeExpr is the largest expression around a node within its statement, or nil.
 func wholeExpr(f *ast.File, node ast.Node) (whole ast.Expr) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		if n == nil || n.Pos() > node.Pos() || node.End() > n.End() {
-			return false
-		}
+	path := syntax.Path(f, node.Pos())
+	for _, n := range path[:slices.Index(path, node)+1] {
 		switch n := n.(type) {
 		case ast.Expr:
 			if whole == nil {
@@ -64,8 +63,7 @@ func wholeExpr(f *ast.File, node ast.Node) (whole ast.Expr) {
 		case ast.Stmt, ast.Decl, ast.Spec:
 			whole = nil
 		}
-		return n != node
-	})
+	}
 	return whole
 }
 

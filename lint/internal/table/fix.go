@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // Fix is a change that keeps the number of attempts and the scale of the waits.
@@ -169,27 +170,14 @@ func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 	return nil
 }
 
-// qualifier is the name by which the match's file knows a package, or "".
-// Dot and blank imports give none, and a fix that added an import could collide
-// with a name of the file.
-// The package's own name may differ from the last element of its path.
+// qualifier is the name by which the match's file knows a package, or "": a fix
+// that added an import could collide with a name of the file.
 func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
 	f := p.FileAt(m.Pos())
-	if f == nil {
+	if f == nil || pkg == nil {
 		return ""
 	}
-	for _, spec := range f.Imports {
-		if strings.Trim(spec.Path.Value, "`\"") != pkg.Path() {
-			continue
-		}
-		switch {
-		case spec.Name == nil:
-			return pkg.Name()
-		case spec.Name.Name != "." && spec.Name.Name != "_":
-			return spec.Name.Name
-		}
-	}
-	return ""
+	return syntax.Imported(p.TypesInfo, f, pkg.Path())
 }
 
 // insert adds a field in front of the others, on a line of its own where they

@@ -1,10 +1,7 @@
 package table
 
 import (
-	"bytes"
 	"go/ast"
-	"go/format"
-	"go/token"
 	"go/types"
 	"slices"
 	"strconv"
@@ -13,12 +10,17 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/syntax"
 )
 
 // instead replaces the call by another expression of the same package. An argument
 // that is named twice must not be computed by a call.
 func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
-	if m.Call == nil || m.Call.Ellipsis.IsValid() || commented(p, m.Call) {
+	if m.Call == nil || m.Call.Ellipsis.IsValid() {
+		return nil
+	}
+	f := p.FileAt(m.Pos())
+	if f == nil || syntax.Text(p.Fset, f, m.Call) == "" {
 		return nil
 	}
 	sel, ok := ast.Unparen(m.Call.Fun).(*ast.SelectorExpr)
@@ -33,10 +35,10 @@ func (m Match) instead(p *rule.Pass, template string) []analysis.TextEdit {
 	for i, a := range m.Call.Args {
 		name := "$" + strconv.Itoa(i)
 		n := strings.Count(template, name)
-		if n == 0 || n > 1 && !pure(p, a) {
+		if n == 0 || n > 1 && !syntax.Pure(p.TypesInfo, a) {
 			return nil
 		}
-		names = append(names, name, spell(p, a))
+		names = append(names, name, syntax.Text(p.Fset, f, a))
 	}
 	text := strings.NewReplacer(names...).Replace(template)
 	return []analysis.TextEdit{{Pos: m.Call.Pos(), End: m.Call.End(), NewText: []byte(text)}}
@@ -86,57 +88,21 @@ func (m Match) packageName(p *rule.Pass) string {
 
 // around returns the nodes around a node, itself last; nil outside of functions,
 // where a value is shared by all that use it.
-func around(p *rule.Pass, node ast.Node) (path []ast.Node) {
+func around(p *rule.Pass, node ast.Node) []ast.Node {
 	f := p.FileAt(node.Pos())
 	if f == nil {
 		return nil
 	}
-	inside := false
-	ast.Inspect(f, func(n ast.Node) bool {
-		if n == nil || n.Pos() > node.Pos() || node.End() > n.End() || len(path) > 0 && path[len(path)-1] == node {
-			return false
-		}
+	path := syntax.Path(f, node.Pos())
+	path = path[:slices.Index(path, node)+1]
+	if !slices.ContainsFunc(path, func(n ast.Node) bool {
 		switch n.(type) {
 		case *ast.FuncDecl, *ast.FuncLit:
-			inside = true
+			return true
 		}
-		path = append(path, n)
-		return true
-	})
-	if !inside {
+		return false
+	}) {
 		return nil
 	}
 	return path
-}
-
-// pure reports whether an expression may be computed twice: it calls nothing.
-func pure(p *rule.Pass, e ast.Expr) bool {
-	ok := true
-	ast.Inspect(e, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			ok = ok && p.TypesInfo.Types[n.Fun].IsType()
-		case *ast.FuncLit:
-			ok = false
-		case *ast.UnaryExpr:
-			ok = ok && n.Op != token.ARROW
-		}
-		return ok
-	})
-	return ok
-}
-
-// commented reports whether a comment lies in a node, which a fix would lose.
-func commented(p *rule.Pass, n ast.Node) bool {
-	f := p.FileAt(n.Pos())
-	return f == nil || slices.ContainsFunc(f.Comments, func(g *ast.CommentGroup) bool { return g.Pos() < n.End() && n.Pos() < g.End() })
-}
-
-// spell writes an expression as gofmt has it.
-func spell(p *rule.Pass, e ast.Expr) string {
-	var b bytes.Buffer
-	if format.Node(&b, p.Fset, e) != nil {
-		return ""
-	}
-	return b.String()
 }
