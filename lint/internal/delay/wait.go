@@ -55,7 +55,8 @@ func WaitOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) *Wait {
 }
 
 // WaitsOf returns the waits that in may be. In a select, only a case that goes
-// on with the loop is a wait: one that leaves is a limit in time.
+// on with the loop is a wait: one that leaves is a limit in time, and so is one
+// of a function that waits for something else to come.
 func WaitsOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) (waits []*Wait) {
 	switch in := in.(type) {
 	case *ssa.Call:
@@ -67,6 +68,9 @@ func WaitsOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) (waits []*Wait
 			return clockWaits(s, in, in.X, l)
 		}
 	case *ssa.Select:
+		if l == nil && obtains(in) {
+			return nil
+		}
 		for n, st := range in.States {
 			if st.Dir == types.RecvOnly && dataflow.IsTimeChan(st.Chan.Type()) && dataflow.CaseStays(in, n, l) {
 				waits = append(waits, clockWaits(s, in, st.Chan, l)...)
@@ -74,6 +78,17 @@ func WaitsOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) (waits []*Wait
 		}
 	}
 	return waits
+}
+
+// obtains reports whether a case of a select takes something from a channel that
+// is used then. A mere signal, such as the end of a context, is not.
+func obtains(sel *ssa.Select) bool {
+	for x := range dataflow.Refs[*ssa.Extract](sel) {
+		if x.Index >= 2 && !dataflow.IsNamed(x.Type(), "time", "Time") && len(*x.Referrers()) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // waitCall recognizes time.Sleep, helpers whose summary says that they wait,
