@@ -34,7 +34,7 @@ func (r *Region) ends(op *ssa.Call) (ends, only []string, picky bool) {
 		}
 		a := r.f.asks(br.Cond, op, 0)
 		if !a.known {
-			picky = picky || r.f.onFailure(br.Cond, op)
+			picky = picky || r.f.onFailure(br.Cond, op) || r.onStatusOf(br)
 			continue
 		}
 		_, again := r.Loop.Walk(b.Succs[0], nil)
@@ -53,6 +53,12 @@ func (r *Region) ends(op *ssa.Call) (ends, only []string, picky bool) {
 		}
 	}
 	return ends, only, picky
+}
+
+// onStatusOf reports whether a branch looks at the status in a failure, such as a
+// field of an error.
+func (r *Region) onStatusOf(br *ssa.If) bool {
+	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return t.If == br && t.Status })
 }
 
 // anyError stands for every error, in the Ends of a helper whose callback asks for

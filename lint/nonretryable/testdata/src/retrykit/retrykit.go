@@ -137,3 +137,37 @@ func Odd(op func() error) (err error) {
 }
 
 func odd(err error) bool { return len(err.Error())%2 == 1 }
+
+// Answered is an error that holds the status of a response.
+type Answered struct{ Code int }
+
+func (e *Answered) Error() string { return "answered" }
+
+// ByCode retries what may pass, by the status in the error.
+func ByCode(op func() error) (err error) {
+	for range 5 {
+		if err = op(); err == nil {
+			return nil
+		}
+		a, ok := err.(*Answered)
+		if !ok || a.Code != 429 && a.Code < 500 {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}
+
+// ByType retries all that holds a status.
+func ByType(op func() error) (err error) {
+	for range 5 {
+		if err = op(); err == nil {
+			return nil
+		}
+		if _, ok := err.(*Answered); !ok {
+			return err
+		}
+		time.Sleep(rand.N(time.Second))
+	}
+	return err
+}

@@ -113,3 +113,20 @@ func chosen(url string) {
 	_ = retrykit.Chosen(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Chosen on status 400`
 	_ = retrykit.Odd(func() error { return fetch(url) })
 }
+
+func answered(url string) error {
+	resp, err := get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return &retrykit.Answered{Code: resp.StatusCode}
+	}
+	return nil
+}
+
+func byStatus(url string) {
+	_ = retrykit.ByCode(func() error { return answered(url) })
+	_ = retrykit.ByType(func() error { return answered(url) }) // want `FB1035: retries through retrykit.ByType on status 400`
+}
