@@ -68,10 +68,14 @@ func run(p *rule.Pass) {
 			}
 		}
 	}
+	setUp := table.Report(p, table.Fixed)
 	for c, w := range p.HelperWaits() {
+		// A method of what was set up here has nothing of its own to mend.
+		if c.Common().Signature().Recv() != nil && setUp(dataflow.CalleePkg(c.Common())) {
+			continue
+		}
 		if helper := dataflow.Describe(c.Common()); w.Class == fact.Fixed && !w.Polls {
 			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", which waits the same time after every failure", helper)
 		}
 	}
-	table.Report(p, table.Fixed)
 }

@@ -56,10 +56,14 @@ func run(p *rule.Pass) {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)
 		}
 	}
+	setUp := table.Report(p, table.NoJitter)
 	for c, w := range p.HelperWaits() {
+		// A method of what was set up here has nothing of its own to mend.
+		if c.Common().Signature().Recv() != nil && setUp(dataflow.CalleePkg(c.Common())) {
+			continue
+		}
 		if helper := dataflow.Describe(c.Common()); w.Class == fact.Growing {
 			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", whose wait grows without jitter", helper)
 		}
 	}
-	table.Report(p, table.NoJitter)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion", "helped", "libs", "github.com/failsafe-go/failsafe-go/retrypolicy")
+	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion", "helped", "libs", "handed", "github.com/failsafe-go/failsafe-go/retrypolicy")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a

@@ -143,7 +143,8 @@ func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Ana
 // Report adds a finding, unless it lies where nothing is judged: tests,
 // testdata, generated files, examples.
 // In tools and test support nothing blocks a merge, so high confidence becomes
-// medium. The same message at the same place is reported once.
+// medium. A rule says one thing of a place: the first that is found, or the
+// surest.
 func (p *Pass) Report(f Finding) {
 	if !p.Judges(f.Pos) {
 		return
@@ -158,8 +159,11 @@ func (p *Pass) Report(f Finding) {
 	if p.tool(f.Pos) && f.Confidence == High {
 		f.Confidence = Medium
 	}
-	for _, o := range p.found {
-		if o.Pos == f.Pos && o.Message == f.Message {
+	for i, o := range p.found {
+		if o.Pos == f.Pos {
+			if o.Confidence < f.Confidence {
+				p.found[i] = &f
+			}
 			return
 		}
 	}

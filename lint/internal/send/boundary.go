@@ -59,6 +59,9 @@ func direct(c *ssa.CallCommon) Boundary {
 		return Local
 	}
 	if pkg == "net" || pkg == "crypto/tls" {
+		if slices.ContainsFunc(c.Args, ofUnix) {
+			return Local
+		}
 		if strings.HasPrefix(dataflow.CalleeName(c), "Dial") || strings.HasPrefix(dataflow.CalleeName(c), "Lookup") {
 			return Remote
 		}
@@ -68,6 +71,12 @@ func direct(c *ssa.CallCommon) Boundary {
 		return Remote
 	}
 	return Unknown
+}
+
+// ofUnix reports whether v names the network of the machine's own sockets.
+func ofUnix(v ssa.Value) bool {
+	s, ok := dataflow.ConstString(v)
+	return ok && (s == "unix" || s == "unixgram" || s == "unixpacket")
 }
 
 // inside reports whether a call certainly touches nothing but the memory, the

@@ -58,6 +58,7 @@ func TestBoundaryOf(t *testing.T) {
 	}{
 		{`http.Get("")`, Remote},
 		{`net.Dial("tcp", "")`, Remote},
+		{`net.Dial("unix", "")`, Local},
 		{`net.LookupHost("")`, Remote},
 		{`net.ParseIP("")`, Unknown},
 		{`os.ReadFile("")`, Local},

@@ -25,11 +25,13 @@ type Match struct {
 	Value constant.Value // of Arg, if constant
 }
 
-// Report reports what the table's entries of verdict v find.
-// The callee in the finding's identity comes from the entry, so that a renamed
-// import does not change it.
-func Report(p *rule.Pass, v Verdict) {
-	for _, m := range Find(p, v) {
+// Report reports what the table's entries of verdict v find, and returns a
+// predicate on packages: whether it has reported how the package's library was
+// set up. The callee in the finding's identity comes from the entry, so that a
+// renamed import does not change it.
+func Report(p *rule.Pass, v Verdict) (reported func(path string) bool) {
+	found := Find(p, v)
+	for _, m := range found {
 		// A poll may well have a fixed interval.
 		c := m.Entry.confidence
 		if v == Fixed && p.Polled(m.Node) {
@@ -39,6 +41,9 @@ func Report(p *rule.Pass, v Verdict) {
 		f.Fixes = m.fixes(p)
 		f.Callees = []string{m.Entry.Package[0] + "." + m.Entry.Call + m.Entry.Value + m.Entry.Literal + m.Entry.Field}
 		p.Report(f)
+	}
+	return func(path string) bool {
+		return slices.ContainsFunc(found, func(m Match) bool { return m.Entry.covers(path) })
 	}
 }
 
