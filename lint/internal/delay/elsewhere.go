@@ -129,83 +129,105 @@ func (s *slicer) value(c *ssa.Call, fr *frame) {
 	}
 }
 
+// held gathers the functions that a value is known to hold; open says that it may
+// hold others, which come from the package's users.
+type held struct {
+	s    *slicer
+	fns  []*ssa.Function
+	open bool
+}
+
 // functions returns the functions that a value is known to hold: those that the
 // package stores in the field or the variable, and what its constructors of
-// functions return; all says that it can hold no other. What is left out comes
-// from the package's users.
+// functions return; all says that it can hold no other.
 func (s *slicer) functions(v ssa.Value, fr *frame, depth int) (fns []*ssa.Function, all bool) {
-	if s.steps++; depth > 5 || s.steps > maxSteps {
-		return nil, false
+	h := &held{s: s}
+	h.add(v, fr, depth)
+	return h.fns, !h.open
+}
+
+// add follows a value to the functions that it holds, five steps deep. Its steps
+// count as those of the slice.
+func (h *held) add(v ssa.Value, fr *frame, depth int) {
+	if h.s.steps++; depth > 5 || h.s.steps > maxSteps {
+		h.open = true
+		return
 	}
-	all = true
-	add := func(v ssa.Value, fr *frame) {
-		more, whole := s.functions(v, fr, depth+1)
-		all = all && whole
-		for _, fn := range more {
-			if !slices.Contains(fns, fn) {
-				fns = append(fns, fn)
-			}
-		}
-	}
-	stored := func(field ssa.Value) {
-		all = false
-		for _, st := range fr.s.Known.FieldStores(dataflow.FieldVar(field)) {
-			if st.Parent() != fr.s.Fn {
-				add(st.Val, &frame{s: fr.s.Known.Scope(st.Parent()), depth: fr.depth + 1})
-			}
-		}
+	if fn, _ := dataflow.FuncValue(v); fn != nil {
+		h.function(v, fn, fr)
+		return
 	}
 	switch v := v.(type) {
 	case *ssa.Const: // nil, which no caller reaches
-		return nil, true
-	case *ssa.Function:
-		if len(v.Blocks) > 0 && fr.s.Known.Own(v) {
-			return []*ssa.Function{v}, true
-		}
-	case *ssa.MakeClosure:
-		fn := v.Fn.(*ssa.Function)
-		if dataflow.BoundMethod(fn) == nil { // the arguments of one leave the receiver out
-			return []*ssa.Function{fn}, true
-		}
 	case *ssa.ChangeType, *ssa.ChangeInterface:
-		add(dataflow.Operand(v), fr)
-		return fns, all
+		h.add(dataflow.Operand(v), fr, depth+1)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if e != ssa.Value(v) {
-				add(e, fr)
+				h.add(e, fr, depth+1)
 			}
 		}
-		return fns, all
 	case *ssa.Parameter:
 		if a := fr.argument(v); a != nil {
-			add(a, fr.up)
-			return fns, all
+			h.add(a, fr.up, depth+1)
+			return
 		}
+		h.open = true
 	case *ssa.Call:
-		if fn := fr.s.Known.Body(v.Common()); fn != nil {
-			sub := &frame{s: fr.s.Known.Scope(fn), args: v.Common().Args, up: fr, depth: fr.depth + 1}
-			for ret := range dataflow.Instrs[*ssa.Return](fn) {
-				if len(ret.Results) == 1 {
-					add(ret.Results[0], sub)
-				}
-			}
-			return fns, all
-		}
+		h.made(v, fr, depth)
 	case *ssa.Field:
-		stored(v)
-		return fns, false
+		h.stored(v, fr, depth)
 	case *ssa.UnOp:
 		for _, st := range fr.s.StoresTo(v.X) {
-			add(st.Val, fr)
+			h.add(st.Val, fr, depth+1)
 		}
 		if fa, ok := v.X.(*ssa.FieldAddr); ok {
-			stored(fa)
+			h.stored(fa, fr, depth)
 		}
 		_, isCell := v.X.(*ssa.Alloc)
-		return fns, all && isCell
+		h.open = h.open || !isCell
+	default:
+		h.open = true
 	}
-	return nil, false
+}
+
+// function notes a function whose body can be read. The arguments of a method
+// value leave the receiver out.
+func (h *held) function(v ssa.Value, fn *ssa.Function, fr *frame) {
+	mc, isClosure := dataflow.Strip(v).(*ssa.MakeClosure)
+	if isClosure && mc.Fn != ssa.Value(fn) || len(fn.Blocks) == 0 || !fr.s.Known.Own(fn) {
+		h.open = true
+		return
+	}
+	if !slices.Contains(h.fns, fn) {
+		h.fns = append(h.fns, fn)
+	}
+}
+
+// made adds what a constructor of functions returns.
+func (h *held) made(c *ssa.Call, fr *frame, depth int) {
+	fn := fr.s.Known.Body(c.Common())
+	if fn == nil {
+		h.open = true
+		return
+	}
+	sub := &frame{s: fr.s.Known.Scope(fn), args: c.Common().Args, up: fr, depth: fr.depth + 1}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		if len(ret.Results) == 1 {
+			h.add(ret.Results[0], sub, depth+1)
+		}
+	}
+}
+
+// stored adds what other functions of the package store in a field. Users may
+// store something else.
+func (h *held) stored(field ssa.Value, fr *frame, depth int) {
+	h.open = true
+	for _, st := range fr.s.Known.FieldStores(dataflow.FieldVar(field)) {
+		if st.Parent() != fr.s.Fn {
+			h.add(st.Val, &frame{s: fr.s.Known.Scope(st.Parent()), depth: fr.depth + 1}, depth+1)
+		}
+	}
 }
 
 // setting reports whether a call yields a setting whatever its body: what the

@@ -122,18 +122,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		s.fl.fixed = true
 		s.named(v)
 	case *ssa.Phi:
-		// The wait may be the same for all attempts at one item and another one
-		// for the next: then the loop around it decides.
-		if outside && inOtherLoop(v, fr) {
-			s.fl.plug = true
-			return
-		}
-		if fr.l != nil && v.Block() == fr.l.Header && raised(v, fr.l) {
-			s.fl.stepped = true
-		}
-		for _, e := range decisive(v.Edges) {
-			s.walk(e, fr)
-		}
+		s.merged(v, fr, outside)
 	case *ssa.BinOp:
 		s.binop(v, fr)
 	case *ssa.Convert:
@@ -143,13 +132,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 	case *ssa.UnOp:
 		s.load(v, fr)
 	case *ssa.Field:
-		// A field of what the operation returned: result.After.
-		if c := originCall(v.X); c != nil && s.ops[c] {
-			s.fl.server = true
-			return
-		}
-		s.named(v)
-		s.fl.fixed = true
+		s.field(v)
 	case *ssa.Index:
 		s.indexed(v.X, v.Index, fr)
 	// A map holds what its owner put in.
@@ -172,6 +155,33 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 	default:
 		s.fl.plug = true
 	}
+}
+
+// merged walks the values of a variable that branches or turns merge. It may be
+// the same for all attempts at one item and another one for the next: then the
+// loop around it decides.
+func (s *slicer) merged(v *ssa.Phi, fr *frame, outside bool) {
+	if outside && inOtherLoop(v, fr) {
+		s.fl.plug = true
+		return
+	}
+	if fr.l != nil && v.Block() == fr.l.Header && raised(v, fr.l) {
+		s.fl.stepped = true
+	}
+	for _, e := range decisive(v.Edges) {
+		s.walk(e, fr)
+	}
+}
+
+// field judges a field of a struct: one of what the operation returned, as in
+// result.After, is the server's word.
+func (s *slicer) field(v *ssa.Field) {
+	if c := originCall(v.X); c != nil && s.ops[c] {
+		s.fl.server = true
+		return
+	}
+	s.named(v)
+	s.fl.fixed = true
 }
 
 // whole returns what a conversion leaves of its operand: a random fraction of

@@ -108,7 +108,7 @@ func differs(phi *ssa.Phi, i *ssa.If) bool {
 }
 
 // safeWord marks what asks whether a request may be repeated.
-var safeWord = regexp.MustCompile(`(?i)idempoten|(is|has)?safe(method|verb|request|to)|(retry|repeat|replay)able(method|verb)|(method|verb)s?(is)?(retry|repeat|replay|safe|allowed)|can(retry|replay)(method|verb)|(non|not)replayable|isreplayable`)
+var safeWord = regexp.MustCompile(`(?i)idempoten|(is|has)?safe(method|verb|request|to)|(retry|repeat|replay)able(method|verb)|(method|verb)s?(is)?(retry|repeat|replay|safe|allowed)|can(retry|replay)(method|verb)|(is|non|not)replayable`)
 
 // looks says whether a condition depends on the method of a request. A
 // predicate of the package is read; one that cannot be read, and that sees the
@@ -119,32 +119,9 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 	}
 	switch v := v.(type) {
 	case *ssa.BinOp:
-		if v.Op != token.EQL && v.Op != token.NEQ {
-			return Blind
-		}
-		for _, pair := range [2][2]ssa.Value{{v.X, v.Y}, {v.Y, v.X}} {
-			if s, ok := dataflow.ConstString(pair[1]); ok && (isWriteOrRead[s] || s != "" && isMethod(pair[0], 0) && !otherMethod[strings.ToUpper(s)]) {
-				return Chosen
-			}
-		}
-		if isMethod(v.X, 0) && isMethod(v.Y, 0) {
-			return Chosen
-		}
-		return max(p.looks(v.X, depth+1), p.looks(v.Y, depth+1))
+		return p.compares(v, depth)
 	case *ssa.UnOp:
-		if v.Op != token.MUL {
-			return p.looks(v.X, depth+1)
-		}
-		if safeWord.MatchString(dataflow.ValueName(v.X)) {
-			return Chosen
-		}
-		most := Blind
-		if v.Parent() != nil {
-			for _, s := range p.Known.Scope(v.Parent()).StoresTo(v.X) {
-				most = max(most, p.looks(s.Val, depth+1))
-			}
-		}
-		return most
+		return p.loads(v, depth)
 	case *ssa.Parameter, *ssa.FreeVar:
 		if safeWord.MatchString(v.Name()) {
 			return Chosen
@@ -178,6 +155,39 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 		}
 	}
 	return Blind
+}
+
+// compares is looks for a comparison.
+func (p *finders) compares(v *ssa.BinOp, depth int) Choice {
+	if v.Op != token.EQL && v.Op != token.NEQ {
+		return Blind
+	}
+	for _, pair := range [2][2]ssa.Value{{v.X, v.Y}, {v.Y, v.X}} {
+		if s, ok := dataflow.ConstString(pair[1]); ok && (isWriteOrRead[s] || s != "" && isMethod(pair[0], 0) && !otherMethod[strings.ToUpper(s)]) {
+			return Chosen
+		}
+	}
+	if isMethod(v.X, 0) && isMethod(v.Y, 0) {
+		return Chosen
+	}
+	return max(p.looks(v.X, depth+1), p.looks(v.Y, depth+1))
+}
+
+// loads is looks for a variable, or for the opposite of a condition.
+func (p *finders) loads(v *ssa.UnOp, depth int) Choice {
+	if v.Op != token.MUL {
+		return p.looks(v.X, depth+1)
+	}
+	if safeWord.MatchString(dataflow.ValueName(v.X)) {
+		return Chosen
+	}
+	most := Blind
+	if v.Parent() != nil {
+		for _, s := range p.Known.Scope(v.Parent()).StoresTo(v.X) {
+			most = max(most, p.looks(s.Val, depth+1))
+		}
+	}
+	return most
 }
 
 // isWriteOrRead holds the methods whose names say enough wherever they are

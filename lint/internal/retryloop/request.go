@@ -40,6 +40,18 @@ func (r *Region) Responses() []*ssa.Call {
 	return found
 }
 
+// Interruptible reports whether each operation of the region takes a context and
+// returns an error: what only computes takes none. A function that is handed over
+// says nothing by its type.
+func (r *Region) Interruptible() bool {
+	return len(r.Ops) > 0 && !r.Callback && !slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool {
+		sig := c.Common().Signature()
+		n := sig.Results().Len()
+		return n == 0 || !dataflow.IsError(sig.Results().At(n-1).Type()) ||
+			!slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return dataflow.IsContext(a.Type()) })
+	})
+}
+
 // Mentions reports whether the region's function, or a function of the package
 // that it calls, has a string constant, a field or a callee of a name that re
 // matches. It looks three calls deep: a header is parsed close to the loop.

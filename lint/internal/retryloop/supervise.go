@@ -25,7 +25,7 @@ var (
 	// they do then.
 	startingWord = regexp.MustCompile(`(?i)subscribe|watch|listen|consume|stream|connect|dial`)
 	// restartWord marks code that says that it starts something again.
-	restartWord = regexp.MustCompile(`(?i)restart|forever|supervis|reconnect|resubscribe|keep.?(alive|running)|respawn|busy.?loop`)
+	restartWord = regexp.MustCompile(`(?i)restart|forever|supervis|reconnect|resubscribe|keep.?(alive|running)|respawn`)
 	// periodWord marks waits between the turns of a job.
 	periodWord = regexp.MustCompile(`(?i)interval|period|every|poll|tick|refresh|frequency|cadence`)
 )

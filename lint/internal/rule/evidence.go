@@ -59,6 +59,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
 	count(r.Spoken, token.NoPos, "its names speak of trying again")
 	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
+	count(r.Boundary == send.Unknown && r.Interruptible(), op, Ops(r)+" takes a context and may fail, as calls of other services do")
 	count(r.Starts, op, Ops(r)+" goes on until it fails")
 	count(r.Starts && len(r.Tests) == 0 && len(r.Waits) > 0, wait, "whenever it ends, it is started again after a wait")
 	pro := len(facts)

@@ -55,7 +55,7 @@ func BoundaryOf(known *fact.Table, c *ssa.CallCommon) Boundary {
 // only what dials or looks up a name leaves the machine for certain.
 func direct(c *ssa.CallCommon) Boundary {
 	pkg := dataflow.CalleePkg(c)
-	if localPkgs[pkg] {
+	if localPkgs[pkg] || dataflow.Under(pkg, "golang.org/x/sys") {
 		return Local
 	}
 	if pkg == "net" || pkg == "crypto/tls" {
@@ -126,7 +126,7 @@ var purePkgs = map[string]bool{
 	"regexp": true, "time": true, "context": true, "sort": true, "slices": true, "maps": true, "reflect": true,
 	"unicode": true, "net/url": true, "net/netip": true, "flag": true, "runtime": true, "sync": true, "sync/atomic": true,
 	"compress/gzip": true, "archive/tar": true, "archive/zip": true, "path": true, "path/filepath": true, "io/fs": true, "log": true, "log/slog": true,
-	"debug/elf": true, "golang.org/x/time/rate": true, "hash": true, "embed": true, "text/template": true, "html/template": true,
+	"golang.org/x/time/rate": true, "hash": true, "embed": true, "text/template": true, "html/template": true,
 }
 
 // OnlyComputes reports whether the operations of a package fail for no reason
@@ -137,8 +137,7 @@ func OnlyComputes(pkg string) bool { return purePkgs[pkg] }
 // of integration boundaries.
 var localPkgs = map[string]bool{
 	"os": true, "syscall": true, "os/exec": true, "io/ioutil": true, "os/user": true, "os/signal": true,
-	"golang.org/x/sys/unix": true, "golang.org/x/sys/windows": true, "github.com/fsnotify/fsnotify": true,
-	"github.com/gofrs/flock": true, "golang.org/x/sys/windows/registry": true, "golang.org/x/sys/windows/svc/mgr": true,
+	"github.com/fsnotify/fsnotify": true,
 }
 
 // remotePkgs are the roots of packages whose calls leave the machine: the
@@ -160,7 +159,7 @@ var remotePkgs = []string{
 // pureCall names calls of any package that no retry is about: locks, elections
 // and compare-and-swap loops wait for others, parsers and readers work on what
 // is there, and the failure of a Close changes nothing.
-var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
+var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
 
 // gathersErrors reports whether c joins errors, whatever the package.
 // Such a call can fail at nothing; it only reports what has failed before.
@@ -183,7 +182,7 @@ func gathersErrors(c *ssa.CallCommon) bool {
 // Ignored reports whether a failure of c is none that a retry is about.
 func Ignored(c *ssa.CallCommon) bool {
 	pkg := dataflow.CalleePkg(c)
-	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "math") ||
+	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "debug/") || strings.HasPrefix(pkg, "math") ||
 		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
 		return true
 	}

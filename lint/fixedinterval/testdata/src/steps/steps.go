@@ -2,7 +2,9 @@
 package steps
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
 	"log"
 	"net/http"
 	"time"
@@ -81,5 +83,59 @@ func each(rows *sql.Rows) {
 			continue
 		}
 		log.Print(n)
+	}
+}
+
+type token struct{ value string }
+
+// source fetches tokens, from a server as a rule.
+type source interface{ Token() (*token, error) }
+
+func fetched(s source) (t *token, err error) {
+	for range 3 { // want `FB1001: retries steps.source.Token on failure and waits 1s every time`
+		if t, err = s.Token(); err == nil {
+			return t, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, err
+}
+
+// parsed reads the tokens of a text, which does not change.
+func parsed(d *json.Decoder) (t json.Token, err error) {
+	for range 3 {
+		if t, err = d.Token(); err == nil {
+			return t, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, err
+}
+
+type broker interface {
+	Pull(ctx context.Context, topic string) error
+	Peek(topic string) error
+}
+
+// pulled goes on with the next message. What takes a context and may fail is
+// likely a call of another service.
+func pulled(ctx context.Context, b broker) {
+	for { // want `FB1001: retries steps.broker.Pull on failure and waits 1s every time`
+		if err := b.Pull(ctx, "orders"); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		log.Print("pulled")
+	}
+}
+
+// peeked may look at something in memory: no more than a warning.
+func peeked(b broker) {
+	for {
+		if err := b.Peek("orders"); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		log.Print("peeked")
 	}
 }
