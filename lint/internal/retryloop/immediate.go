@@ -25,7 +25,8 @@ func (r *Region) immediate() bool {
 	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() || r.inRounds() {
 		return false
 	}
-	// What has gone meanwhile is looked for again at once, or made anew.
+	// What has gone meanwhile is looked for again at once, or made anew, and an
+	// attempt that ran into its limit has taken that time.
 	if onlyBy(goneWord, r.Tests, r.Loop) {
 		return false
 	}
@@ -77,9 +78,9 @@ var (
 	// next step, a limiter, a connection that is made anew. conflictWord marks those
 	// that resolve a conflict, which may go on at once.
 	hiddenPause = regexp.MustCompile(`(?i)retry|backoff|next|ongoing|continue|allow|wait|sleep|delay|pause|limit|refresh|reconnect|reset|renew|resolve|rotate|rand|attempt`)
-	// goneWord marks errors after which something else is tried at once: what was
-	// kept has gone meanwhile.
-	goneWord     = regexp.MustCompile(`(?i)not.?found|no.?rows|gone|expired|stale|closed|bad.?conn|EOF$`)
+	// goneWord marks errors after which something is tried at once: what was kept has
+	// gone meanwhile, or time has.
+	goneWord     = regexp.MustCompile(`(?i)not.?found|no.?rows|gone|expired|stale|closed|bad.?conn|EOF$|deadline|timed?.?out`)
 	conflictWord = regexp.MustCompile(`(?i)conflict|exist|precondition|collision|modified|stale|CompareAnd|Is(NotFound|Gone)|Version`)
 )
 

@@ -3,6 +3,7 @@
 package turns
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
@@ -171,3 +172,41 @@ func lengthKept(stop chan struct{}, url string, busy func() bool, got func(int))
 		}
 	}
 }
+
+// Errors after which nothing more need be waited for.
+
+var errDeadline = errors.New("no answer in time")
+
+type asker interface {
+	ask(limit time.Duration) error
+}
+
+func pacedByLimit(a asker) error {
+	limit := time.Second
+	for retries := 0; retries < 5; retries++ {
+		switch err := a.ask(limit); err {
+		case nil:
+			return nil
+		case errDeadline:
+			limit *= 2
+		default:
+			return err
+		}
+	}
+	return errDeadline
+}
+
+func unpaced(a asker) error {
+	for retries := 0; retries < 5; retries++ { // want `FB1001: retries turns.asker.ask on failure without waiting at all`
+		switch err := a.ask(time.Second); err {
+		case nil:
+			return nil
+		case errRefused:
+		default:
+			return err
+		}
+	}
+	return errRefused
+}
+
+var errRefused = errors.New("refused")
