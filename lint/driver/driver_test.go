@@ -276,7 +276,7 @@ func TestSince(t *testing.T) {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	if code, out, errs := lintIn(t, dir, "--since", "HEAD"); code != ExitPass {
+	if code, out, errs := lintIn(t, dir, "--since", "HEAD"); code != ExitPass || out != "no findings in files of 1 package that differ from HEAD\n" {
 		t.Errorf("unchanged: got %d\n%s%s", code, out, errs)
 	}
 	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))

@@ -26,6 +26,8 @@ type details struct {
 	// NotJudged are the packages that were not judged, most of them because they do not
 	// compile, or need one that does not.
 	NotJudged []string `json:"not_judged,omitempty"`
+	// Since is the revision from which the files differ that findings are shown in.
+	Since string `json:"since,omitempty"`
 }
 
 // report holds what is to be shown: findings sure enough, in the files that
@@ -58,7 +60,7 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 		rep.Findings = fold(rep.Findings, shown)
 	}
 	rep.Problems = v.problems()
-	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.allUnjudged()}
+	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.allUnjudged(), Since: o.since}
 	return rep
 }
 

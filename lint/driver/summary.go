@@ -16,7 +16,8 @@ import (
 // summary writes how many findings each rule has, by confidence, and then the
 // totals. Without findings it is one line.
 // The totals say how many of the findings fail, because most runs show warnings
-// too, and how many can be mended by the linter itself.
+// too, how many can be mended by the linter itself, and what was left out: a run
+// that shows nothing new is none that found nothing.
 func summary(w io.Writer, rep *report.Report, d *details) error {
 	missing, judged := "", d.Packages-len(d.NotJudged)
 	switch n := len(d.NotJudged); {
@@ -25,9 +26,21 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 	case rep.Incomplete():
 		missing = "; there are faults"
 	}
-	counting := rep.Counting()
+	counting, known := rep.Counting(), 0
+	for _, f := range rep.Findings {
+		if f.Baseline == "unchanged" {
+			known++
+		}
+	}
+	if known > 0 {
+		missing = fmt.Sprintf("; %d known to the baseline", known) + missing
+	}
+	packages := plural(judged, "package")
+	if d.Since != "" {
+		packages = "files of " + packages + " that differ from " + d.Since
+	}
 	if len(counting) == 0 {
-		none := "no findings in " + plural(judged, "package")
+		none := "no findings in " + packages
 		if judged == 0 {
 			none, missing = "no package was judged", ""
 		}
@@ -66,6 +79,6 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 		missing += fmt.Sprintf("; for %d there is a fix (--fix)", mends)
 	}
 	verb := map[bool]string{true: "fails", false: "fail"}[d.Failing == 1]
-	fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", plural(judged, "package"), plural(len(counting), "finding"), d.Failing, verb, missing)
+	fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", packages, plural(len(counting), "finding"), d.Failing, verb, missing)
 	return table.Flush()
 }
