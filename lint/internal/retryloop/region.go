@@ -211,14 +211,7 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 		if !again || !dataflow.SameOperation(r.f.Func, t.Ops, t.ok(), l) {
 			continue
 		}
-		okBlocks, goesOn := l.Walk(t.ok().To(), notFailing)
-		// The graph may go on where the program does not: a flag ends it.
-		if goesOn && l.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
-			goesOn = false
-		}
-		if goesOn && t.Status && l.Header != nil && r.f.pkg.Judge.Ends(r.f.Scope, l, t.Ops) {
-			goesOn = false
-		}
+		okBlocks, goesOn := r.afterSuccess(t, notFailing)
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
 		onFailure = append(onFailure, failBlocks)
@@ -240,6 +233,21 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 		}
 	}
 	return onFailure, onSuccess
+}
+
+// afterSuccess returns where a success of t leads to, and whether another attempt
+// follows it. The graph may go on where the program does not: a flag ends it, or
+// the status that a success has.
+func (r *Region) afterSuccess(t *Test, notFailing func(dataflow.Edge) bool) (blocks map[*ssa.BasicBlock]bool, goesOn bool) {
+	blocks, goesOn = r.Loop.Walk(t.ok().To(), notFailing)
+	switch {
+	case !goesOn:
+	case r.Loop.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)):
+		goesOn = false
+	case t.Status && r.Loop.Header != nil:
+		goesOn = !r.f.pkg.Judge.Ends(r.f.Scope, r.Loop, t.Ops)
+	}
+	return blocks, goesOn
 }
 
 // unasked leaves out what a function says that was handed over, where failures

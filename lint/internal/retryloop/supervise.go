@@ -92,7 +92,7 @@ func (f *finder) lasting(c *ssa.Call) (lasts, proved bool) {
 		return false, false
 	}
 	if fn := f.Known.Body(com); fn != nil {
-		lasts = f.blocks(fn, map[*ssa.Function]bool{})
+		lasts = f.blocks(fn)
 		return lasts, lasts
 	}
 	// Of other packages only the name is known, and whether it can be stopped.
@@ -113,7 +113,7 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 			return false
 		}
 		fn, _ := dataflow.FuncValue(c.Args[i])
-		if fn == nil || !f.Known.Own(fn) || !f.blocks(fn, map[*ssa.Function]bool{}) {
+		if fn == nil || !f.Known.Own(fn) || !f.blocks(fn) {
 			return false
 		}
 	}
@@ -121,13 +121,31 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 }
 
 // blocks reports whether a function, or what it calls, stays in a loop that
-// waits for what others send: a channel, a reader, a stream. seen holds those that
-// do not; a hundred of them are enough.
-func (f *finder) blocks(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
-	if seen[fn] || len(seen) > 100 {
-		return false
+// waits for what others send: a channel, a reader, a stream. It looks three calls
+// deep, at each function once, and at no more than a hundred.
+func (f *finder) blocks(fn *ssa.Function) bool {
+	seen := map[*ssa.Function]bool{fn: true}
+	level := []*ssa.Function{fn}
+	for range 4 {
+		var next []*ssa.Function
+		for _, g := range level {
+			if f.waitsForOthers(g) {
+				return true
+			}
+			for c := range dataflow.Instrs[*ssa.Call](g) {
+				if callee := f.Known.Body(c.Common()); callee != nil && !seen[callee] && len(seen) < 100 {
+					seen[callee] = true
+					next = append(next, callee)
+				}
+			}
+		}
+		level = next
 	}
-	seen[fn] = true
+	return false
+}
+
+// waitsForOthers is blocks for the body of one function.
+func (f *finder) waitsForOthers(fn *ssa.Function) bool {
 	scope := f.Known.Scope(fn)
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		inLoop := scope.Innermost[in.Block()] != nil
@@ -142,9 +160,6 @@ func (f *finder) blocks(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
 			}
 		case *ssa.Call:
 			if inLoop && receiveWord.MatchString(dataflow.CalleeName(in.Common())) {
-				return true
-			}
-			if callee := f.Known.Body(in.Common()); callee != nil && f.blocks(callee, seen) {
 				return true
 			}
 		}
