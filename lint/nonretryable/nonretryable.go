@@ -31,7 +31,8 @@ The rule follows the branches of a retry, of the helpers that it calls and of pr
 with "retry" in their name, for all statuses at once, and reports those that lead to another
 attempt: through ranges and classes, lists and tables, bools, results and fields that hold a
 status, errors that are made of one. A setting counts by its default, or by its name, with
-medium confidence. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
+medium confidence, and so does a client behind an interface by what its module has of the kind, and a
+loop that starts something again when it has failed. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
 with medium confidence, since some services are eventually consistent; a loop that asks somebody
 else about the response is not. The settings, or the policies of a policy file, say what else may be
 retried, or may not: for everything, or for the code of one dependency.`,
@@ -66,10 +67,11 @@ func run(p *rule.Pass) {
 	libraries(p)
 }
 
-// regions reports loops that begin another attempt after a final response.
+// regions reports loops that begin another attempt after a final response, or start
+// something again that has failed with one.
 // HTTP comes first: a region has one finding, and gateways look at both.
 func regions(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range slices.Concat(p.Regions, p.Restarts) {
 		refresh := refreshes(r)
 		for _, grpc := range []bool{false, true} {
 			retried, guessed := r.RetriedStatuses(grpc)

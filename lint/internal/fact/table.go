@@ -1,6 +1,8 @@
 package fact
 
 import (
+	"go/types"
+
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
@@ -18,6 +20,8 @@ type Table struct {
 	summarize func(*Scope, *Summary)
 	funcs     []*ssa.Function
 	index     *index
+	// implementers are what Implementers has found, by the method that is called.
+	implementers map[*types.Func][]*Summary
 }
 
 // NewTable returns the table of a package, which may be nil when its code is not
@@ -25,7 +29,7 @@ type Table struct {
 // from above, since it asks the packages that judge waits, requests and
 // statuses, and those ask the table.
 func NewTable(pass *analysis.Pass, pkg *ssa.Package, summarize func(*Scope, *Summary)) *Table {
-	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize}
+	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize, implementers: map[*types.Func][]*Summary{}}
 }
 
 // Scope is one function, with what is known of the others of its package.

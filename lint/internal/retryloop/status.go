@@ -25,6 +25,9 @@ func (r *Region) RetriedStatuses(grpc bool) (retried codeset.Set, guessed bool) 
 	case r.Loop == nil:
 		return r.f.pkg.Judge.Recursed(r.f.Scope, r.self, grpc)
 	}
+	if len(r.Tests) == 0 && len(r.Ops) == 1 { // a restart
+		return r.f.pkg.Judge.Restarted(r.f.Scope, r.Loop, r.Ops[0], grpc)
+	}
 	var failures []dataflow.Edge
 	if !r.Pure { // which goes on after a success too
 		for _, t := range r.Tests {

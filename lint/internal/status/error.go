@@ -126,6 +126,9 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 		if sum := e.j.known.Of(com); sum != nil && !sum.Fails.And(e.all).Empty() {
 			return e.failing(sum.Fails.And(e.all))
 		}
+		if fails := e.implemented(com); !fails.Empty() {
+			return e.failing(fails)
+		}
 		return worked
 	}
 	if !e.enters(fn, args) {
@@ -133,6 +136,23 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	}
 	sub := e.enter(fn, args)
 	return e.failing(sub.results(index, sub.null).no)
+}
+
+// implemented returns the statuses for which a method of an interface fails in each
+// package that is known to have a kind of it which looks at one.
+func (e *eval) implemented(c *ssa.CallCommon) (fails codeset.Set) {
+	found := false
+	for _, sum := range e.j.known.Implementers(c) {
+		switch of := sum.Fails.And(e.all); {
+		case of.Empty(): // a fake, or one that hands on
+		case found:
+			fails = fails.And(of)
+		default:
+			fails, found = of, true
+		}
+	}
+	e.guessed = e.guessed || !fails.Empty()
+	return fails
 }
 
 // nullWrapped evaluates whether what a call makes of errors is nil: of none it makes

@@ -171,6 +171,35 @@ func (j *Judge) Recursed(sc *fact.Scope, self *ssa.Call, grpc bool) (retried cod
 	return again.Minus(e.success), e.fn.guessed
 }
 
+// Restarted returns the failures of an operation that l begins again and again, after
+// which it begins it again: for such a response the operation certainly fails.
+// A success does not end the loop either, so that no branch tells the two apart.
+func (j *Judge) Restarted(sc *fact.Scope, l *dataflow.Loop, op *ssa.Call, grpc bool) (retried codeset.Set, guessed bool) {
+	res := op.Common().Signature().Results()
+	last := res.Len() - 1
+	if last < 0 || !dataflow.IsError(res.At(last).Type()) {
+		return codeset.Set{}, false
+	}
+	e := j.eval(sc, over(grpc))
+	again := e.again(l, []*ssa.Call{op})
+	fails := e.nullResult(op, last, resultOf(op, last)).no
+	if e.spent || e.success.Minus(fails).Empty() {
+		return codeset.Set{}, false
+	}
+	return again.And(fails).Minus(e.success), e.guessed
+}
+
+// resultOf returns the value that result index of a call is; the call itself when it
+// has one result, or the one that is asked for is not used.
+func resultOf(c *ssa.Call, index int) ssa.Value {
+	for x := range dataflow.Refs[*ssa.Extract](c) {
+		if x.Index == index {
+			return x
+		}
+	}
+	return c
+}
+
 // Ends reports whether l ends after some success, and comes to none of ops again.
 func (j *Judge) Ends(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
 	e := j.eval(sc, overHTTP)

@@ -141,6 +141,11 @@ func (e *eval) numPhi(p *ssa.Phi) *number {
 	if slices.ContainsFunc(sources, func(s source) bool { return !s.num.fixed }) {
 		sources = slices.DeleteFunc(sources, func(s source) bool { return s.num.fixed && !s.num.among(e.all) })
 	}
+	return e.oneOf(sources)
+}
+
+// oneOf is the number that comes from one of several sources, or nil.
+func (e *eval) oneOf(sources []source) *number {
 	switch {
 	case len(sources) == 0:
 		return nil
@@ -245,8 +250,12 @@ func (e *eval) numResult(c *ssa.Call, index int, v ssa.Value) *number {
 	switch sum := e.j.known.Of(c.Common()); {
 	case fn == nil && (sum == nil || sum.Status != index+1):
 		return nil
-	case fn != nil && (!e.enters(fn, args) || !e.enter(fn, args).returnsStatus(index)):
+	case fn != nil && !e.enters(fn, args):
 		return nil
+	case fn != nil:
+		if sub := e.enter(fn, args); !sub.returnsStatus(index) {
+			return sub.computed(index)
+		}
 	}
 	e.leaf(v)
 	return theStatus
@@ -269,6 +278,24 @@ func (e *eval) returnsStatus(index int) (found bool) {
 		found = true
 	}
 	return found
+}
+
+// computed returns what the function makes of the status, such as its class, or nil
+// when it makes something else of it on any way.
+func (e *eval) computed(index int) *number {
+	var sources []source
+	for ret := range dataflow.Instrs[*ssa.Return](e.sc.Fn) {
+		live := e.whole().in[ret.Block()]
+		if live.Empty() || dataflow.NoReturn(ret.Block()) {
+			continue
+		}
+		n := e.num(cellValue(ret.Results[index]))
+		if n == nil {
+			return nil
+		}
+		sources = append(sources, source{live, n})
+	}
+	return e.oneOf(sources)
 }
 
 // IsStatus reports whether v is the status code of a response: a field or a

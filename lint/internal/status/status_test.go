@@ -249,6 +249,9 @@ func TestOutcome(t *testing.T) {
 		{"search of its own", `func f(status int) bool { for _, s := range []int{429, 503} { if s == status { return true } }; return false }`, nil, []int64{429, 503}},
 		{"search that does not end", `func f(status int) bool { n := 0; for _, s := range []int{429, 503} { if s == status { n++ } }; println(n); return status == 429 }`, nil, []int64{429}},
 		{"search for another one", `func f(status int) bool { for _, s := range []int{429, 503} { if s != status { return true } }; return false }`, nil, nil},
+		{"class of a helper", `func class(code int) int { return code / 100 }; func f(status int) bool { return class(status) == 5 }`, nil, []int64{503}},
+		{"class of a helper with names", `func class(code int) int { switch { case code < 300: return 1; case code < 500: return 2 }; return 3 }; func f(status int) bool { return class(status) == 3 }`, nil, []int64{503}},
+		{"number of a helper that asks for more", `func class(code, n int) int { if n > 3 { return 0 }; return code / 100 }; func f(status, n int) bool { return class(status, n) == 5 }`, nil, nil},
 		{"first of a list", `func f(status int) bool { codes := []int{429, 503}; return status == codes[0] }`, nil, nil},
 		{"values of a map", `func f(status int) bool { for _, s := range map[int]int{503: 429} { if s == status { return false } }; return status > 428 }`, nil, nil},
 		{"keys of a map", `func f(status int) bool { for s := range map[int]int{503: 429} { if s == status { return false } }; return status > 428 }`, nil, []int64{429}},
@@ -448,5 +451,34 @@ func TestCertificates(t *testing.T) {
 				t.Errorf("asks for a certificate: got %v, want %v", asks, want)
 			}
 		})
+	}
+}
+
+// TestImplementers: a method of an interface fails as those kinds of it do that the
+// package knows from its own module. That is a guess.
+func TestImplementers(t *testing.T) {
+	libraries := map[string]string{
+		"example.com/client": "package client\ntype Client struct{}\nfunc (*Client) Fetch() error\ntype Other struct{}\nfunc (*Other) Send() error",
+		"foreign.org/client": "package foreign\ntype Client struct{}\nfunc (*Client) Push() error",
+	}
+	p := ssatest.LoadWith(t, libraries, `package p
+import ("example.com/client"; foreign "foreign.org/client")
+var _ = client.Client{}
+var _ = foreign.Client{}
+type fetcher interface { Fetch() error }
+type pusher interface { Push() error }
+func f(c fetcher) error { if err := c.Fetch(); err != nil { return err }; return nil }
+func g(c pusher) error { if err := c.Push(); err != nil { return err }; return nil }`)
+	p.Pass.Module = &analysis.Module{Path: "example.com"}
+	p.Pass.ImportObjectFact = func(o types.Object, f analysis.Fact) bool {
+		*f.(*fact.Summary) = fact.Summary{Fails: codeset.Range(400, 599)}
+		return o.Pkg() != p.Pass.Pkg && o.Name() != "Send"
+	}
+	known := fact.NewTable(p.Pass, p.Package, func(*fact.Scope, *fact.Summary) {})
+	for name, want := range map[string]codeset.Set{"f": codeset.Range(400, 599), "g": {}} {
+		e := New(known).newEval(known.Scope(p.Fn(t, name)), overHTTP)
+		if s := e.results(0, e.null); s.no != want || e.guessed == want.Empty() {
+			t.Errorf("%s fails for %v, guessed %v; want %v, guessed %v", name, s.no, e.guessed, want, !want.Empty())
+		}
 	}
 }
