@@ -45,7 +45,7 @@ func (s split) decides(all codeset.Set) bool {
 	return s.yes.Len() > 0 && s.yes != all || s.no.Len() > 0 && s.no != all
 }
 
-// always and never are the splits of what does not depend on the status.
+// always is the split of what does not depend on the status.
 func (a *assumption) always(holds bool) split {
 	if holds {
 		return split{yes: a.all}
@@ -53,7 +53,7 @@ func (a *assumption) always(holds bool) split {
 	return split{no: a.all}
 }
 
-// nothing is the split of a condition that holds for the successes alone, such
+// succeeded is the split of a condition that holds for the successes alone, such
 // as that there is no error.
 func (a *assumption) succeeded() split { return split{a.success, a.all.Minus(a.success)} }
 
