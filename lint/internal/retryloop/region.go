@@ -54,6 +54,9 @@ type Region struct {
 	Boundary  send.Boundary // of the operations, the farthest
 	// Weak regions know failure only from a bool result.
 	Weak bool
+	// Refuses says that an answer that is not accepted leads to another attempt
+	// too. A poller does that as well, so that its names have to tell.
+	Refuses bool
 	// Callback regions attempt a function that was handed to them. Asked ones know
 	// of its failure no more than what it says: that it is not done.
 	Callback, Asked bool
@@ -160,7 +163,13 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	if len(r.Tests) == 0 || onlyBy(othersWord, r.Tests, l) {
 		return nil
 	}
-	r.Waits = f.regionWaits(r, &sides{l: l, tests: r.Tests, onFailure: onFailure, onSuccess: onSuccess})
+	turns := &sides{l: l, tests: r.Tests, onFailure: onFailure, onSuccess: onSuccess}
+	refuses := r.Refuses && !r.Pure
+	r.Refuses = false
+	if r.Waits = f.regionWaits(r, turns); refuses && len(r.Waits) == 0 {
+		r.Refuses = true
+		r.Waits = f.regionWaits(r, turns)
+	}
 	// A loop that goes on in any case, and waits for nothing after a failure or
 	// walks over items, is a consumer that takes the next one.
 	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l)) {
@@ -169,6 +178,9 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	r.Weak = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Bool })
 	r.Asked = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Asked })
 	f.describe(r)
+	if r.Refuses && (!r.Spoken || r.Waiting) {
+		return nil
+	}
 	if r.Asked {
 		f.asking = append(f.asking, r)
 		if !r.Spoken || !r.Pure {
@@ -220,6 +232,7 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 		}
 		if goesOn && !onlyPredicate(t) {
 			goingOn = append(goingOn, okBlocks)
+			r.Refuses = r.Refuses || r.refuses(t, okBlocks)
 		} else if !goesOn {
 			ending = append(ending, t)
 		}

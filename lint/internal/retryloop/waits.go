@@ -58,7 +58,8 @@ func (s *sides) at(b *ssa.BasicBlock) side {
 // regionWaits returns the waits between a failure and the next attempt. In a
 // region that goes on after success, a wait that success meets too is a tick,
 // which paces the work whether it fails or not; unless the failure has set how
-// long it is.
+// long it is. One that goes on only where an answer is not accepted waits for
+// both alike.
 // An operation that waits as well, such as a long poll, is no wait of its own.
 func (f *finder) regionWaits(r *Region, s *sides) []*delay.Wait {
 	var waits []*delay.Wait
@@ -72,7 +73,7 @@ func (f *finder) regionWaits(r *Region, s *sides) []*delay.Wait {
 			}
 			for _, w := range delay.WaitsOf(f.Scope, in, r.Loop) {
 				switch {
-				case r.Pure || s.at(w.Set(r.Loop).Block()) == failed:
+				case r.Pure || r.Refuses || s.at(w.Set(r.Loop).Block()) == failed:
 					waits = append(waits, w)
 				case !w.Ticker:
 					for _, d := range f.setByFailure(w.D, s) {

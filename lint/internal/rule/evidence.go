@@ -68,6 +68,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	waiting := against(r.Waiting, token.NoPos, "its names speak of waiting for a state")
 	local := against(r.Boundary == send.Local, op, Ops(r)+" stays on this machine")
 	against(r.Weak, test, "only a bool or a missing result tells the failure")
+	against(r.Refuses, test, "an answer that is not accepted is asked for again too, as a poller does")
 	against(!r.Pure && !r.Starts && !byFailure, token.NoPos, "it goes on after a success too")
 	against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do")
 	against(r.Delay.Default, wait, "its users may replace the wait")
@@ -75,7 +76,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	switch {
 	case local, waiting && ticker: // a file, a child process
 		return Low, facts
-	case ticker, r.Weak, pro-contra < 4:
+	case ticker, r.Weak, r.Refuses, pro-contra < 4:
 		return Medium, facts
 	}
 	return High, facts

@@ -210,3 +210,65 @@ func unpaced(a asker) error {
 }
 
 var errRefused = errors.New("refused")
+
+// Loops that ask again for an answer that is not accepted: their names tell a
+// retry from a poll.
+
+type plan struct{ steps []string }
+
+func fetchPlan(url string) (*plan, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{}, resp.Body.Close()
+}
+
+func retryEmpty(url string) (*plan, error) {
+	for range 3 { // want `FB1001: retries turns.fetchPlan on failure and waits 1s every time`
+		p, err := fetchPlan(url)
+		if err == nil && len(p.steps) > 0 {
+			return p, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, errRefused
+}
+
+func retryInvalid(a asker, p *plan) (err error) {
+	for range 3 { // want `FB1001: retries turns.filler.fill on failure and waits 1s every time`
+		var q plan
+		if err = a.(filler).fill(&q); err != nil || len(q.steps) == 0 {
+			time.Sleep(time.Second)
+			continue
+		}
+		*p = q
+		return nil
+	}
+	return err
+}
+
+type filler interface{ fill(*plan) error }
+
+// pollEmpty waits for a plan that is there.
+func pollEmpty(url string) (*plan, error) {
+	for range 3 {
+		p, err := fetchPlan(url)
+		if err == nil && len(p.steps) > 0 {
+			return p, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, errRefused
+}
+
+// retryAll goes on after a success whatever it has yielded: its wait paces it.
+func retryAll(urls []string, show func(*plan)) {
+	for i := 0; i < len(urls); i++ {
+		p, err := fetchPlan(urls[0])
+		if err == nil {
+			show(p)
+		}
+		time.Sleep(time.Second)
+	}
+}
