@@ -63,7 +63,7 @@ func (r *Region) words() {
 
 // pollWord marks loops that wait for a state of something else.
 // The code of such a loop is that of a retry; only the words tell them apart.
-var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
+var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|device.?code|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
 
 // othersWord marks errors that say that another one holds what is asked for, or
 // has changed it meanwhile.

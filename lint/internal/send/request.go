@@ -18,6 +18,9 @@ func Of(s *fact.Scope, ops []*ssa.Call) []fact.Send {
 	sum := &fact.Summary{}
 	for _, op := range ops {
 		Effects(s.Known, op, false, sum)
+		if answers(op.Common()) {
+			continue
+		}
 		// client.Do(req) says nothing of the method; where req was built does.
 		for _, a := range op.Common().Args {
 			if p, ok := a.Type().(*types.Pointer); !ok || !IsRequest(p) {
@@ -29,6 +32,15 @@ func Of(s *fact.Scope, ops []*ssa.Call) []fact.Send {
 		}
 	}
 	return sum.Sends
+}
+
+// answers reports whether a call is handed a request of a client to answer it,
+// and what it sends for that is its own affair. A handler that is called again
+// carries the request out again.
+func answers(c *ssa.CallCommon) bool {
+	return dataflow.CalleeName(c) != "ServeHTTP" && slices.ContainsFunc(c.Args, func(a ssa.Value) bool {
+		return dataflow.IsNamed(a.Type(), "net/http", "ResponseWriter")
+	})
 }
 
 // The clients whose requests are those of net/http, or have its names.

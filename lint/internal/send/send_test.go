@@ -119,6 +119,8 @@ func TestOf(t *testing.T) {
 		{"method from a parameter", `r, _ := http.NewRequest(method, "", nil); http.DefaultClient.Do(r)`, []fact.Send{{Param: 0}}},
 		{"method handed to a helper", `http.DefaultClient.Do(newReq("POST"))`, []fact.Send{{Method: "POST", Param: -1, Depth: 1}}},
 		{"through a helper", `post()`, []fact.Send{{Method: "POST", Param: -1, Depth: 1}}},
+		{"carried out by a handler", `var h http.Handler; h.ServeHTTP(nil, &http.Request{Method: "POST"})`, []fact.Send{post}},
+		{"answered", `var serve func(http.ResponseWriter, *http.Request) error; serve(nil, &http.Request{Method: "POST"})`, nil},
 		{"no request", `strings.ToUpper(method)`, nil},
 	}
 	for _, tt := range tests {
