@@ -29,8 +29,9 @@ var Analyzer = &analysis.Analyzer{
 // Result is what the other analyzers work on. The package of the standard
 // library, about which the tables know enough, has no functions in it.
 type Result struct {
-	// Turn is held by the rule that works on the result: what is found out for one
-	// is kept for the others, and drivers run the rules of a package at once.
+	// Turn is held by the rule that works on the package: what is found out for one
+	// is kept for the others, as is which directives are used, and drivers run the
+	// rules of a package at once.
 	Turn sync.Mutex
 
 	Funcs   []*ssa.Function // with bodies, literals included, in source order

@@ -129,8 +129,9 @@ func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Ana
 		Run: func(pass *analysis.Pass) (any, error) {
 			p := &Pass{Pass: pass, Result: pass.ResultOf[retryloop.Analyzer].(*retryloop.Result), doc: doc}
 			p.Turn.Lock()
+			// After a panic too: golangci-lint goes on with the other rules.
+			defer p.Turn.Unlock()
 			check(p)
-			p.Turn.Unlock()
 			for _, a := range after {
 				p.more = append(p.more, pass.ResultOf[a].(Findings)...)
 			}

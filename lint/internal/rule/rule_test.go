@@ -1,0 +1,27 @@
+package rule
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+)
+
+// TestTurnOfPanic: a rule that panics hands its turn on, since golangci-lint goes
+// on with the others.
+func TestTurnOfPanic(t *testing.T) {
+	shared := &retryloop.Result{}
+	a := New(&Doc{ID: "FB9999"}, func(*Pass) { panic("odd code") })
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the rule does not panic")
+			}
+		}()
+		_, _ = a.Run(&analysis.Pass{ResultOf: map[*analysis.Analyzer]any{retryloop.Analyzer: shared}})
+	}()
+	if !shared.Turn.TryLock() {
+		t.Error("the other rules wait for ever")
+	}
+}
