@@ -62,6 +62,31 @@ func f(v s, fn func()) {
 	}
 }
 
+// TestImplementers: a call through an interface may reach the kinds of that
+// interface, and no others of one that it embeds.
+func TestImplementers(t *testing.T) {
+	p := ssatest.LoadWith(t, map[string]string{"example.com/q": `package q
+type A struct{}
+func (A) Do()
+func (A) Close()
+type B struct{}
+func (B) Do()`}, `package p
+import _ "example.com/q"
+type doer interface { Do() }
+type client interface { doer; Close() }
+func f(d doer, c client) { d.Do(); c.Do() }`)
+	p.Pass.Module = &analysis.Module{Path: "example.com"}
+	p.Pass.ImportObjectFact = func(types.Object, analysis.Fact) bool { return true }
+	known := NewTable(p.Pass, p.Package, nil)
+	var got []int
+	for _, c := range ssatest.Calls(p.Fn(t, "f"), "Do") {
+		got = append(got, len(known.Implementers(c.Common())))
+	}
+	if want := []int{2, 1}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestRecursion: a function that is asked for while it is summarized is known
 // to do nothing, and the question ends.
 func TestRecursion(t *testing.T) {

@@ -20,19 +20,29 @@ func (s *Table) Implementers(c *ssa.CallCommon) []*Summary {
 	if !c.IsInvoke() || s.pkg == nil {
 		return nil
 	}
-	if found, ok := s.implementers[c.Method]; ok {
+	iface, ok := c.Value.Type().Underlying().(*types.Interface)
+	if !ok || iface.Empty() {
+		return nil
+	}
+	// An interface that embeds another one has the same methods, and fewer kinds.
+	call := implemented{iface, c.Method}
+	found, ok := s.implementers[call]
+	if ok {
 		return found
 	}
-	var found []*Summary
-	if iface, ok := c.Value.Type().Underlying().(*types.Interface); ok && !iface.Empty() {
-		for i, p := range s.pass.Pkg.Imports() {
-			if i < maxImports && !s.Foreign(p.Path()) && len(found) < maxImplementers {
-				found = append(found, s.implementersIn(p, iface, c.Method)...)
-			}
+	for i, p := range s.pass.Pkg.Imports() {
+		if i < maxImports && !s.Foreign(p.Path()) && len(found) < maxImplementers {
+			found = append(found, s.implementersIn(p, iface, c.Method)...)
 		}
 	}
-	s.implementers[c.Method] = found
+	s.implementers[call] = found
 	return found
+}
+
+// implemented is a method of an interface, as it is called.
+type implemented struct {
+	iface  *types.Interface
+	method *types.Func
 }
 
 // implementersIn returns those of one package.

@@ -1,8 +1,6 @@
 package fact
 
 import (
-	"go/types"
-
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
@@ -20,8 +18,8 @@ type Table struct {
 	summarize func(*Scope, *Summary)
 	funcs     []*ssa.Function
 	index     *index
-	// implementers are what Implementers has found, by the method that is called.
-	implementers map[*types.Func][]*Summary
+	// implementers are what Implementers has found.
+	implementers map[implemented][]*Summary
 }
 
 // NewTable returns the table of a package, which may be nil when its code is not
@@ -29,7 +27,7 @@ type Table struct {
 // from above, since it asks the packages that judge waits, requests and
 // statuses, and those ask the table.
 func NewTable(pass *analysis.Pass, pkg *ssa.Package, summarize func(*Scope, *Summary)) *Table {
-	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize, implementers: map[*types.Func][]*Summary{}}
+	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize, implementers: map[implemented][]*Summary{}}
 }
 
 // Scope is one function, with what is known of the others of its package.
