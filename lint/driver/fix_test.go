@@ -150,11 +150,13 @@ const Half = "half"
 func (Plain) Next() time.Duration               { return 0 }
 func (Plain) Jittered(f float64, n int) Plain   { return Plain{} }
 func (Plain) Fixed()                            {}
+func (Plain) Twice() Plain                      { return Plain{} }
 func Random()                                   {}
 func New() Plain                                { return Plain{} }
 func Pair(b Backoff) (Backoff, error)           { return b, nil }
 func Draw(b Backoff) Backoff                    { return b }
 func Start(name string, b Backoff, o ...Option) {}
+func Named(p Plain) (string, Backoff)           { return "", p }
 func Opt() Option                               { return 0 }
 func Every(s string, d int)                     {}
 `,
@@ -165,6 +167,8 @@ import "example.com/m/again"
 var step = again.New().Step
 
 func Use() { again.Start("x", again.New()) }
+
+func All() { again.Start(again.Named(again.Plain{}.Twice())) }
 
 func Literal() any { return again.Options{Min: 1} }
 
@@ -188,14 +192,15 @@ func Value() { again.Every("x", 0) }
 		{"a function in the place of a method", `call: "Plain.Fixed", fix: {name: Random`, 0},
 		{"a constant of another type", `call: Every, arg: 1, equals: 0, fix: {value: Half`, 0},
 		{"an option", `call: New, fix: {option: "Opt()"`, 1},
+		{"an option behind a call of all arguments", `call: "Plain.Twice", fix: {option: "Opt()"`, 0},
 		{"a wrong option", `call: New, fix: {option: "Opt"`, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files[".forbear-lint.yaml"] = package_ + tt.entry + ", changes: c}}\n"
 			dir := module(t, files)
 			_, _, errs := lintIn(t, dir, "--all", "--fix", ".")
-			if !strings.Contains(errs, fmt.Sprintf("%d fixes applied", tt.want)) {
-				t.Errorf("got %q, want %d", errs, tt.want)
+			if want := fmt.Sprintf("forbear lint: %d fixes applied\n", tt.want); errs != want {
+				t.Errorf("got %q, want %q", errs, want)
 			}
 			goCommand(t, dir, "vet", ".")
 		})

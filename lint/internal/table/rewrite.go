@@ -62,17 +62,18 @@ func (m Match) option(p *rule.Pass, call string) []analysis.TextEdit {
 			continue
 		}
 		sig, ok := p.TypesInfo.TypeOf(outer.Fun).(*types.Signature)
-		if !ok || !sig.Variadic() || !slices.ContainsFunc(outer.Args, func(a ast.Expr) bool { return a == path[i+1] }) {
+		match := slices.IndexFunc(outer.Args, func(a ast.Expr) bool { return a == path[i+1] })
+		if !ok || !sig.Variadic() || match < 0 {
 			continue
 		}
+		// Behind the match, or behind the last of the arguments that come before the
+		// options. One call may give them all, and then nothing can stand behind it.
+		last := max(match, sig.Params().Len()-2)
 		pkg := m.packageName(p)
-		if pkg == "" {
+		if pkg == "" || last >= len(outer.Args) {
 			return nil
 		}
-		// Behind the match, or behind the last of the arguments that come before the
-		// options.
-		before := slices.IndexFunc(outer.Args, func(a ast.Expr) bool { return a == path[i+1] })
-		at := outer.Args[max(before, sig.Params().Len()-2)].End()
+		at := outer.Args[last].End()
 		return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(", " + pkg + "." + call)}}
 	}
 	return nil
