@@ -191,6 +191,10 @@ func TestJoin(t *testing.T) {
 	if got := a.Join(&Retrier{Delay: Growing, Every: -1}); got.Only != nil || got.Delay != Pluggable {
 		t.Errorf("got %+v, want all failures, after a wait that is not known", got)
 	}
+	few := &Retrier{Ends: []string{"a", "b", "c", "d", "e"}}
+	if got := few.Join(&Retrier{Ends: []string{"f", "g", "h", "i", "j"}}); !got.Picky {
+		t.Errorf("got %+v, want one that ends by kinds that found no room", got)
+	}
 	until := &Retrier{Contract: UntilDone}
 	if got := until.Join(a); got != a {
 		t.Errorf("got %+v, want the one that retries on a failure", got)

@@ -48,6 +48,11 @@ func AddKind(kinds []string, kind string) []string {
 	return append(kinds, kind)
 }
 
+// Limit notes that a helper is picky when its lists have no room for all kinds.
+func (r *Retrier) Limit() {
+	r.Picky = r.Picky || slices.Contains(r.Ends, OtherKinds) || slices.Contains(r.Only, OtherKinds)
+}
+
 // Contract says what makes a helper call its parameter again.
 type Contract int
 
@@ -85,6 +90,7 @@ func (r *Retrier) Join(o *Retrier) *Retrier {
 		}
 	}
 	j.Picky, j.Spoken, j.Default = o.Picky || r.Picky, o.Spoken || r.Spoken, o.Default || r.Default
+	j.Limit()
 	return &j
 }
 

@@ -30,7 +30,7 @@ func (r *Region) retrier() *fact.Retrier {
 			}
 		}
 		h.Ends, h.Only, h.Picky = r.ends(op)
-		h.Picky = h.Picky || slices.Contains(h.Ends, fact.OtherKinds) || slices.Contains(h.Only, fact.OtherKinds)
+		h.Limit()
 		return h
 	}
 	return nil
