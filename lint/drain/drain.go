@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1052.
@@ -114,7 +115,7 @@ func open(p *rule.Pass, op *ssa.Call) bool {
 // yields reports whether a call has a response among its results.
 func yields(c *ssa.CallCommon) bool {
 	for v := range c.Signature().Results().Variables() {
-		if dataflow.IsNamed(v.Type(), "net/http", "Response") {
+		if send.IsResponse(v.Type()) {
 			return true
 		}
 	}

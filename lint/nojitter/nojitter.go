@@ -58,8 +58,7 @@ func run(p *rule.Pass) {
 	}
 	setUp := table.Report(p, table.NoJitter)
 	for c, w := range p.HelperWaits() {
-		// A method of what was set up here has nothing of its own to mend.
-		if c.Common().Signature().Recv() != nil && setUp(dataflow.CalleePkg(c.Common())) {
+		if setUp(c.Common()) {
 			continue
 		}
 		if helper := dataflow.Describe(c.Common()); w.Class == fact.Growing {

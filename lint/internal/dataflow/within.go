@@ -4,7 +4,7 @@ import "golang.org/x/tools/go/ssa"
 
 // Within reports whether a function is one of some kind, or leads to one by so many
 // calls. Each function is looked at once, so that what it says does not depend on
-// the way to it.
+// the way to it, and no more than a hundred are.
 func Within(fn *ssa.Function, calls int, callees func(*ssa.Function) []*ssa.Function, is func(*ssa.Function) bool) bool {
 	seen := map[*ssa.Function]bool{fn: true}
 	level := []*ssa.Function{fn}
@@ -18,7 +18,7 @@ func Within(fn *ssa.Function, calls int, callees func(*ssa.Function) []*ssa.Func
 				continue
 			}
 			for _, g := range callees(f) {
-				if !seen[g] {
+				if !seen[g] && len(seen) < 100 {
 					seen[g] = true
 					next = append(next, g)
 				}

@@ -189,6 +189,17 @@ func (s *Table) Implementing(c *ssa.CallCommon) *Summary {
 	return nil
 }
 
+// Callees returns the functions of the package that fn calls, and whose bodies can
+// be read.
+func (s *Table) Callees(fn *ssa.Function) (fns []*ssa.Function) {
+	for c := range dataflow.Instrs[*ssa.Call](fn) {
+		if g := s.Body(c.Common()); g != nil {
+			fns = append(fns, g)
+		}
+	}
+	return fns
+}
+
 // Callers returns all calls of a function of the package, and whether they are
 // all that there can be: no other package may name it, and it is no value that
 // anything else could call.

@@ -15,8 +15,8 @@ import (
 )
 
 // RetriedStatuses returns the responses after which the region may begin another
-// attempt, since no branch that looks at them certainly leads elsewhere. It is empty when the region does not look at statuses, or
-// cannot be judged. guessed says that a setting decides, of which only the name or
+// attempt, since no branch that looks at them certainly leads elsewhere. It is
+// empty when the region does not look at statuses, or cannot be judged. guessed says that a setting decides, of which only the name or
 // the default is known.
 func (r *Region) RetriedStatuses(grpc bool) (retried codeset.Set, guessed bool) {
 	switch {

@@ -87,8 +87,7 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 
 // noteRetry notes that the function has the region r. Of a loop that polls, only
 // the contract is noted, where its package speaks of retries: retry.Until. Callers
-// that retry it do not multiply attempts.
-// A caller that retries such a function multiplies the attempts.
+// that retry it do not multiply attempts; those of any other region do.
 func noteRetry(s *fact.Summary, r *Region) {
 	if r.Pure && r.Waiting && saysRetry(dataflow.PathOf(r.Fn)) {
 		if h := r.retrier(); h != nil {

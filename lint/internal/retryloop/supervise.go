@@ -122,26 +122,9 @@ func (f *finder) handsLasting(p *ssa.Parameter) bool {
 
 // blocks reports whether a function, or what it calls, stays in a loop that
 // waits for what others send: a channel, a reader, a stream. It looks three calls
-// deep, at each function once, and at no more than a hundred.
+// deep.
 func (f *finder) blocks(fn *ssa.Function) bool {
-	seen := map[*ssa.Function]bool{fn: true}
-	level := []*ssa.Function{fn}
-	for range 4 {
-		var next []*ssa.Function
-		for _, g := range level {
-			if f.waitsForOthers(g) {
-				return true
-			}
-			for c := range dataflow.Instrs[*ssa.Call](g) {
-				if callee := f.Known.Body(c.Common()); callee != nil && !seen[callee] && len(seen) < 100 {
-					seen[callee] = true
-					next = append(next, callee)
-				}
-			}
-		}
-		level = next
-	}
-	return false
+	return dataflow.Within(fn, 3, f.Known.Callees, f.waitsForOthers)
 }
 
 // waitsForOthers is blocks for the body of one function.

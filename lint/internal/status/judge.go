@@ -282,7 +282,7 @@ func failing(a *assumption, takes [2]codeset.Set) int {
 func (j *Judge) touches(fn *ssa.Function) bool {
 	t, ok := j.memo[fn]
 	if !ok {
-		t = dataflow.Within(fn, touchCalls, j.callees, j.looksItself)
+		t = dataflow.Within(fn, touchCalls, j.known.Callees, j.looksItself)
 		j.memo[fn] = t
 	}
 	return t
@@ -290,16 +290,6 @@ func (j *Judge) touches(fn *ssa.Function) bool {
 
 // touchCalls is how many calls lead from a function to what it touches.
 const touchCalls = 3
-
-// callees returns the functions of the package that fn calls.
-func (j *Judge) callees(fn *ssa.Function) (fns []*ssa.Function) {
-	for c := range dataflow.Instrs[*ssa.Call](fn) {
-		if g := j.known.Body(c.Common()); g != nil {
-			fns = append(fns, g)
-		}
-	}
-	return fns
-}
 
 // looksItself reports whether the code of fn looks at a status, or calls what is
 // known to look at one.

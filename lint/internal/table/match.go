@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/ssa"
+
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
@@ -26,10 +28,11 @@ type Match struct {
 }
 
 // Report reports what the table's entries of verdict v find, and returns a
-// predicate on packages: whether it has reported how the package's library was
-// set up. The callee in the finding's identity comes from the entry, so that a
-// renamed import does not change it.
-func Report(p *rule.Pass, v Verdict) (reported func(path string) bool) {
+// predicate on calls: whether one is of a method of what was reported where it was
+// set up, so that the call has nothing of its own to mend. The callee in the
+// finding's identity comes from the entry, so that a renamed import does not change
+// it.
+func Report(p *rule.Pass, v Verdict) (reported func(*ssa.CallCommon) bool) {
 	found := Find(p, v)
 	for _, m := range found {
 		// A poll may well have a fixed interval.
@@ -42,8 +45,8 @@ func Report(p *rule.Pass, v Verdict) (reported func(path string) bool) {
 		f.Callees = []string{m.Entry.Package[0] + "." + m.Entry.Call + m.Entry.Value + m.Entry.Literal + m.Entry.Field}
 		p.Report(f)
 	}
-	return func(path string) bool {
-		return slices.ContainsFunc(found, func(m Match) bool { return m.Entry.covers(path) })
+	return func(c *ssa.CallCommon) bool {
+		return c.Signature().Recv() != nil && slices.ContainsFunc(found, func(m Match) bool { return m.Entry.covers(dataflow.CalleePkg(c)) })
 	}
 }
 
