@@ -16,6 +16,25 @@ func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 	return ok && (counter(f, b.X, l, 0) || counter(f, b.Y, l, 0))
 }
 
+// Counts reports whether l counts its turns: it raises an integer by a constant on
+// each way to the next one, whether or not the count ends it. Such a loop numbers
+// its attempts, to choose a wait by the number or to tell it.
+func Counts(l *dataflow.Loop) bool {
+	return slices.ContainsFunc(l.Header.Instrs, func(in ssa.Instruction) bool {
+		phi, ok := in.(*ssa.Phi)
+		if !ok || !dataflow.IsInteger(phi.Type()) || dataflow.IsDuration(phi.Type()) {
+			return false
+		}
+		for i, e := range phi.Edges {
+			sum, ok := e.(*ssa.BinOp)
+			if l.Blocks[l.Header.Preds[i]] && !(ok && sum.Op == token.ADD && sum.X == phi && dataflow.IsConst(sum.Y)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // counter reports whether v is an integer that l steps by a constant: a merged
 // variable, or a cell or a field that is counted up by a store. A duration is an
 // integer too, and doubling it is no count.

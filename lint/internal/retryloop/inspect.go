@@ -161,3 +161,11 @@ func (r *Result) DeferredEqualJitter(fn *ssa.Function) []*ssa.BinOp {
 		return slices.ContainsFunc(r.of(fn).regions(), func(reg *Region) bool { return reg.Contains(wait) })
 	})
 }
+
+// Counts reports whether the region counts its attempts. Where a success ends it,
+// each turn but the last has failed, and a count of the turns is one of failures
+// even where it is no limit. A loop that goes on after a success may count what it
+// has done.
+func (r *Region) Counts() bool {
+	return r.Bound.Counter || r.Pure && r.Loop != nil && r.Loop.Header != nil && bound.Counts(r.Loop)
+}

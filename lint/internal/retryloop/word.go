@@ -12,6 +12,10 @@ var (
 	// retryWord marks code that says that it retries, beside the word itself. Entries
 	// are no tries.
 	retryWord = regexp.MustCompile(`(?i:attempt|backoff|reconnect|redial|try.?again|(max|num|of)_?tries)|(^|[^A-Za-z])tries|(^|[^A-Z])TRIES|Tries`)
+	// failureWait marks what holds a wait for after a failure: errorDelay,
+	// SleepOnFailure. What waits so tries again. An error of waiting, such as
+	// waitErr, has the words in another order.
+	failureWait = regexp.MustCompile(`(?i)(delay|wait|sleep|pause|interval)(time|duration|_)*(on|when|after|upon)_?(err|fail)|(error|failure|failed)_?(delay|wait|sleep|pause|interval)`)
 	// awaitWord marks functions that wait for a state, take a lock or keep
 	// something going, rather than retry a call.
 	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^b])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
@@ -50,7 +54,7 @@ func (r *Region) words() {
 	for n := range ast.Preorder(node) {
 		switch n := n.(type) {
 		case *ast.Ident:
-			r.Spoken = r.Spoken || saysRetry(n.Name)
+			r.Spoken = r.Spoken || saysRetry(n.Name) || failureWait.MatchString(n.Name)
 			r.Waiting = r.Waiting || pollWord.MatchString(n.Name)
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {

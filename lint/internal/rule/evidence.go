@@ -56,7 +56,7 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count(r.Pure, token.NoPos, "a success ends it")
 	count(len(r.Waits) > 0 && !r.WaitFirst, wait, "it waits after a failure")
 	count(byFailure, wait, "after a success it does not wait so")
-	count(r.Bound.Counter, token.NoPos, "it counts the attempts")
+	count(r.Counts(), token.NoPos, "it counts the attempts")
 	count(r.Spoken, token.NoPos, "its names speak of trying again")
 	count(r.Boundary == send.Remote, op, Ops(r)+" leaves the process")
 	count(r.Boundary == send.Unknown && r.Interruptible(), op, Ops(r)+" takes a context and may fail, as calls of other services do")

@@ -306,7 +306,11 @@ func (p *Pass) tool(pos token.Pos) bool {
 	if p.Imports("testing") {
 		return true
 	}
-	path := "/" + p.Pkg.Path() + "/"
+	module := ""
+	if p.Module != nil {
+		module = p.Module.Path
+	}
+	path := "/" + folders(p.Pkg.Path(), module) + "/"
 	for _, dir := range []string{"/hack/", "/e2e/", "/integration/", "/mock"} {
 		if strings.Contains(path, dir) {
 			return true
@@ -318,6 +322,18 @@ func (p *Pass) tool(pos token.Pos) bool {
 		}
 	}
 	return false
+}
+
+// folders is what of a package's path names folders: a repository that is named
+// for tests, as the home of a test server may be, holds a product like any other.
+// A module below its repository's root is a folder too.
+func folders(pkg, module string) string {
+	rest, ok := strings.CutPrefix(pkg+"/", module+"/")
+	if module == "" || !ok {
+		return pkg
+	}
+	parts := strings.Split(module, "/")
+	return strings.Trim(strings.Join(append(parts[min(len(parts), 3):], rest), "/"), "/")
 }
 
 // Imports reports whether the package imports the one of the given path.

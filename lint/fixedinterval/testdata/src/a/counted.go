@@ -1,0 +1,45 @@
+package a
+
+import (
+	"net"
+	"time"
+)
+
+type dialer struct {
+	// Pause is how long to wait after some attempts; five seconds by default.
+	Pause func(attempts int) time.Duration
+}
+
+func newDialer(d dialer) *dialer {
+	if d.Pause == nil {
+		d.Pause = func(int) time.Duration { return 5 * time.Second }
+	}
+	return &d
+}
+
+// dial numbers its attempts, which speaks as much for a retry as a limit does.
+func (d *dialer) dial(addr string) net.Conn {
+	for n := 0; ; n++ { // want `FB1001: retries net.Dial on failure`
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return c
+		}
+		time.Sleep(d.Pause(n))
+	}
+}
+
+type feed interface{ Next() (string, error) }
+
+const pauseOnError = 3 * time.Second
+
+// read goes on after a success, and pauses for as long as the name of the wait
+// says that a failure takes.
+func read(f feed, got func(string)) {
+	for { // want `FB1001: retries a.feed.Next on failure and waits 3s every time`
+		s, err := f.Next()
+		if err != nil {
+			time.Sleep(pauseOnError)
+			continue
+		}
+		got(s)
+	}
+}

@@ -1,0 +1,48 @@
+package near
+
+import (
+	"net"
+	"time"
+)
+
+type dialer struct {
+	// Pause is how long to wait; five seconds by default.
+	Pause func() time.Duration
+}
+
+func newDialer(d dialer) *dialer {
+	if d.Pause == nil {
+		d.Pause = func() time.Duration { return 5 * time.Second }
+	}
+	return &d
+}
+
+// dial counts nothing, and its users may replace the wait: a warning at most.
+func (d *dialer) dial(addr string) net.Conn {
+	for {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return c
+		}
+		time.Sleep(d.Pause())
+	}
+}
+
+type feed interface{ Next() (string, error) }
+
+const pause = 3 * time.Second
+
+// read counts what it has read, and not its attempts; and the error that it may
+// find while it waits names no wait for after an error.
+func read(f feed, got func(string, int), waitErr func() error) error {
+	for n := 0; ; n++ {
+		s, err := f.Next()
+		if err != nil {
+			time.Sleep(pause)
+			if err := waitErr(); err != nil {
+				return err
+			}
+			continue
+		}
+		got(s, n)
+	}
+}
