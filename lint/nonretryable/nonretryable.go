@@ -31,8 +31,9 @@ The rule follows the branches of a retry, of the helpers that it calls and of pr
 with "retry" in their name, for all statuses at once, and reports those that lead to another
 attempt: through ranges and classes, lists and tables, bools, results and fields that hold a
 status, errors that are made of one. A setting counts by its default, or by its name, with
-medium confidence, and so does a client behind an interface by what its module has of the kind, and a
-loop that starts something again when it has failed. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
+medium confidence, and so does a client behind an interface by what its module has of the kind. How sure it
+is rests on the statuses alone, be the loop a poller or a consumer; those that a branch in doubt may
+end it by are left out when others are certain. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
 with medium confidence, since some services are eventually consistent; a loop that asks somebody
 else about the response is not. The settings, or the policies of a policy file, say what else may be
 retried, or may not: for everything, or for the code of one dependency.`,
@@ -83,9 +84,13 @@ func regions(p *rule.Pass) {
 			if grpc {
 				kind = "gRPC code"
 			}
-			sure := sureness(r, names, retried, grpc)
-			if guessed {
-				sure = min(sure, rule.Medium)
+			sure := rule.Medium
+			certain := forbidden(p, r.Pos, retried.Minus(r.Doubtful(retried, grpc)), grpc, refresh)
+			switch {
+			case !guessed && plain(r) && confidence(certain) == rule.High:
+				sure, names = rule.High, certain
+			case r.Consults(retried, grpc):
+				sure = rule.Low // it may well be told of it
 			}
 			p.ReportRegion(r, sure, "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
 			break
@@ -93,22 +98,13 @@ func regions(p *rule.Pass) {
 	}
 }
 
-// sureness says how sure it is that a region retries what is final. A region that
-// asks somebody else about the response may well be told of it.
-func sureness(r *retryloop.Region, names []string, retried codeset.Set, grpc bool) rule.Confidence {
-	switch {
-	case r.Consults(retried, grpc):
-		return rule.Low
-	case plain(r) && confidence(names) == rule.High && !r.Doubtful(retried, grpc):
-		return rule.High
-	}
-	return rule.Medium
-}
-
-// plain reports whether a region is a retry in which the status alone decides.
-// A loop that waits for a state may retry a 404 on purpose.
+// plain reports whether a region is one in which a failure alone leads to another
+// attempt, or to another start of what has failed. What else speaks for or
+// against a retry does not count here: a poller that goes on after a response that
+// will not change is at fault too, and what waits for a state has other responses
+// to go on after than those that confidence asks for.
 func plain(r *retryloop.Region) bool {
-	return r.Loop != nil && r.Pure && !r.Waiting && !r.Guessed() && (r.Spoken || len(r.Waits) > 0) && (r.OnStatus() || !r.InspectsError())
+	return r.Loop != nil && !r.Guessed() && (len(r.Waits) > 0 || r.Pure && r.Spoken)
 }
 
 // confidence is medium where only responses remain that may pass in some systems:

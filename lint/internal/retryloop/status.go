@@ -49,31 +49,31 @@ func (r *Region) OnCertificateError() bool {
 	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return status.CertificateTest(t.If.Cond) })
 }
 
-// Doubtful reports whether, between one of some responses and the next
-// attempt, a branch that cannot be judged may leave the region: the body of the
-// response may say more than its status.
-func (r *Region) Doubtful(of codeset.Set, grpc bool) bool {
-	return r.Loop != nil && slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc), func(br *ssa.If) bool {
-		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
-	})
+// Doubtful returns those of some responses between which and the next attempt a
+// branch that cannot be judged may leave the region: the body of the response may
+// say more than its status.
+func (r *Region) Doubtful(of codeset.Set, grpc bool) (doubtful codeset.Set) {
+	for _, open := range r.mayEnd(of, grpc) {
+		doubtful = doubtful.Or(open.Of)
+	}
+	return doubtful
 }
 
 // Consults reports whether one of the branches that make the region doubtful asks
 // a function about the response, or its error. What it says cannot be known, so
 // that the region may well tell final responses from others.
 func (r *Region) Consults(of codeset.Set, grpc bool) bool {
+	return slices.ContainsFunc(r.mayEnd(of, grpc), func(open status.Open) bool { return r.consults(open.If.Cond) })
+}
+
+// mayEnd returns the branches that make the region doubtful.
+func (r *Region) mayEnd(of codeset.Set, grpc bool) []status.Open {
 	if r.Loop == nil {
-		return false
+		return nil
 	}
-	for _, br := range r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc) {
-		if !r.mayLeave(br.Block()) || r.plainExit(br.Cond, 0) {
-			continue
-		}
-		if r.consults(br.Cond) {
-			return true
-		}
-	}
-	return false
+	return slices.DeleteFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, of, grpc), func(open status.Open) bool {
+		return !r.mayLeave(open.If.Block()) || r.plainExit(open.If.Cond, 0)
+	})
 }
 
 // consults looks for such a function in a condition.
@@ -119,6 +119,22 @@ func (r *Region) mayLeave(b *ssa.BasicBlock) bool {
 	return one != other
 }
 
+// tells reports whether a value of a type, or of what it points to, tells of a
+// response: what is read of it may be what errors.As has found.
+func tells(t types.Type) bool {
+	for range 2 {
+		if status.Carries(t) {
+			return true
+		}
+		p, ok := t.Underlying().(*types.Pointer)
+		if !ok {
+			return false
+		}
+		t = p.Elem()
+	}
+	return status.Carries(t)
+}
+
 // plainExit reports whether a condition says nothing of the response: a counter,
 // a clock, a context, an error of something else, a setting. What is computed
 // outside of the loop cannot depend on a response in it.
@@ -131,6 +147,9 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 		return true
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
+			if fa, ok := v.X.(*ssa.FieldAddr); ok && tells(fa.X.Type()) {
+				return false // more than the status of what an error holds
+			}
 			return len(r.f.Origins(v, r.Loop)) == 0
 		}
 		return r.plainExit(v.X, depth+1)

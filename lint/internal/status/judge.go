@@ -206,11 +206,17 @@ func (j *Judge) Ends(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
 	return !e.success.Minus(e.again(l, ops)).Empty() && !e.spent
 }
 
+// An Open branch cannot be judged for some statuses: it looks at something other
+// than the status, such as the body.
+type Open struct {
+	If *ssa.If
+	Of codeset.Set // with which statuses it is come to, and left either way
+}
+
 // Undecided returns the branches that cannot be judged between one of some
-// responses and the next turn of l: they look at something other than the
-// status, such as the body, and may end the loop by it.
-// They cost a finding its high confidence.
-func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, of codeset.Set, grpc bool) (branches []*ssa.If) {
+// responses and the next turn of l: they may end the loop by something else.
+// They cost a finding its high confidence, for the statuses that come to them.
+func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, of codeset.Set, grpc bool) (branches []Open) {
 	e := j.eval(sc, over(grpc))
 	f := newFlow(l)
 	e.inTurn(f, e.all)
@@ -220,8 +226,8 @@ func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, of codeset.Set, grpc
 			continue
 		}
 		c := e.cond(br.Cond)
-		if !f.in[b].And(of).Minus(c.yes).Minus(c.no).Empty() {
-			branches = append(branches, br)
+		if open := f.in[b].And(of).Minus(c.yes).Minus(c.no); !open.Empty() {
+			branches = append(branches, Open{br, open})
 		}
 	}
 	return branches
