@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/bound"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Instrs yields the instructions of one kind in the region's loop (in the whole
@@ -164,8 +165,13 @@ func (r *Result) DeferredEqualJitter(fn *ssa.Function) []*ssa.BinOp {
 
 // Counts reports whether the region counts its attempts. Where a success ends it,
 // each turn but the last has failed, and a count of the turns is one of failures
-// even where it is no limit. A loop that goes on after a success may count what it
-// has done.
+// even where it is no limit: of what leaves the process, or is made like it. A loop
+// that goes on after a success may count what it has done, and one that waits for a
+// state of its own process may count how long.
 func (r *Region) Counts() bool {
-	return r.Bound.Counter || r.Pure && r.Loop != nil && r.Loop.Header != nil && bound.Counts(r.Loop)
+	if r.Bound.Counter {
+		return true
+	}
+	far := r.Boundary == send.Remote || r.Boundary == send.Unknown && r.Interruptible()
+	return far && r.Pure && r.Loop != nil && r.Loop.Header != nil && bound.Counts(r.Loop)
 }

@@ -1,6 +1,8 @@
 package near
 
 import (
+	"errors"
+	"log"
 	"net"
 	"time"
 )
@@ -45,4 +47,32 @@ func read(f feed, got func(string, int), waitErr func() error) error {
 		}
 		got(s, n)
 	}
+}
+
+type table struct{ flush chan []string }
+
+var errFull = errors.New("no room")
+
+// makeRoom hands what is there to another goroutine of the process.
+func (t *table) makeRoom(rows []string) error {
+	select {
+	case t.flush <- rows:
+		return nil
+	default:
+		return errFull
+	}
+}
+
+// put counts how long it waits for room: what it waits for is no other service.
+func (t *table) put(rows []string) error {
+	var err error
+	var n int
+	for err = t.makeRoom(rows); err == errFull; err = t.makeRoom(rows) {
+		n++
+		if n%100 == 0 {
+			log.Print("making room")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
 }
