@@ -361,8 +361,7 @@ func TestFactsAreKeptWhole(t *testing.T) {
 			check(typ.Key(), at)
 			check(typ.Elem(), at)
 		case reflect.Struct:
-			for i := range typ.NumField() {
-				f := typ.Field(i)
+			for f := range typ.Fields() {
 				if !f.IsExported() {
 					t.Errorf("%s.%s is not exported", at, f.Name)
 				}

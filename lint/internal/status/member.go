@@ -206,7 +206,7 @@ func (e *eval) values(v ssa.Value) members {
 		}
 		return members{}
 	case *ssa.Convert, *ssa.ChangeType:
-		return e.values(dataflow.Operand(v.(ssa.Value)))
+		return e.values(dataflow.Operand(v))
 	case *ssa.Parameter:
 		if k, ok := e.params[v]; ok && k.num != nil && k.num.fixed {
 			if n, _ := k.num.at(0); n.one() {

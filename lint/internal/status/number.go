@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -41,6 +42,7 @@ func (e *eval) num(v ssa.Value) *number {
 	}
 	defer e.done()
 	if !e.cert && e.isStatus(v) {
+		e.guessed = e.guessed || !e.grpc && vague(v)
 		e.leaf(v)
 		return theStatus
 	}
@@ -50,7 +52,7 @@ func (e *eval) num(v ssa.Value) *number {
 			return constantNumber(n)
 		}
 	case *ssa.Convert, *ssa.ChangeType:
-		if x := dataflow.Operand(v.(ssa.Value)); dataflow.IsInteger(x.Type()) {
+		if x := dataflow.Operand(v); dataflow.IsInteger(x.Type()) {
 			return e.num(x)
 		}
 	case *ssa.Parameter:
@@ -312,6 +314,22 @@ func IsStatus(v ssa.Value) bool {
 		return isStatusMethod(v.Common())
 	case *ssa.Convert:
 		return IsStatus(v.X)
+	}
+	return false
+}
+
+// vague reports whether no more than the name Code says that v is a status: other
+// protocols have codes of their own, some with the numbers of HTTP.
+func vague(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		return strings.EqualFold(dataflow.FieldOf(v.X), "code")
+	case *ssa.Field:
+		return strings.EqualFold(dataflow.FieldOf(v), "code")
+	case *ssa.Call:
+		return strings.EqualFold(trimGet(dataflow.CalleeName(v.Common())), "code")
+	case *ssa.Convert:
+		return vague(v.X)
 	}
 	return false
 }

@@ -44,6 +44,7 @@ func (p *producer) post(ctx context.Context) error { return p.offer(ctx, p.next(
 func (p *producer) offer(ctx context.Context, o *Offer) error {
 	body, idHeader := p.request(o)
 	o.Begin = p.Clock.Tick()
+	//forbear:ignore FB1011,FB1054 an offer without an end could not be judged
 	for o.Calls < maxCalls && ctx.Err() == nil {
 		o.Calls++
 		o.Last = p.Clock.Tick()

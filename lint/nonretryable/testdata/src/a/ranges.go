@@ -311,3 +311,26 @@ func accepted(code int, created bool) bool {
 	}
 	return code >= least && code < 300
 }
+
+// A code may be that of another protocol.
+
+type coded struct{ Code int }
+
+func (r *coded) Error() string { return "refused" }
+
+func dialCoded(addr string) error
+
+func byCode(addr string) error {
+	for range 3 {
+		err := dialCoded(addr)
+		if err == nil {
+			return nil
+		}
+		var r *coded
+		if errors.As(err, &r) && r.Code == 404 {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}

@@ -273,3 +273,26 @@ func isRetryableError(err error) bool {
 	}
 	return true
 }
+
+// A code may be that of another protocol.
+
+type coded struct{ Code int }
+
+func (r *coded) Error() string { return "refused" }
+
+func dialCoded(addr string) error
+
+func byCode(addr string) error {
+	for range 3 { // want `FB1035: retries medium.dialCoded on status 400`
+		err := dialCoded(addr)
+		if err == nil {
+			return nil
+		}
+		var r *coded
+		if errors.As(err, &r) && r.Code == 404 {
+			return err
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
