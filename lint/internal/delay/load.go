@@ -94,8 +94,31 @@ func (s *slicer) stored(addr ssa.Value, fr *frame) {
 		if s.ofStruct(a, fr) || s.elsewhere(a, fr) {
 			return
 		}
+	case *ssa.Call:
+		s.pointed(a, fr)
+		return
 	}
 	s.fl.fixed = true
+}
+
+// pointed walks what a function of the package leaves at the pointer that it
+// returns; nil is no wait. What other pointers point to is not known.
+func (s *slicer) pointed(c *ssa.Call, fr *frame) {
+	fn := dataflow.Static(c.Common())
+	if fn == nil || len(fn.Blocks) == 0 || fr.depth >= 4 {
+		s.fl.plug = true
+		return
+	}
+	sub := &frame{s: fr.s.Known.Scope(fn), args: c.Common().Args, up: fr, depth: fr.depth + 1}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		switch r := ret.Results[0].(type) {
+		case *ssa.Alloc:
+			s.stored(r, sub)
+		case *ssa.Const:
+		default:
+			s.fl.plug = true
+		}
+	}
 }
 
 // ofStruct judges a field of a local struct by where the struct as a whole comes

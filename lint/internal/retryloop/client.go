@@ -1,9 +1,12 @@
 package retryloop
 
 import (
+	"go/types"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
@@ -19,6 +22,9 @@ type ownClient struct {
 // or an option. What the package says of any such client counts for all of them.
 func (p *finders) byClient(c *ssa.Call) *Repeat {
 	client, sends := send.ByClient(p.Known, c)
+	if client == "" {
+		client, sends = p.byStandIn(c)
+	}
 	if len(sends) == 0 {
 		return nil
 	}
@@ -27,6 +33,49 @@ func (p *finders) byClient(c *ssa.Call) *Repeat {
 		return nil
 	}
 	return &Repeat{Fn: c.Parent(), Call: c, Sends: sends, ByMethod: own.policy}
+}
+
+// byStandIn returns the client behind one of net/http that c sends by, with the
+// requests: the package has made it of a client that retries, and keeps it in a
+// variable or in a field that never holds another.
+func (p *finders) byStandIn(c *ssa.Call) (client string, sends []fact.Send) {
+	com := c.Common()
+	if len(com.Args) == 0 || !dataflow.IsNamed(com.Args[0].Type(), "net/http", "Client") {
+		return "", nil
+	}
+	from := com.Args[0]
+	if u, ok := from.(*ssa.UnOp); ok {
+		from = p.heldClients()[dataflow.FieldVar(u.X)]
+	}
+	if made, ok := from.(*ssa.Call); ok {
+		if client = send.StandsIn(made.Common()); client != "" {
+			return client, send.Of(p.Known.Scope(c.Parent()), []*ssa.Call{c})
+		}
+	}
+	return "", nil
+}
+
+// heldClients returns, for each field that holds a client of net/http, what alone
+// is stored in it; nil for one that may hold several.
+func (p *finders) heldClients() map[*types.Var]ssa.Value {
+	if p.held != nil {
+		return p.held
+	}
+	p.held = map[*types.Var]ssa.Value{}
+	for _, fn := range p.Known.Funcs() {
+		for st := range dataflow.Instrs[*ssa.Store](fn) {
+			v := dataflow.FieldVar(st.Addr)
+			if v == nil || !dataflow.IsNamed(v.Type(), "net/http", "Client") {
+				continue
+			}
+			if _, again := p.held[v]; again {
+				p.held[v] = nil
+			} else {
+				p.held[v] = st.Val
+			}
+		}
+	}
+	return p.held
 }
 
 // StandsFor returns whether c makes a client of net/http that repeats every

@@ -13,6 +13,7 @@ package retryloop
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
 
@@ -82,6 +83,8 @@ type finders struct {
 	// clients holds what the package configures of clients that retry by
 	// themselves; nil until it is asked for.
 	clients map[string]ownClient
+	// held are the clients of net/http that fields hold, once they are asked for.
+	held map[*types.Var]ssa.Value
 }
 
 // newFinders returns the finders of a package, which may be nil.

@@ -117,3 +117,47 @@ func wokenByHelper(addr string, wake chan struct{}) (conn net.Conn, err error) {
 	}
 	return nil, err
 }
+
+// Waits behind pointers, of which nil means that there is none.
+
+func jitteredBehind(n int) *time.Duration {
+	if n > 3 {
+		return nil
+	}
+	d := time.Second + rand.N(time.Second)
+	return &d
+}
+
+func fixedBehind(n int) *time.Duration {
+	if n > 3 {
+		return nil
+	}
+	d := time.Second
+	return &d
+}
+
+func waitsBehind(addr string) (conn net.Conn, err error) {
+	for n := 0; ; n++ {
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		d := jitteredBehind(n)
+		if d == nil {
+			return nil, err
+		}
+		time.Sleep(*d)
+	}
+}
+
+func waitsFixedBehind(addr string) (conn net.Conn, err error) {
+	for n := 0; ; n++ { // want `FB1001: retries net.Dial on failure and waits 1s every time`
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		d := fixedBehind(n)
+		if d == nil {
+			return nil, err
+		}
+		time.Sleep(*d)
+	}
+}
