@@ -44,6 +44,10 @@ func (c *clock) follow(ch ssa.Value) {
 	switch v := ch.(type) {
 	case *ssa.Const: // a nil channel, which never fires
 	case *ssa.Call:
+		if t := channelOf(v.Common()); t != nil {
+			c.timer(t)
+			return
+		}
 		c.started(v)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
@@ -80,14 +84,36 @@ func (c *clock) load(v *ssa.UnOp) {
 		return
 	}
 	c.tick = c.tick || dataflow.IsNamed(fa.X.Type(), "time", "Ticker")
-	if resets := resets(c.s.Fn, fa.X, c.l); len(resets) > 0 {
+	c.timer(fa.X)
+}
+
+// timer follows a timer to what the loop resets it to, or to where it was made.
+func (c *clock) timer(t ssa.Value) {
+	if resets := resets(c.s.Fn, t, c.l); len(resets) > 0 {
 		for _, r := range resets {
 			args := r.Common().Args
 			c.waits = append(c.waits, &Wait{Instr: c.in, D: args[len(args)-1], After: r})
 		}
 		return
 	}
-	c.follow(fa.X)
+	c.follow(t)
+}
+
+// channelOf returns the timer whose channel a call yields, as the timers of other
+// clocks than that of package time do, or nil.
+func channelOf(com *ssa.CallCommon) ssa.Value {
+	switch dataflow.CalleeName(com) {
+	case "C", "Chan", "Channel":
+	default:
+		return nil
+	}
+	switch {
+	case com.IsInvoke() && len(com.Args) == 0:
+		return com.Value
+	case com.Signature().Recv() != nil && len(com.Args) == 1:
+		return com.Args[0]
+	}
+	return nil
 }
 
 // unknown notes a wait that does not say how long it is.

@@ -18,7 +18,7 @@ var (
 	failureWait = regexp.MustCompile(`(?i)(delay|wait|sleep|pause|interval)(time|duration|_)*(on|when|after|upon)_?(err|fail)|(error|failure|failed)_?(delay|wait|sleep|pause|interval)`)
 	// awaitWord marks functions that wait for a state, take a lock or keep
 	// something going, rather than retry a call.
-	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^b])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
+	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^bc])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
 )
 
 // saysRetry reports whether a name or a text speaks of trying again.
@@ -71,7 +71,7 @@ var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?rea
 
 // othersWord marks errors that say that another one holds what is asked for, or
 // has changed it meanwhile.
-var othersWord = regexp.MustCompile(`(?i)lock|exist|conflict|taken|held|(not|un).?(obtained|acquired)|in.?use|stale|modified|version|wouldblock|^EAGAIN$`)
+var othersWord = regexp.MustCompile(`(?i)(^|[^bc])lock|exist|conflict|taken|held|(not|un).?(obtained|acquired)|in.?use|stale|modified|version|wouldblock|^EAGAIN$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
 // statement that encloses all its operations and waits; nil for goto loops. SSA

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"time"
 )
@@ -229,4 +230,53 @@ func stepped(k *keeper) (err error) {
 		time.Sleep(k.wait)
 	}
 	return err
+}
+
+// Clocks of others, whose timers yield their channels by a method.
+
+type (
+	testClock interface{ NewTimer(d time.Duration) testTimer }
+	testTimer interface {
+		C() <-chan time.Time
+		Stop() bool
+	}
+)
+
+func growsByClock(c testClock, addr string) (conn net.Conn, err error) {
+	pause := time.Second
+	for { // want `FB1002: retries net.Dial on failure with a growing wait`
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		t := c.NewTimer(pause)
+		<-t.C()
+		pause = min(2*pause, time.Minute)
+	}
+}
+
+func drawsByClock(c testClock, addr string) (conn net.Conn, err error) {
+	pause := time.Second
+	for {
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		t := c.NewTimer(rand.N(pause))
+		<-t.C()
+		pause = min(2*pause, time.Minute)
+	}
+}
+
+// limitedByClock has one timer for the whole loop.
+func limitedByClock(c testClock, addr string) (conn net.Conn, err error) {
+	limit := c.NewTimer(time.Minute)
+	for {
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		select {
+		case <-limit.C():
+			return nil, err
+		default:
+		}
+	}
 }
