@@ -16,6 +16,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -173,9 +174,9 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		r.Refuses = true
 		r.Waits = f.regionWaits(r, turns)
 	}
-	// A loop that goes on in any case, and waits for nothing after a failure or
-	// walks over items, is a consumer that takes the next one.
-	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l)) {
+	// A loop that goes on in any case, and waits for nothing after a failure, walks
+	// over items or accepts connections, is a consumer that takes the next one.
+	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l) || f.accepts(l)) {
 		return nil
 	}
 	r.Weak = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Bool })
@@ -198,6 +199,16 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		return nil
 	}
 	return r
+}
+
+// accepts reports whether a loop takes the next connection of a listener.
+func (f *finder) accepts(l *dataflow.Loop) bool {
+	for c := range dataflow.InstrsIn[*ssa.Call](f.Fn, l) {
+		if strings.HasPrefix(dataflow.CalleeName(c.Common()), "Accept") && dataflow.CalleePkg(c.Common()) == "net" {
+			return true
+		}
+	}
+	return false
 }
 
 // follow keeps the tests after whose failure the same operation is attempted

@@ -83,7 +83,12 @@ func (f *finder) regionWaits(r *Region, s *sides) []*delay.Wait {
 			}
 		}
 	}
-	return waits
+	// What waits for no time at all is a state of a machine, or a pause that is
+	// switched off.
+	return slices.DeleteFunc(waits, func(w *delay.Wait) bool {
+		n, ok := dataflow.ConstInt(w.D)
+		return ok && n == 0
+	})
 }
 
 // betweenSteps reports whether in comes after the success of one operation of a

@@ -4,6 +4,7 @@ package turns
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"time"
 )
@@ -270,5 +271,60 @@ func retryAll(urls []string, show func(*plan)) {
 			show(p)
 		}
 		time.Sleep(time.Second)
+	}
+}
+
+// accepting is a server: each turn is another connection, and the pause after a
+// failure to accept one is no retry of what is done with it.
+func accepting(ln net.Listener, greet func(net.Conn) error, hello func() error) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if err := greet(c); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if err := hello(); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		c.Close()
+	}
+}
+
+// greeting does the same with connections that it makes.
+func greeting(addr string, greet func(net.Conn) error) {
+	for { // want `FB1001: retries net.Dial, greet on failure and waits 1s every time`
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if err := greet(c); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		c.Close()
+	}
+}
+
+// states is a machine whose states set how long they wait; the one of a failure
+// goes on at once.
+func states(url string, show func(int)) {
+	failing := false
+	for {
+		var pause time.Duration
+		if _, err := get(url); err != nil {
+			failing = true
+		} else {
+			failing, pause = false, time.Minute
+		}
+		if failing {
+			show(1)
+		}
+		time.Sleep(pause)
 	}
 }

@@ -3,6 +3,7 @@
 package turns
 
 import (
+	"net"
 	"net/http"
 	"time"
 )
@@ -67,5 +68,26 @@ func resetBySuccess(url string, s *steps) {
 			s.Reset()
 		}
 		time.Sleep(s.Next())
+	}
+}
+
+// accepting is a server: each turn is another connection, and the pause after a
+// failure to accept one is no retry of what is done with it.
+func accepting(ln net.Listener, shake, greet func(net.Conn) error) {
+	failures := 0
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			failures++
+			time.Sleep(time.Duration(failures) * time.Second)
+			continue
+		}
+		failures = 0
+		if err := shake(c); err != nil {
+			continue
+		}
+		if err := greet(c); err != nil {
+			c.Close()
+		}
 	}
 }
