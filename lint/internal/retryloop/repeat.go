@@ -18,7 +18,7 @@ import (
 type Repeat struct {
 	Fn     *ssa.Function // what is given the requests
 	Region *Region       // nil for a call
-	Call   *ssa.Call     // of the helper or of the client; nil for a region
+	Call   *ssa.Call     // of the helper or the client, or what a loop sends by; nil for a region
 	Op     *ssa.Function // what the helper calls again; nil for others
 	// Sends are the requests, as Fn sees them: parameters are its own.
 	Sends []fact.Send
@@ -63,6 +63,7 @@ func (p *finders) repeatsIn(fn *ssa.Function) (found []*Repeat) {
 			found = append(found, &Repeat{Fn: fn, Region: r, Sends: sends, ByMethod: f.choice(r.Ops[0], r)})
 		}
 	}
+	found = append(found, f.resends()...)
 	for c := range dataflow.Instrs[*ssa.Call](fn) {
 		if rep := p.repeatedBy(c); rep != nil && len(rep.Sends) > 0 {
 			found = append(found, rep)

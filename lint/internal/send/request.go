@@ -91,7 +91,7 @@ func sent(c *ssa.CallCommon) ssa.Value {
 	if name == "ReadResponse" {
 		return nil
 	}
-	if name != "ServeHTTP" && !(pkg == fast && strings.HasPrefix(name, "Do")) && !IsResponse(resultType(c)) {
+	if name != "ServeHTTP" && !(pkg == fast && strings.HasPrefix(name, "Do")) && !Yields(c) {
 		return nil
 	}
 	i := slices.IndexFunc(c.Args, func(a ssa.Value) bool {
@@ -106,6 +106,9 @@ func sent(c *ssa.CallCommon) ssa.Value {
 
 // IsResponse reports whether t is an HTTP response, or a pointer to one.
 func IsResponse(t types.Type) bool { return dataflow.IsNamed(t, "net/http", "Response") }
+
+// Yields reports whether the first result of a call is a response.
+func Yields(c *ssa.CallCommon) bool { return IsResponse(resultType(c)) }
 
 // Literal returns the requests that are made in place at a, by the constants
 // that are stored in their Method: &http.Request{Method: "POST"}.
