@@ -69,7 +69,7 @@ func (f *finder) decides(i *ssa.If, in ssa.Instruction, r *Region) bool {
 func (f *finder) sets(i *ssa.If) Choice {
 	most := Blind
 	for phi := range dataflow.Instrs[*ssa.Phi](f.Fn) {
-		if !i.Block().Dominates(phi.Block()) || !differs(phi, i) {
+		if !i.Block().Dominates(phi.Block()) || !differs(phi, i) || orBody(phi) {
 			continue
 		}
 		if dataflow.IsBool(phi.Type()) || dataflow.IsInteger(phi.Type()) {
@@ -80,6 +80,23 @@ func (f *finder) sets(i *ssa.If) Choice {
 		}
 	}
 	return most
+}
+
+// orBody reports whether a condition also holds where the body can be sent once
+// more, whatever else it asks: then the method decides nothing. That a body can
+// be sent says nothing of the harm that it does.
+func orBody(cond *ssa.Phi) bool {
+	holds, body := false, false
+	for _, e := range cond.Edges {
+		if b, ok := dataflow.ConstBool(e); ok && b {
+			holds = true
+		}
+		if cmp, ok := e.(*ssa.BinOp); ok && cmp.Op == token.NEQ && dataflow.IsNil(cmp.Y) {
+			_, makes := cmp.X.Type().Underlying().(*types.Signature)
+			body = body || makes
+		}
+	}
+	return holds && body
 }
 
 // differs reports whether a merge has one value on one way of a branch and
@@ -130,6 +147,9 @@ func (p *finders) looks(v ssa.Value, depth int) Choice {
 		most := Blind
 		for _, e := range v.Edges {
 			most = max(most, p.looks(e, depth+2))
+		}
+		if orBody(v) {
+			return Blind
 		}
 		return most
 	case *ssa.Extract:

@@ -289,3 +289,38 @@ func setByCall(ctx context.Context) (err error) {
 	}
 	return err
 }
+
+// A body that can be sent again does not make the request harmless.
+
+type rewinding struct{ base http.RoundTripper }
+
+func NewRewinding(base http.RoundTripper) http.RoundTripper { return rewinding{base} }
+
+func (t rewinding) RoundTrip(req *http.Request) (*http.Response, error) {
+	again := req.Method == http.MethodGet || req.GetBody != nil
+	for retries := 0; ; retries++ { // want `FB1030: retries every request, whatever its method`
+		resp, err := t.base.RoundTrip(req)
+		if err == nil || !again || retries > 3 {
+			return resp, err
+		}
+		wait()
+	}
+}
+
+type permitted struct {
+	base http.RoundTripper
+	all  bool
+}
+
+func NewPermitted(base http.RoundTripper, all bool) http.RoundTripper { return permitted{base, all} }
+
+func (t permitted) RoundTrip(req *http.Request) (*http.Response, error) {
+	again := req.Method == http.MethodGet || t.all
+	for retries := 0; ; retries++ {
+		resp, err := t.base.RoundTrip(req)
+		if err == nil || !again || retries > 3 {
+			return resp, err
+		}
+		wait()
+	}
+}
