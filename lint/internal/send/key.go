@@ -48,16 +48,21 @@ func SetsRequestID(in ssa.Instruction) bool {
 var headerSetter = regexp.MustCompile(`^(Set|Add|With|set|add|with)`)
 
 // MentionsKey reports whether fn sets or carries an idempotency key: a string
-// constant, a field or a callee of that name. It errs on the side of silence.
+// constant, a field or a callee of that name. It errs on the side of silence. A
+// question, such as isIdempotent(method), is no key.
 // A text of 200 bytes or more is no header's name.
 func MentionsKey(fn *ssa.Function) bool {
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		name := ""
 		switch in := in.(type) {
 		case *ssa.FieldAddr:
-			name = dataflow.FieldOf(in)
+			if v := dataflow.FieldVar(in); v == nil || !dataflow.IsBool(v.Type()) {
+				name = dataflow.FieldOf(in)
+			}
 		case *ssa.Call:
-			name = dataflow.CalleeName(in.Common())
+			if !dataflow.IsBool(in.Type()) {
+				name = dataflow.CalleeName(in.Common())
+			}
 		}
 		if name != "" && IsKeyName(name) {
 			return true

@@ -143,6 +143,8 @@ func TestKeyed(t *testing.T) {
 		{"header", `func f(h http.Header) { h.Set("Idempotency-Key", "1") }`, true},
 		{"field", `type o struct { IdempotencyKey string }; func f(v *o) { v.IdempotencyKey = "1" }`, true},
 		{"callee", `func withIdempotency() {}; func f() { withIdempotency() }`, true},
+		{"question", `func isIdempotent(m string) bool { return m == "GET" }; func f(m string) { if isIdempotent(m) { println() } }`, false},
+		{"flag", `type o struct { Idempotent bool }; func f(v *o) { if v.Idempotent { println() } }`, false},
 		{"another header", `func f(h http.Header) { h.Set("Authorization", "1") }`, false},
 		{"header of a user's own", `func f(h http.Header) { h.Set("X-Request-Token", "1") }`, true},
 	}
