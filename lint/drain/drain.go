@@ -98,7 +98,7 @@ func closes(p *rule.Pass, op ssa.CallInstruction, depth int) bool {
 	}
 	for c := range dataflow.Instrs[ssa.CallInstruction](fn) {
 		com := c.Common()
-		if com.IsInvoke() && com.Method.Name() == "Close" || yields(com) && closes(p, c, depth+1) {
+		if com.IsInvoke() && com.Method.Name() == "Close" || send.Yields(com) && closes(p, c, depth+1) {
 			return true
 		}
 	}
@@ -110,16 +110,6 @@ func closes(p *rule.Pass, op ssa.CallInstruction, depth int) bool {
 // does with the body before it returns is not known.
 func open(p *rule.Pass, op *ssa.Call) bool {
 	return dataflow.CalleePkg(op.Common()) == "net/http" || p.Known.Body(op.Common()) != nil
-}
-
-// yields reports whether a call has a response among its results.
-func yields(c *ssa.CallCommon) bool {
-	for v := range c.Signature().Results().Variables() {
-		if send.IsResponse(v.Type()) {
-			return true
-		}
-	}
-	return false
 }
 
 // isBody reports whether v is read from a field named Body.
