@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over", "named", "anew")
+	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over", "named", "anew", "policed")
 }
 
 // TestMedium shows findings of medium confidence.

@@ -223,11 +223,11 @@ func (p *finders) asks(c *ssa.Call) Choice {
 	if safeWord.MatchString(dataflow.CalleeName(com)) {
 		return Chosen
 	}
-	if fn := p.Known.Body(com); fn != nil {
-		if !p.reading && p.byMethod(fn) {
-			return Chosen
+	if fn := p.byDefault(com); fn != nil {
+		if p.reading {
+			return Blind
 		}
-		return Blind
+		return p.byMethod(fn)
 	}
 	if sum := p.Known.Of(com); sum != nil && sum.ByMethod {
 		return Chosen
@@ -245,12 +245,28 @@ func (p *finders) asks(c *ssa.Call) Choice {
 	return Blind
 }
 
-// byMethod reports whether a function compares the method of a request with others,
+// byDefault returns the function of the package that a call reaches, unless users
+// of the package put another one in its place: the only kind that the package
+// makes into an interface, or all that it stores in a field.
+func (p *finders) byDefault(c *ssa.CallCommon) *ssa.Function {
+	if fn := p.Known.Body(c); fn != nil {
+		return fn
+	}
+	if c.IsInvoke() {
+		return p.Known.Implementation(c)
+	}
+	return p.defaultOf(c)
+}
+
+// byMethod says whether a function compares the method of a request with others,
 // itself or by what it asks.
-func (p *finders) byMethod(fn *ssa.Function) bool {
+func (p *finders) byMethod(fn *ssa.Function) Choice {
 	by, ok := p.methods[fn]
 	if !ok {
-		by = dataflow.Within(fn, 3, p.asked, p.comparesMethod)
+		dataflow.Within(fn, 3, p.asked, func(g *ssa.Function) bool {
+			by = max(by, p.comparesMethod(g))
+			return by == Chosen
+		})
 		p.methods[fn] = by
 	}
 	return by
@@ -259,29 +275,29 @@ func (p *finders) byMethod(fn *ssa.Function) bool {
 // asked returns the functions of the package that fn asks for a bool.
 func (p *finders) asked(fn *ssa.Function) (fns []*ssa.Function) {
 	for c := range dataflow.Instrs[*ssa.Call](fn) {
-		g := p.Known.Body(c.Common())
-		if g != nil && slices.ContainsFunc(slices.Collect(c.Common().Signature().Results().Variables()), func(v *types.Var) bool { return dataflow.IsBool(v.Type()) }) {
+		if !slices.ContainsFunc(slices.Collect(c.Common().Signature().Results().Variables()), func(v *types.Var) bool { return dataflow.IsBool(v.Type()) }) {
+			continue
+		}
+		if g := p.byDefault(c.Common()); g != nil {
 			fns = append(fns, g)
 		}
 	}
 	return fns
 }
 
-// comparesMethod reports whether the code of a function looks at the method of a
+// comparesMethod says whether the code of a function looks at the method of a
 // request, apart from the functions of the package that it asks.
-func (p *finders) comparesMethod(fn *ssa.Function) bool {
+func (p *finders) comparesMethod(fn *ssa.Function) (most Choice) {
 	was := p.reading
 	p.reading = true
 	defer func() { p.reading = was }()
 	for v := range dataflow.Instrs[ssa.Value](fn) {
 		switch v.(type) {
 		case *ssa.BinOp, *ssa.Lookup, *ssa.Call:
-			if p.looks(v, 0) == Chosen {
-				return true
-			}
+			most = max(most, p.looks(v, 0))
 		}
 	}
-	return false
+	return most
 }
 
 // refuses reports whether a function that is called again looks at the method

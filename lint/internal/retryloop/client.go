@@ -119,8 +119,8 @@ func (p *finders) configured() map[string]ownClient {
 func (p *finders) policy(in *ssa.Function, v ssa.Value) Choice {
 	fn := p.function(in, v)
 	switch {
-	case fn != nil && p.Known.Own(fn) && p.byMethod(fn):
-		return Chosen
+	case fn != nil && p.Known.Own(fn):
+		return p.byMethod(fn)
 	case fn != nil:
 		return Blind
 	}

@@ -77,8 +77,8 @@ type finders struct {
 	Known *fact.Table   // what is known of functions, those of other packages too
 	Judge *status.Judge // what functions do with a status
 	memo  map[*ssa.Function]*finder
-	// methods holds which functions compare the method of a request.
-	methods map[*ssa.Function]bool
+	// methods holds whether functions compare the method of a request.
+	methods map[*ssa.Function]Choice
 	reading bool // the code of one function is read for that, and no other
 	// clients holds what the package configures of clients that retry by
 	// themselves; nil until it is asked for.
@@ -90,7 +90,7 @@ type finders struct {
 // newFinders returns the finders of a package, which may be nil.
 // The table asks back for summaries, which is why it is given a method of p.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
-	p := &finders{memo: map[*ssa.Function]*finder{}, methods: map[*ssa.Function]bool{}}
+	p := &finders{memo: map[*ssa.Function]*finder{}, methods: map[*ssa.Function]Choice{}}
 	p.Known = fact.NewTable(pass, pkg, p.summarize)
 	p.Judge = status.New(p.Known)
 	return p

@@ -12,7 +12,7 @@ import (
 
 // resends returns the repetitions of the requests that f is given, in loops in
 // which no branch on the failure decides: a policy object is asked whether to go
-// on, and for how long to wait. It may look at the method, too.
+// on, and for how long to wait.
 // Without a wait, a loop follows redirects or renews credentials.
 func (f *finder) resends() (found []*Repeat) {
 	if !standsIn(f.Fn) {
@@ -27,11 +27,30 @@ func (f *finder) resends() (found []*Repeat) {
 				continue
 			}
 			if sends := send.Of(f.Scope, []*ssa.Call{op}); len(sends) > 0 {
-				found = append(found, &Repeat{Fn: f.Fn, Call: op, Sends: sends, ByMethod: max(Perhaps, f.choice(op, nil))})
+				found = append(found, &Repeat{Fn: f.Fn, Call: op, Sends: sends, ByMethod: max(f.asksOf(l, op), f.choice(op, nil))})
 			}
 		}
 	}
 	return found
+}
+
+// asksOf says whether what is asked about the outcome of op looks at the method,
+// too. It may, unless the code that is asked by default can be read.
+func (f *finder) asksOf(l *dataflow.Loop, op *ssa.Call) Choice {
+	asked, most := false, Blind
+	for c := range dataflow.InstrsIn[*ssa.Call](f.Fn, l) {
+		if c == op || !slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return originOf(a) == ssa.Value(op) }) {
+			continue
+		}
+		if res := c.Common().Signature().Results(); res.Len() > 0 && !dataflow.IsError(res.At(0).Type()) && f.pkg.byDefault(c.Common()) != nil {
+			asked = true
+		}
+		most = max(most, f.pkg.asks(c))
+	}
+	if !asked {
+		return Perhaps
+	}
+	return most
 }
 
 // isOwnRequest reports whether v is a request that f is given.

@@ -31,7 +31,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 		}
 	}
 	if r := s.Fn.Signature.Results(); len(s.Fn.Blocks) > 0 && r.Len() > 0 && dataflow.IsBool(r.At(0).Type()) {
-		sum.ByMethod = p.byMethod(s.Fn)
+		sum.ByMethod = p.byMethod(s.Fn) == Chosen
 	}
 	if sum.Retrier == nil {
 		sum.Retrier = f.handsOn()
