@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 		s.fl.jitter = true
 	case serverWord.MatchString(name) || pkg == "net/http" && (name == "Get" || name == "Values"):
 		s.fl.server = true
+		s.otherwise(com.Args, fr)
 	case pkg == "cmp" && name == "Or":
 		s.chosen(com.Args, fr)
 	case setting(c):
@@ -36,6 +38,21 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 		s.value(c, fr)
 	default:
 		s.helper(c, fr)
+	}
+}
+
+// otherwise walks the durations that a parser of the server's word is given: where
+// the server says nothing, they are the wait. One that does not change may be a
+// ceiling just as well, and says nothing.
+func (s *slicer) otherwise(args []ssa.Value, fr *frame) {
+	for _, a := range args {
+		if !dataflow.IsDuration(a.Type()) {
+			continue
+		}
+		was, seen := s.fl, maps.Clone(s.seen)
+		if s.walk(a, fr); !s.fl.growing && !s.fl.jitter && !s.fl.equal {
+			s.fl, s.seen = was, seen
+		}
 	}
 }
 

@@ -211,3 +211,52 @@ func turns(c *client, servers int) {
 		time.Sleep(time.Duration(math.Min(float64(turn), 50)*100) * time.Millisecond)
 	}
 }
+
+// retryAfter is what the server asks for, or else what it is given.
+func retryAfter(resp *http.Response, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil {
+		return d
+	}
+	return otherwise
+}
+
+func fallsBack(c *client) (*http.Response, error) {
+	d := time.Second
+	for range 5 { // want `FB1002`
+		resp, err := c.http.Get(c.base)
+		if err != nil || resp.StatusCode != 429 {
+			return resp, err
+		}
+		resp.Body.Close()
+		d = min(retryAfter(resp, d), time.Minute)
+		time.Sleep(d)
+		d *= 2
+	}
+	return nil, errors.New("exhausted")
+}
+
+func fallsBackOnChance(c *client) (*http.Response, error) {
+	d := time.Second
+	for range 5 {
+		resp, err := c.http.Get(c.base)
+		if err != nil || resp.StatusCode != 429 {
+			return resp, err
+		}
+		resp.Body.Close()
+		time.Sleep(retryAfter(resp, time.Duration(rand.Int63n(int64(d)))))
+		d *= 2
+	}
+	return nil, errors.New("exhausted")
+}
+
+func within(c *client, longest time.Duration) (*http.Response, error) {
+	for range 5 {
+		resp, err := c.http.Get(c.base)
+		if err != nil || resp.StatusCode != 429 {
+			return resp, err
+		}
+		resp.Body.Close()
+		time.Sleep(retryAfter(resp, longest))
+	}
+	return nil, errors.New("exhausted")
+}
