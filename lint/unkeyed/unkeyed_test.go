@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over", "named", "anew", "policed")
+	analysistest.Run(t, analysistest.TestData(), unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "over", "named", "anew", "policed", "verbs")
 }
 
 // TestMedium shows findings of medium confidence.

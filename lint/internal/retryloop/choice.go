@@ -42,13 +42,15 @@ func (f *finder) choice(in ssa.Instruction, r *Region) Choice {
 }
 
 // decides reports whether one way of a branch leads to the repetition and the
-// other does not.
+// other does not. One that lets a write through, and refuses what is no method
+// that it knows, keeps no write from being repeated.
 func (f *finder) decides(i *ssa.If, in ssa.Instruction, r *Region) bool {
 	one, other := i.Block().Succs[0], i.Block().Succs[1]
+	write := writeSide(i.Cond)
 	if r != nil && r.Loop != nil && r.Contains(i) {
 		_, a := r.Loop.Walk(one, nil)
 		_, b := r.Loop.Walk(other, nil)
-		return a != b
+		return a != b && !(write == 0 && a || write == 1 && b)
 	}
 	to := in.Block()
 	if r != nil && r.Loop != nil {
@@ -61,7 +63,28 @@ func (f *finder) decides(i *ssa.If, in ssa.Instruction, r *Region) bool {
 			}
 		}
 	}
-	return dataflow.Reaches(one, to) != dataflow.Reaches(other, to)
+	a, b := dataflow.Reaches(one, to), dataflow.Reaches(other, to)
+	return a != b && !(write == 0 && a || write == 1 && b)
+}
+
+// writeSide returns which way of a branch a method takes that must not be repeated,
+// when that is what the branch looks for; -1 for any other.
+func writeSide(cond ssa.Value) int {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+		return -1
+	}
+	for _, v := range []ssa.Value{cmp.X, cmp.Y} {
+		s, ok := dataflow.ConstString(v)
+		switch {
+		case !ok || !(fact.Send{Method: s}).Writes():
+		case cmp.Op == token.EQL:
+			return 0
+		default:
+			return 1
+		}
+	}
+	return -1
 }
 
 // sets says what a branch by the method sets: a count or a flag, by which the

@@ -156,6 +156,9 @@ func (t *tracer) load(addr ssa.Value, outer, calls int) {
 	switch a := addr.(type) {
 	case *ssa.Alloc:
 		t.stored(a, outer, calls)
+		for held := range dataflow.Refs[*ssa.UnOp](a) { // a pointer in a variable that a literal captures
+			t.stored(held, outer, calls)
+		}
 		for _, s := range t.known.Scope(a.Parent()).StoresTo(a) {
 			t.visit(s.Val, outer, calls)
 		}
