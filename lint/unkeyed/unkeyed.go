@@ -73,8 +73,8 @@ func fault(p *rule.Pass, rep *retryloop.Repeat, f *retryloop.Fault) {
 		at := analysis.RelatedInformation{Pos: f.Caller.Call.Pos(), Message: "the call that sends " + f.Caller.Send.Method}
 		report(p, rep, sure, "retries whatever method it is given, "+f.Caller.Send.Method+" by "+name(f.Caller.Call.Parent())+" too, without an Idempotency-Key", at)
 	case f.Open:
-		if rep.Shape(f.Send) == retryloop.OwnType {
-			sure = rule.Low // which has writes to offer, as a rule, and may be used for none
+		if f.Guess {
+			sure = rule.Low
 		}
 		report(p, rep, sure, "retries every request, whatever its method, without an Idempotency-Key")
 	case rep.Region != nil:

@@ -112,6 +112,7 @@ func Add(list []Send, snd Send) []Send {
 		if o.Method == snd.Method && o.Param == snd.Param && o.Outer == snd.Outer && o.Keyed == snd.Keyed {
 			// The way on which it does not only read is the one that counts.
 			list[i].Reads = o.Reads && snd.Reads
+			list[i].Body = o.Body || snd.Body
 			return list
 		}
 	}
@@ -133,6 +134,7 @@ type Send struct {
 	Keyed bool // an idempotency key is set on it
 	Reads bool // names on its way say that it only reads
 	Told  bool // of a repetition: it is a finding where it stands
+	Body  bool // it may carry a body, as reads do not
 	Depth int  // calls between the function and the request
 }
 

@@ -18,7 +18,10 @@ type Fault struct {
 	Caller *Caller
 	Open   bool
 	// Sure faults have nothing that speaks against them.
-	Sure   bool
+	Sure bool
+	// Guess faults are open ones by a type of one's own, of which nothing says that
+	// it is ever used for a write: none of its requests has a body.
+	Guess  bool
 	beyond []Chooser
 }
 
@@ -43,7 +46,12 @@ func (r *Result) Fault(rep *Repeat) *Fault {
 			return &Fault{Send: snd, Caller: c, Sure: rep.plain(c.Send) && !mayBeTold, beyond: beyond}
 		}
 		if len(beyond) > 0 {
-			return &Fault{Send: snd, Open: true, Sure: rep.StandsIn(snd, beyond) && rep.plain(snd) && !mayBeTold, beyond: beyond}
+			plain := rep.plain(snd)
+			return &Fault{
+				Send: snd, Open: true, beyond: beyond,
+				Sure:  rep.StandsIn(snd, beyond) && plain && !mayBeTold,
+				Guess: rep.Shape(snd) == OwnType && !(snd.Body && plain),
+			}
 		}
 	}
 	return nil

@@ -101,10 +101,14 @@ type tracer struct {
 	known *fact.Table
 	seen  map[ssa.Value]bool
 	found []fact.Send
+	body  bool // a request on the way was made with one
 }
 
 // add notes a method, or the parameter that decides it.
-func (t *tracer) add(snd fact.Send) { t.found = fact.Add(t.found, snd) }
+func (t *tracer) add(snd fact.Send) {
+	snd.Body = snd.Body || t.body
+	t.found = fact.Add(t.found, snd)
+}
 
 // visit follows v. outer counts the functions around the first value that were
 // entered through captured variables, calls the calls that it came through.
@@ -239,6 +243,7 @@ func (t *tracer) setter(fn *ssa.Function, i int, c *ssa.Call, outer, calls int) 
 func (t *tracer) call(c *ssa.Call, outer, calls int) {
 	com := c.Common()
 	if i := builtBy(com); i >= 0 {
+		t.body = t.body || givenBody(com)
 		t.visit(com.Args[i], outer, calls)
 		return
 	}
@@ -248,6 +253,7 @@ func (t *tracer) call(c *ssa.Call, outer, calls int) {
 			made = inner.Sends // it builds one, and only that is known
 		}
 		for _, m := range made {
+			t.body = t.body || m.Body
 			switch {
 			case m.Param < 0 || m.Outer > 0:
 				m.Depth += calls + 1

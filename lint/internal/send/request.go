@@ -80,7 +80,23 @@ func directSends(known *fact.Table, call *ssa.Call) []fact.Send {
 	if decides == nil || call.Parent() == nil {
 		return nil
 	}
-	return Methods(known.Scope(call.Parent()), decides)
+	found := Methods(known.Scope(call.Parent()), decides)
+	for i := range found {
+		found[i].Body = found[i].Body || givenBody(c)
+	}
+	return found
+}
+
+// givenBody reports whether c makes a request that has a body, or may have one.
+func givenBody(c *ssa.CallCommon) bool {
+	if builtBy(c) < 0 || !strings.HasPrefix(dataflow.CalleeName(c), "NewRequest") {
+		return false
+	}
+	body := c.Args[len(c.Args)-1]
+	if m, ok := body.(*ssa.MakeInterface); ok {
+		body = m.X
+	}
+	return !dataflow.IsNil(body) && dataflow.ValueName(body) != "NoBody"
 }
 
 // sent returns the request that a call sends although its body is not known, by
@@ -226,6 +242,7 @@ func Through(known *fact.Table, call *ssa.Call, sends []fact.Send) (seen []fact.
 				m.Keyed = m.Keyed || snd.Keyed
 				m.Reads = m.Reads || snd.Reads
 				m.Told = snd.Told
+				m.Body = m.Body || snd.Body
 				seen = append(seen, m)
 			}
 		}
