@@ -31,13 +31,37 @@ var retriers = map[string]map[string]bool{
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/retry": {"RetryContext": true},
 }
 
-// knownRetrier returns what the list says of the function that c calls, or nil.
-// Neither the parameter nor the waits are known then.
+// pollers are the functions of Kubernetes' wait package that call another until it
+// says that it is done: by their names, where the interval is among what they are
+// given, and where the function. Their code hides both behind a timer's interface.
+var pollers = map[string]struct{ every, param int }{
+	"Poll":                             {0, 2},
+	"PollImmediate":                    {0, 2},
+	"PollInfinite":                     {0, 1},
+	"PollImmediateInfinite":            {0, 1},
+	"PollUntil":                        {0, 1},
+	"PollImmediateUntil":               {0, 1},
+	"PollWithContext":                  {1, 3},
+	"PollImmediateWithContext":         {1, 3},
+	"PollInfiniteWithContext":          {1, 2},
+	"PollImmediateInfiniteWithContext": {1, 2},
+	"PollUntilWithContext":             {1, 2},
+	"PollImmediateUntilWithContext":    {1, 2},
+	"PollUntilContextCancel":           {1, 3},
+	"PollUntilContextTimeout":          {1, 4},
+}
+
+// knownRetrier returns what the lists say of the function that c calls, or nil.
+// Of a function that retries, neither the parameter nor the waits are known then.
 func knownRetrier(c *ssa.CallCommon) *fact.Retrier {
-	if !retriers[dataflow.CalleePkg(c)][dataflow.CalleeName(c)] {
+	pkg, name := dataflow.CalleePkg(c), dataflow.CalleeName(c)
+	if at, ok := pollers[name]; ok && pkg == "k8s.io/apimachinery/pkg/util/wait" {
+		return &fact.Retrier{Contract: fact.UntilDone, Delay: fact.Fixed, Every: at.every, Param: at.param}
+	}
+	if !retriers[pkg][name] {
 		return nil
 	}
-	return &fact.Retrier{Param: -1, Every: -1, Spoken: true, Library: dataflow.CalleePkg(c)}
+	return &fact.Retrier{Param: -1, Every: -1, Spoken: true, Library: pkg}
 }
 
 // sdks are clients that retry by themselves, with the attempts that they make by

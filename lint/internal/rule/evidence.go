@@ -25,8 +25,9 @@ type Evidence struct {
 // failure that leads to another attempt is in nearly every region; a clear case
 // has three facts more, and one more still for each that speaks against it, since
 // names and shapes of pollers are found around retries too. What stays on the
-// machine, what a ticker paces and what knows failure from a bool only is never
-// clear.
+// machine and what knows failure from a bool only is never clear; nor is what a
+// ticker paces, unless the loop counts its attempts, calls them so, and ends with
+// the first success.
 func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	count := func(holds bool, pos token.Pos, text string) {
 		if holds {
@@ -73,10 +74,11 @@ func weigh(r *retryloop.Region) (c Confidence, facts []Evidence) {
 	against(r.WaitFirst && !r.Spoken, wait, "it waits before the first attempt too, as pollers do")
 	against(r.Delay.Default, wait, "its users may replace the wait")
 	contra := len(facts) - pro
+	paced := ticker && !(r.Pure && r.Spoken && r.Counts())
 	switch {
 	case local, waiting && ticker: // a file, a child process
 		return Low, facts
-	case ticker, r.Weak, r.Refuses, pro-contra < 4:
+	case paced, r.Weak, r.Refuses, pro-contra < 4:
 		return Medium, facts
 	}
 	return High, facts
