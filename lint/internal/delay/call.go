@@ -63,7 +63,8 @@ func (s *slicer) otherwise(args []ssa.Value, fr *frame) {
 func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 	if isPower(name) {
 		s.arith++
-		defer func() { s.arith-- }()
+		s.power++
+		defer func() { s.arith, s.power = s.arith-1, s.power-1 }()
 	}
 	args := c.Common().Args
 	if name == "min" {

@@ -2,6 +2,7 @@ package delay
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -130,17 +131,34 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 		return false
 	}
 	for _, st := range fr.s.StoresTo(local) {
-		switch st.Val.(type) {
-		case *ssa.Parameter:
+		if fetched(st.Val, fr) {
+			s.fl.plug = true
+			return true
+		}
+		if _, ok := st.Val.(*ssa.Parameter); ok {
 			s.fl.fixed, s.fl.param = true, true
 			return true
-		// What is fetched anew for each attempt may be another wait each time.
-		case *ssa.Call, *ssa.Extract:
-			if fr.l == nil || fr.l.Contains(st) {
-				s.fl.plug = true
-				return true
-			}
 		}
+	}
+	return false
+}
+
+// fetched reports whether a struct is what a call yields anew for each attempt,
+// which may be another one each time. One that a helper is given is what its
+// caller hands over.
+func fetched(v ssa.Value, fr *frame) bool {
+	switch v := v.(type) {
+	case *ssa.Call, *ssa.Extract:
+		return fr.l == nil || fr.l.Contains(v.(ssa.Instruction))
+	case *ssa.Parameter:
+		a := fr.argument(v)
+		return a != nil && fetched(a, fr.up)
+	case *ssa.UnOp:
+		local, ok := v.X.(*ssa.Alloc)
+		return ok && slices.ContainsFunc(fr.s.StoresTo(local), func(st *ssa.Store) bool {
+			_, copied := st.Val.(*ssa.UnOp) // of another variable, which is not followed
+			return !copied && fetched(st.Val, fr)
+		})
 	}
 	return false
 }

@@ -42,6 +42,7 @@ type slicer struct {
 	seen  map[place]int // arithmetic depth of the last visit
 	stack map[place]int // arithmetic depth at entry, of what is being walked
 	arith int
+	power int // how many of them raise to a power
 	ops   map[*ssa.Call]bool
 	steps int
 	// fields are those whose stores are being walked, and selfMade says that one
@@ -74,7 +75,9 @@ func newSlicer(ops []*ssa.Call) *slicer {
 var (
 	jitterWord = regexp.MustCompile(`(?i)jitter|rand|fuzz|splay|perturb`)
 	serverWord = regexp.MustCompile(`(?i)retry.?after|ratelimit.?reset|rate.?reset|reset`)
-	randPkgs   = map[string]bool{"math/rand": true, "math/rand/v2": true, "crypto/rand": true}
+	// attemptWord marks parameters that number the attempts.
+	attemptWord = regexp.MustCompile(`(?i)attempt|retr(y|ies)|tries|failures`)
+	randPkgs    = map[string]bool{"math/rand": true, "math/rand/v2": true, "crypto/rand": true}
 )
 
 // maxSteps bounds a slice: a table that is computed by a long function is not
@@ -276,7 +279,10 @@ func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 		return
 	}
 	s.fl.fixed, s.fl.param = true, true
-	s.fl.number = s.fl.number || dataflow.IsNumber(v.Type()) && !dataflow.IsDuration(v.Type())
+	if dataflow.IsNumber(v.Type()) && !dataflow.IsDuration(v.Type()) {
+		s.fl.number = true
+		s.fl.scaled = s.fl.scaled || s.power > 0 || attemptWord.MatchString(v.Name())
+	}
 	s.named(v)
 	// The next call of the function itself may pass on something else.
 	if i := slices.Index(fr.s.Fn.Params, v); fr.again != nil && i >= 0 && i < len(fr.again) {
@@ -308,7 +314,13 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 		s.walk(v.X, fr)
 	}
 	if !cy {
+		if v.Op == token.SHL {
+			s.power++
+		}
 		s.walk(v.Y, fr)
+		if v.Op == token.SHL {
+			s.power--
+		}
 	}
 	if v.Op == token.SHL && !cy && s.variant(v.Y, fr) {
 		s.fl.growing = true

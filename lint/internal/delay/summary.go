@@ -21,9 +21,14 @@ func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 		return &fact.Wait{Param: slices.Index(s.Fn.Params, p)}
 	}
 	// Not the parameter itself, so the helper has a say.
-	d := Classify(s, w.D, nil, nil)
+	sl := newSlicer(nil)
+	sl.walk(w.D, &frame{s: s})
+	d := sl.fl.delay()
 	if d.Class == fact.Fixed && d.Param { // computed from a parameter: the caller decides
 		d.Class = fact.Pluggable
+		if sl.fl.scaled {
+			d.Class = fact.Growing
+		}
 	}
 	return &fact.Wait{Param: -1, Class: d.Class, Default: d.Default}
 }

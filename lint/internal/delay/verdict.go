@@ -64,15 +64,7 @@ func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 	var best Delay
 	first := true
 	for w, fr := range waits {
-		d := Delay{}
-		switch {
-		case w.Fact != nil:
-			d.Class, d.Default = w.Fact.Class, w.Fact.Default
-		case w.D != nil:
-			s := newSlicer(ops)
-			s.walk(w.D, fr)
-			d = s.fl.delay()
-		}
+		d := w.verdict(fr, ops)
 		if d.Class == fact.Pluggable {
 			return d
 		}
@@ -84,12 +76,51 @@ func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 	return best
 }
 
+// verdict is that on one wait. What a helper of the package waits for is judged
+// where it waits, with what it is given, as the number of the attempt; three
+// helpers deep.
+func (w *Wait) verdict(fr *frame, ops []*ssa.Call) Delay {
+	if w.D != nil {
+		s := newSlicer(ops)
+		s.walk(w.D, fr)
+		return s.fl.delay()
+	}
+	if w.Fact == nil {
+		return Delay{}
+	}
+	known := Delay{Class: w.Fact.Class, Default: w.Fact.Default}
+	c, isCall := w.Instr.(*ssa.Call)
+	if !isCall || w.After != nil || fr.depth >= 3 {
+		return known
+	}
+	fn := fr.s.Known.Body(c.Common())
+	if fn == nil {
+		return known
+	}
+	sub := &frame{s: fr.s.Known.Scope(fn), args: c.Common().Args, up: fr, depth: fr.depth + 1}
+	inner := merge(func(yield func(*Wait, *frame) bool) {
+		for in := range dataflow.Instrs[ssa.Instruction](fn) {
+			if sub.s.Innermost[in.Block()] != nil {
+				continue
+			}
+			for _, i := range WaitsOf(sub.s, in, nil) {
+				if !i.Ticker && !yield(i, sub) {
+					return
+				}
+			}
+		}
+	}, ops)
+	inner.Default = inner.Default || known.Default
+	return inner
+}
+
 // flags gathers what a backward slice meets on its way through the definition
 // of a duration. Several hold as a rule: a doubled wait is fixed at its start,
 // and grows. delay says which of them counts.
 type flags struct {
 	fixed, growing, stepped, jitter, equal, server, plug, param bool
 	number                                                      bool // a parameter is a number, and no duration
+	scaled                                                      bool // by a parameter, which is the number of the attempt
 	byDefault                                                   bool
 	name                                                        string
 	value                                                       *time.Duration

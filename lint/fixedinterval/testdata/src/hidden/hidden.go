@@ -66,7 +66,7 @@ func byTimerHelper(ctx context.Context, c *caller) error {
 }
 
 func twoCallsDeep(ctx context.Context, c *caller) error {
-	for range 10 { // want `FB1001: retries hidden.caller.call on failure and waits the same time every time`
+	for range 10 { // want `FB1001: retries hidden.caller.call on failure and waits 3s every time`
 		if err := c.call(); err == nil {
 			return nil
 		}

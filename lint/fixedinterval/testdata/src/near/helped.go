@@ -109,7 +109,7 @@ func obtainedByHelper(addr string, values chan net.Conn) (conn net.Conn, err err
 }
 
 func wokenByHelper(addr string, wake chan struct{}) (conn net.Conn, err error) {
-	for range 3 { // want `FB1001: retries net.Dial on failure and waits the same time every time`
+	for range 3 { // want `FB1001: retries net.Dial on failure and waits 1s every time`
 		if conn, err = net.Dial("tcp", addr); err == nil {
 			return conn, nil
 		}

@@ -46,3 +46,24 @@ func counted() (err error) {
 	}
 	return err
 }
+
+func waiting() (err error) {
+	for n := range 5 { // want `FB1002: retries helped.send on failure with a growing wait that has no jitter`
+		if err = send(); err == nil {
+			return nil
+		}
+		retrykit.WaitBefore(n)
+	}
+	return err
+}
+
+// asLong waits for as many seconds as it says.
+func asLong(seconds int) (err error) {
+	for range 5 {
+		if err = send(); err == nil {
+			return nil
+		}
+		retrykit.WaitSeconds(seconds)
+	}
+	return err
+}

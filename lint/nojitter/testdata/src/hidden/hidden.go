@@ -280,3 +280,59 @@ func limitedByClock(c testClock, addr string) (conn net.Conn, err error) {
 		}
 	}
 }
+
+// Helpers that wait longer with the number of the attempt that they are given.
+
+// waitFor waits below a helper of its own.
+func waitFor(base time.Duration, n int, stop <-chan struct{}) bool { return waitUpTo(base, 0, n, stop) }
+
+func waitUpTo(base, most time.Duration, n int, stop <-chan struct{}) bool {
+	d := time.Duration(float64(base) * math.Pow(2, float64(n)))
+	if most > 0 && d > most {
+		d = most
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-stop:
+		return false
+	}
+}
+
+func byHelper(c *caller, base time.Duration, stop <-chan struct{}) (err error) {
+	for n := range 5 { // want `FB1002: retries hidden.caller.call on failure`
+		if err = c.call(); err == nil {
+			return nil
+		}
+		if !waitFor(base, n, stop) {
+			return err
+		}
+	}
+	return err
+}
+
+// sameByHelper is given the same number each time.
+func sameByHelper(c *caller, base time.Duration, stop <-chan struct{}) (err error) {
+	for range 5 {
+		if err = c.call(); err == nil {
+			return nil
+		}
+		if !waitFor(base, 2, stop) {
+			return err
+		}
+	}
+	return err
+}
+
+// waitAbout draws what waitFor doubles.
+func waitAbout(base time.Duration, n int) { time.Sleep(rand.N(base << n)) }
+
+func drawnByHelper(c *caller, base time.Duration) (err error) {
+	for n := range 5 {
+		if err = c.call(); err == nil {
+			return nil
+		}
+		waitAbout(base, n)
+	}
+	return err
+}

@@ -48,3 +48,9 @@ func With(b Backoff, op func() error) (err error) {
 
 // Seconds makes a wait of a number.
 func Seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// WaitBefore waits longer before each attempt.
+func WaitBefore(attempt int) { time.Sleep(time.Duration(attempt) * 100 * time.Millisecond) }
+
+// WaitSeconds waits for as long as it is told.
+func WaitSeconds(n int) { time.Sleep(time.Duration(n) * time.Second) }
