@@ -68,12 +68,26 @@ func merge(waits iter.Seq2[*Wait, *frame], ops []*ssa.Call) Delay {
 		if d.Class == fact.Pluggable {
 			return d
 		}
-		if first || d.Class > best.Class {
-			best = d
+		if first {
+			best, first = d, false
+		} else {
+			best = best.or(d)
 		}
-		first = false
 	}
 	return best
+}
+
+// or is the verdict on two waits, either of which a turn may come to. The more
+// careful one wins; but what grows where the server says nothing grows.
+func (d Delay) or(o Delay) Delay {
+	if d.Class < o.Class {
+		d, o = o, d
+	}
+	if d.Class == fact.Server && o.Class == fact.Growing {
+		return o
+	}
+	d.Mixed = d.Mixed || d.Class == fact.Server && o.Class == fact.Fixed
+	return d
 }
 
 // verdict is that on one wait. What a helper of the package waits for is judged
@@ -143,7 +157,9 @@ func (fl *flags) delay() Delay {
 	case fl.growing, fl.stepped:
 		d.Class = fact.Growing
 	case fl.server:
-		d.Class, d.Mixed = fact.Server, fl.fixed
+		// Zero is no wait to fall back on.
+		none := fl.value != nil && *fl.value == 0 && fl.name == ""
+		d.Class, d.Mixed = fact.Server, fl.fixed && !none
 	case fl.fixed:
 		d.Class = fact.Fixed
 		if fl.value != nil && (*fl.value > 0 || fl.name == "" && !fl.byDefault) {

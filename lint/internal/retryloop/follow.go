@@ -19,6 +19,9 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 	for _, t := range tests {
 		failing[t.fail()] = true
 	}
+	for _, e := range r.notAccepted(tests) {
+		failing[e] = true
+	}
 	notFailing := func(e dataflow.Edge) bool { return failing[e] }
 
 	// A test that only a failure leads to looks at it once more: its other edge
