@@ -14,12 +14,17 @@ import (
 //
 // A loop that sends each message of a list goes on after a failure, and is no
 // retry: its next call is another one. Only what varies in turns that fail
-// counts, since a consumer fetches the next message after a success.
+// counts, since a consumer fetches the next message after a success. A request of
+// net/http is the operation, whichever connection of a pool it goes by next.
 func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
 	failed, _ := l.WalkTurn(func(e Edge) bool { return e == ok })
 	for _, c := range ops {
 		v := &varying{f: f, l: l, failed: failed, seen: map[ssa.Value]bool{}}
-		if slices.ContainsFunc(c.Operands(nil), func(op *ssa.Value) bool { return v.item(*op, 0) }) {
+		operands := c.Operands(nil)
+		if i := slices.IndexFunc(operands, func(op *ssa.Value) bool { return *op != nil && IsNamed((*op).Type(), "net/http", "Request") }); i >= 0 {
+			operands = operands[i : i+1]
+		}
+		if slices.ContainsFunc(operands, func(op *ssa.Value) bool { return v.item(*op, 0) }) {
 			return false
 		}
 	}

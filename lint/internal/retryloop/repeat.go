@@ -248,7 +248,7 @@ func (rep *Repeat) StandsIn(snd fact.Send, fns []Chooser) bool {
 // sendWord marks the names of functions that send whatever they are given: a
 // name of a certain operation, such as Upload, says that its callers send nothing
 // else.
-var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|round.?trip|request|retry|with.?retr|call)`)
+var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|perform|round.?trip|request|retry|with.?retr|call)`)
 
 // standsIn reports whether fn takes the place of a client, so that all of its
 // requests come by: it yields the response, and is a literal, or has the name of

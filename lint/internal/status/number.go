@@ -365,8 +365,12 @@ func isStatusField(name string, t types.Type) bool {
 	if name == "StatusCode" {
 		return true
 	}
-	_, basic := types.Unalias(t).(*types.Basic)
-	return basic && statusField.MatchString(name)
+	basic, ok := types.Unalias(t).(*types.Basic)
+	if !ok || !statusField.MatchString(name) {
+		return false
+	}
+	// No status is unsigned, as the codes of other protocols are.
+	return basic.Info()&types.IsUnsigned == 0 || !strings.EqualFold(name, "code")
 }
 
 // statusField names fields and variables that hold the status of a response

@@ -186,3 +186,23 @@ func drainsList(c *http.Client, url string, next func() any) {
 		resp.Body.Close()
 	}
 }
+
+// A streamError has the code of another protocol.
+type streamError struct{ Code uint32 }
+
+func (streamError) Error() string { return "reset" }
+
+// onReset repeats what a reset stream has cut off, and no response.
+func onReset(c *http.Client, req *http.Request) (*http.Response, error) {
+	for {
+		resp, err := c.Do(req)
+		if err == nil {
+			return resp, nil
+		}
+		var reset streamError
+		if !errors.As(err, &reset) {
+			return nil, err
+		}
+		time.Sleep(time.Second)
+	}
+}
