@@ -25,6 +25,7 @@ func TestLibraries(t *testing.T) {
 	}{
 		{"github.com/cenk/backoff", "type B struct{}\nfunc NewConstantBackOff(d time.Duration) *B { return nil }\nfunc NewExponentialBackOff() *B { return nil }", fixed, "lib.NewConstantBackOff(9)", "lib.NewExponentialBackOff()"},
 		{"github.com/hashicorp/go-retryablehttp", "type Client struct { Backoff func() }\nfunc NewClient() *Client { return &Client{} }\nfunc LinearJitterBackoff() {}", growing, "lib.NewClient()", "&lib.Client{Backoff: lib.LinearJitterBackoff}"},
+		{"github.com/hashicorp/go-retryablehttp", "func DefaultBackoff(min, max time.Duration, n int) time.Duration { return 0 }\nfunc LinearJitterBackoff(min, max time.Duration, n int) time.Duration { return 0 }", growing, "lib.DefaultBackoff(9, 99, 1)", "lib.LinearJitterBackoff(9, 99, 1)"},
 		{"k8s.io/client-go/util/flowcontrol", "type Backoff struct{}\nfunc NewBackOff(initial, max time.Duration) *Backoff { return nil }\nfunc NewBackOffWithJitter(initial, max time.Duration, j float64) *Backoff { return nil }", growing, "lib.NewBackOff(1, 2)", "lib.NewBackOffWithJitter(1, 2, 0.1)"},
 		{"github.com/gojek/heimdall/v7", heimdall, fixed, "lib.NewConstantBackoff(9, 0)", "lib.NewConstantBackoff(9, 3)"},
 		{"github.com/gojek/heimdall/v7", heimdall, growing, "lib.NewExponentialBackoff(9, 99, 2, 0)", "lib.NewExponentialBackoff(9, 99, 2, 3)"},
