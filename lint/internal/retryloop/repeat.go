@@ -239,26 +239,33 @@ func (rep *Repeat) Shape(snd fact.Send) Shape {
 	return OwnType
 }
 
-// StandsIn reports whether rep repeats the requests of net/http that one of some
-// functions is given, and that function takes the place of a client.
+// StandsIn reports whether rep repeats what one of some functions is given, and
+// that function takes the place of a client: it is given requests of net/http, or
+// the method with what becomes the body.
 func (rep *Repeat) StandsIn(snd fact.Send, fns []Chooser) bool {
-	return rep.Shape(snd) == Standard && slices.ContainsFunc(fns, func(c Chooser) bool { return standsIn(c.Fn) })
+	if rep.Shape(snd) == Standard {
+		return slices.ContainsFunc(fns, func(c Chooser) bool { return standsIn(c.Fn) })
+	}
+	return snd.Body && slices.ContainsFunc(fns, func(c Chooser) bool { return sendsAll(c.Fn) })
 }
 
 // sendWord marks the names of functions that send whatever they are given: a
 // name of a certain operation, such as Upload, says that its callers send nothing
 // else.
-var sendWord = regexp.MustCompile(`(?i)^(http)?(do|send|exec|perform|round.?trip|request|retry|with.?retr|call)`)
+var sendWord = regexp.MustCompile(`(?i)^(http)?(do(?-i:[^a-z]|$)|send|exec|perform|round.?trip|request|retry|with.?retr|call|(handle|make|issue)(http|raw|api)?_?request)`)
+
+// sendsAll reports whether fn has the name of sending and can be called from
+// anywhere.
+func sendsAll(fn *ssa.Function) bool {
+	return fn.Parent() == nil && token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())
+}
 
 // standsIn reports whether fn takes the place of a client, so that all of its
-// requests come by: it yields the response, and is a literal, or has the name of
-// sending and can be called from anywhere.
+// requests come by: it yields the response, and is a literal, or sends whatever it
+// is given.
 func standsIn(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
-	if res.Len() == 0 || !send.IsResponse(res.At(0).Type()) {
-		return false
-	}
-	return fn.Parent() != nil || token.IsExported(fn.Name()) && sendWord.MatchString(fn.Name())
+	return res.Len() > 0 && send.IsResponse(res.At(0).Type()) && (fn.Parent() != nil || sendsAll(fn))
 }
 
 // ReadOnly reports whether the names around the repetition say that it only

@@ -242,7 +242,8 @@ func Through(known *fact.Table, call *ssa.Call, sends []fact.Send) (seen []fact.
 				m.Keyed = m.Keyed || snd.Keyed
 				m.Reads = m.Reads || snd.Reads
 				m.Told = snd.Told
-				m.Body = m.Body || snd.Body
+				// A nil may well stand in the place of the body.
+				m.Body = m.Body || snd.Body && !slices.ContainsFunc(call.Common().Args, dataflow.IsNil)
 				seen = append(seen, m)
 			}
 		}

@@ -1,0 +1,114 @@
+package verbs
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"time"
+)
+
+// A client is used by other packages, which choose the methods.
+type client struct {
+	http *http.Client
+	base string
+}
+
+// once sends one request.
+func (c *client) once(method, path string, body io.Reader) error {
+	req, err := http.NewRequest(method, c.base+path, body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// Request sends whatever it is given.
+func (c *client) Request(method, path string, body []byte) (err error) {
+	for range 3 { // want `FB1030: retries every request, whatever its method`
+		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// Upload is one operation, by its name: the method is POST or PUT, or always PUT.
+func (c *client) Upload(method, path string, body []byte) (err error) {
+	for range 3 {
+		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// Document is no client's do.
+func (c *client) Document(method, path string, body []byte) (err error) {
+	for range 3 {
+		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// An operation is a request of this package's own.
+type operation struct {
+	Method, Path string
+	Body         []byte
+}
+
+// Perform sends whatever it is given.
+func (c *client) Perform(op *operation) (err error) {
+	for range 3 { // want `FB1030: retries every request, whatever its method`
+		if err = c.once(op.Method, op.Path, bytes.NewReader(op.Body)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// PerformBare sends no bodies.
+func (c *client) PerformBare(op *operation) (err error) {
+	for range 3 {
+		var req *http.Request
+		if req, err = http.NewRequest(op.Method, c.base+op.Path, nil); err != nil {
+			return err
+		}
+		if _, err = c.http.Do(req); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// Send leaves out what must not be repeated.
+func (c *client) Send(op *operation) (err error) {
+	for range 3 {
+		if err = c.once(op.Method, op.Path, bytes.NewReader(op.Body)); err == nil || op.Method == "POST" {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// Do sends no bodies, by a method that may be one of reading only.
+func (c *client) Do(method, path string) (err error) {
+	for range 3 {
+		if err = c.once(method, path, nil); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
