@@ -103,12 +103,12 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	return slices.ContainsFunc(in.Operands(nil), func(op *ssa.Value) bool { return *op != nil && v.item(*op, depth+1) })
 }
 
-// yieldsItem reports whether c is a method by which iterators, scanners and
-// queues yield their items. One that is told something computes from it, and a
-// duration is the next step of a backoff.
+// yieldsItem reports whether c calls a method by which iterators, scanners and
+// queues yield their items, or a function value of that name. One that is told
+// something computes from it, and a duration is the next step of a backoff.
 func yieldsItem(c *ssa.Call) bool {
 	switch CalleeName(c.Common()) {
-	case "Next", "Text", "Pop":
+	case "Next", "Text", "Pop", "next", "pop":
 		return c.Common().Signature().Params().Len() == 0 && !IsDuration(c.Type())
 	}
 	return false

@@ -153,7 +153,7 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, ops []*ssa.Call, failu
 		}
 	}
 	for _, edge := range failures {
-		if taken := e.turn.out[edge]; taken.And(e.success).Empty() {
+		if taken := e.turn.out[edge]; !e.success.Minus(taken).Empty() {
 			retried = retried.Or(again.And(taken))
 		}
 	}

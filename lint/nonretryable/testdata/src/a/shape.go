@@ -206,3 +206,47 @@ func onReset(c *http.Client, req *http.Request) (*http.Response, error) {
 		time.Sleep(time.Second)
 	}
 }
+
+// exactly takes one success for a success, and others for failures.
+func exactly(c *http.Client, url string) error {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+// renews goes on after a success, too, and waits longer then.
+func renews(c *http.Client, url string) {
+	for { // want `FB1035: retries a.exactly on status 400, 401, 403, 404, 409, 422`
+		if err := exactly(c, url); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		time.Sleep(time.Hour)
+	}
+}
+
+// answered takes every response for a success.
+func answered(c *http.Client, url string) error {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// renewsAny waits so only when there was no response.
+func renewsAny(c *http.Client, url string) {
+	for {
+		if err := answered(c, url); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		time.Sleep(time.Hour)
+	}
+}
