@@ -10,7 +10,6 @@ import (
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/fact"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // questionWord marks functions that ask for a state rather than do something.
@@ -58,7 +57,7 @@ func afterFailure(s *fact.Scope, i int) (whenFailed, plain, ok bool) {
 		if after && slices.ContainsFunc(ret.Results, func(v ssa.Value) bool { return dataflow.IsError(v.Type()) && !dataflow.IsNil(v) }) {
 			continue
 		}
-		if err, whenFailed := errorCheck(ret.Results[i]); err != nil && failureOfCall(err) {
+		if err, whenFailed := errorCheck(ret.Results[i]); err != nil && attempts(s.Origins(err, nil)) {
 			failed[whenFailed^1], otherwise[whenFailed] = true, true
 			continue
 		}
@@ -92,7 +91,7 @@ func failureBranch(s *fact.Scope, b *ssa.BasicBlock) *ssa.BasicBlock {
 		return nil
 	}
 	err, failed := errorCheck(br.Cond)
-	if err == nil || !slices.ContainsFunc(s.Origins(err, nil), func(c *ssa.Call) bool { return !send.Ignored(c.Common()) }) {
+	if err == nil || !attempts(s.Origins(err, nil)) {
 		return nil
 	}
 	return b.Succs[failed]
@@ -116,18 +115,4 @@ func errorCheck(cond ssa.Value) (err ssa.Value, failed int) {
 		return y, failed
 	}
 	return nil, 0
-}
-
-// failureOfCall reports whether v is the error of a call that a retry may be
-// about, and not of a parser or a reader.
-// The error of a parameter or a field comes from elsewhere.
-func failureOfCall(v ssa.Value) bool {
-	if !dataflow.IsError(v.Type()) {
-		return false
-	}
-	if e, ok := v.(*ssa.Extract); ok {
-		v = e.Tuple
-	}
-	c, ok := v.(*ssa.Call)
-	return ok && !send.Ignored(c.Common())
 }

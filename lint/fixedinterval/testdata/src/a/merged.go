@@ -77,3 +77,24 @@ func mergedFailed(url string, same func(*http.Response) bool) (resp *http.Respon
 	}
 	return nil, err
 }
+
+// captured: what the literal keeps outside says whether it has failed.
+func captured(url string) (err error) {
+	get := func() bool {
+		_, err = http.Get(url)
+		return err == nil
+	}
+	for n := 3; n > 0 && !get(); n-- { // want `FB1001: retries captured\$1 on failure and waits 1s every time`
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// handedError: the error is one that the caller has, and nothing was attempted.
+func handedError(next func() error) (err error) {
+	gone := func() bool { return err != nil }
+	for n := 3; n > 0 && !gone(); n-- {
+		time.Sleep(time.Second)
+	}
+	return next()
+}
