@@ -97,9 +97,10 @@ func firstCaller(callers []Caller) (first *Caller) {
 }
 
 // plain reports whether nothing speaks against a finding: names of reading or of
-// waiting, or a policy that may look at the method.
+// waiting, a policy that may look at the method, or a loop that sends the same
+// after a success, too, only later: what is announced so may be sent twice.
 func (rep *Repeat) plain(s fact.Send) bool {
-	return !s.Reads && !rep.ReadOnly() && rep.ByMethod == Blind && (rep.Region == nil || !rep.Region.Waiting)
+	return !s.Reads && !rep.ReadOnly() && rep.ByMethod == Blind && (rep.Region == nil || rep.Region.Pure && !rep.Region.Waiting)
 }
 
 // reached reports whether each attempt reaches the write for certain: it is

@@ -55,15 +55,18 @@ func (p *finders) repeatsIn(fn *ssa.Function) (found []*Repeat) {
 		return nil
 	}
 	f := p.of(fn)
+	found = f.resends()
+	resent := func(r *Region) bool {
+		return slices.ContainsFunc(found, func(rep *Repeat) bool { return rep.Region == nil && r.Contains(rep.Call) })
+	}
 	for _, r := range f.regions() {
-		if !r.Pure || r.Harmless() {
+		if r.Harmless() || !r.Pure && resent(r) {
 			continue
 		}
 		if sends := r.Sends(); len(sends) > 0 {
 			found = append(found, &Repeat{Fn: fn, Region: r, Sends: sends, ByMethod: f.choice(r.Ops[0], r)})
 		}
 	}
-	found = append(found, f.resends()...)
 	for c := range dataflow.Instrs[*ssa.Call](fn) {
 		if rep := p.repeatedBy(c); rep != nil && len(rep.Sends) > 0 {
 			found = append(found, rep)
@@ -119,7 +122,7 @@ func (p *finders) noteRepeated(s *fact.Scope, sum *fact.Summary) {
 		}
 	}
 	for _, rep := range p.repeatsIn(s.Fn) {
-		if rep.ByMethod == Chosen {
+		if rep.ByMethod == Chosen || rep.Region != nil && !rep.Region.Pure {
 			continue
 		}
 		for _, snd := range rep.Sends {
