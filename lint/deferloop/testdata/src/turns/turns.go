@@ -10,10 +10,10 @@ import (
 func wait() { time.Sleep(rand.N(time.Second)) }
 
 // failed defers before it knows whether the turn failed.
-func failed(c *http.Client, next func() string, done func()) {
+func failed(c *http.Client, pick func() string, done func()) {
 	for {
 		defer done() // want `FB1053: defers done in a loop that retries http.Client.Get`
-		resp, err := c.Get(next())
+		resp, err := c.Get(pick())
 		if err != nil {
 			wait()
 			continue
