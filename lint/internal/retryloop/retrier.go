@@ -100,9 +100,15 @@ func (f *finder) handsOn() *fact.Retrier {
 				continue
 			}
 			h.Method = ""
+			if inner.Contract == fact.UntilDone {
+				if !f.pkg.notDone(call) {
+					continue
+				}
+				h.Contract, h.Picky, h.Ends, h.Only = fact.OnFailure, true, nil, nil
+			}
 			// Errors that the literal makes of those of the parameter are its choice of
 			// what is tried again.
-			if !f.pkg.passesOn(call) {
+			if !h.Picky && !f.pkg.passesOn(call) {
 				h.Picky = h.Picky || len(h.Only) > 0 || len(h.Ends) > 0
 				h.Ends, h.Only = nil, nil
 			}
@@ -207,6 +213,34 @@ func (p *finders) passesOn(c *ssa.Call) bool {
 		}
 	}
 	return true
+}
+
+// notDone reports whether the literal around c says that it is not done where a
+// branch has looked at the error of c, and keeps that to itself: a helper that
+// retries by one which waits for a state.
+func (p *finders) notDone(c *ssa.Call) bool {
+	f := p.of(c.Parent())
+	res := f.Fn.Signature.Results()
+	if res.Len() != 2 || !dataflow.IsBool(res.At(0).Type()) || againWord.MatchString(res.At(0).Name()) {
+		return false
+	}
+	for _, b := range f.Fn.Blocks {
+		br := dataflow.IfOf(b)
+		if br == nil {
+			continue
+		}
+		err, _ := errorCheck(br.Cond)
+		if !f.onFailure(br.Cond, c) && !(err != nil && slices.Contains(f.Origins(err, nil), c)) {
+			continue
+		}
+		for _, to := range b.Succs {
+			done, ok := returnsBool(to)
+			if ret, isReturn := to.Instrs[len(to.Instrs)-1].(*ssa.Return); ok && !done && isReturn && dataflow.IsNil(ret.Results[1]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // known returns what is known of the function behind c as a retry helper: by its
