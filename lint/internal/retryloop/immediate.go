@@ -37,7 +37,7 @@ func (r *Region) immediate() bool {
 			if conflictWord.MatchString(name) || hiddenPause.MatchString(name) && !slices.Contains(r.Ops, in) {
 				return false
 			}
-			if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || paces(in.Common()) {
+			if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries && !r.f.pkg.retriesAtOnce(in.Common())) || paces(in.Common()) {
 				return false
 			}
 		case *ssa.Select:
@@ -49,6 +49,17 @@ func (r *Region) immediate() bool {
 		}
 	}
 	return true
+}
+
+// retriesAtOnce reports whether a function of the package retries, and none of its
+// retries waits.
+func (p *finders) retriesAtOnce(c *ssa.CallCommon) bool {
+	fn := p.Known.Body(c)
+	if fn == nil {
+		return false
+	}
+	found := p.of(fn).regions()
+	return len(found) > 0 && !slices.ContainsFunc(found, func(r *Region) bool { return len(r.Waits) > 0 })
 }
 
 // paces reports whether c calls a function that waits on channels, and so paces

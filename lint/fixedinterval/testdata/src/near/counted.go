@@ -3,6 +3,7 @@ package near
 import (
 	"errors"
 	"log"
+	"math/rand/v2"
 	"net"
 	"time"
 )
@@ -92,4 +93,24 @@ func joined(addr string, retries <-chan struct{}) net.Conn {
 			return nil
 		}
 	}
+}
+
+// dialSlowly waits between its attempts, and what calls it waits by it.
+func dialSlowly(addr string) (c net.Conn, err error) {
+	for retry := range 3 {
+		if c, err = net.Dial("tcp", addr); err == nil {
+			return c, nil
+		}
+		time.Sleep(rand.N(time.Second << retry))
+	}
+	return nil, err
+}
+
+func dialMoreSlowly(addr string) (c net.Conn, err error) {
+	for retry := 0; retry < 3; retry++ {
+		if c, err = dialSlowly(addr); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
 }
