@@ -173,6 +173,14 @@ func FieldVar(v ssa.Value) *types.Var {
 	return nil
 }
 
+// ReadField returns the field that v is read from, or nil.
+func ReadField(v ssa.Value) *types.Var {
+	if u, ok := v.(*ssa.UnOp); ok {
+		v = u.X
+	}
+	return FieldVar(v)
+}
+
 // Timely reports whether v measures elapsed time, or is computed from what does.
 // Callers pass a depth of 0; the search ends after five levels. A method of
 // time.Time counts by its name, whatever its operands are.

@@ -7,6 +7,7 @@ package delay
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
@@ -47,8 +48,8 @@ func Classify(sc *fact.Scope, v ssa.Value, l *dataflow.Loop, ops []*ssa.Call) De
 // and one wait that cannot be judged silences the rest. Without any wait the
 // next attempt follows at once.
 func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Delay {
-	if len(waits) == 0 {
-		return Delay{Class: fact.Immediate}
+	if !slices.ContainsFunc(waits, func(w *Wait) bool { return !w.optional(s) }) {
+		return Delay{Class: fact.Immediate, Default: len(waits) > 0}
 	}
 	return merge(func(yield func(*Wait, *frame) bool) {
 		for _, w := range waits {

@@ -83,7 +83,7 @@ func (r *Result) Polled(n ast.Node) bool {
 	for c, fn := range r.RetriedCallbacks() {
 		given := within(outermost(c.Parent()).Syntax(), n)
 		if field != nil {
-			given = slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return readsField(a, field) })
+			given = slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return dataflow.ReadField(a) == field })
 		}
 		if !given {
 			continue
@@ -123,14 +123,6 @@ func madeAt(v ssa.Value, n ast.Node, depth int) bool {
 	// The position of a call is that of its parenthesis.
 	call, ok := n.(*ast.CallExpr)
 	return ok && call.Lparen == c.Pos() || slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return madeAt(a, n, depth+1) })
-}
-
-// readsField reports whether v is read from a field.
-func readsField(v ssa.Value, field *types.Var) bool {
-	if u, ok := v.(*ssa.UnOp); ok {
-		v = u.X
-	}
-	return dataflow.FieldVar(v) == field
 }
 
 // outermost returns the function that fn is written in.

@@ -75,3 +75,22 @@ func dialMore(addr string) (c net.Conn, err error) {
 	}
 	return nil, err
 }
+
+// Options has a pause that nobody sets by default.
+type Options struct{ RetryPause func(attempt int) time.Duration }
+
+type transport struct{ retryPause func(attempt int) time.Duration }
+
+func newTransport(o Options) *transport { return &transport{retryPause: o.RetryPause} }
+
+func (t *transport) dial(addr string) (c net.Conn, err error) {
+	for attempt := 0; attempt < 3; attempt++ { // want `FB1001: retries net.Dial on failure without waiting at all`
+		if c, err = net.Dial("tcp", addr); err == nil {
+			return c, nil
+		}
+		if t.retryPause != nil {
+			time.Sleep(t.retryPause(attempt))
+		}
+	}
+	return nil, err
+}

@@ -114,3 +114,27 @@ func dialMoreSlowly(addr string) (c net.Conn, err error) {
 	}
 	return nil, err
 }
+
+// Options has a pause that is random unless it is set.
+type Options struct{ RetryPause func(attempt int) time.Duration }
+
+type transport struct{ retryPause func(attempt int) time.Duration }
+
+func newTransport(o Options) *transport {
+	if o.RetryPause == nil {
+		o.RetryPause = func(attempt int) time.Duration { return rand.N(time.Second << attempt) }
+	}
+	return &transport{retryPause: o.RetryPause}
+}
+
+func (t *transport) dial(addr string) (c net.Conn, err error) {
+	for attempt := 0; attempt < 3; attempt++ {
+		if c, err = net.Dial("tcp", addr); err == nil {
+			return c, nil
+		}
+		if t.retryPause != nil {
+			time.Sleep(t.retryPause(attempt))
+		}
+	}
+	return nil, err
+}
