@@ -29,7 +29,8 @@ const (
 )
 
 // BoundaryOf says where a call goes: by the package of what it calls, by what is
-// known of the function behind it, or by all that this function calls in turn.
+// known of the function behind it, by what it is handed to carry out, or by all
+// that it calls in turn.
 // The package comes first, since it is certain; the body of a helper comes last,
 // since a search of it is dear.
 func BoundaryOf(known *fact.Table, c *ssa.CallCommon) Boundary {
@@ -45,7 +46,25 @@ func BoundaryOf(known *fact.Table, c *ssa.CallCommon) Boundary {
 			return Local
 		}
 	}
+	if fn := known.Handed(c); fn != nil {
+		if b := carriedOut(known, fn); b != Unknown {
+			return b
+		}
+	}
 	if inside(known, c, map[*ssa.Function]bool{}) {
+		return Local
+	}
+	return Unknown
+}
+
+// carriedOut says where a function goes that an operation is handed. One that is
+// given something may only look at what the operation has fetched, so that its own
+// files say nothing.
+func carriedOut(known *fact.Table, fn *ssa.Function) Boundary {
+	switch s := known.Local(fn); {
+	case s.Remote:
+		return Remote
+	case s.Local && fn.Signature.Params().Len() == 0 && inside(known, &ssa.CallCommon{Value: fn}, map[*ssa.Function]bool{}):
 		return Local
 	}
 	return Unknown
@@ -55,7 +74,7 @@ func BoundaryOf(known *fact.Table, c *ssa.CallCommon) Boundary {
 // only what dials or looks up a name leaves the machine for certain.
 func direct(c *ssa.CallCommon) Boundary {
 	pkg := dataflow.CalleePkg(c)
-	if localPkgs[pkg] || dataflow.Under(pkg, "golang.org/x/sys") {
+	if localPkgs[pkg] && !onlyReads(c) || dataflow.Under(pkg, "golang.org/x/sys") {
 		return Local
 	}
 	if pkg == "net" || pkg == "crypto/tls" {
@@ -71,6 +90,13 @@ func direct(c *ssa.CallCommon) Boundary {
 		return Remote
 	}
 	return Unknown
+}
+
+// onlyReads reports whether a call only reads what it is given, wherever that comes
+// from: functions that are those of io today.
+func onlyReads(c *ssa.CallCommon) bool {
+	name := dataflow.CalleeName(c)
+	return dataflow.CalleePkg(c) == "io/ioutil" && (name == "ReadAll" || name == "NopCloser")
 }
 
 // ofUnix reports whether v names the network of the machine's own sockets.
@@ -101,7 +127,7 @@ func inside(known *fact.Table, call *ssa.CallCommon, seen map[*ssa.Function]bool
 			return false
 		case ssa.CallInstruction:
 			c := in.Common()
-			if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() {
+			if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() || onlyReads(c) {
 				continue
 			}
 			if c.IsInvoke() && dataflow.CalleePkg(c) == "" || direct(c) == Local { // error.Error

@@ -170,12 +170,15 @@ func Effects(known *fact.Table, call *ssa.Call, keyed bool, sum *fact.Summary) {
 		sum.AddSend(snd)
 	}
 	for _, a := range c.Args {
-		if mc, ok := a.(*ssa.MakeClosure); ok {
-			for _, snd := range handed(known, mc) {
+		if fn, _ := dataflow.FuncValue(a); fn != nil {
+			for _, snd := range handed(known, fn) {
 				snd.Keyed = snd.Keyed || keyed
 				sum.AddSend(snd)
 			}
 		}
+	}
+	if fn := known.Handed(c); fn != nil {
+		sum.Remote = sum.Remote || known.Local(fn).Remote
 	}
 	if inner := known.Implementing(c); inner != nil {
 		for _, snd := range Through(known, call, inner.Sends) {
@@ -198,8 +201,7 @@ func Effects(known *fact.Table, call *ssa.Call, keyed bool, sum *fact.Summary) {
 // handed returns the requests that a literal sends, as the function that makes it
 // sees them. What is given a literal runs it, as a rule: a breaker, a timer, a
 // helper that retries.
-func handed(known *fact.Table, mc *ssa.MakeClosure) (seen []fact.Send) {
-	fn := mc.Fn.(*ssa.Function)
+func handed(known *fact.Table, fn *ssa.Function) (seen []fact.Send) {
 	if !known.Own(fn) || len(fn.Blocks) == 0 || fn.Parent() == nil {
 		return nil
 	}

@@ -14,8 +14,9 @@ import (
 )
 
 const preamble = `package p
-import ("errors"; "fmt"; "io"; "net"; "net/http"; "os"; "strings")
+import ("errors"; "fmt"; "io"; "io/ioutil"; "net"; "net/http"; "os"; "strings")
 type conn interface { Ping() error }
+type pool interface { Do(f func() error) error; Each(f func(string) error) error; Submit(f func() error) error }
 func newReq(method string) *http.Request { r, _ := http.NewRequest(method, "/", nil); return r }
 func post() { http.Post("", "", nil) }
 func save() error { return os.WriteFile("", nil, 0) }
@@ -68,10 +69,18 @@ func TestBoundaryOf(t *testing.T) {
 		{`save()`, Local},
 		{`add(1, 2)`, Local},
 		{`notify(nil)`, Unknown},
+		{`ioutil.ReadFile("")`, Local},
+		{`ioutil.ReadAll(nil)`, Unknown},
+		{`p.Do(func() error { _, err := http.Get(""); return err })`, Remote},
+		{`p.Do(func() error { return os.Remove("") })`, Local},
+		{`p.Do(func() error { fn(); return os.Remove("") })`, Unknown},
+		{`p.Do(func() error { return nil })`, Unknown},
+		{`p.Each(func(name string) error { return os.Remove(name) })`, Unknown},
+		{`p.Submit(func() error { _, err := http.Get(""); return err })`, Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.call, func(t *testing.T) {
-			s := scope(t, "func f(c conn, fn func()) { "+tt.call+" }")
+			s := scope(t, "func f(c conn, p pool, fn func()) { "+tt.call+" }")
 			if got := BoundaryOf(s.Known, last(t, s).Common()); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
