@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -105,6 +106,17 @@ func (r *Region) aboutResponse(c *ssa.Call) bool {
 	})
 }
 
+// tellingWord marks functions that may know what became of the attempt before.
+var tellingWord = regexp.MustCompile(`(?i)retr|again|err|fail|permanent|final|fatal|status|resp|result|last|prev`)
+
+// asksBefore reports whether a call of the loop is made ahead of each attempt, and is
+// not told what became of the one before: whether the client was closed, whether a
+// budget is left, whose turn it is.
+func (r *Region) asksBefore(c *ssa.Call) bool {
+	return !tellingWord.MatchString(dataflow.CalleeName(c.Common())) && !r.aboutResponse(c) &&
+		!slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool { return !dataflow.Before(c, op) })
+}
+
 // Guessed reports whether a test of the region compares a status with a setting
 // of which only the name is known, or what it is by default.
 func (r *Region) Guessed() bool {
@@ -159,12 +171,14 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 		}
 		return r.plainExit(v.X, depth+1) && r.plainExit(v.Y, depth+1)
 	case *ssa.Extract: // a case of a select, a turn of a range
-		switch v.Tuple.(type) {
+		switch t := v.Tuple.(type) {
 		case *ssa.Select, *ssa.Next:
 			return true
+		case *ssa.Call:
+			return r.asksBefore(t)
 		}
 	case *ssa.Call:
-		return dataflow.CalleePkg(v.Common()) == "time" || dataflow.CalleePkg(v.Common()) == "context"
+		return dataflow.CalleePkg(v.Common()) == "time" || dataflow.CalleePkg(v.Common()) == "context" || r.asksBefore(v)
 	case *ssa.Phi:
 		return !slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return e != v && !r.plainExit(e, depth+1) })
 	}
