@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place", "libs", "signals", "tables")
+	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "deep", "rpc", "place", "libs", "signals", "tables")
 }
 
 // TestMedium shows findings of medium confidence too.

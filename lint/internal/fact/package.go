@@ -139,7 +139,8 @@ func (s *Table) FieldStores(field *types.Var) []*ssa.Store {
 }
 
 // Implementation returns the method behind a call through an interface of the
-// package when the package makes just one type into it, and nil otherwise.
+// package when all types that the package makes into it have the same one, and nil
+// otherwise: there is one type, or several embed one that has the method.
 func (s *Table) Implementation(c *ssa.CallCommon) *ssa.Function {
 	if !c.IsInvoke() || s.pkg == nil {
 		return nil
@@ -148,22 +149,19 @@ func (s *Table) Implementation(c *ssa.CallCommon) *ssa.Function {
 	if !ok || n.Obj().Pkg() != s.pass.Pkg {
 		return nil
 	}
-	var only types.Type
+	var only *types.Func
 	for _, t := range s.indexed().made[n] {
-		if only != nil && !types.Identical(only, t) {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, s.pass.Pkg, c.Method.Name())
+		m, ok := obj.(*types.Func)
+		if !ok || types.IsInterface(t) || only != nil && only != m.Origin() {
 			return nil
 		}
-		only = t
+		only = m.Origin()
 	}
-	if only == nil || types.IsInterface(only) {
+	if only == nil {
 		return nil
 	}
-	obj, _, _ := types.LookupFieldOrMethod(only, true, s.pass.Pkg, c.Method.Name())
-	m, ok := obj.(*types.Func)
-	if !ok {
-		return nil
-	}
-	fn := s.pkg.Prog.FuncValue(m.Origin())
+	fn := s.pkg.Prog.FuncValue(only)
 	if fn == nil || len(fn.Blocks) == 0 || !s.Own(fn) {
 		return nil
 	}

@@ -19,8 +19,10 @@ func cellValue(v ssa.Value) ssa.Value {
 	if !ok || u.Op != token.MUL {
 		return v
 	}
-	cell, ok := u.X.(*ssa.Alloc)
-	if !ok {
+	cell := u.X
+	switch cell.(type) {
+	case *ssa.Alloc, *ssa.FreeVar: // of the function, or of one around it
+	default:
 		return v
 	}
 	b := u.Block()
@@ -53,7 +55,7 @@ func cellValue(v ssa.Value) ssa.Value {
 
 // outOfSight reports whether a call may set the variable of a cell: a closure
 // that is not just deferred assigns it, or something else has its address.
-func outOfSight(cell *ssa.Alloc) bool {
+func outOfSight(cell ssa.Value) bool {
 	for in := range dataflow.Refs[ssa.Instruction](cell) {
 		switch in := in.(type) {
 		case *ssa.MakeClosure:
@@ -61,7 +63,7 @@ func outOfSight(cell *ssa.Alloc) bool {
 				return true
 			}
 		case *ssa.Store:
-			if in.Val == ssa.Value(cell) {
+			if in.Val == cell {
 				return true
 			}
 		case *ssa.Call, *ssa.MakeInterface, *ssa.Phi, *ssa.ChangeType, *ssa.Send, *ssa.Go:
@@ -85,10 +87,10 @@ func onlyDeferred(mc *ssa.MakeClosure) bool {
 // deferredlySet reports whether a deferred closure may turn what a function is
 // about to return around. One that adds to an error, or puts one in the place of
 // none, does not: nothing but the response is taken to fail.
-func deferredlySet(cell *ssa.Alloc) bool {
+func deferredlySet(cell ssa.Value) bool {
 	for mc := range dataflow.Refs[*ssa.MakeClosure](cell) {
 		fn := mc.Fn.(*ssa.Function)
-		i := slices.Index(mc.Bindings, ssa.Value(cell))
+		i := slices.Index(mc.Bindings, cell)
 		if i < 0 {
 			continue
 		}

@@ -120,10 +120,16 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	if wrapped := dataflow.Wrapped(c); len(wrapped) > 0 && (fn != nil || wraps(com)) {
 		return e.nullWrapped(com, fn, args, wrapped)
 	}
-	// A function of another package is known by its fact alone.
-	if fn == nil {
-		if sum := e.j.known.Of(com); sum != nil && !sum.Fails.And(e.all).Empty() {
+	// A function of another package is known by its fact alone, as is one of this
+	// package that lies too deep.
+	if fn == nil || e.depth >= evalDepth {
+		if sum := e.summary(com, fn); sum != nil && !sum.Fails.And(e.all).Empty() {
 			return e.failing(sum.Fails.And(e.all))
+		}
+	}
+	if fn == nil {
+		if op := e.j.known.Handed(com); op != nil && e.enters(op, nil) {
+			return e.failing(e.enter(op, nil).fails())
 		}
 		if fails := e.implemented(com); !fails.Empty() {
 			return e.failing(fails)
@@ -135,6 +141,22 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	}
 	sub := e.enter(fn, args)
 	return e.failing(sub.results(index, sub.null).no)
+}
+
+// fails returns the statuses for which the function certainly returns an error.
+func (e *eval) fails() codeset.Set {
+	return e.results(e.sc.Fn.Signature.Results().Len()-1, e.null).no
+}
+
+// summary returns what is known of the function that a call leads to, without
+// its arguments. fn is the one of the package, or nil.
+func (e *eval) summary(c *ssa.CallCommon, fn *ssa.Function) *fact.Summary {
+	if fn == nil {
+		return e.j.known.Of(c)
+	}
+	sum := e.j.known.Local(fn)
+	e.guessed = e.guessed || sum.Guessed && !sum.Fails.And(e.all).Empty()
+	return sum
 }
 
 // implemented returns the statuses for which a method of an interface fails in each

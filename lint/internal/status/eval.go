@@ -208,6 +208,9 @@ func (e *eval) enters(fn *ssa.Function, args []ssa.Value) bool {
 		return false
 	}
 	return e.cert || e.j.touches(fn) || slices.ContainsFunc(args, func(a ssa.Value) bool {
+		if op, _ := e.handedFunc(a); op != nil {
+			return e.j.touches(op)
+		}
 		if !dataflow.IsInteger(a.Type()) {
 			return false
 		}

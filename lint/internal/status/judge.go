@@ -6,6 +6,7 @@ package status
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -19,10 +20,11 @@ import (
 // use.
 type Judge struct {
 	known *fact.Table
-	looks map[*ssa.Function]bool // looks at a status itself
-	memo  map[*ssa.Function]bool // looks at one, or leads to a function that does
-	uses  map[*ssa.Global]*use   // of the package's variables; nil until it is asked for
-	grown map[*types.Var]bool    // fields that hold a map which gets keys
+	leads map[*ssa.Function][]*ssa.Function // what callees has found
+	looks map[*ssa.Function]bool            // looks at a status itself
+	memo  map[*ssa.Function]bool            // looks at one, or leads to a function that does
+	uses  map[*ssa.Global]*use              // of the package's variables; nil until it is asked for
+	grown map[*types.Var]bool               // fields that hold a map which gets keys
 	evals map[evalKey]*eval
 	weary map[evalKey]int // how often an evaluation gave up
 }
@@ -38,7 +40,7 @@ type evalKey struct {
 
 // New returns the judge of the functions in a table.
 func New(known *fact.Table) *Judge {
-	return &Judge{known: known, looks: map[*ssa.Function]bool{}, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}, weary: map[evalKey]int{}}
+	return &Judge{known: known, leads: map[*ssa.Function][]*ssa.Function{}, looks: map[*ssa.Function]bool{}, memo: map[*ssa.Function]bool{}, evals: map[evalKey]*eval{}, weary: map[evalKey]int{}}
 }
 
 // eval returns the evaluation of a function by itself, ready for a question. One
@@ -50,7 +52,7 @@ func (j *Judge) eval(sc *fact.Scope, a *assumption) *eval {
 	if e != nil && e.spent {
 		j.weary[key]++
 	}
-	if e == nil || e.spent {
+	if e == nil || e.spent || e.nest > 0 { // nested: what it asks of others leads back to it
 		e = j.newEval(sc, a)
 		j.evals[key] = e
 	}
@@ -284,14 +286,40 @@ func failing(a *assumption, takes [2]codeset.Set) int {
 
 // touches reports whether fn, or a function of this package that it calls, looks
 // at a status code. To follow a function is dear, so that those which cannot
-// depend on one are left out.
+// depend on one are left out. Of one that lies deeper it is known what it makes of
+// a status.
 func (j *Judge) touches(fn *ssa.Function) bool {
 	t, ok := j.memo[fn]
 	if !ok {
-		t = dataflow.Within(fn, touchCalls, j.known.Callees, j.looksItself)
+		t = dataflow.Within(fn, touchCalls, j.callees, j.looksItself) || slices.ContainsFunc(j.callees(fn), func(g *ssa.Function) bool {
+			return tells(j.known.Local(g))
+		})
 		j.memo[fn] = t
 	}
 	return t
+}
+
+// tells reports whether something is known of what a function makes of a status.
+func tells(sum *fact.Summary) bool {
+	return !sum.Fails.Or(sum.Yes).Or(sum.No).Empty() || sum.Status > 0
+}
+
+// callees returns the functions of the package that fn calls, has carried out by
+// others, or reaches through an interface.
+func (j *Judge) callees(fn *ssa.Function) []*ssa.Function {
+	fns, ok := j.leads[fn]
+	if ok {
+		return fns
+	}
+	for c := range dataflow.Instrs[*ssa.Call](fn) {
+		for _, g := range []*ssa.Function{j.known.Body(c.Common()), j.known.Implementation(c.Common()), j.known.Handed(c.Common())} {
+			if g != nil {
+				fns = append(fns, g)
+			}
+		}
+	}
+	j.leads[fn] = fns
+	return fns
 }
 
 // touchCalls is how many calls lead from a function to what it touches.
@@ -329,7 +357,7 @@ func (j *Judge) factTouches(c *ssa.CallCommon) bool {
 		return false
 	}
 	sum := j.known.Of(c)
-	return sum != nil && (!sum.Fails.Or(sum.Yes).Or(sum.No).Empty() || sum.Status > 0)
+	return sum != nil && tells(sum)
 }
 
 // isText reports whether v is the status of a response as text.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -61,15 +62,40 @@ func (e *eval) argsOf(p *ssa.Parameter) (args []ssa.Value) {
 }
 
 // callee returns the function of the package that c calls, also through an
-// interface that has just one kind, with all arguments. It is nil for others.
+// interface that has just one kind, or as what the caller hands over, with all
+// arguments. It is nil for others.
 // Users of the package may have other kinds of an interface that they can name.
 func (e *eval) callee(c *ssa.CallCommon) (*ssa.Function, []ssa.Value) {
+	if p, ok := c.Value.(*ssa.Parameter); ok && !c.IsInvoke() {
+		if fn, bound := e.handedFunc(p); fn != nil {
+			return fn, append(bound, c.Args...)
+		}
+	}
 	if fn := e.j.known.Implementation(c); fn != nil {
 		n, ok := types.Unalias(c.Value.Type()).(*types.Named)
 		e.guessed = e.guessed || ok && n.Obj().Exported()
 		return fn, append([]ssa.Value{c.Value}, c.Args...)
 	}
 	return e.j.known.Body(c), c.Args
+}
+
+// handedFunc returns the function of the package that v is, which a caller may have
+// handed over, with the receiver of a method value; nil for any other value.
+func (e *eval) handedFunc(v ssa.Value) (fn *ssa.Function, receiver []ssa.Value) {
+	if p, ok := v.(*ssa.Parameter); ok {
+		if i := slices.Index(e.sc.Fn.Params, p); e.caller != nil && i >= 0 && i < len(e.args) {
+			return e.caller.handedFunc(e.args[i])
+		}
+		return nil, nil
+	}
+	fn, bound := dataflow.FuncValue(v)
+	switch {
+	case fn == nil || len(fn.Blocks) == 0 || !e.j.known.Own(fn):
+		return nil, nil
+	case fn.Parent() != nil: // a literal, whose variables are no parameters
+		return fn, nil
+	}
+	return fn, slices.Clip(bound)
 }
 
 // functions returns the functions of the package among some values. A parameter

@@ -1,0 +1,305 @@
+// Package deep has the status far from the loop.
+package deep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+var errAgain = errors.New("again")
+
+func wait() { time.Sleep(rand.N(time.Second)) }
+
+func feed(c *http.Client, url string) (*http.Response, error) {
+	resp, err := c.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 {
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return resp, nil
+}
+
+// What is handed to an operation that carries it out decides how that ends.
+
+// guard is a circuit breaker, a tracer or a pool of another module.
+type guard interface {
+	Do(name string, run func() error) error
+	Submit(run func() error) error
+	DoOr(name string, run func() error, instead func(error) error) error
+}
+
+func guarded(c *http.Client, g guard, req *http.Request) (err error) {
+	for range 3 { // want `FB1035: retries deep.guard.Do on status 400, 401, 403, 404, 409, 422`
+		var resp *http.Response
+		err = g.Do("pay", func() error {
+			resp, err = c.Do(req)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode >= 400 {
+				return errAgain
+			}
+			return nil
+		})
+		if err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// guardedServer fails for what the server may get over.
+func guardedServer(c *http.Client, g guard, req *http.Request) (err error) {
+	for range 3 {
+		err = g.Do("pay", func() error {
+			resp, err := c.Do(req)
+			if err == nil && resp.StatusCode >= 500 {
+				err = errAgain
+			}
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// accepted repeats what could not be handed over: it runs later.
+func accepted(c *http.Client, g guard, url string) (err error) {
+	for range 3 {
+		err = g.Submit(func() error {
+			_, err := feed(c, url)
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// span is what a package has of its own for that.
+func span(ctx context.Context, name string, run func(context.Context) error) error {
+	if err := run(ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func traced(ctx context.Context, name string, run func(context.Context) error) error {
+	return span(ctx, name, run)
+}
+
+func inSpan(ctx context.Context, c *http.Client, url string) (err error) {
+	for range 3 { // want `FB1035: retries deep.traced on status 400, 401, 403, 404, 409, 422`
+		err = traced(ctx, "feed", func(context.Context) error {
+			_, err := feed(c, url)
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// tried does not tell what became of what it ran.
+func tried(run func() error) error {
+	if run() != nil {
+		return nil
+	}
+	return errors.New("done already")
+}
+
+func inTried(c *http.Client, url string) (err error) {
+	for range 3 {
+		err = tried(func() error {
+			_, err := feed(c, url)
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// The status becomes an error many calls below the loop.
+
+type store struct{ c *http.Client }
+
+func (s *store) check(resp *http.Response) error {
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+func (s *store) do(req *http.Request) (*http.Response, error) {
+	resp, err := s.c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, s.check(resp)
+}
+
+func (s *store) send(req *http.Request) (*http.Response, error)   { return s.do(req) }
+func (s *store) sign(req *http.Request) (*http.Response, error)   { return s.send(req) }
+func (s *store) call(req *http.Request) (*http.Response, error)   { return s.sign(req) }
+func (s *store) object(req *http.Request) (*http.Response, error) { return s.call(req) }
+func (s *store) put(req *http.Request, body io.ReadCloser) error {
+	req.Body = body
+	_, err := s.object(req)
+	return err
+}
+
+func (s *store) putAgain(req *http.Request, body func() io.ReadCloser) (err error) {
+	for range 3 { // want `FB1035: retries deep.store.put on status 400, 401, 403, 404, 409, 422`
+		if err = s.put(req, body()); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// count fails for none of the statuses that it counts.
+func (s *store) count(req *http.Request) error {
+	resp, err := s.object(req)
+	if resp != nil {
+		fmt.Println(resp.StatusCode)
+		return nil
+	}
+	return err
+}
+
+func (s *store) countAgain(req *http.Request) (err error) {
+	for range 3 {
+		if err = s.count(req); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// Two kinds of an interface have the method of one that both embed.
+
+type tracker interface{ poll(url string) error }
+
+type base struct{ c *http.Client }
+
+func (b *base) poll(url string) error {
+	_, err := feed(b.c, url)
+	return err
+}
+
+type (
+	puts    struct{ base }
+	deletes struct{ base }
+)
+
+type future struct{ t tracker }
+
+func newFuture(c *http.Client, gone bool) *future {
+	if gone {
+		return &future{&deletes{base{c}}}
+	}
+	return &future{&puts{base{c}}}
+}
+
+func (f *future) await(url string) (err error) {
+	for range 3 { // want `FB1035: retries deep.tracker.poll on status 400, 401, 403, 404, 409, 422`
+		if err = f.t.poll(url); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// One of these has a method of its own, which fails for nothing that is final.
+
+type lister interface{ list(url string) error }
+
+type plainLister struct{ base }
+
+func (l *plainLister) list(url string) error { return l.poll(url) }
+
+type kindLister struct{ plainLister }
+
+func (l *kindLister) list(url string) error {
+	resp, err := l.c.Get(url)
+	if err == nil && resp.StatusCode >= 500 {
+		return errAgain
+	}
+	return err
+}
+
+func listers(c *http.Client) []lister {
+	return []lister{&plainLister{base{c}}, &kindLister{plainLister{base{c}}}}
+}
+
+func listAgain(l lister, url string) (err error) {
+	for range 3 {
+		if err = l.list(url); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+// What is asked ahead of each attempt knows nothing of the response.
+
+type worker struct{ gone, refused bool }
+
+func (w *worker) stopped() bool { return w.gone }
+
+func (w *worker) lastFailed() bool { return w.refused }
+
+func (w *worker) untilStopped(c *http.Client, url string, open func() bool) {
+	for { // want `FB1035: retries deep.feed on status 400, 401, 403, 404, 409, 422`
+		if !open() || w.stopped() {
+			return
+		}
+		if _, err := feed(c, url); err == nil {
+			return
+		}
+		wait()
+	}
+}
+
+// untilRefused asks for the failure of the attempt before.
+func (w *worker) untilRefused(c *http.Client, url string) {
+	for !w.lastFailed() {
+		if _, err := feed(c, url); err == nil {
+			return
+		}
+		wait()
+	}
+}
+
+// untilSeen asks when the response is there.
+func (w *worker) untilSeen(c *http.Client, url string) {
+	for {
+		if _, err := feed(c, url); err == nil || w.stopped() {
+			return
+		}
+		wait()
+	}
+}
