@@ -107,11 +107,17 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 // queues yield their items, or a function value of that name. One that is told
 // something computes from it, and a duration is the next step of a backoff.
 func yieldsItem(c *ssa.Call) bool {
-	switch CalleeName(c.Common()) {
-	case "Next", "Text", "Pop", "next", "pop":
-		return c.Common().Signature().Params().Len() == 0 && !IsDuration(c.Type())
+	com := c.Common()
+	switch CalleeName(com) {
+	case "Next", "Text", "Pop":
+	case "next", "pop": // as a method, what a pool of connections picks by as well
+		if com.IsInvoke() || com.StaticCallee() != nil {
+			return false
+		}
+	default:
+		return false
 	}
-	return false
+	return com.Signature().Params().Len() == 0 && !IsDuration(c.Type())
 }
 
 // storedItem reports whether the loop stores an item in a field of the struct
