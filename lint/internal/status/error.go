@@ -122,6 +122,12 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	}
 	// A function of another package is known by its fact alone, as is one of this
 	// package that lies too deep.
+	if fn != nil && index == last(fn) && !e.tells(fn, args) {
+		if sum := e.summary(com, fn); !sum.Fails.And(e.all).Empty() {
+			return e.failing(sum.Fails.And(e.all))
+		}
+		return worked
+	}
 	if fn == nil || e.depth >= evalDepth {
 		if sum := e.summary(com, fn); sum != nil && !sum.Fails.And(e.all).Empty() {
 			return e.failing(sum.Fails.And(e.all))
@@ -142,6 +148,30 @@ func (e *eval) nullResult(c *ssa.Call, index int, v ssa.Value) split {
 	sub := e.enter(fn, args)
 	return e.failing(sub.results(index, sub.null).no)
 }
+
+// tells reports whether something is known of what a function is given, so that
+// what it does with it depends on the call. What it does otherwise is in its
+// summary, which is made once.
+func (e *eval) tells(fn *ssa.Function, args []ssa.Value) bool {
+	if fn.Parent() != nil {
+		return true // a literal, which sees the variables of another function
+	}
+	for _, p := range fn.Params {
+		if _, ok := e.j.statusParam(p, e.assumption); ok {
+			return true // which the summary takes for the status
+		}
+	}
+	return slices.ContainsFunc(args, func(a ssa.Value) bool {
+		if op, _ := e.handedFunc(a); op != nil {
+			return true
+		}
+		k := e.know(a)
+		return k.num != nil || k.truth != split{} || k.null != split{} || k.members.known
+	})
+}
+
+// last is the index of a function's last result.
+func last(fn *ssa.Function) int { return fn.Signature.Results().Len() - 1 }
 
 // fails returns the statuses for which the function certainly returns an error.
 func (e *eval) fails() codeset.Set {

@@ -57,7 +57,7 @@ type judged struct {
 // Limits of an evaluation. Generated code has functions with thousands of
 // branches, which lie deeply in each other.
 const (
-	evalSteps = 20_000
+	evalSteps = 40_000
 	evalNest  = 60
 	evalDepth = 4
 )
@@ -161,14 +161,29 @@ func (e *eval) results(index int, of func(ssa.Value) split) split {
 		if index >= len(ret.Results) {
 			return split{}
 		}
-		m.add(live, of(cellValue(ret.Results[index])))
+		m.add(live, e.in(b, cellValue(ret.Results[index]), of))
 	}
 	e.guessed = e.guessed || e.fn != nil && e.fn.guessed
 	return m.split()
 }
 
+// in evaluates a value where a block uses it. Behind a loop, a variable of its head
+// is what a turn has made of it.
+func (e *eval) in(b *ssa.BasicBlock, v ssa.Value, of func(ssa.Value) split) split {
+	if p, ok := v.(*ssa.Phi); ok && !e.active[p] {
+		if l := e.headed(p.Block(), b); l != nil {
+			return e.mergedFrom(p, of, l)
+		}
+	}
+	return of(v)
+}
+
 // merged merges what the edges of a phi say.
-func (e *eval) merged(p *ssa.Phi, of func(ssa.Value) split) split {
+func (e *eval) merged(p *ssa.Phi, of func(ssa.Value) split) split { return e.mergedFrom(p, of, nil) }
+
+// mergedFrom merges what the edges of a phi say that come from a loop; nil stands
+// for all of them.
+func (e *eval) mergedFrom(p *ssa.Phi, of func(ssa.Value) split, l *dataflow.Loop) split {
 	e.flows++
 	if e.active[p] {
 		return split{}
@@ -177,12 +192,12 @@ func (e *eval) merged(p *ssa.Phi, of func(ssa.Value) split) split {
 	defer delete(e.active, p)
 	var m merger
 	for i, v := range p.Edges {
-		if v == ssa.Value(p) {
+		pred := p.Block().Preds[i]
+		if v == ssa.Value(p) || l != nil && !l.Blocks[pred] {
 			continue
 		}
-		pred := p.Block().Preds[i]
 		if live := e.live(p.Block(), pred); !live.Empty() {
-			m.add(live, of(v))
+			m.add(live, e.in(p.Block(), v, of))
 		}
 		e.led(pred)
 	}

@@ -66,6 +66,9 @@ func (e *eval) leave(f *flow, b *ssa.BasicBlock, blindly bool) (changed bool) {
 			out = out.Minus(taken[i])
 		}
 		edge := dataflow.Edge{From: b, I: i}
+		if f.loop == nil {
+			out = out.And(e.afterTurn(f, edge))
+		}
 		if out.Minus(f.out[edge]).Empty() {
 			continue
 		}
@@ -76,6 +79,32 @@ func (e *eval) leave(f *flow, b *ssa.BasicBlock, blindly bool) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// afterTurn returns the statuses with which a loop may end at its head, by an edge
+// out of it: those of a turn. A loop that makes attempts makes one at least.
+func (e *eval) afterTurn(f *flow, edge dataflow.Edge) (turned codeset.Set) {
+	l := e.headed(edge.From, edge.To())
+	if l == nil {
+		return e.all
+	}
+	for _, pred := range l.Header.Preds {
+		for i, s := range pred.Succs {
+			if s == l.Header && l.Blocks[pred] {
+				turned = turned.Or(f.out[dataflow.Edge{From: pred, I: i}])
+			}
+		}
+	}
+	return turned
+}
+
+// headed returns the loop that a block is the head of, unless another block lies in
+// it; nil for other blocks, and for loops over items, of which there may be none.
+func (e *eval) headed(b, outside *ssa.BasicBlock) *dataflow.Loop {
+	if l := e.sc.Innermost[b]; l != nil && l.Header == b && !l.Blocks[outside] && !dataflow.ItemLoop(e.sc.Func, l) {
+		return l
+	}
+	return nil
 }
 
 // whole returns the flow of the whole function. It is made when it is first
