@@ -161,6 +161,8 @@ func (e *eval) tells(fn *ssa.Function, args []ssa.Value) bool {
 			return true // which the summary takes for the status
 		}
 	}
+	guessed := e.guessed
+	defer func() { e.guessed = guessed }() // to ask decides nothing
 	return slices.ContainsFunc(args, func(a ssa.Value) bool {
 		if op, _ := e.handedFunc(a); op != nil {
 			return true
