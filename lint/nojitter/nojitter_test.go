@@ -18,5 +18,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "turns")
+	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "turns", "waits", "replaced")
 }

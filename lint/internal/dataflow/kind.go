@@ -55,3 +55,24 @@ func PathOf(fn *ssa.Function) string {
 	}
 	return ""
 }
+
+// Sought returns the error that a call looks into for one of a type, as errors.As
+// and errors.AsType do, and that type; nil for any other call.
+func Sought(c *ssa.CallCommon) (err ssa.Value, t types.Type) {
+	switch name := CalleeName(c); {
+	case len(c.Args) == 0 || !ImplementsError(c.Args[0].Type()):
+	case name == "As" && len(c.Args) == 2: // a pointer to a variable of the type
+		m, ok := c.Args[1].(*ssa.MakeInterface)
+		if !ok {
+			break
+		}
+		if p, ok := m.X.Type().Underlying().(*types.Pointer); ok {
+			return c.Args[0], p.Elem()
+		}
+	case CalleePkg(c) == "errors" && name == "AsType":
+		if fn := c.StaticCallee(); fn != nil && len(fn.TypeArgs()) == 1 {
+			return c.Args[0], fn.TypeArgs()[0]
+		}
+	}
+	return nil, nil
+}

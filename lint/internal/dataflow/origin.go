@@ -28,6 +28,10 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 				}
 				return
 			}
+			if err, _ := Sought(v.Common()); err != nil {
+				visit(err, depth+1)
+				return
+			}
 			if l == nil || l.Contains(v) {
 				calls = append(calls, v)
 			}

@@ -246,3 +246,46 @@ func ItemLoop(f *Func, l *Loop) bool {
 	_, isSlice := c.Common().Args[0].Type().Underlying().(*types.Slice)
 	return isSlice
 }
+
+// CountsTurns reports whether l ends after so many turns, however they go: it counts
+// each of them, up to a limit that it does not change.
+func CountsTurns(l *Loop) bool {
+	i := IfOf(l.Header)
+	if i == nil {
+		return false
+	}
+	cmp, ok := i.Cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.LSS && cmp.Op != token.LEQ {
+		return false
+	}
+	p, ok := cmp.X.(*ssa.Phi)
+	if !ok || p.Block() != l.Header || !settled(cmp.Y, l, 0) {
+		return false
+	}
+	for n, e := range p.Edges {
+		if !l.Blocks[p.Block().Preds[n]] {
+			continue
+		}
+		step, ok := e.(*ssa.BinOp)
+		if !ok || step.Op != token.ADD || step.X != ssa.Value(p) || !IsConst(step.Y) {
+			return false
+		}
+	}
+	return true
+}
+
+// settled reports whether a limit is computed from what l does not make: settings,
+// that is, and what came before. Eight steps are enough for one.
+func settled(v ssa.Value, l *Loop, depth int) bool {
+	in, ok := v.(ssa.Instruction)
+	if !ok || !l.Contains(in) {
+		return true
+	}
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return depth < 8 && settled(v.X, l, depth+1) && settled(v.Y, l, depth+1)
+	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.Convert:
+		return depth < 8 && settled(Operand(v), l, depth+1)
+	}
+	return false
+}

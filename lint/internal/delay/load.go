@@ -179,14 +179,23 @@ func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
 	}
 }
 
-// originCall returns the call that produced the struct or pointer v, or nil. A
-// handful of steps is enough for resp.Header and result.After.
+// originCall returns the call that produced the struct or pointer v, or the error
+// that v was found in, or nil. A handful of steps is enough for resp.Header and
+// result.After.
 func originCall(v ssa.Value) *ssa.Call {
-	for range 6 {
+	for range 8 {
 		switch x := v.(type) {
 		case *ssa.Call:
-			return x
-		case *ssa.Extract, *ssa.UnOp, *ssa.FieldAddr, *ssa.Field:
+			err, _ := dataflow.Sought(x.Common())
+			if err == nil {
+				return x
+			}
+			v = err
+		case *ssa.Alloc: // the target of errors.As
+			if v = soughtIn(x); v == nil {
+				return nil
+			}
+		case *ssa.Extract, *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.TypeAssert:
 			v = dataflow.Operand(x)
 		case *ssa.Phi:
 			for _, e := range x.Edges {
@@ -199,6 +208,19 @@ func originCall(v ssa.Value) *ssa.Call {
 			return nil
 		default:
 			return nil
+		}
+	}
+	return nil
+}
+
+// soughtIn returns the error in which errors.As looks for what it leaves in a
+// variable, or nil.
+func soughtIn(target *ssa.Alloc) ssa.Value {
+	for m := range dataflow.Refs[*ssa.MakeInterface](target) {
+		for c := range dataflow.Refs[*ssa.Call](m) {
+			if err, _ := dataflow.Sought(c.Common()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package retryloop
 
 import (
 	"go/token"
-	"go/types"
 	"slices"
 	"strconv"
 
@@ -143,8 +142,8 @@ func (f *finder) asks(v ssa.Value, op *ssa.Call, depth int) ask {
 			if t == op {
 				return askOf("#" + strconv.Itoa(v.Index))
 			}
-			if fn := t.Common().StaticCallee(); fn != nil && dataflow.CalleePkg(t.Common()) == "errors" && len(fn.TypeArgs()) == 1 {
-				return askOf(dataflow.TypeKind(fn.TypeArgs()[0]))
+			if _, kind := dataflow.Sought(t.Common()); kind != nil {
+				return askOf(dataflow.TypeKind(kind))
 			}
 		}
 	case *ssa.BinOp:
@@ -183,11 +182,9 @@ func (f *finder) asksCall(c *ssa.Call, depth int) ask {
 				return askOf(dataflow.TypeKind(mi.X.Type()))
 			}
 			return askOf(dataflow.VariableKind(args[1]))
-		case "As": // the target is a pointer to a variable of the kind
-			if mi, ok := args[1].(*ssa.MakeInterface); ok {
-				if p, ok := mi.X.Type().Underlying().(*types.Pointer); ok {
-					return askOf(dataflow.TypeKind(p.Elem()))
-				}
+		case "As":
+			if _, t := dataflow.Sought(c.Common()); t != nil {
+				return askOf(dataflow.TypeKind(t))
 			}
 		}
 		return ask{}

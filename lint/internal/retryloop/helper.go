@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/types"
 	"iter"
 	"slices"
 
@@ -78,6 +79,9 @@ func (r *Result) helperWait(c *ssa.Call) (w HelperWait, ok bool) {
 		given := delay.Classify(r.Known.Scope(c.Parent()), c.Common().Args[h.Every], nil, nil)
 		w.Class, byDefault = given.Class, byDefault || given.Default
 	}
+	if byDefault && r.replacesWait(dataflow.CalleePkg(c.Common())) {
+		return w, false
+	}
 	w.Sure = h.Spoken && !byDefault
 	if fn := r.callback(c, h); fn != nil {
 		sum := r.Known.Local(fn)
@@ -85,4 +89,22 @@ func (r *Result) helperWait(c *ssa.Call) (w HelperWait, ok bool) {
 		w.Polls = r.Polls(fn)
 	}
 	return w, true
+}
+
+// replacesWait reports whether the package sets a function of its own, or another
+// of the library's, where a type of the library keeps the one that says how long to
+// wait.
+func (p *finders) replacesWait(pkg string) bool {
+	for _, fn := range p.Known.Funcs() {
+		for st := range dataflow.Instrs[*ssa.Store](fn) {
+			field := dataflow.FieldVar(st.Addr)
+			if field == nil || field.Pkg() == nil || field.Pkg().Path() != pkg || dataflow.IsNil(st.Val) {
+				continue
+			}
+			if sig, ok := field.Type().Underlying().(*types.Signature); ok && sig.Results().Len() > 0 && dataflow.IsDuration(sig.Results().At(0).Type()) {
+				return true
+			}
+		}
+	}
+	return false
 }

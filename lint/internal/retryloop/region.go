@@ -174,8 +174,9 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		r.Waits = f.regionWaits(r, turns)
 	}
 	// A loop that goes on in any case, and waits for nothing after a failure, walks
-	// over items or accepts connections, is a consumer that takes the next one.
-	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l) || f.accepts(l)) {
+	// over items, makes so many of them or accepts connections, is a consumer that
+	// takes the next one.
+	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l) || dataflow.CountsTurns(l) || f.accepts(l)) {
 		return nil
 	}
 	r.Weak = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Bool })

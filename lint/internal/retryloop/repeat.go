@@ -60,7 +60,7 @@ func (p *finders) repeatsIn(fn *ssa.Function) (found []*Repeat) {
 		return slices.ContainsFunc(found, func(rep *Repeat) bool { return rep.Region == nil && r.Contains(rep.Call) })
 	}
 	for _, r := range f.regions() {
-		if r.Harmless() || !r.Pure && resent(r) {
+		if r.Harmless() || !r.Pure && (resent(r) || r.asTold()) {
 			continue
 		}
 		if sends := r.Sends(); len(sends) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/bound"
 	"github.com/forbear-go/forbear/lint/internal/codeset"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
@@ -29,6 +30,9 @@ func (r *Region) RetriedStatuses(grpc bool) (retried codeset.Set, guessed bool) 
 	if len(r.Tests) == 0 && len(r.Ops) == 1 { // a restart
 		return r.f.pkg.Judge.Restarted(r.f.Scope, r.Loop, r.Ops[0], grpc)
 	}
+	if !r.Pure && r.asTold() {
+		return codeset.Set{}, false
+	}
 	var failures []dataflow.Edge
 	if !r.Pure { // which goes on after a success too
 		for _, t := range r.Tests {
@@ -37,6 +41,10 @@ func (r *Region) RetriedStatuses(grpc bool) (retried codeset.Set, guessed bool) 
 	}
 	return r.f.pkg.Judge.Retried(r.f.Scope, r.Loop, r.Ops, failures, grpc)
 }
+
+// asTold reports whether the region waits for as long as the server says, and not
+// otherwise: it goes on after what the server has told it to come back for.
+func (r *Region) asTold() bool { return r.Delay.Class == fact.Server && !r.Delay.Mixed }
 
 // OnStatus reports whether a branch of the region itself looks at a status.
 // Only such a region has a response at hand when it fails.

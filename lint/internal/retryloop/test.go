@@ -83,6 +83,12 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 		if accepted := f.acceptTest(c, t, l); accepted != nil {
 			return accepted
 		}
+		if asked, ok := c.Tuple.(*ssa.Call); ok { // errors.AsType
+			if err, _ := dataflow.Sought(asked.Common()); err != nil {
+				t.Ops = f.opsOf(err, l)
+				return t
+			}
+		}
 		a, ok := c.Tuple.(*ssa.TypeAssert)
 		if !ok || !implementsError(a.X) {
 			if t := f.statusTest(c, t, l); t != nil || ok {

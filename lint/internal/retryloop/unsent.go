@@ -93,6 +93,17 @@ func (f *finder) unsentSide(cond ssa.Value, depth int) int {
 		if f.saysUnsent(c) {
 			return 0
 		}
+	case *ssa.Extract: // of errors.AsType, or a type assertion
+		switch x := c.Tuple.(type) {
+		case *ssa.Call:
+			if f.saysUnsent(x) {
+				return 0
+			}
+		case *ssa.TypeAssert:
+			if implementsError(x.X) && saysUnsentType(x.AssertedType) {
+				return 0
+			}
+		}
 	}
 	return -1
 }
@@ -103,18 +114,23 @@ func (f *finder) unsentSide(cond ssa.Value, depth int) int {
 // isRefusedOrReset, is taken at its name; there is no saying what it means.
 func (f *finder) saysUnsent(c *ssa.Call) bool {
 	com := c.Common()
+	if err, t := dataflow.Sought(com); err != nil {
+		return saysUnsentType(t)
+	}
 	switch name, pkg := dataflow.CalleeName(com), dataflow.CalleePkg(com); {
 	case name == "Is" && len(com.Args) == 2 && implementsError(com.Args[0]):
 		return unsentError(com.Args[1])
-	case name == "As" && len(com.Args) == 2 && implementsError(com.Args[0]):
-		m, ok := com.Args[1].(*ssa.MakeInterface)
-		return ok && dnsError.MatchString(m.X.Type().String())
 	case pkg == "strings" && len(com.Args) == 2:
 		s, ok := dataflow.ConstString(com.Args[1])
 		return ok && unsentText.MatchString(s)
 	default:
 		return unsentWord.MatchString(name) && slices.ContainsFunc(com.Args, implementsError)
 	}
+}
+
+// saysUnsentType reports whether errors of a type say that, by its name.
+func saysUnsentType(t types.Type) bool {
+	return dnsError.MatchString(t.String()) || unsentWord.MatchString(dataflow.TypeName(t))
 }
 
 // unsentError reports whether v is one of the errors of the system that say that

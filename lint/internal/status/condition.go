@@ -406,11 +406,9 @@ func (e *eval) library(c *ssa.Call) (s split, ok bool) {
 		}), true
 	case name == "Is" && len(args) == 2 && dataflow.IsError(args[0].Type()) && dataflow.IsError(args[1].Type()):
 		return e.errorIs(args[0], args[1]), true
-	case name == "As" && len(args) == 2 && dataflow.IsError(args[0].Type()):
-		if t := targetType(args[1]); t != nil {
-			return e.errorAs(args[0], t), true
-		}
-		return split{}, true
+	}
+	if err, t := dataflow.Sought(c.Common()); err != nil {
+		return e.errorAs(err, t), true
 	}
 	return split{}, false
 }

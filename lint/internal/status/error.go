@@ -281,10 +281,8 @@ func (j *Judge) asked(v ssa.Value, depth int) bool {
 			}
 		case *ssa.Call:
 			args := in.Common().Args
-			if len(args) == 2 && dataflow.CalleeName(in.Common()) == "As" {
-				if t := targetType(args[1]); t != nil && holdsStatus(t) {
-					return true
-				}
+			if _, t := dataflow.Sought(in.Common()); t != nil && holdsStatus(t) {
+				return true
 			}
 			fn := j.known.Body(in.Common())
 			if fn == nil {

@@ -223,17 +223,3 @@ func Carries(t types.Type) bool {
 
 // isResponse reports whether a type is called a response.
 func isResponse(t types.Type) bool { return strings.HasSuffix(dataflow.TypeName(t), "Response") }
-
-// targetType returns the type that errors.As looks for with a target: what it
-// points to.
-func targetType(target ssa.Value) types.Type {
-	m, ok := target.(*ssa.MakeInterface)
-	if !ok {
-		return nil
-	}
-	p, ok := m.X.Type().Underlying().(*types.Pointer)
-	if !ok {
-		return nil
-	}
-	return p.Elem()
-}

@@ -263,6 +263,7 @@ func TestOutcome(t *testing.T) {
 		{"error that may wrap it", errs + `func f(resp *http.Response) bool { return resp.StatusCode > 428 && !errors.Is(own(resp.StatusCode), errDown) }`, nil, []int64{429}},
 		{"error that a converter makes", errs + `func f(resp *http.Response) bool { return resp.StatusCode > 428 && !errors.Is(converted(resp.StatusCode), errDown) }`, nil, []int64{429}},
 		{"error of an interface", errs + `func f(resp *http.Response) bool { var t interface{ Temporary() bool }; return errors.As(plain(resp.StatusCode), &t) }`, nil, []int64{503}},
+		{"error of an interface by AsType", errs + `type passing interface { error; Temporary() bool }; func f(resp *http.Response) bool { _, ok := errors.AsType[passing](plain(resp.StatusCode)); return ok }`, nil, []int64{503}},
 		{"error of another interface", errs + `func f(resp *http.Response) bool { var t interface{ Timely() bool }; return resp.StatusCode > 428 && !errors.As(plain(resp.StatusCode), &t) }`, nil, []int64{429, 503}},
 		{"depends on more", `func f(status int, n int) bool { return status == 503 && n > 3 }`, nil, nil},
 		{"returns differ", `func f(status, n int) bool { if n > 3 { return status >= 400 }; return status >= 600 }`, nil, nil},

@@ -77,9 +77,13 @@ func dialMore(addr string) (c net.Conn, err error) {
 }
 
 // Options has a pause that nobody sets by default.
-type Options struct{ RetryPause func(attempt int) time.Duration }
+type Options struct {
+	RetryPause func(attempt int) time.Duration
+}
 
-type transport struct{ retryPause func(attempt int) time.Duration }
+type transport struct {
+	retryPause func(attempt int) time.Duration
+}
 
 func newTransport(o Options) *transport { return &transport{retryPause: o.RetryPause} }
 
@@ -93,4 +97,17 @@ func (t *transport) dial(addr string) (c net.Conn, err error) {
 		}
 	}
 	return nil, err
+}
+
+// keep goes on after a success, and counts its failures alone.
+func keep(addr string, retries int, use func(net.Conn)) {
+	for failures := 0; failures < retries; { // want `FB1001: retries net.Dial on failure and waits 100ms every time`
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			failures++
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		use(c)
+	}
 }

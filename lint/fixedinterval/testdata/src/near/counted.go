@@ -116,9 +116,13 @@ func dialMoreSlowly(addr string) (c net.Conn, err error) {
 }
 
 // Options has a pause that is random unless it is set.
-type Options struct{ RetryPause func(attempt int) time.Duration }
+type Options struct {
+	RetryPause func(attempt int) time.Duration
+}
 
-type transport struct{ retryPause func(attempt int) time.Duration }
+type transport struct {
+	retryPause func(attempt int) time.Duration
+}
 
 func newTransport(o Options) *transport {
 	if o.RetryPause == nil {
@@ -137,4 +141,17 @@ func (t *transport) dial(addr string) (c net.Conn, err error) {
 		}
 	}
 	return nil, err
+}
+
+// fill makes so many connections, and lets some of them fail.
+func fill(addr string, size int, retry chan<- struct{}, add func(net.Conn)) {
+	for i := 0; i < size-1; i++ {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			retry <- struct{}{}
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		add(c)
+	}
 }

@@ -1,7 +1,9 @@
 package near
 
 import (
+	"errors"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -53,5 +55,65 @@ func handedOver(url string) error {
 		if err := s.Wait(d); err != nil {
 			return err
 		}
+	}
+}
+
+// A busyError says for how long the server is busy.
+type busyError struct{ pause time.Duration }
+
+func (*busyError) Error() string { return "busy" }
+
+func ask(url string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		return &busyError{time.Duration(seconds) * time.Second}
+	}
+	return nil
+}
+
+// asked waits as what it finds in the error says.
+func asked(url string) error {
+	for {
+		err := ask(url)
+		if err == nil {
+			return nil
+		}
+		var busy *busyError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		time.Sleep(busy.pause)
+	}
+}
+
+func askedByType(url string) error {
+	for {
+		err := ask(url)
+		if err == nil {
+			return nil
+		}
+		busy, ok := errors.AsType[*busyError](err)
+		if !ok {
+			return err
+		}
+		time.Sleep(busy.pause)
+	}
+}
+
+func asserted(url string) error {
+	for {
+		err := ask(url)
+		if err == nil {
+			return nil
+		}
+		busy, ok := err.(*busyError)
+		if !ok {
+			return err
+		}
+		time.Sleep(busy.pause)
 	}
 }

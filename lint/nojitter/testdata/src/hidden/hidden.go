@@ -235,7 +235,9 @@ func stepped(k *keeper) (err error) {
 // Clocks of others, whose timers yield their channels by a method.
 
 type (
-	testClock interface{ NewTimer(d time.Duration) testTimer }
+	testClock interface {
+		NewTimer(d time.Duration) testTimer
+	}
 	testTimer interface {
 		C() <-chan time.Time
 		Stop() bool

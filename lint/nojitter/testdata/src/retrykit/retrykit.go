@@ -54,3 +54,24 @@ func WaitBefore(attempt int) { time.Sleep(time.Duration(attempt) * 100 * time.Mi
 
 // WaitSeconds waits for as long as it is told.
 func WaitSeconds(n int) { time.Sleep(time.Duration(n) * time.Second) }
+
+// Client waits as its Wait says: by default twice as long each time.
+type Client struct {
+	Wait func(attempt int) time.Duration
+}
+
+func doubled(attempt int) time.Duration { return time.Second << attempt }
+
+// NewClient makes one with the default.
+func NewClient() *Client { return &Client{Wait: doubled} }
+
+// Do calls op until it succeeds.
+func (c *Client) Do(op func() error) (err error) {
+	for attempt := range 4 {
+		if err = op(); err == nil {
+			return nil
+		}
+		time.Sleep(c.Wait(attempt))
+	}
+	return err
+}
