@@ -100,15 +100,15 @@ func (f *finder) handsOn() *fact.Retrier {
 				continue
 			}
 			h.Method = ""
-			if inner.Contract == fact.UntilDone {
+			switch {
+			case inner.Contract == fact.UntilDone:
 				if !f.pkg.notDone(call) {
 					continue
 				}
 				h.Contract, h.Picky, h.Ends, h.Only = fact.OnFailure, true, nil, nil
-			}
 			// Errors that the literal makes of those of the parameter are its choice of
 			// what is tried again.
-			if !h.Picky && !f.pkg.passesOn(call) {
+			case !f.pkg.passesOn(call):
 				h.Picky = h.Picky || len(h.Only) > 0 || len(h.Ends) > 0
 				h.Ends, h.Only = nil, nil
 			}
