@@ -101,7 +101,7 @@ func (f *finder) handsOn() *fact.Retrier {
 			}
 			h.Method = ""
 			switch {
-			case inner.Contract == fact.UntilDone:
+			case inner.Contract == fact.UntilDone && !saysDone(call):
 				if !f.pkg.notDone(call) {
 					continue
 				}
@@ -213,6 +213,13 @@ func (p *finders) passesOn(c *ssa.Call) bool {
 		}
 	}
 	return true
+}
+
+// saysDone reports whether a call says by its first result, a bool, whether it is
+// done.
+func saysDone(c *ssa.Call) bool {
+	res := c.Common().Signature().Results()
+	return res.Len() > 0 && dataflow.IsBool(res.At(0).Type())
 }
 
 // notDone reports whether the literal around c says that it is not done where a

@@ -51,6 +51,12 @@ func F(op func() error) { inner(9, func() error { if err := op(); err == io.EOF 
 		{"an adapted parameter", `func inner(op func() (int, error)) { for { if _, err := op(); err == nil { return }; time.Sleep(9) } }
 func adapt(op func() error) func() (int, error) { return func() (int, error) { return 0, op() } }
 func F(op func() error) { inner(adapt(op)) }`, &fact.Retrier{Delay: fact.Fixed, Every: -1}},
+		{"over a helper that polls", `func inner(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }
+func F(op func() (bool, error)) { inner(func() (bool, error) { return op() }) }`, &fact.Retrier{Contract: fact.UntilDone, Delay: fact.Fixed, Every: -1, Ends: []string{"error", "#0"}}},
+		{"by a helper that polls", `func inner(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }
+func F(op func() error) { inner(func() (bool, error) { if err := op(); passing(err) { return false, nil } else { return true, err } }) }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Picky: true}},
+		{"waits by a helper that polls", `func inner(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }
+func F(state func() (int, error)) { inner(func() (bool, error) { n, err := state(); return n > 0, err }) }`, nil},
 		{"once", `func F(op func() error) { time.Sleep(9); op() }`, nil},
 		{"retries until it is accepted", `func Retry(op func() (bool, error)) { for { ok, err := op(); if err != nil { return }; if ok { return }; time.Sleep(9) } }`, &fact.Retrier{Delay: fact.Fixed, Every: -1, Ends: []string{"error", "#0"}}},
 		{"polls", `func F(op func() (bool, error)) { for { ok, err := op(); if err != nil || ok { return }; time.Sleep(9) } }`, &fact.Retrier{Contract: fact.UntilDone, Delay: fact.Fixed, Every: -1, Ends: []string{"error", "#0"}}},
