@@ -58,6 +58,9 @@ func (o *options) run() error {
 			byModule[s.module] = append(byModule[s.module], s)
 		}
 	}
+	if len(byModule) == 0 {
+		return errors.New("no module is of that half and name")
+	}
 	if err := o.prepare(); err != nil {
 		return err
 	}
