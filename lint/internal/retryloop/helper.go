@@ -93,17 +93,25 @@ func (r *Result) helperWait(c *ssa.Call) (w HelperWait, ok bool) {
 
 // replacesWait reports whether the package sets a function of its own, or another
 // of the library's, where a type of the library keeps the one that says how long to
-// wait.
+// wait. It is found out once.
 func (p *finders) replacesWait(pkg string) bool {
-	for _, fn := range p.Known.Funcs() {
-		for st := range dataflow.Instrs[*ssa.Store](fn) {
-			field := dataflow.FieldVar(st.Addr)
-			if field == nil || field.Pkg() == nil || field.Pkg().Path() != pkg || dataflow.IsNil(st.Val) {
-				continue
-			}
-			if sig, ok := field.Type().Underlying().(*types.Signature); ok && sig.Results().Len() > 0 && dataflow.IsDuration(sig.Results().At(0).Type()) {
-				return true
-			}
+	found, ok := p.replaced[pkg]
+	if !ok {
+		found = slices.ContainsFunc(p.Known.Funcs(), func(fn *ssa.Function) bool { return setsWait(fn, pkg) })
+		p.replaced[pkg] = found
+	}
+	return found
+}
+
+// setsWait reports whether a function stores such a function.
+func setsWait(fn *ssa.Function, pkg string) bool {
+	for st := range dataflow.Instrs[*ssa.Store](fn) {
+		field := dataflow.FieldVar(st.Addr)
+		if field == nil || field.Pkg() == nil || field.Pkg().Path() != pkg || dataflow.IsNil(st.Val) {
+			continue
+		}
+		if sig, ok := field.Type().Underlying().(*types.Signature); ok && sig.Results().Len() > 0 && dataflow.IsDuration(sig.Results().At(0).Type()) {
+			return true
 		}
 	}
 	return false

@@ -83,6 +83,8 @@ type finders struct {
 	// clients holds what the package configures of clients that retry by
 	// themselves; nil until it is asked for.
 	clients map[string]ownClient
+	// replaced holds the libraries whose waits the package sets, or does not.
+	replaced map[string]bool
 	// held are the clients of net/http that fields hold, once they are asked for.
 	held map[*types.Var]ssa.Value
 }
@@ -90,7 +92,7 @@ type finders struct {
 // newFinders returns the finders of a package, which may be nil.
 // The table asks back for summaries, which is why it is given a method of p.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
-	p := &finders{memo: map[*ssa.Function]*finder{}, methods: map[*ssa.Function]Choice{}}
+	p := &finders{memo: map[*ssa.Function]*finder{}, methods: map[*ssa.Function]Choice{}, replaced: map[string]bool{}}
 	p.Known = fact.NewTable(pass, pkg, p.summarize)
 	p.Judge = status.New(p.Known)
 	return p

@@ -198,10 +198,7 @@ func deref(t types.Type) types.Type {
 func holdsStatus(t types.Type) bool {
 	if s, ok := deref(t).Underlying().(*types.Struct); ok {
 		for f := range s.Fields() {
-			if isStatusField(f.Name(), f.Type()) || f.Embedded() && dataflow.IsNamed(f.Type(), "net/http", "Response") {
-				return true
-			}
-			if dataflow.IsNamed(f.Type(), "net/http", "Response") {
+			if isStatusField(f.Name(), f.Type()) || dataflow.IsNamed(f.Type(), "net/http", "Response") {
 				return true
 			}
 		}
