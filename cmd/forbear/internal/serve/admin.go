@@ -25,12 +25,14 @@ type adminFlags struct {
 	metricsFile  string // of its token
 	metricsToken string // once start has read it
 	metricsBase  string // likewise, where metrics are apart
+
+	ready func() (state string, ok bool) // for the probes at the address of the metrics
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint and /metrics, or \"off\" (default: the gateway's port + 1, on loopback)")
 	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the bearer token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
-	f.StringVar(&a.metrics, "metrics", "", "an `address` of its own for /metrics, which needs no admin token (default: on the admin endpoint)")
+	f.StringVar(&a.metrics, "metrics", "", "an `address` of its own for /metrics, which needs no admin token, and for /health/live and /health/ready (default: on the admin endpoint, without those two)")
 	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a bearer token that opens /metrics and nothing else (default: $"+cli.EnvMetricsToken+")")
 }
 
@@ -103,7 +105,7 @@ func (a *adminFlags) start(ctx context.Context, sockets *listen.Sockets, main ne
 
 // startMetrics serves /metrics at an address of its own, where one is named, and
 // returns what ends it. It may be open to a network, as the operator chose: there
-// is nothing to change there.
+// is nothing to change there. Probes may ask there whether the gateway is ready.
 func (a *adminFlags) startMetrics(ctx context.Context, sockets *listen.Sockets, w *watch) (stop func(), err error) {
 	page := w.page()
 	switch {
@@ -117,7 +119,8 @@ func (a *adminFlags) startMetrics(ctx context.Context, sockets *listen.Sockets, 
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
 	a.metricsBase = "http://" + l.Addr().String()
-	return serveBeside(l, w, "metrics", gateway.NewMetrics(page, a.metricsToken, loopback.Host(a.metrics))), nil
+	h := gateway.Health(a.ready, gateway.NewMetrics(page, a.metricsToken, loopback.Host(a.metrics)))
+	return serveBeside(l, w, "metrics", h), nil
 }
 
 // serveBeside serves what is beside the gateway, and returns what ends it.

@@ -288,8 +288,12 @@ func (d *delivery) claimed(host string) bool {
 }
 
 // servable refuses a file that serve could not serve: without routes, or with one
-// that the API would hide.
+// that the API would hide. A process that delivers may have no gateway section: then
+// it serves the API, and nothing else.
 func (d *delivery) servable(file *policyfile.File) error {
+	if d.on() && !file.HasGateway() {
+		return nil
+	}
 	err := file.Servable(d.on() && d.listen == "")
 	if e, ok := errors.AsType[*policyfile.Error](err); ok {
 		for _, f := range e.Faults {

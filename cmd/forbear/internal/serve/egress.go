@@ -25,7 +25,30 @@ import (
 type live struct {
 	mu       sync.RWMutex
 	gateway  *gateway.Gateway
+	serving  bool // its listeners are open to callers
 	draining bool
+}
+
+// serve makes the process ready: see ready.
+func (l *live) serve() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving = true
+}
+
+// ready says whether callers should be sent here, and why not. The address that asks is
+// open before the database is, and to the very end.
+func (l *live) ready() (state string, ok bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	switch {
+	case l.draining:
+		return "draining", false
+	case !l.serving:
+		return "starting", false
+	default:
+		return "ok", true
+	}
 }
 
 // ServeHTTP serves a request by the gateway that is there when it comes: a reload

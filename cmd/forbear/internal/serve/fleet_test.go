@@ -75,6 +75,14 @@ gateway:
 	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "--fleet-budget") || strings.Contains(got.Errors, "secret") {
 		t.Errorf("a URL that is no Redis: %+v", got)
 	}
+	t.Setenv(envFleetBudget, "http://user:secret@127.0.0.1")
+	got = clitest.Run(t, Command(), "", "--config", policy)
+	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, envFleetBudget) || strings.Contains(got.Errors, "secret") {
+		t.Errorf("a variable that is no Redis: %+v", got)
+	}
+	if got := clitest.Run(t, Command(), "", "--help"); strings.Contains(got.Out+got.Errors, "user:") {
+		t.Error("help shows the password of the variable")
+	}
 }
 
 // serveForTest runs serve in this process until the test ends and returns the

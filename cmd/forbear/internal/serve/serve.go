@@ -65,7 +65,8 @@ Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual
 override of the circuit breakers; beyond loopback it demands a token. Metrics
 need no right to override: --metrics serves them at an address of their own, and
---metrics-token-file opens them alone. Beyond loopback who reaches the gateway
+--metrics-token-file opens them alone. /health/live and /health/ready are there, too:
+probes find them when the gateway itself is on loopback or wants certificates. Beyond loopback who reaches the gateway
 calls its dependencies, with the credentials that it adds. Where the environment
 names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and traces go
 there too.

@@ -106,6 +106,7 @@ func (s *server) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.admin.ready = s.live.ready
 	adminBase, stopAdmin, err := s.admin.start(ctx, s.sockets, firstTCP(listeners), s.watch)
 	if err != nil {
 		return err
@@ -146,6 +147,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	for _, l := range listeners {
 		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, s.tls, s.log)) })
 	}
+	s.live.serve()
 	s.greet(listeners, adminBase)
 	s.started()
 	followed.Go(func() { s.follow(following, s.hup) })
