@@ -63,11 +63,15 @@ smaller: deps
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidy vet fix static self alone generated openapi ## the quick static checks
+lint: tools format tidied vet fix static self alone generated openapi ## the quick static checks
 
 .PHONY: tools
-tools:
+tools: $(BIN)/release
 	@GOWORK=off GOBIN=$(BIN) $(GO) -C tools install tool
+
+.PHONY: $(BIN)/release
+$(BIN)/release:
+	@GOWORK=off $(GO) -C tools build -o $@ ./release
 
 .PHONY: format
 format: tools
@@ -79,24 +83,35 @@ format: tools
 fmt: tools ## format the code
 	@$(FILES) | xargs $(BIN)/gofumpt -w
 
+# What a module requires is looked at without the workspace, where nothing is lent by
+# the other modules.
+.PHONY: tidied
+tidied: $(BIN)/release
+	@bad=0; $(BIN)/release alone $(GO) mod tidy -diff || { echo "run: make tidy"; bad=1; }; \
+	for m in $(APART); do echo "go mod tidy -diff  $$m"; GOWORK=off $(GO) -C $$m mod tidy -diff || bad=1; done; exit $$bad
+
 .PHONY: tidy
-tidy:
-	@bad=0; for m in $(MODULES) $(APART); do \
-		echo "go mod tidy -diff  $$m"; GOWORK=off $(GO) -C $$m mod tidy -diff || bad=1; done; exit $$bad
+tidy: $(BIN)/release ## write what each module requires into its go.mod and go.sum
+	@$(BIN)/release tidy
+	@for m in $(APART); do GOWORK=off $(GO) -C $$m mod tidy; done
 
 .PHONY: vet
 vet:
 	$(GO) vet work
-	@GOWORK=off $(GO) -C bench vet ./...
+	@for m in $(APART); do GOWORK=off $(GO) -C $$m vet ./... || exit 1; done
 
 .PHONY: fix
 fix:
-	@bad=0; for m in $(MODULES) $(CURDIR)/bench; do \
+	@bad=0; for m in $(MODULES); do \
+		echo "go fix -diff  $$m"; $(GO) -C $$m fix -diff ./... || bad=1; done; \
+	for m in $(APART); do \
 		echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || bad=1; done; exit $$bad
 
 .PHONY: static
 static: tools
-	@bad=0; for m in $(MODULES) $(CURDIR)/bench; do \
+	@bad=0; for m in $(MODULES); do \
+		echo "staticcheck  $$m"; (cd $$m && $(BIN)/staticcheck ./...) || bad=1; done; \
+	for m in $(APART); do \
 		echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || bad=1; done; exit $$bad
 
 .PHONY: self
@@ -105,9 +120,8 @@ self: ## run forbear's linter on forbear itself
 
 # Each module must also build as its users get it: without the workspace.
 .PHONY: alone
-alone:
-	@bad=0; for m in $(MODULES); do \
-		echo "go build, alone  $$m"; GOWORK=off $(GO) -C $$m build -o /dev/null ./... || bad=1; done; exit $$bad
+alone: $(BIN)/release
+	@$(BIN)/release alone $(GO) build -o /dev/null ./...
 
 .PHONY: generate
 generate: tools ## generate the client of the API from its description
@@ -185,4 +199,4 @@ soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
 
 .PHONY: vuln
 vuln: tools ## look for known vulnerabilities (needs the network)
-	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off $(BIN)/govulncheck ./...); done
+	@$(BIN)/release alone $(BIN)/govulncheck ./...

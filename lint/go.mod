@@ -13,5 +13,3 @@ require (
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )
-
-replace github.com/forbear-go/forbear => ../

@@ -12,5 +12,3 @@ require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/hashicorp/hcl v1.0.0
 )
-
-replace github.com/forbear-go/forbear => ../

@@ -39,7 +39,7 @@ func (b *bench) binary(ctx context.Context) (string, error) {
 	path := filepath.Join(b.dir, "forbear")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
 	cmd.Dir = filepath.Join("..", "cmd", "forbear")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=") // off for bench, and not for forbear
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("forbear cannot be built (run this in the folder bench): %w\n%s", err, out)
 	}

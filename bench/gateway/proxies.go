@@ -176,7 +176,7 @@ func forbearBinary(ctx context.Context, o options, dir string) (string, error) {
 		args = append(args, "-overlay", overlay)
 	}
 	cmd.Args = append(append(cmd.Args, args...), ".")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=") // off for bench, and not for forbear
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("building %s (run this from the bench folder): %w", cmd.Dir, err)

@@ -89,16 +89,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-replace (
-	github.com/forbear-go/forbear => ../../
-	github.com/forbear-go/forbear/client => ../../client
-	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
-	github.com/forbear-go/forbear/lint => ../../lint
-	github.com/forbear-go/forbear/otelretry => ../../otelretry
-	github.com/forbear-go/forbear/policyfile => ../../policyfile
-	github.com/forbear-go/forbear/promretry => ../../promretry
-	github.com/forbear-go/forbear/redisstore => ../../redisstore
-)
-
-replace github.com/forbear-go/forbear/pgxoutbox => ../../pgxoutbox

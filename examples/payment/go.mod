@@ -13,8 +13,3 @@ require (
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
 )
-
-replace (
-	github.com/forbear-go/forbear => ../..
-	github.com/forbear-go/forbear/policyfile => ../../policyfile
-)

@@ -72,12 +72,3 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 )
-
-replace (
-	github.com/forbear-go/forbear => ../..
-	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
-)
-
-replace github.com/forbear-go/forbear/otelretry => ../../otelretry
-
-replace github.com/forbear-go/forbear/promretry => ../../promretry

@@ -27,8 +27,3 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
-
-replace (
-	github.com/forbear-go/forbear => ../../../
-	github.com/forbear-go/forbear/policyfile => ../../
-)

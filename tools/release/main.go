@@ -1,0 +1,103 @@
+// Command release makes releases of forbear's modules, and holds them to what a
+// release needs.
+//
+//	release alone CMD ARGS...    run a command in each module, without the workspace
+//	release tidy                 go mod tidy in each module
+//
+// It is run at the root of a checkout, by the Makefile.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/forbear-go/forbear/tools/release/internal/run"
+	"github.com/forbear-go/forbear/tools/release/internal/workspace"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := do(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func do(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command: want alone or tidy")
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	switch command, rest := args[0], args[1:]; command {
+	case "alone":
+		return alone(ctx, root, rest)
+	case "tidy":
+		return tidy(ctx, root)
+	default:
+		return fmt.Errorf("unknown command %q: want alone or tidy", command)
+	}
+}
+
+// alone runs a command in each module as its users build it, but for its siblings,
+// which are the checkout's. It goes on after a failure.
+func alone(ctx context.Context, root string, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("alone: no command")
+	}
+	return each(ctx, root, func(_ *workspace.Workspace, m workspace.Module, modfile string) error {
+		fmt.Printf("%s: alone in %s\n", filepath.Base(args[0])+" "+args[1%len(args)], m.Dir)
+		return run.Shown(ctx, filepath.Join(root, m.Dir), run.Env{"GOWORK=off", run.Flags("-modfile=" + modfile)}, args[0], args[1:]...)
+	})
+}
+
+// tidy writes the requirements that each module needs, and no others.
+func tidy(ctx context.Context, root string) error {
+	return each(ctx, root, func(w *workspace.Workspace, m workspace.Module, modfile string) error {
+		if err := run.Shown(ctx, filepath.Join(root, m.Dir), run.Env{"GOWORK=off"}, "go", "mod", "tidy", "-modfile="+modfile); err != nil {
+			return err
+		}
+		return w.Adopt(m, filepath.Dir(modfile))
+	})
+}
+
+func each(ctx context.Context, root string, f func(*workspace.Workspace, workspace.Module, string) error) error {
+	w, err := workspace.Read(root)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, m := range w.Modules {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := in(w, m, f); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d modules failed", failed, len(w.Modules))
+	}
+	return nil
+}
+
+func in(w *workspace.Workspace, m workspace.Module, f func(*workspace.Workspace, workspace.Module, string) error) error {
+	dir, err := os.MkdirTemp("", "forbear-alone")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	modfile, err := w.Alone(m, dir)
+	if err != nil {
+		return err
+	}
+	return f(w, m, modfile)
+}
