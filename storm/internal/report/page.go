@@ -1,17 +1,19 @@
 package report
 
 import (
-	"html/template"
+	"bufio"
+	"fmt"
+	"html"
 	"io"
 )
 
-// pageTemplate is self-contained: no script, no network, no font. It can be mailed,
+// pageHead is self-contained: no script, no network, no font. A page can be mailed,
 // or kept beside an incident, and looks the same in ten years.
-var pageTemplate = template.Must(template.New("report").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}}: retry storm report</title>
-<style>
+//
+// The page is written without html/template, whose calls of methods by their names
+// make the linker keep every exported method of every type in a binary: ten megabytes
+// of forbear's.
+const pageHead = `<style>
 body{font:15px/1.5 system-ui,sans-serif;color:#1a202c;background:#f7fafc;margin:0}
 main{max-width:60rem;margin:auto;padding:1rem}
 section{background:#fff;border:1px solid #e2e8f0;border-radius:.5rem;padding:1rem;margin:1rem 0}
@@ -23,19 +25,12 @@ th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #e2e8f0}th:fi
 .note{color:#744210;background:#fffff0;border-left:3px solid #d69e2e;padding:.3rem .7rem;margin:.5rem 0}
 @media (prefers-color-scheme:dark){body{background:#1a202c;color:#e2e8f0}section{background:#fff;color:#1a202c}}
 </style></head><body><main>
-<h1>{{.Title}}</h1>{{with .About}}<p>{{.}}</p>{{end}}
-<section><h2>Side by side</h2><div class="scroll"><table>
-<thead><tr><th scope="col">policy</th><th scope="col">verdict</th><th scope="col">recovery</th><th scope="col">load</th><th scope="col">peak</th><th scope="col">good</th><th scope="col">wasted</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">queue</th></tr></thead><tbody>
-{{range .Runs}}<tr><td>{{.Name}}</td><td class="{{.Verdict}}">{{.Verdict}}</td><td>{{.Recovery}}</td><td>{{.Load}}</td><td>{{.Peak}}</td><td>{{.Good}}</td><td>{{.Wasted}}</td><td>{{.P50}}</td><td>{{.P99}}</td><td>{{.Queue}}</td></tr>
-{{end}}</tbody></table></div></section>
-{{range .Runs}}<section><h2>{{.Name}}: {{.Headline}}</h2>
-{{range .Notes}}<p class="note">{{.}}</p>{{end}}
-{{range .Pictures}}{{.}}{{end}}
-<p>Computed by the {{.Engine}} engine, seed {{.Seed}}.</p></section>
-{{end}}</main></body></html>
-`))
+`
 
-// Page is a report on one or more runs.
+// The columns of the table after the first, in the order of [Run.cells].
+var pageColumns = []string{"verdict", "recovery", "load", "peak", "good", "wasted", "p50", "p99", "queue"}
+
+// Page is a report on one or more runs. All of its texts are escaped.
 type Page struct {
 	Title, About string
 	Runs         []Run
@@ -51,13 +46,59 @@ type Run struct {
 	Chart                                                       Chart
 }
 
-// Pictures returns the panels of r's chart, one by one.
-func (r Run) Pictures() (all []template.HTML) {
-	for _, p := range r.Chart.Panels {
-		all = append(all, template.HTML(r.Chart.panelSVG(p))) // escaped where it is made
-	}
-	return all
+// cells returns the row of r in the table, after its name and verdict.
+func (r *Run) cells() []string {
+	return []string{r.Recovery, r.Load, r.Peak, r.Good, r.Wasted, r.P50, r.P99, r.Queue}
 }
 
 // WriteHTML writes p as a page that needs nothing else.
-func (p *Page) WriteHTML(w io.Writer) error { return pageTemplate.Execute(w, p) }
+func (p *Page) WriteHTML(w io.Writer) error {
+	b := bufio.NewWriter(w) // keeps the first error until the flush
+	title := html.EscapeString(p.Title)
+	fmt.Fprintf(b, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s: retry storm report</title>
+%s<h1>%s</h1>`, title, pageHead, title)
+	if p.About != "" {
+		fmt.Fprintf(b, `<p>%s</p>`, html.EscapeString(p.About))
+	}
+	p.writeTable(b)
+	for i := range p.Runs {
+		p.Runs[i].write(b)
+	}
+	b.WriteString("</main></body></html>\n")
+	return b.Flush()
+}
+
+// writeTable writes the runs side by side.
+func (p *Page) writeTable(b *bufio.Writer) {
+	b.WriteString("\n<section><h2>Side by side</h2><div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">policy</th>")
+	for _, c := range pageColumns {
+		fmt.Fprintf(b, `<th scope="col">%s</th>`, c)
+	}
+	b.WriteString("</tr></thead><tbody>\n")
+	for i := range p.Runs {
+		r := &p.Runs[i]
+		verdict := html.EscapeString(r.Verdict)
+		fmt.Fprintf(b, `<tr><td>%s</td><td class="%s">%s</td>`, html.EscapeString(r.Name), verdict, verdict)
+		for _, c := range r.cells() {
+			fmt.Fprintf(b, `<td>%s</td>`, html.EscapeString(c))
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("</tbody></table></div></section>\n")
+}
+
+// write writes the section of r: what is to be known about it, and its pictures.
+func (r *Run) write(b *bufio.Writer) {
+	fmt.Fprintf(b, "<section><h2>%s: %s</h2>\n", html.EscapeString(r.Name), html.EscapeString(r.Headline))
+	for _, n := range r.Notes {
+		fmt.Fprintf(b, `<p class="note">%s</p>`, html.EscapeString(n))
+	}
+	b.WriteByte('\n')
+	for _, p := range r.Chart.Panels {
+		b.WriteString(r.Chart.panelSVG(p)) // escaped where it is made
+	}
+	fmt.Fprintf(b, "\n<p>Computed by the %s engine, seed %d.</p></section>\n", html.EscapeString(r.Engine), r.Seed)
+}
