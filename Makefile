@@ -21,7 +21,7 @@ RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|He
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # The modules apart from it: what they require lifts no version of the product.
-APART = $(CURDIR)/tools $(CURDIR)/bench
+APART = $(CURDIR)/tools $(CURDIR)/tools/package $(CURDIR)/bench
 BIN   = $(CURDIR)/bin
 FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
@@ -34,7 +34,7 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 .PHONY: test
-test: deps raced plain smaller ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain smaller package-check ## run all tests of all modules; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -58,6 +58,27 @@ smaller: deps
 	$(GO) test $(RACE) -timeout 10m -skip '$(LONG)' ./webhook/dispatch || bad=1; \
 	$(GO) test $(RACE) -timeout 10m -run 'SameOutput|AtOnce' ./lint ./lint/driver || bad=1; \
 	exit $$bad
+
+# What is given out. VERSION is by default that of the last tag and what came after.
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
+PACK     = GOWORK=off GOFLAGS= $(GO) -C tools/package
+
+.PHONY: package-tools
+package-tools:
+	@GOWORK=off GOFLAGS= GOBIN=$(BIN)/package $(GO) -C tools/package install tool
+
+.PHONY: dist
+dist: package-tools ## build the archives of a release into bin/dist (VERSION=v1.2.3)
+	@rm -rf $(BIN)/dist
+	@$(PACK) run ./dist -version $(VERSION)
+
+.PHONY: size
+size: ## say what makes the program as large as it is, by module
+	@$(PACK) run ./size
+
+.PHONY: package-check
+package-check: deps package-tools ## hold what is given out against what it should be
+	$(PACK) test -count=1 -timeout 15m ./...
 
 .PHONY: check
 check: lint test ## everything that a change must pass

@@ -3,6 +3,7 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,12 +61,17 @@ forbear version -o json
 	return c
 }
 
-// Read returns the build information that the Go tool has put into the binary. A
-// version stamped at link time could disagree with it, so there is none. It never
-// fails. A binary without build information is of version "devel", the same as one
-// from a checkout without tags, so that a report always names some version.
+// stamp is set at link time by builds of a tree that Go knows no version of: those of
+// packages and archives, which are made without the repository, so that anyone can
+// make them again.
+var stamp string
+
+// Read returns the build information that the Go tool has put into the binary. Where
+// that has a version, no stamp disagrees with it. It never fails. A binary without
+// either is of version "devel", the same as one from a checkout without tags, so that
+// a report always names some version.
 func Read() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := Build{Version: cmp.Or(stamp, "devel"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

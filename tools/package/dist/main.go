@@ -1,0 +1,131 @@
+// Command dist writes what a release consists of into a folder: an archive for each
+// platform with the program, its manual pages and its completions, a list of what is
+// in each program (CycloneDX), and SHA256SUMS.
+//
+// Two runs on the same source, with the same Go, write the same bytes.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/tools/package/internal/build"
+)
+
+func main() {
+	log.SetFlags(0)
+	d := dist{}
+	flag.StringVar(&d.root, "root", "../..", "the `folder` of the source")
+	flag.StringVar(&d.out, "out", "../../bin/dist", "the `folder` to write into")
+	flag.StringVar(&d.tools, "tools", "../../bin/package", "the `folder` with cyclonedx-gomod")
+	version := flag.String("version", "0.0.0-dev", "the `version`, with or without its v")
+	only := flag.String("only", "", "one `platform`, such as linux_amd64")
+	flag.Parse()
+	d.version = strings.TrimPrefix(*version, "v")
+	if err := d.run(*only); err != nil {
+		log.Fatalf("dist: %v", err)
+	}
+}
+
+type dist struct{ root, out, tools, version string }
+
+// run makes everything for all platforms, or for one.
+func (d *dist) run(only string) error {
+	platforms := build.All
+	if only != "" {
+		i := slices.IndexFunc(platforms, func(p build.Platform) bool { return p.String() == only })
+		if i < 0 {
+			return fmt.Errorf("no platform %q: want one of %v", only, platforms)
+		}
+		platforms = platforms[i : i+1]
+	}
+	if err := os.MkdirAll(d.out, 0o755); err != nil {
+		return err
+	}
+	if err := d.extras(); err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		if err := d.platform(p); err != nil {
+			return err
+		}
+	}
+	return d.sums()
+}
+
+// program returns where the program of a platform is.
+func (d *dist) program(p build.Platform) string {
+	return filepath.Join(d.out, p.String(), p.Exe())
+}
+
+// platform builds the program of p, and writes its archive and its list of parts.
+func (d *dist) platform(p build.Platform) error {
+	path := d.program(p)
+	if err := build.Binary(d.root, path, "v"+d.version, p, true); err != nil {
+		return err
+	}
+	name := filepath.Join(d.out, "forbear_"+d.version+"_"+p.String())
+	if err := d.archive(p, name); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-14s %5.1f MB\n", p, float64(info.Size())/1e6)
+	return d.parts(path, name+".cdx.json")
+}
+
+// parts writes which modules are in a program. The list is read out of the program, so
+// it cannot name what is not there.
+func (d *dist) parts(program, path string) error {
+	cmd := exec.Command(filepath.Join(d.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp",
+		"-version", "v"+d.version, "-output", path, program)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("listing the parts of %s: %w\n%s", program, err, out)
+	}
+	return nil
+}
+
+// extras has the program of this machine write the manual pages and the completions:
+// they are the same on each platform.
+func (d *dist) extras() error {
+	dir, err := os.MkdirTemp("", "forbear-dist-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	here := filepath.Join(dir, "forbear")
+	if err := build.Binary(d.root, here, "v"+d.version, build.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}, true); err != nil {
+		return err
+	}
+	man, completions := filepath.Join(d.out, "man"), filepath.Join(d.out, "completions")
+	for _, sub := range []string{man, completions} {
+		if err := os.RemoveAll(sub); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			return err
+		}
+	}
+	if out, err := exec.Command(here, "man", "--dir", man).CombinedOutput(); err != nil {
+		return fmt.Errorf("forbear man: %w\n%s", err, out)
+	}
+	for shell, file := range map[string]string{"bash": "forbear.bash", "zsh": "_forbear", "fish": "forbear.fish"} {
+		script, err := exec.Command(here, "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("forbear completion %s: %w", shell, err)
+		}
+		if err := os.WriteFile(filepath.Join(completions, file), script, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
