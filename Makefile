@@ -21,7 +21,7 @@ RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|He
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # The modules apart from it: what they require lifts no version of the product.
-APART = $(CURDIR)/tools $(CURDIR)/tools/package $(CURDIR)/bench
+APART = $(CURDIR)/tools $(CURDIR)/tools/package $(CURDIR)/tools/site $(CURDIR)/bench
 BIN   = $(CURDIR)/bin
 FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
@@ -34,7 +34,7 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 .PHONY: test
-test: deps raced plain smaller package-check ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain smaller package-check site-check ## run all tests of all modules; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -169,6 +169,22 @@ $(NODE)/.package-lock.json: tools/openapi/package-lock.json
 	@mkdir -p bin/openapi && cp tools/openapi/package.json tools/openapi/package-lock.json bin/openapi
 	npm --prefix bin/openapi ci --no-audit --no-fund --ignore-scripts
 	@touch $@
+
+# The site is made by Hugo, which has a module of its own; it is compiled once.
+SITE_URL ?= /
+HUGO = $(BIN)/hugo --source $(CURDIR)/site --destination $(BIN)/site --cleanDestinationDir --panicOnWarning --quiet
+
+.PHONY: site
+site: $(BIN)/hugo ## build the documentation as a site, into bin/site (SITE_URL=https://docs.example.com/)
+	$(HUGO) --baseURL $(SITE_URL)
+
+$(BIN)/hugo: tools/site/go.sum
+	GOWORK=off GOBIN=$(BIN) $(GO) -C tools/site install tool
+	@touch $@
+
+.PHONY: site-check
+site-check: site ## look for broken links, pages without a place and foreign hosts in the site
+	GOWORK=off $(GO) -C tools/site test -count=1 ./...
 
 .PHONY: bench
 bench: ## measure against peers and print one table
