@@ -1,6 +1,9 @@
 package serve
 
-import "os"
+import (
+	"os"
+	"runtime/debug"
+)
 
 // heapFloor is what serve adds to its live heap in the eyes of the garbage
 // collector, in bytes: the next collection comes at about twice this.
@@ -11,9 +14,10 @@ const heapFloor = 24 << 20
 // gateway is a few megabytes, which it would go through many times a second
 // under load, for about a tenth of the CPU. Keep it alive as long as serve runs.
 //
-// It is nothing where GOGC or GOMEMLIMIT are set: the operator has decided.
+// It is nothing where GOGC is set, as the operator has decided, and where GOMEMLIMIT
+// leaves so little that these bytes would bring collections instead of sparing them.
 func reserve() []byte {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+	if os.Getenv("GOGC") != "" || debug.SetMemoryLimit(-1) < 4*heapFloor {
 		return nil
 	}
 	return make([]byte, heapFloor)
