@@ -21,7 +21,7 @@ RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|He
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # The modules apart from it: what they require lifts no version of the product.
-APART = $(CURDIR)/tools $(CURDIR)/tools/package $(CURDIR)/tools/site $(CURDIR)/bench
+APART = $(CURDIR)/tools $(CURDIR)/tools/chart $(CURDIR)/tools/package $(CURDIR)/tools/site $(CURDIR)/bench
 BIN   = $(CURDIR)/bin
 FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
@@ -34,7 +34,7 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 .PHONY: test
-test: deps raced plain smaller package-check site-check ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain smaller package-check site-check chart-check ## run all tests of all modules; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -185,6 +185,23 @@ $(BIN)/hugo: tools/site/go.sum
 .PHONY: site-check
 site-check: site ## look for broken links, pages without a place and foreign hosts in the site
 	GOWORK=off $(GO) -C tools/site test -count=1 ./...
+
+# What helm requires is compiled once, and takes a minute.
+CHART = GOWORK=off GOFLAGS= $(GO) -C tools/chart
+
+.PHONY: chart-tools
+chart-tools:
+	@GOBIN=$(BIN)/chart $(CHART) install tool
+	@$(CHART) run ./schemas $(BIN)/chart/schemas
+
+.PHONY: chart-check
+chart-check: deps chart-tools ## hold the Helm chart against helm, kubeconform and forbear itself
+	@$(CHART) vet ./...
+	$(CHART) test -count=1 ./...
+
+.PHONY: chart
+chart: chart-tools ## write the chart's copies and table, and the Kustomize bases
+	$(CHART) test -count=1 -run Written . -args -update
 
 .PHONY: bench
 bench: ## measure against peers and print one table
