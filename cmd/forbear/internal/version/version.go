@@ -52,13 +52,26 @@ forbear version -o json
 		case "json":
 			_ = json.NewEncoder(std.Out).Encode(b)
 		case "text":
-			fmt.Fprintf(std.Out, "forbear %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+			fmt.Fprintln(std.Out, b)
 		default:
 			return std.Fail("version: unknown format %q: want text or json", *format)
 		}
 		return cli.ExitOK
 	}
 	return c
+}
+
+// String is one line for people. A binary from a checkout names the commit, and says
+// when it was built from more than that.
+func (b Build) String() string {
+	of := b.Go + ", " + b.Platform
+	if b.Modified {
+		of = "modified, " + of
+	}
+	if b.Revision != "" {
+		of = "commit " + b.Revision[:min(12, len(b.Revision))] + ", " + of
+	}
+	return "forbear " + b.Version + " (" + of + ")"
 }
 
 // stamp is set at link time by builds of a tree that Go knows no version of: those of

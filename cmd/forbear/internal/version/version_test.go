@@ -24,3 +24,14 @@ func TestVersion(t *testing.T) {
 		t.Errorf("yaml: %+v", got)
 	}
 }
+
+func TestString(t *testing.T) {
+	b := Build{Version: "v1.2.3", Go: "go1.26.8", Platform: "linux/amd64"}
+	if got, want := b.String(), "forbear v1.2.3 (go1.26.8, linux/amd64)"; got != want {
+		t.Errorf("installed: got %q, want %q", got, want)
+	}
+	b.Revision, b.Modified = "0123456789abcdef0123456789abcdef01234567", true
+	if got, want := b.String(), "forbear v1.2.3 (commit 0123456789ab, modified, go1.26.8, linux/amd64)"; got != want {
+		t.Errorf("from a checkout: got %q, want %q", got, want)
+	}
+}
