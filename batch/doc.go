@@ -26,4 +26,6 @@
 // process dies between the work and the mark in the journal, the item runs
 // again. Functions that must not repeat their effect use the item's id as a
 // key.
+//
+// Experimental: what this package exports may change in any version.
 package batch

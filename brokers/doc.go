@@ -10,4 +10,6 @@
 // back when it is due. All adapters that do this themselves pass one
 // conformance suite. Those of NATS, Kafka and RabbitMQ also publish dead letters
 // to a topic of their broker: see Topic of consume.Options.
+//
+// Experimental: what this package exports may change in any version.
 package brokers

@@ -25,4 +25,6 @@
 // A dead letter has the event as it came, with all its headers; of those that
 // carry credentials, such as Authorization and Cookie, it has the name only
 // . [Consumer.Redrive] runs it again.
+//
+// Experimental: what this package exports may change in any version.
 package consume

@@ -9,4 +9,6 @@
 // A redrive ([Job]) sends letters on their way again with their id and key:
 // chosen by a [Filter], counted beforehand, one canary first when asked for, at
 // a rate, until too many fail.
+//
+// Experimental: what this package exports may change in any version.
 package deadletter

@@ -36,4 +36,6 @@
 //
 // GET /health/live and /health/ready are the gateway's own, except under the
 // hosts of routes.
+//
+// Experimental: what this package exports may change in any version.
 package gateway

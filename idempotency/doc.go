@@ -22,4 +22,6 @@
 // unknown; it is held for an operator ([Store.List], [Store.Resolve]) unless
 // [Options.Rerun] says that the operation may be repeated. Only
 // [Options.Transaction] is exact, for what the handler writes through [Tx].
+//
+// Experimental: what this package exports may change in any version.
 package idempotency

@@ -7,6 +7,8 @@
 // pacing and iteration. [Rules] is their documentation. The driver behind
 // forbear lint is the package driver; cmd/forbear-vet is the tool for
 // go vet -vettool; the package plugin is for golangci-lint.
+//
+// Experimental: what this package exports may change in any version.
 package lint
 
 import (

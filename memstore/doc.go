@@ -9,4 +9,6 @@
 //
 // They keep the rules of package sqlstore, not its speed: what a database finds
 // by an index they may find by looking at everything.
+//
+// Experimental: what this package exports may change in any version.
 package memstore

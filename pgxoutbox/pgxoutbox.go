@@ -13,6 +13,8 @@
 //
 // For database/sql, and for SQLite, there is [webhook.Outbox]. The guide is
 // docs/guides/outbox.md.
+//
+// Experimental: what this package exports may change in any version.
 package pgxoutbox
 
 import (

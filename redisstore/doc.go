@@ -21,4 +21,6 @@
 // A request waits for two round trips, the claim and the completion. This needs
 // a server that neither evicts nor forgets: maxmemory-policy noeviction and
 // appendonly yes. Even so it is not for money: see [Idempotency].
+//
+// Experimental: what this package exports may change in any version.
 package redisstore

@@ -27,4 +27,6 @@
 // The files are named by concept, and what one of the databases does in its own
 // way is in a file that ends with its name. The tests on real databases are the
 // nested module sqltest.
+//
+// Experimental: what this package exports may change in any version.
 package sqlstore

@@ -12,4 +12,6 @@
 // The suite is ordinary code and not a _test.go file, so that other modules
 // may import it. It goes by the store's own clock, with leases of
 // milliseconds, and asserts no upper bound on how long a store takes.
+//
+// Experimental: what this package exports may change in any version.
 package storetest

@@ -39,4 +39,6 @@
 // Pictures and tables are drawn by internal/report; internal/parallel spreads the runs
 // of a study over the processors. Arrows point downwards: neither
 // engine knows of the other, of the scenario, or of a report.
+//
+// Experimental: what this package exports may change in any version.
 package storm

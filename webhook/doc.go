@@ -8,4 +8,6 @@
 // A message that was accepted is delivered at least once, or becomes a dead
 // letter with an alert. Receivers see the same webhook-id in every attempt,
 // which is what they recognise duplicates by; see [Verify].
+//
+// Experimental: what this package exports may change in any version.
 package webhook

@@ -7,6 +7,8 @@
 // so that nothing is lost; what a restart delivers again beyond it is
 // dropped by the consumer's deduplication. No retry topics are needed. When
 // too many records wait for one that is set aside, the partition is paused.
+//
+// Experimental: what this package exports may change in any version.
 package kafkaconsume
 
 import (

@@ -7,6 +7,8 @@
 // the server. It counts against MaxAckPending in the meantime: choose that
 // larger than the number of events that may wait. Those whose retry is due within a
 // moment wait here (see [consume.Options.InPlace]), up to 16 for each handler.
+//
+// Experimental: what this package exports may change in any version.
 package natsconsume
 
 import (

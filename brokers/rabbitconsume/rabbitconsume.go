@@ -10,6 +10,8 @@
 //
 // The waiting queues are named QUEUE.wait.DURATION, are declared when they
 // are first needed, and expire when they have not been used for two days.
+//
+// Experimental: what this package exports may change in any version.
 package rabbitconsume
 
 import (

@@ -11,6 +11,8 @@
 // each partition or subscription: with many transient failures, subscribe more often, or
 // wait less (InPlace, Hold). The adapters of this module
 // that speak to a broker themselves do not have this limit.
+//
+// Experimental: what this package exports may change in any version.
 package watermillconsume
 
 import (

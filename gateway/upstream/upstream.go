@@ -1,6 +1,8 @@
 // Package upstream is how the gateway reaches one dependency: over which
 // connections, to which of its addresses, and under which TLS settings. It sits
 // below the retries and sends each attempt once.
+//
+// Experimental: what this package exports may change in any version.
 package upstream
 
 import (

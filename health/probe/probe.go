@@ -7,6 +7,8 @@
 // What the dependency reports of itself comes earlier than a rate of failures: a
 // service that is overloaded may say so while it still responds. It stands beside
 // the gate that counts a Retryer's own attempts, and either of them stops retries.
+//
+// Experimental: what this package exports may change in any version.
 package probe
 
 import (

@@ -1,5 +1,7 @@
 // Package attempts reports retries that attempt more often than any range of
 // the standard allows (FB1011).
+//
+// Experimental: what this package exports may change in any version.
 package attempts
 
 import (

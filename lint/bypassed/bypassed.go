@@ -1,5 +1,7 @@
 // Package bypassed reports retry clients that are built and then not used for
 // the requests (FB1050).
+//
+// Experimental: what this package exports may change in any version.
 package bypassed
 
 import (

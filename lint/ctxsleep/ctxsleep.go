@@ -1,5 +1,7 @@
 // Package ctxsleep reports retries that sleep although a context is in scope
 // (FB1020).
+//
+// Experimental: what this package exports may change in any version.
 package ctxsleep
 
 import (

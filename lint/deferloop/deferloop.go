@@ -1,4 +1,6 @@
 // Package deferloop reports defer statements inside retry loops (FB1053).
+//
+// Experimental: what this package exports may change in any version.
 package deferloop
 
 import (

@@ -1,5 +1,7 @@
 // Package drain reports responses that are neither drained nor closed before
 // the next attempt (FB1052).
+//
+// Experimental: what this package exports may change in any version.
 package drain
 
 import (

@@ -5,6 +5,8 @@
 // from source against the export data of its dependencies, and keeps nothing of
 // it but findings and facts: memory is bounded by the largest packages, not by
 // the module.
+//
+// Experimental: what this package exports may change in any version.
 package driver
 
 import (

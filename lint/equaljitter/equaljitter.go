@@ -1,4 +1,6 @@
 // Package equaljitter reports backoff with equal jitter (FB1003).
+//
+// Experimental: what this package exports may change in any version.
 package equaljitter
 
 import (

@@ -1,5 +1,7 @@
 // Package fixedinterval reports retries that wait the same time after every
 // failure, or not at all (FB1001).
+//
+// Experimental: what this package exports may change in any version.
 package fixedinterval
 
 import (

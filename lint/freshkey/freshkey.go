@@ -1,5 +1,7 @@
 // Package freshkey reports idempotency keys that are made anew for each
 // attempt (FB1031).
+//
+// Experimental: what this package exports may change in any version.
 package freshkey
 
 import (

@@ -1,4 +1,6 @@
 // Package nested reports retries of something that retries itself (FB1040).
+//
+// Experimental: what this package exports may change in any version.
 package nested
 
 import (

@@ -1,4 +1,6 @@
 // Package nojitter reports backoff that grows without randomness (FB1002).
+//
+// Experimental: what this package exports may change in any version.
 package nojitter
 
 import (

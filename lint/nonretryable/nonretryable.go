@@ -1,5 +1,7 @@
 // Package nonretryable reports retries on responses that will not change: most
 // 4xx statuses, their gRPC counterparts, certificate errors (FB1035).
+//
+// Experimental: what this package exports may change in any version.
 package nonretryable
 
 import (

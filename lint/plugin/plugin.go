@@ -19,6 +19,8 @@
 //
 // The settings are those of forbear lint: see the package settings. Findings
 // are suppressed by //nolint:forbear // reason, or by forbear's own directive.
+//
+// Experimental: what this package exports may change in any version.
 package plugin
 
 import (

@@ -1,5 +1,7 @@
 // Package retryafter reports retries on 429 or 503 that ignore Retry-After
 // (FB1055).
+//
+// Experimental: what this package exports may change in any version.
 package retryafter
 
 import (

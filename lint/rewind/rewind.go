@@ -1,5 +1,7 @@
 // Package rewind reports request bodies that are sent a second time without
 // being rewound (FB1051).
+//
+// Experimental: what this package exports may change in any version.
 package rewind
 
 import (

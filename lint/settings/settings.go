@@ -19,6 +19,8 @@
 // A policy file says the same of its dependencies: forbear lint --policy reads
 // it, and forbear lint --policy FILE --print-settings writes what it says in
 // this form, for the others.
+//
+// Experimental: what this package exports may change in any version.
 package settings
 
 import (

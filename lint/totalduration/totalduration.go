@@ -1,4 +1,6 @@
 // Package totalduration reports retries without a limit in time (FB1012).
+//
+// Experimental: what this package exports may change in any version.
 package totalduration
 
 import (

@@ -1,4 +1,6 @@
 // Package unbounded reports retries without an end (FB1010).
+//
+// Experimental: what this package exports may change in any version.
 package unbounded
 
 import (

@@ -1,5 +1,7 @@
 // Package unkeyed reports POST and PATCH requests that are retried without an
 // idempotency key (FB1030).
+//
+// Experimental: what this package exports may change in any version.
 package unkeyed
 
 import (

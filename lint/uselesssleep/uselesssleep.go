@@ -1,4 +1,6 @@
 // Package uselesssleep reports waits after the last attempt (FB1054).
+//
+// Experimental: what this package exports may change in any version.
 package uselesssleep
 
 import (

@@ -12,4 +12,6 @@
 // architecture board, is verified against a file of allowed signers. That file
 // says who may sign under which namespace, so that a role is not a claim of the
 // waiver. What is wrong with a waiver is a finding itself.
+//
+// Experimental: what this package exports may change in any version.
 package check

@@ -2,6 +2,8 @@
 // of a mesh, a proxy, or a library. No such software holds the whole standard, so
 // that each result comes with what was lost on the way, rule by rule, and what was
 // chosen instead.
+//
+// Experimental: what this package exports may change in any version.
 package export
 
 import (

@@ -12,6 +12,8 @@
 // hold, whatever is written, is one note a file ([policyfile.File.Limits]). A
 // field that an adapter does not know is never a fault; what might matter and
 // could not be judged is listed in [policyfile.File.Unjudged].
+//
+// Experimental: what this package exports may change in any version.
 package foreign
 
 import (

@@ -1,6 +1,8 @@
 // Package page is the simulator's page: sliders, curves that follow them, five
 // policies side by side, and the herd. It is one HTML file, one style sheet and
 // one script, embedded; it needs no build step and no network.
+//
+// Experimental: what this package exports may change in any version.
 package page
 
 import (

@@ -26,4 +26,6 @@
 // store: while its endpoint lacks a credential (hold.go), between the probes of an
 // endpoint that is down (pacing.go), and for moments while its budget is spent
 // (patience.go).
+//
+// Experimental: what this package exports may change in any version.
 package dispatch
