@@ -34,7 +34,7 @@ run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
 .PHONY: test
-test: deps raced plain smaller package-check site-check chart-check ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain smaller tooling package-check site-check chart-check ## run all tests of all modules; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -80,18 +80,23 @@ size: ## say what makes the program as large as it is, by module
 package-check: deps package-tools ## hold what is given out against what it should be
 	$(PACK) test -count=1 -timeout 15m ./...
 
+# Two releases in a clone, and what they bring used from the tags alone.
+.PHONY: tooling
+tooling:
+	GOWORK=off $(GO) -C tools test -count=1 ./...
+
 .PHONY: check
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidied vet fix static self alone generated openapi ## the quick static checks
+lint: tools format tidied vet fix static self alone api generated openapi ## the quick static checks
 
 .PHONY: tools
-tools: $(BIN)/release
+tools: $(BIN)/forbear-release
 	@GOWORK=off GOBIN=$(BIN) $(GO) -C tools install tool
 
-.PHONY: $(BIN)/release
-$(BIN)/release:
+.PHONY: $(BIN)/forbear-release
+$(BIN)/forbear-release:
 	@GOWORK=off $(GO) -C tools build -o $@ ./release
 
 .PHONY: format
@@ -107,13 +112,13 @@ fmt: tools ## format the code
 # What a module requires is looked at without the workspace, where nothing is lent by
 # the other modules.
 .PHONY: tidied
-tidied: $(BIN)/release
-	@bad=0; $(BIN)/release alone $(GO) mod tidy -diff || { echo "run: make tidy"; bad=1; }; \
+tidied: $(BIN)/forbear-release
+	@bad=0; $(BIN)/forbear-release alone $(GO) mod tidy -diff || { echo "run: make tidy"; bad=1; }; \
 	for m in $(APART); do echo "go mod tidy -diff  $$m"; GOWORK=off $(GO) -C $$m mod tidy -diff || bad=1; done; exit $$bad
 
 .PHONY: tidy
-tidy: $(BIN)/release ## write what each module requires into its go.mod and go.sum
-	@$(BIN)/release tidy
+tidy: $(BIN)/forbear-release ## write what each module requires into its go.mod and go.sum
+	@$(BIN)/forbear-release tidy
 	@for m in $(APART); do GOWORK=off $(GO) -C $$m mod tidy; done
 
 .PHONY: vet
@@ -141,8 +146,20 @@ self: ## run forbear's linter on forbear itself
 
 # Each module must also build as its users get it: without the workspace.
 .PHONY: alone
-alone: $(BIN)/release
-	@$(BIN)/release alone $(GO) build -o /dev/null ./...
+alone: $(BIN)/forbear-release
+	@$(BIN)/forbear-release alone $(GO) build -o /dev/null ./...
+
+.PHONY: api
+api: $(BIN)/forbear-release ## hold what the modules export to the records in the folder api
+	@$(BIN)/forbear-release api
+
+.PHONY: api-update
+api-update: $(BIN)/forbear-release ## record what the modules export
+	@$(BIN)/forbear-release api -update
+
+.PHONY: release
+release: $(BIN)/forbear-release ## release all modules: VERSION=v0.1.0; ARGS=-n rehearses, -quick runs no tests
+	@$(BIN)/forbear-release cut $(ARGS) $(VERSION)
 
 .PHONY: generate
 generate: tools ## generate the client of the API from its description
@@ -253,4 +270,4 @@ soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
 
 .PHONY: vuln
 vuln: tools ## look for known vulnerabilities (needs the network)
-	@$(BIN)/release alone $(BIN)/govulncheck ./...
+	@$(BIN)/forbear-release alone $(BIN)/govulncheck ./...

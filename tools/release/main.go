@@ -3,17 +3,23 @@
 //
 //	release alone CMD ARGS...    run a command in each module, without the workspace
 //	release tidy                 go mod tidy in each module
+//	release api [-update]        hold what the modules export to its records, or write them
+//	release cut [-n] [-quick] VERSION
+//	                             release all modules: commit, tags, notes; push nothing
 //
 // It is run at the root of a checkout, by the Makefile.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 
+	"github.com/forbear-go/forbear/tools/release/internal/cut"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
 )
@@ -30,7 +36,7 @@ func main() {
 
 func do(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command: want alone or tidy")
+		return fmt.Errorf("no command: want alone, api, cut or tidy")
 	}
 	root, err := os.Getwd()
 	if err != nil {
@@ -39,18 +45,36 @@ func do(ctx context.Context, args []string) error {
 	switch command, rest := args[0], args[1:]; command {
 	case "alone":
 		return alone(ctx, root, rest)
+	case "api":
+		return record(ctx, root, rest)
+	case "cut":
+		return release(ctx, root, rest)
 	case "tidy":
 		return tidy(ctx, root)
 	default:
-		return fmt.Errorf("unknown command %q: want alone or tidy", command)
+		return fmt.Errorf("unknown command %q: want alone, api, cut or tidy", command)
 	}
+}
+
+func release(ctx context.Context, root string, args []string) error {
+	f := flag.NewFlagSet("release cut", flag.ContinueOnError)
+	o := cut.Options{Log: os.Stdout}
+	f.BoolVar(&o.Rehearse, "n", false, "rehearse: do everything in a clone, and leave the repository as it is")
+	f.BoolVar(&o.Quick, "quick", false, "do not run the tests of each module")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return errors.New("cut: want one version, such as v0.1.0")
+	}
+	return cut.Release(ctx, root, f.Arg(0), o)
 }
 
 // alone runs a command in each module as its users build it, but for its siblings,
 // which are the checkout's. It goes on after a failure.
 func alone(ctx context.Context, root string, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("alone: no command")
+		return errors.New("alone: no command")
 	}
 	return each(ctx, root, func(_ *workspace.Workspace, m workspace.Module, modfile string) error {
 		fmt.Printf("%s: alone in %s\n", filepath.Base(args[0])+" "+args[1%len(args)], m.Dir)

@@ -45,10 +45,12 @@ func (w *Workspace) Adopt(m Module, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range slices.Clone(mod.Replace) {
-		if err := mod.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+	for len(mod.Replace) > 0 {
+		old := mod.Replace[0].Old
+		if err := mod.DropReplace(old.Path, old.Version); err != nil {
 			return err
 		}
+		mod.Cleanup()
 	}
 	if err := raise(mod, w.Version); err != nil {
 		return err

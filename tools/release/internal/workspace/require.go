@@ -32,8 +32,15 @@ func (w *Workspace) Require(version string, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range slices.Clone(work.Replace) {
-		if err := cmp.Or(work.DropReplace(r.Old.Path, r.Old.Version), work.AddReplace(r.Old.Path, version, r.New.Path, "")); err != nil {
+	var replaced []modfile.Replace // copies: what is dropped is emptied
+	for _, r := range work.Replace {
+		replaced = append(replaced, *r)
+	}
+	for _, r := range replaced {
+		if r.Old.Version == version {
+			continue
+		}
+		if err := cmp.Or(work.AddReplace(r.Old.Path, version, r.New.Path, ""), work.DropReplace(r.Old.Path, r.Old.Version)); err != nil {
 			return err
 		}
 	}

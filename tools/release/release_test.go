@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/forbear-go/forbear/tools/release/internal/cut"
+	"github.com/forbear-go/forbear/tools/release/internal/proxy"
+	"github.com/forbear-go/forbear/tools/release/internal/run"
+	"github.com/forbear-go/forbear/tools/release/internal/workspace"
+)
+
+// TestRelease releases the checkout twice in a clone, and uses both from a proxy that
+// knows nothing but the tags.
+func TestRelease(t *testing.T) {
+	lock(t)
+	ctx := t.Context()
+	repository := scratch(t)
+	first, second := next(t, repository)
+
+	note(t, repository, "- A first thing.")
+	released(t, repository, first, false)
+	p := published(t, repository, first)
+	env := environment(t, p)
+	bin := t.TempDir()
+	must(t, run.Quiet(ctx, bin, append(env, "GOBIN="+bin), "go", "install", workspace.Prefix+"/cmd/forbear@"+first))
+	if out, err := run.Output(ctx, bin, nil, filepath.Join(bin, "forbear"), "version"); err != nil || !strings.HasPrefix(out, "forbear "+first+" (") {
+		t.Errorf("forbear version: got %q, %v", out, err)
+	}
+	if out, err := run.Output(ctx, bin, nil, filepath.Join(bin, "forbear"), "explain", "--status", "503"); err != nil || !strings.HasPrefix(out, "retry after 0s to 1s") {
+		t.Errorf("forbear explain: got %q, %v", out, err)
+	}
+	users := map[string]string{}
+	for _, m := range modules(t, repository) {
+		if m.Dir != "cmd/forbear" {
+			users[m.Path] = user(t, env, m, first)
+		}
+	}
+
+	refuses(t, repository, first, "already")
+	refuses(t, repository, second, "says nothing")
+
+	note(t, repository, "- A second thing.")
+	refused(t, repository, second)
+	released(t, repository, second, true)
+	env = environment(t, published(t, repository, second))
+	path := workspace.Prefix + "/promretry"
+	must(t, run.Quiet(ctx, users[path], env, "go", "get", path+"@"+second))
+	if out, err := run.Output(ctx, users[path], env, "go", "list", "-m", workspace.Prefix); err != nil || strings.TrimSpace(out) != workspace.Prefix+" "+second {
+		t.Errorf("after an upgrade of promretry: got %q, %v", out, err)
+	}
+	must(t, run.Quiet(ctx, users[path], env, "go", "build", "."))
+}
+
+// lock waits for another rehearsal on this machine: it may put other bytes under the
+// same version into the same module cache.
+func lock(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "forbear-release.lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	must(t, err)
+	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+	t.Cleanup(func() { f.Close() })
+}
+
+// scratch clones the checkout, with the changes to files that git knows.
+func scratch(t *testing.T) string {
+	t.Helper()
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "release test")
+		t.Setenv("GIT_"+who+"_EMAIL", "release@example.com")
+	}
+	root := git(t, ".", "rev-parse", "--show-toplevel")
+	commit := git(t, root, "stash", "create")
+	if commit == "" {
+		commit = "HEAD"
+	}
+	commit = git(t, root, "rev-parse", commit)
+	dir := filepath.Join(t.TempDir(), "repository")
+	git(t, root, "clone", "--quiet", "--shared", "--no-checkout", ".", dir)
+	git(t, dir, "checkout", "--quiet", "-B", "main", commit)
+	return dir
+}
+
+// next returns the versions to rehearse: the minor one after the last, and a patch.
+func next(t *testing.T, repository string) (minor, patch string) {
+	t.Helper()
+	last := "v0.0.0"
+	for tag := range strings.FieldsSeq(git(t, repository, "tag", "--list")) {
+		if semver.IsValid(tag) && semver.Compare(tag, last) > 0 {
+			last = tag
+		}
+	}
+	var major, n int
+	parse(t, last, &major, &n)
+	return format(major, n+1, 0), format(major, n+1, 1)
+}
+
+func note(t *testing.T, repository, line string) {
+	t.Helper()
+	edit(t, repository, "CHANGELOG.md", "## [Unreleased]\n", "## [Unreleased]\n\n"+line+"\n")
+}
+
+// edit replaces a part of a file, and commits.
+func edit(t *testing.T, repository, name, before, after string) {
+	t.Helper()
+	path := filepath.Join(repository, filepath.FromSlash(name))
+	text, err := os.ReadFile(path)
+	must(t, err)
+	if !strings.Contains(string(text), before) {
+		t.Fatalf("%s has no %q", name, before)
+	}
+	must(t, os.WriteFile(path, []byte(strings.Replace(string(text), before, after, 1)), 0o644))
+	git(t, repository, "commit", "--quiet", "--all", "--message", "edit "+name)
+}
+
+// refuses tries a release that is to be refused, and to leave nothing.
+func refuses(t *testing.T, repository, version, why string) {
+	t.Helper()
+	before := state(t, repository)
+	err := cut.Release(t.Context(), repository, version, cut.Options{Quick: true, Believe: true, Unused: true, Log: t.Output()})
+	if err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("a release of %s: got %v, want %q", version, err, why)
+	}
+	if after := state(t, repository); after != before {
+		t.Errorf("%s was refused, and left\n%s\nwhere there was\n%s", version, after, before)
+	}
+}
+
+// state is all that a release may change.
+func state(t *testing.T, repository string) string {
+	t.Helper()
+	return git(t, repository, "status", "--porcelain", "--branch") + git(t, repository, "for-each-ref")
+}
+
+// refused tries what no patch release may do: lose something that is exported, unless
+// it is experimental; and a commit that needs what no release has.
+func refused(t *testing.T, repository, version string) {
+	t.Helper()
+	edit(t, repository, "api/forbear.txt", ".: func Must(*Retryer, error) *Retryer\n", "")
+	refuses(t, repository, version, "forbear .: func Must(*Retryer, error) *Retryer")
+	git(t, repository, "reset", "--quiet", "--hard", "HEAD~1")
+
+	edit(t, repository, "promretry/go.mod", "go 1.26.0\n", "go 1.26.0\n\nrequire github.com/forbear-go/forbear/client v0.0.0\n")
+	refuses(t, repository, version, "client")
+	git(t, repository, "reset", "--quiet", "--hard", "HEAD~1")
+
+	git(t, repository, "checkout", "--quiet", "-b", "other")
+	refuses(t, repository, version, "on main")
+	git(t, repository, "checkout", "--quiet", "main")
+}
+
+// released rehearses a release, makes it, and looks at what it has left in the repository.
+func released(t *testing.T, repository, version string, unused bool) {
+	t.Helper()
+	o := cut.Options{Quick: true, Believe: true, Unused: true, Log: t.Output()}
+	rehearsed := o
+	rehearsed.Rehearse = true
+	before, all := git(t, repository, "rev-parse", "HEAD"), state(t, repository)
+	must(t, cut.Release(t.Context(), repository, version, rehearsed))
+	if state(t, repository) != all {
+		t.Fatalf("a rehearsal of %s changed the repository", version)
+	}
+	o.Unused = unused
+	must(t, cut.Release(t.Context(), repository, version, o))
+	if parent := git(t, repository, "rev-parse", "HEAD~1"); parent != before {
+		t.Errorf("%s is not one commit", version)
+	}
+	if changed := git(t, repository, "status", "--porcelain"); changed != "" {
+		t.Errorf("%s leaves changes:\n%s", version, changed)
+	}
+	for _, m := range modules(t, repository) {
+		if at := git(t, repository, "rev-parse", m.Tag(version)+"^{commit}"); at != git(t, repository, "rev-parse", "HEAD") {
+			t.Errorf("%s is at %s", m.Tag(version), at)
+		}
+	}
+	notes, err := os.ReadFile(filepath.Join(repository, "bin", "release", "notes.md"))
+	if err != nil || !strings.Contains(string(notes), "thing.\n") || !strings.Contains(string(notes), "cmd/forbear@"+version) {
+		t.Errorf("notes of %s: %v\n%s", version, err, notes)
+	}
+}
+
+func published(t *testing.T, repository, version string) *proxy.Proxy {
+	t.Helper()
+	p, err := proxy.Make(t.Context(), repository, t.TempDir(), modules(t, repository), version)
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Forget(context.WithoutCancel(t.Context()))) })
+	return p
+}
+
+func environment(t *testing.T, p *proxy.Proxy) run.Env {
+	t.Helper()
+	env, err := p.Env(t.Context())
+	must(t, err)
+	return append(env, run.Flags("-mod=mod"))
+}
+
+// user gets a module into an empty one, and runs a small program that uses it.
+func user(t *testing.T, env run.Env, m workspace.Module, version string) string {
+	t.Helper()
+	name := strings.TrimPrefix(filepath.Base(m.Path), "/")
+	program, err := os.ReadFile(filepath.Join("testdata", "use", name+".go"))
+	must(t, err)
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "main.go"), program, 0o644))
+	must(t, run.Quiet(t.Context(), dir, env, "go", "mod", "init", "example.com/use"))
+	must(t, run.Quiet(t.Context(), dir, env, "go", "get", m.Path+"@"+version))
+	if out, err := run.Output(t.Context(), dir, env, "go", "run", "."); err != nil || strings.TrimSpace(out) == "" {
+		t.Errorf("a program that uses %s@%s: %q, %v", m.Path, version, out, err)
+	}
+	return dir
+}
+
+func modules(t *testing.T, root string) []workspace.Module {
+	t.Helper()
+	w, err := workspace.Read(root)
+	must(t, err)
+	return w.Released()
+}
