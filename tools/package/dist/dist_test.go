@@ -25,7 +25,7 @@ func copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		b, err := os.ReadFile(filepath.Join(root, name))
 		if os.IsNotExist(err) {
 			continue // deleted, and not committed yet

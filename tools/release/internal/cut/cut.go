@@ -113,7 +113,7 @@ func (c *candidate) commit(ctx context.Context) error {
 		return err
 	}
 	var dirs []string
-	for _, name := range strings.Fields(out) {
+	for name := range strings.FieldsSeq(out) {
 		if !strings.Contains(name, "testdata/") {
 			dirs = append(dirs, filepath.Dir(name))
 		}
