@@ -41,7 +41,13 @@ func tool(t *testing.T, name string) string {
 // helm runs helm with folders of its own.
 func helm(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
+	return helmIn(t, "", args...)
+}
+
+func helmIn(t *testing.T, folder string, args ...string) ([]byte, error) {
+	t.Helper()
 	cmd := exec.Command(tool(t, "helm"), args...)
+	cmd.Dir = folder
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "HELM_NAMESPACE="+namespace)
 	var errs bytes.Buffer

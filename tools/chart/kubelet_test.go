@@ -26,26 +26,27 @@ type kubelet struct {
 	volumes map[string]string // the folder of each ConfigMap that was mounted
 }
 
+// built is the folder of the program.
+var built string
+
 // program builds forbear, once.
 var program = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "forbear-chart-")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-o", folder, ".")
+	cmd := exec.Command("go", "build", "-o", built, ".")
 	cmd.Dir = root + "cmd/forbear"
 	cmd.Env = append(os.Environ(), "GOWORK=") // the workspace, as make builds it
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return filepath.Join(folder, "forbear"), nil
+	return filepath.Join(built, "forbear"), nil
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	var err error
+	if built, err = os.MkdirTemp("", "forbear-chart-"); err != nil {
+		panic(err)
 	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
 	os.Exit(code)
 }
 
@@ -203,6 +204,10 @@ func (c *container) end(t *testing.T, p pod, draining func()) {
 		t.Fatal(err)
 	}
 	draining()
+	// In its pod the file system is read-only.
+	if files, err := os.ReadDir(c.Dir); err != nil || len(files) > 0 {
+		t.Errorf("%s wrote %v, %v", p.name, files, err)
+	}
 	select {
 	case err := <-c.ended:
 		if err != nil {
