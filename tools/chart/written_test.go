@@ -140,7 +140,7 @@ func TestKustomize(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := guideBlock(t, "kustomization.yaml")
-		text = strings.ReplaceAll(text, "github.com/forbear-go/forbear/deploy/kustomize/base/gateway?ref=v0.1.0", "../../base/"+base)
+		text = strings.ReplaceAll(text, "github.com/forbear-go/forbear/deploy/kustomize/base/gateway?ref=v"+version(t), "../../base/"+base)
 		if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestKustomize(t *testing.T) {
 			t.Errorf("%s: the overlay's policy is not there:\n%s", base, m.text)
 		}
 		for _, p := range m.pods() {
-			if p.forbear.Image != "registry.example/forbear:0.1.0" {
+			if p.forbear.Image != "registry.example/forbear:"+version(t) {
 				t.Errorf("%s: the image is %s", p.name, p.forbear.Image)
 			}
 		}
@@ -160,6 +160,20 @@ func TestKustomize(t *testing.T) {
 			conform(t, version, m)
 		}
 	}
+}
+
+// version is that of forbear in the chart, which a release writes.
+func version(t *testing.T) string {
+	t.Helper()
+	var chart struct{ Version, AppVersion string }
+	text, err := os.ReadFile(chartDir + "/Chart.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &chart)
+	}
+	if err != nil || chart.Version != chart.AppVersion {
+		t.Fatalf("the chart's version is %q, forbear's %q: %v", chart.Version, chart.AppVersion, err)
+	}
+	return chart.AppVersion
 }
 
 // guideBlock returns a fenced block of the guide by its first line, a comment.

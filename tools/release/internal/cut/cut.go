@@ -121,6 +121,9 @@ func (c *candidate) commit(ctx context.Context) error {
 	if err := c.w.Require(c.version, dirs); err != nil {
 		return err
 	}
+	if err := writeChart(c.w.Root, c.version); err != nil {
+		return err
+	}
 	if err := c.writeChangelog(); err != nil {
 		return err
 	}
