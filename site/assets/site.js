@@ -15,35 +15,10 @@ function load() {
   return index ??= new Promise((resolve, reject) => {
     const s = document.createElement("script");
     s.src = new URL("search-index.js", base);
-    s.onload = () => resolve(window.forbearIndex.map((e) => [...e, e[2].toLowerCase(), e[3].toLowerCase(), e[4].toLowerCase()]));
+    s.onload = () => resolve(prepare(window.forbearIndex));
     s.onerror = reject;
     document.head.append(s);
   });
-}
-
-// rank returns how well an entry fits: every word must be in it. What begins a
-// word counts more than what is inside of one, a heading more than text.
-function rank(entry, words, phrase) {
-  const [, , , , , title, heading, text] = entry;
-  let sum = 0;
-  for (const word of words) {
-    const begins = (s) => { for (let i = s.indexOf(word); i >= 0; i = s.indexOf(word, i + 1)) if (i === 0 || /[^\p{L}\p{N}]/u.test(s[i - 1])) return true; return false; };
-    const value = (s, whole, part) => s.includes(word) ? (begins(s) ? whole : part) : 0;
-    const here = value(heading, 12, 5) + value(title, heading ? 6 : 14, 3) + value(text, 3, 1);
-    if (here === 0) return 0;
-    sum += here + Math.min(3, text.split(word).length / 4);
-  }
-  if (words.length > 1) sum += (heading.includes(phrase) ? 20 : 0) + (title.includes(phrase) ? 12 : 0) + (text.includes(phrase) ? 8 : 0);
-  if (heading === phrase || (!heading && title === phrase)) sum += 25;
-  return sum;
-}
-
-function find(entries, query) {
-  const phrase = query.toLowerCase().trim().replace(/\s+/g, " ");
-  const words = phrase.split(" ").filter(Boolean);
-  if (!words.length) return [];
-  const found = entries.map((entry) => ({ entry, score: rank(entry, words, phrase) })).filter((f) => f.score > 0);
-  return found.sort((a, b) => b.score - a.score).slice(0, 12).map((f) => ({ entry: f.entry, words }));
 }
 
 // marked returns text as nodes, with the words marked.

@@ -2,7 +2,7 @@
 [page, anchor, title of the page, heading, text]. */ -}}
 window.forbearIndex = [
 {{- range partialCached "pages.html" "" -}}
-  {{- $href := strings.TrimPrefix site.Home.RelPermalink (partial "href.html" .) -}}
+  {{- $href := strings.TrimPrefix ("" | relURL) (partial "href.html" .) -}}
   {{- $title := .Title -}}
   {{- range $i, $part := split (replaceRE `<h[1-6] id="` "\u0001" .Content) "\u0001" -}}
     {{- $id := "" -}}{{- $heading := "" -}}{{- $text := $part -}}

@@ -1,0 +1,69 @@
+// The simulator in the page about storms. Another thread computes, in WebAssembly;
+// without either, the picture in the text stays.
+"use strict";
+{
+  const place = document.querySelector("[data-storm]");
+  const here = new URL(".", document.currentScript.src);
+  const form = document.createElement("form");
+  form.className = "controls";
+  form.innerHTML = `
+    <label>Load <output id="load-out"></output><input type="range" id="load" min="40" max="95" step="5" value="70"></label>
+    <label>Fails, for ten seconds <output id="share-out"></output><input type="range" id="share" min="0" max="100" step="5" value="60"></label>
+    <fieldset><legend>When a call fails</legend>${policies.map(([name, title]) => `<label><input type="radio" name="policy" value="${name}"${name === "naive" ? " checked" : ""}>${title}</label>`).join("")}</fieldset>`;
+  const status = document.createElement("p");
+  status.className = "verdict";
+  status.setAttribute("role", "status");
+  status.textContent = "The simulator is loading (1.4 MB).";
+  const picture = document.createElement("div");
+  picture.append(...place.childNodes);
+  const legend = document.createElement("p");
+  legend.className = "legend";
+  legend.innerHTML = `<span class="fresh">first attempts</span> <span class="retry">retries</span> <span class="good">calls that end well</span>`;
+  const table = document.createElement("div");
+  table.className = "table";
+  place.append(form, status, picture, legend, table);
+
+  const chosen = () => ({ load: form.load.value / 100, share: form.share.value / 100, policy: form.policy.value });
+  const worker = new Worker(new URL("sim/worker.js", here));
+  let busy = true; // until the worker says that it is there
+  let again = true;
+  const ask = () => {
+    form.querySelector("#load-out").textContent = form.load.value + " % of capacity";
+    form.querySelector("#share-out").textContent = form.share.value + " % of attempts";
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    again = false;
+    const q = chosen();
+    worker.postMessage({ q, scenarios: policies.map(([policy]) => JSON.stringify(scenario({ ...q, policy }))) });
+  };
+  const percent = (v) => (100 * v).toFixed(0) + " %";
+  const times = (v) => v.toFixed(1) + "x";
+  const ends = (s) => s.recovery_s < 0 || s.verdict === "metastable" ? "never, by itself" : s.recovery_s === 0 ? "at once" : "after " + s.recovery_s.toFixed(1) + " s";
+  const words = (s, q) => q.share === 0 ? "Nothing fails." :
+    s.verdict === "metastable" ? "The fault is over after ten seconds. The outage is not: the retries keep the service down." :
+    s.verdict === "recovered" || s.verdict === "healthy" ? `The service is well again ${ends(s).replace("at once", "as soon as the fault ends")}${s.recovery_s > 0 ? " the fault" : ""}.` : s.verdict;
+
+  worker.onmessage = ({ data }) => {
+    busy = false;
+    if (data.results) {
+      const q = data.q;
+      const all = data.results.map((r) => JSON.parse(r));
+      const mine = all[policies.findIndex(([name]) => name === q.policy)];
+      picture.innerHTML = chart(mine, q.load);
+      const said = words(mine.summary, q);
+      if (status.textContent !== said) status.textContent = said;
+      status.classList.toggle("bad", mine.summary.verdict === "metastable");
+      table.innerHTML = `<table><thead><tr><th scope="col">when a call fails</th><th scope="col" class="right">calls that end well</th><th scope="col" class="right">load, at worst</th><th scope="col">well again</th></tr></thead><tbody>` +
+        all.map(({ summary: s, fresh, retry }, i) => `<tr${policies[i][0] === q.policy ? ' class="mine"' : ""}><td>${policies[i][1]}</td><td class="right">${percent(s.good / s.calls)}</td><td class="right">${times(Math.max(...fresh.map((v, j) => v + retry[j])) / capacity / q.load)}</td><td>${q.share === 0 ? "" : ends(s)}</td></tr>`).join("") + "</tbody></table>";
+    }
+    if (data.error) status.textContent = data.error;
+    if (again) ask();
+  };
+  worker.onerror = () => { status.textContent = "The simulator needs WebAssembly and a web server; the picture shows one run of it."; form.hidden = true; };
+  form.addEventListener("input", ask);
+  form.addEventListener("submit", (e) => e.preventDefault());
+  ask();
+}
