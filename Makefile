@@ -208,6 +208,10 @@ simulator:
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -overlay $(BIN)/sim-overlay.json -ldflags='-s -w' -o $(BIN)/sim/forbear.wasm ./site/sim
 	@cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" $(BIN)/sim/
 
+.PHONY: reference
+reference: ## write docs/reference from the code
+	$(GO) test -count=1 ./cmd/forbear -run TestReference -update
+
 .PHONY: site-check
 site-check: site ## look for broken links, pages without a place and foreign hosts in the site
 	GOWORK=off $(GO) -C tools/site test -count=1 ./...

@@ -34,7 +34,8 @@ function rank(entry, words, phrase) {
   }
   if (words.length > 1) sum += (name.includes(phrase) ? 12 : 0) + (title.includes(phrase) ? 6 : 0) + (text.includes(phrase) ? 4 : 0);
   if (name === phrase) sum += 10;
-  if (!anchor) sum += 2;
+  // A page of that very name: outbox is guides/outbox.html.
+  if (!anchor) sum += words.includes(page.split("/").pop().replace(".html", "")) ? 12 : 0.5;
   return sum * (weights.find(([start]) => page.startsWith(start))?.[1] ?? 1);
 }
 

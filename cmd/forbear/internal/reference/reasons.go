@@ -1,0 +1,76 @@
+package reference
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Reasons returns the page of all reasons of a decision. Their meaning is the comment
+// beside each in reason.go, which is read from root.
+func Reasons(root string) (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "reason.go"), nil, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	var said []string // by the constants' order, which is their value
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Reason") {
+			said = append(said, strings.TrimSpace(v.Comment.Text()))
+		}
+		return true
+	})
+	p := begin("Reasons", "`reason.go`")
+	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`,\nand in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n")
+	var retry, stop [][]string
+	for r := forbear.ReasonNone + 1; int(r) < len(said); r++ {
+		rule := r.Rule()
+		if strings.HasPrefix(rule, "R-") {
+			rule = "[" + rule + "](../rules.md)"
+		}
+		switch r {
+		case forbear.ReasonRetryable, forbear.ReasonRefresh, forbear.ReasonResend:
+			retry = append(retry, []string{tick(r.String()), rule, plain(strings.TrimPrefix(said[r], "retry: "))})
+		default:
+			stop = append(stop, []string{tick(r.String()), rule, tick(sentinel(r)), counted(r), plain(said[r])})
+		}
+	}
+	p.heading(2, "Retried")
+	p.table([]string{"reason", "rule", "meaning"}, retry)
+	p.heading(2, "Stopped")
+	p.table([]string{"reason", "rule", "error", "counted in", "meaning"}, stop)
+	p.line("A refusal of the moment (`budget_exhausted`, `breaker_open`, `unhealthy`, `bulkhead_full`, `paced`) says nothing about the\nwork itself: durable work is put off by it, and uses up no attempt.")
+	return p.String(), nil
+}
+
+// counted names the metric that counts calls that stop for r.
+func counted(r forbear.Reason) string {
+	switch {
+	case r.Exhausted():
+		return "`retry_exhausted_total`"
+	case r.Suppressed():
+		return "`retry_suppressed_total`"
+	}
+	return ""
+}
+
+// sentinel returns the name of r's error.
+func sentinel(r forbear.Reason) string {
+	for name, err := range map[string]error{
+		"ErrExhausted": forbear.ErrExhausted, "ErrBudgetExhausted": forbear.ErrBudgetExhausted, "ErrBreakerOpen": forbear.ErrBreakerOpen,
+		"ErrUnhealthy": forbear.ErrUnhealthy, "ErrDeadline": forbear.ErrDeadline, "ErrCanceled": forbear.ErrCanceled,
+		"ErrNotReplayable": forbear.ErrNotReplayable, "ErrTerminal": forbear.ErrTerminal, "ErrCertificate": forbear.ErrCertificate,
+		"ErrServerStop": forbear.ErrServerStop, "ErrExhaustedBelow": forbear.ErrExhaustedBelow, "ErrInner": forbear.ErrInner,
+		"ErrBulkheadFull": forbear.ErrBulkheadFull, "ErrPaced": forbear.ErrPaced, "ErrRefreshFailed": forbear.ErrRefreshFailed,
+		"ErrWeakCredential": forbear.ErrWeakCredential,
+	} {
+		if r.Err() == err {
+			return name
+		}
+	}
+	return ""
+}
