@@ -22,8 +22,10 @@ type operation struct {
 	Summary, Description string
 	Tags                 []string
 	Parameters           []parameter
-	RequestBody          struct{ Content map[string]struct{ Schema *schema } }
-	Responses            map[string]struct {
+	RequestBody          struct {
+		Content map[string]struct{ Schema *schema }
+	}
+	Responses map[string]struct {
 		Description string
 		Content     map[string]struct{ Schema *schema }
 	}

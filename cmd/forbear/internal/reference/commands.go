@@ -40,7 +40,7 @@ func (p *page) command(c *cli.Command) {
 		if byDefault == "false" || byDefault == "[]" {
 			byDefault = ""
 		}
-		rows = append(rows, []string{strings.TrimSpace(tick(strings.TrimSpace("--"+f.Name+" "+kind))), tick(byDefault), plain(usage)})
+		rows = append(rows, []string{strings.TrimSpace(tick(strings.TrimSpace("--" + f.Name + " " + kind))), tick(byDefault), plain(usage)})
 	})
 	if len(rows) > 0 {
 		p.table([]string{"flag", "default", "meaning"}, rows)
