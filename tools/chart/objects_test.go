@@ -118,6 +118,16 @@ func TestNames(t *testing.T) {
 	})
 }
 
+// A policy comes through as it is: the lines of its faults are those of the user's file.
+func TestPolicyIsKept(t *testing.T) {
+	for _, text := range []string{"\n\n  service: a # {{ .Values }}\n  instances: 4\n", "service: a", "# tab\there  \nservice: 'ü'\n\n"} {
+		m := template(t, "-f", values("minimal"), withPolicy(t, "gateway.policy", text))
+		if got := all[*corev1.ConfigMap](m)[0].Data["policy.yaml"]; got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 // The migration runs before the pods of its version, needs nothing that helm makes after
 // hooks, and may be another user of the database.
 func TestMigration(t *testing.T) {

@@ -87,8 +87,7 @@ metadata:
   labels:
     {{- include "forbear.labels" . | nindent 4 }}
 data:
-  {{ .values.existingPolicy.key }}: |
-    {{- .values.policy | trim | nindent 4 }}
+  {{- toYaml (dict .values.existingPolicy.key .values.policy) | nindent 2 }}
 {{- end }}
 ---
 apiVersion: v1
