@@ -48,6 +48,7 @@ func TestRelease(t *testing.T) {
 
 	note(t, repository, "- A second thing.")
 	refused(t, repository, second)
+	rehearsed(t, repository, second)
 	released(t, repository, second, true)
 	env = environment(t, published(t, repository, second))
 	path := workspace.Prefix + "/promretry"
@@ -155,18 +156,21 @@ func refused(t *testing.T, repository, version string) {
 	git(t, repository, "checkout", "--quiet", "main")
 }
 
-// released rehearses a release, makes it, and looks at what it has left in the repository.
-func released(t *testing.T, repository, version string, unused bool) {
+// rehearsed does what a release does, and finds nothing changed.
+func rehearsed(t *testing.T, repository, version string) {
 	t.Helper()
-	o := cut.Options{Quick: true, Believe: true, Unused: true, Log: t.Output()}
-	rehearsed := o
-	rehearsed.Rehearse = true
-	before, all := git(t, repository, "rev-parse", "HEAD"), state(t, repository)
-	must(t, cut.Release(t.Context(), repository, version, rehearsed))
-	if state(t, repository) != all {
+	before := state(t, repository)
+	must(t, cut.Release(t.Context(), repository, version, cut.Options{Rehearse: true, Quick: true, Believe: true, Unused: true, Log: t.Output()}))
+	if state(t, repository) != before {
 		t.Fatalf("a rehearsal of %s changed the repository", version)
 	}
-	o.Unused = unused
+}
+
+// released makes a release and looks at what it has left in the repository.
+func released(t *testing.T, repository, version string, unused bool) {
+	t.Helper()
+	o := cut.Options{Quick: true, Believe: true, Unused: unused, Log: t.Output()}
+	before := git(t, repository, "rev-parse", "HEAD")
 	must(t, cut.Release(t.Context(), repository, version, o))
 	if parent := git(t, repository, "rev-parse", "HEAD~1"); parent != before {
 		t.Errorf("%s is not one commit", version)

@@ -64,6 +64,9 @@ func (p *Proxy) Env(ctx context.Context) (run.Env, error) {
 		"GOWORK=off",
 		"GOPROXY=file://" + p.Dir + "," + lines[0],
 		"GONOSUMDB=" + strings.Trim(lines[1]+","+workspace.Prefix, ","),
+		// The build cache has an index of each module in the module cache, by its folder:
+		// of the imports that a rehearsal of the same version had, if one was written.
+		"GODEBUG=" + strings.Trim(os.Getenv("GODEBUG")+",goindex=0", ","),
 	}
 	return env, nil
 }
