@@ -8,7 +8,7 @@ function prepare(entries) {
 }
 
 // What readers look for less often counts less.
-const weights = [["project/changelog", 0.4], ["project/", 0.6], ["compare/", 0.7], ["reference/rules", 0.7], ["runbooks/forbear", 0.9]];
+const weights = [["project/changelog", 0.4], ["project/", 0.6], ["compare/", 0.7], ["reference/rules", 0.7], ["reference/", 0.85], ["runbooks/", 0.85], ["index", 0.8]];
 
 // begins reports whether a word of text begins with word.
 function begins(text, word) {

@@ -13,7 +13,7 @@
   const status = document.createElement("p");
   status.className = "verdict";
   status.setAttribute("role", "status");
-  status.textContent = "The simulator is loading (1.4 MB).";
+  status.textContent = "The simulator is loading (1.3 MB).";
   const picture = document.createElement("div");
   picture.append(...place.childNodes);
   const legend = document.createElement("p");
@@ -24,7 +24,17 @@
   place.append(form, status, picture, legend, table);
 
   const chosen = () => ({ load: form.load.value / 100, share: form.share.value / 100, policy: form.policy.value });
-  const worker = new Worker(new URL("sim/worker.js", here));
+  const missing = () => {
+    status.textContent = "The simulator needs WebAssembly and a web server; the picture shows one run of it.";
+    form.hidden = true;
+  };
+  let worker;
+  try {
+    worker = new Worker(new URL("sim/worker.js", here));
+  } catch {
+    worker = {}; // pages from a folder may not have one
+    missing();
+  }
   let busy = true; // until the worker says that it is there
   let again = true;
   const ask = () => {
@@ -62,7 +72,7 @@
     if (data.error) status.textContent = data.error;
     if (again) ask();
   };
-  worker.onerror = () => { status.textContent = "The simulator needs WebAssembly and a web server; the picture shows one run of it."; form.hidden = true; };
+  worker.onerror = missing;
   form.addEventListener("input", ask);
   form.addEventListener("submit", (e) => e.preventDefault());
   ask();
