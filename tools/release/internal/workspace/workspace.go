@@ -100,6 +100,9 @@ func readModule(root, dir string) (Module, error) {
 	if err != nil {
 		return Module{}, err
 	}
+	if len(mod.Replace) > 0 {
+		return Module{}, fmt.Errorf("%s has a replace line: the command could not be installed, and others ignore it", mod.Syntax.Name)
+	}
 	m := Module{Path: mod.Module.Mod.Path, Dir: filepath.ToSlash(filepath.Clean(dir))}
 	for _, r := range mod.Require {
 		if Sibling(r.Mod.Path) {

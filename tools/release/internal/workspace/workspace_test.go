@@ -115,3 +115,15 @@ func TestAlone(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, before)
 	}
 }
+
+// A replace line of a module would do for the workspace, and for no one else.
+func TestReplaceLine(t *testing.T) {
+	root := checkout(t)
+	name := filepath.Join(root, "lint", "go.mod")
+	if err := os.WriteFile(name, []byte(text(t, name)+"\nreplace "+Prefix+" => ../\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(root); err == nil || !strings.Contains(err.Error(), "replace line") {
+		t.Errorf("got %v", err)
+	}
+}
