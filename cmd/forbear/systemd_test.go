@@ -27,8 +27,8 @@ func activated(t *testing.T, names string, listeners []net.Listener, args ...str
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { notify.Close() })
-	cmd := exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ exec "$@"`, "sh", builtProgram(t), "serve", "--no-delivery"}, args...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("LISTEN_FDS=%d", len(listeners)), "LISTEN_FDNAMES="+names, "NOTIFY_SOCKET="+filepath.Join(dir, "notify"))
+	cmd := exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$@"`, "sh", builtProgram(t), "serve", "--no-delivery"}, args...)...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("LISTEN_FDS=%d", len(listeners)), "LISTEN_FDNAMES="+names, "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "WATCHDOG_USEC=400000")
 	for _, l := range listeners {
 		f, err := l.(interface{ File() (*os.File, error) }).File()
 		if err != nil {
@@ -82,6 +82,7 @@ func TestSystemd(t *testing.T) {
 		}
 	}
 	both()
+	notified("WATCHDOG=1")
 	write("127.0.0.1:1", ", max_retries: 1")
 	s.signal(t, syscall.SIGHUP)
 	notified("RELOADING=1\nMONOTONIC_USEC=")
@@ -94,6 +95,9 @@ func TestSystemd(t *testing.T) {
 		t.Errorf("the first process ended with %d:\n%s", code, s.log)
 	}
 	both()
+	for range 50 { // the first one has sent fewer, and ended
+		notified("WATCHDOG=1")
+	}
 	var n int
 	if _, err := fmt.Sscan(pid, &n); err != nil {
 		t.Fatal(err)

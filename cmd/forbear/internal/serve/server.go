@@ -151,6 +151,9 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	s.greet(listeners, adminBase)
 	s.started()
 	followed.Go(func() { s.follow(following, s.hup) })
+	watched, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // to the end of the drain
+	defer unwatch()
+	followed.Go(func() { s.watchdog(watched, listeners) })
 	for {
 		select {
 		case err := <-failed:
