@@ -72,6 +72,23 @@ dist: package-tools ## build the archives of a release into bin/dist (VERSION=v1
 	@rm -rf $(BIN)/dist
 	@$(PACK) run ./dist -version $(VERSION)
 
+.PHONY: packages
+packages: dist ## build the debs and rpms of a release, too
+	@$(PACK) run ./pack -version $(VERSION)
+
+.PHONY: image
+image: dist ## build the container image of a release, an OCI layout, into bin/dist/image
+	@$(PACK) run ./image -version $(VERSION)
+
+# The key is an SSH key, which may be on a token or in an agent (KEY is its public half
+# then). Who verifies needs ssh-keygen and the public half: docs/guides/install.md.
+DIST = $(BIN)/dist
+.PHONY: sign
+sign: ## sign SHA256SUMS of bin/dist (KEY=a private SSH key)
+	@[ -n "$(KEY)" ] || { echo "make sign: KEY is the file of an SSH key"; exit 1; }
+	@rm -f $(DIST)/SHA256SUMS.sig
+	@ssh-keygen -q -Y sign -f $(KEY) -n forbear-release $(DIST)/SHA256SUMS
+
 .PHONY: size
 size: ## say what makes the program as large as it is, by module
 	@$(PACK) run ./size

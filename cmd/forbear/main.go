@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/endpoints"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/health"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
@@ -53,6 +54,7 @@ func program() cli.Program {
 		sim.Command(),
 		lint.Command(),
 		top.Command(),
+		health.Command(),
 		messages.Command(),
 		endpoints.Command(),
 		applications.Command(),

@@ -3,15 +3,11 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"bufio"
 	"compress/gzip"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/tools/package/internal/build"
@@ -103,37 +99,4 @@ func writeZip(w io.Writer, folder string, entries []entry, at time.Time) error {
 		}
 	}
 	return zw.Close()
-}
-
-// sums writes SHA256SUMS over every file of the folder that is given out, for
-// sha256sum -c.
-func (d *dist) sums() error {
-	files, err := os.ReadDir(d.out)
-	if err != nil {
-		return err
-	}
-	var lines []string
-	for _, f := range files {
-		if f.IsDir() || strings.HasPrefix(f.Name(), "SHA256SUMS") {
-			continue
-		}
-		sum, err := sumOf(filepath.Join(d.out, f.Name()))
-		if err != nil {
-			return err
-		}
-		lines = append(lines, fmt.Sprintf("%x  %s\n", sum, f.Name()))
-	}
-	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[66:], b[66:]) })
-	return os.WriteFile(filepath.Join(d.out, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644)
-}
-
-func sumOf(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, bufio.NewReader(f))
-	return h.Sum(nil), err
 }

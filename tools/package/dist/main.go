@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/tools/package/internal/build"
@@ -38,13 +37,9 @@ type dist struct{ root, out, tools, version string }
 
 // run makes everything for all platforms, or for one.
 func (d *dist) run(only string) error {
-	platforms := build.All
-	if only != "" {
-		i := slices.IndexFunc(platforms, func(p build.Platform) bool { return p.String() == only })
-		if i < 0 {
-			return fmt.Errorf("no platform %q: want one of %v", only, platforms)
-		}
-		platforms = platforms[i : i+1]
+	platforms, err := build.Chosen(only)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(d.out, 0o755); err != nil {
 		return err
@@ -57,7 +52,7 @@ func (d *dist) run(only string) error {
 			return err
 		}
 	}
-	return d.sums()
+	return build.Sums(d.out)
 }
 
 // program returns where the program of a platform is.

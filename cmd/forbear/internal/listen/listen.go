@@ -95,9 +95,7 @@ func (s *Sockets) One(ctx context.Context, purpose, address string) (net.Listene
 // listen takes or opens what one address stands for. The caller holds mu.
 func (s *Sockets) listen(ctx context.Context, purpose, address string) ([]*socket, error) {
 	if strings.HasPrefix(address, systemdPrefix) {
-		list := s.take(func(name string) bool {
-			return name == address || address == systemdPrefix && strings.HasPrefix(name, systemdPrefix)
-		})
+		list := s.take(func(name string) bool { return standsFor(address, name) })
 		if len(list) == 0 {
 			return nil, fmt.Errorf("%s: systemd has passed no such socket (LISTEN_FDS, LISTEN_FDNAMES)", address)
 		}
@@ -122,6 +120,11 @@ func (s *Sockets) listen(ctx context.Context, purpose, address string) ([]*socke
 	return []*socket{{name: name, Listener: l, mine: true}}, nil
 }
 
+// standsFor reports whether an address of systemd's means the socket of a name.
+func standsFor(address, name string) bool {
+	return name == address || address == systemdPrefix && strings.HasPrefix(name, systemdPrefix)
+}
+
 // take removes those of a name from what was passed, and returns them.
 func (s *Sockets) take(named func(string) bool) (list []*socket) {
 	s.passed = slices.DeleteFunc(s.passed, func(p *socket) bool {
@@ -140,6 +143,28 @@ func (s *Sockets) Has() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.passed, func(p *socket) bool { return strings.HasPrefix(p.name, systemdPrefix) })
+}
+
+// Addresses returns what an address stands for: those of the sockets that systemd has
+// passed and no one has asked for yet, or the address itself. A unix socket's has its
+// prefix.
+func (s *Sockets) Addresses(address string) (list []string) {
+	if !strings.HasPrefix(address, systemdPrefix) {
+		return []string{address}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.passed {
+		if !standsFor(address, p.name) {
+			continue
+		}
+		at := p.Addr().String()
+		if p.Addr().Network() == "unix" {
+			at = unixPrefix + at
+		}
+		list = append(list, at)
+	}
+	return list
 }
 
 // Commit says that the process is ready, and owns what was passed to it from now on.

@@ -79,7 +79,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.address = outermost(s.wanted())
+	s.address = s.outermost()
 	s.delivery.decide(s.given, s.file, s.path == "")
 	if err := s.delivery.servable(s.file); err != nil {
 		return err

@@ -79,10 +79,16 @@ func (s *server) wanted() []string {
 	return []string{defaultListen}
 }
 
-// outermost returns the first of some addresses that other machines could reach, or
-// else the first: what the gateway trusts depends on it before a socket is open. Where
-// a socket of systemd listens is not known by then.
-func outermost(list []string) string {
+// outermost returns the first of the wanted addresses that other machines could reach,
+// or else the first: what the gateway trusts depends on it before a socket is open.
+func (s *server) outermost() string {
+	var list []string
+	for _, a := range s.wanted() {
+		list = append(list, s.sockets.Addresses(a)...)
+	}
+	if len(list) == 0 {
+		return s.wanted()[0] // a socket that systemd did not pass, as listeners will say
+	}
 	for _, a := range list {
 		if !strings.HasPrefix(a, "unix:") && !loopback.Host(a) {
 			return a

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,18 @@ func (p Platform) Exe() string {
 // All are the platforms of a release.
 var All = []Platform{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"},
+}
+
+// Chosen returns the platform of a name, such as linux_amd64, or all where that is "".
+func Chosen(name string) ([]Platform, error) {
+	if name == "" {
+		return All, nil
+	}
+	i := slices.IndexFunc(All, func(p Platform) bool { return p.String() == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no platform %q: want one of %v", name, All)
+	}
+	return All[i : i+1], nil
 }
 
 // Binary builds the program of the tree at root into path. What the machine knows, its

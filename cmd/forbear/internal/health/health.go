@@ -1,0 +1,90 @@
+// Package health is the command health: it asks a gateway how it is, for those who have
+// no curl at hand, such as the health check of a container.
+package health
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+)
+
+// defaultURL is where serve says whether it is to be sent requests.
+const defaultURL = "http://127.0.0.1:8080/health/ready"
+
+// Command returns the command health.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "health",
+		Summary: "ask whether a forbear serve is ready",
+		Usage:   "[--timeout 3s] [URL]",
+		About: `
+Health asks once, and prints what it is told. The exit code is 0 where the
+response is a success, and 1 otherwise. It is the health check of a container
+whose image has no other program. URL is ` + defaultURL + `
+by default; it may be unix:PATH for a socket in the file system.`,
+		Examples: `
+forbear health
+forbear health http://127.0.0.1:9464/health/live
+forbear health unix:/run/forbear/gateway.sock
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		timeout := f.Duration("timeout", 3*time.Second, "how `long` to wait for the response")
+		if code, done := c.Parse(std, f, args, 1); done {
+			return code
+		}
+		target := defaultURL
+		if f.NArg() > 0 {
+			target = f.Arg(0)
+		}
+		if u, err := url.Parse(target); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "unix" {
+			return std.Fail("health: %q: want an http:// or https:// URL, or unix:PATH", target)
+		}
+		ctx, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		said, ok, err := ask(ctx, target)
+		if err != nil {
+			fmt.Fprintf(std.Err, "forbear: health: %v\n", err)
+			return cli.ExitFound
+		}
+		fmt.Fprintln(std.Out, said)
+		if !ok {
+			return cli.ExitFound
+		}
+		return cli.ExitOK
+	}
+	return c
+}
+
+// ask returns the first of what the target says, and whether it is a success.
+func ask(ctx context.Context, target string) (said string, ok bool, err error) {
+	t := &http.Transport{DisableKeepAlives: true}
+	if path, unix := strings.CutPrefix(target, "unix:"); unix {
+		target = "http://localhost/health/ready"
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return "", false, err
+	}
+	resp, err := t.RoundTrip(r)
+	if err != nil {
+		return "", false, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 200))
+	if err != nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSpace(string(b))), resp.StatusCode/100 == 2, nil
+}

@@ -1,0 +1,222 @@
+// Command image makes a container image of what command dist has built, for both
+// architectures, as an OCI layout: a folder that skopeo, crane, podman and containerd
+// read. It needs no container engine.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/forbear-go/forbear/tools/package/internal/build"
+)
+
+// nonroot is the user of the image, by the number that distroless images have for
+// theirs: Kubernetes demands a number for runAsNonRoot.
+const nonroot = 65532
+
+func main() {
+	log.SetFlags(0)
+	m := maker{}
+	flag.StringVar(&m.root, "root", "../..", "the `folder` of the source")
+	flag.StringVar(&m.dist, "dist", "../../bin/dist", "the `folder` that dist has written into")
+	version := flag.String("version", "0.0.0-dev", "the `version` that dist was told")
+	only := flag.String("only", "", "one `platform`, such as linux_amd64")
+	flag.Parse()
+	m.version = strings.TrimPrefix(*version, "v")
+	platforms, err := build.Chosen(*only)
+	if err == nil {
+		err = m.run(platforms)
+	}
+	if err != nil {
+		log.Fatalf("image: %v", err)
+	}
+}
+
+type maker struct{ root, dist, version string }
+
+// run writes the layout, in place of one that was there.
+func (m *maker) run(platforms []build.Platform) error {
+	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, p := range platforms {
+		if p.OS != "linux" {
+			continue
+		}
+		image, err := m.image(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.OS, Architecture: p.Arch}},
+		})
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(m.dist, "image")
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	l, err := layout.Write(path, empty.Index)
+	if err != nil {
+		return err
+	}
+	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": m.version})
+	if err := l.AppendIndex(index, name); err != nil {
+		return err
+	}
+	fmt.Printf("image %s\n", digest)
+	return nil
+}
+
+// image makes the image of one architecture: a layer that seldom changes, and the
+// program.
+func (m *maker) image(p build.Platform) (v1.Image, error) {
+	program, err := os.ReadFile(filepath.Join(m.dist, p.String(), p.Exe()))
+	if err != nil {
+		return nil, err
+	}
+	base, err := m.base()
+	if err != nil {
+		return nil, err
+	}
+	at := build.Time(m.root)
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, files := range [][]file{base, {{name: "usr/bin/forbear", mode: 0o755, text: program}}} {
+		layer, err := layerOf(files, at)
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: at}, CreatedBy: "make image"}}); err != nil {
+			return nil, err
+		}
+	}
+	return mutate.ConfigFile(image, m.config(image, p, at))
+}
+
+// config says how the image is run. As it is, it starts: the gateway and the metrics are
+// open to the container's network, and the delivery API to the pod alone, until it
+// has a token and an address.
+func (m *maker) config(image v1.Image, p build.Platform, at time.Time) *v1.ConfigFile {
+	c, err := image.ConfigFile()
+	if err != nil {
+		panic(err) // of an image that was made in memory
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture, c.Created = p.OS, p.Arch, v1.Time{Time: at}
+	c.Config = v1.Config{
+		User:       fmt.Sprintf("%d:%[1]d", nonroot),
+		Entrypoint: []string{"/usr/bin/forbear"},
+		Cmd:        []string{"serve", "--config", "/etc/forbear/policy.yaml", "--listen", ":8080", "--api", "127.0.0.1:8082", "--metrics", ":9464"},
+		Env: []string{
+			"PATH=/usr/bin", "FORBEAR_DATABASE=/var/lib/forbear/forbear.db", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
+		},
+		WorkingDir:   "/var/lib/forbear",
+		Volumes:      map[string]struct{}{"/var/lib/forbear": {}},
+		ExposedPorts: map[string]struct{}{"8080/tcp": {}, "9464/tcp": {}},
+		StopSignal:   "SIGTERM",
+		// OCI has no health checks, but Docker reads this one.
+		Healthcheck: &v1.HealthConfig{
+			Test:     []string{"CMD", "/usr/bin/forbear", "health", "http://127.0.0.1:9464/health/ready"},
+			Interval: 10 * time.Second, Timeout: 3 * time.Second, StartPeriod: 10 * time.Second,
+		},
+		Labels: map[string]string{
+			"org.opencontainers.image.title":         "forbear",
+			"org.opencontainers.image.description":   "retries that know when to stop: a gateway, and durable delivery of webhooks",
+			"org.opencontainers.image.version":       m.version,
+			"org.opencontainers.image.licenses":      "Apache-2.0",
+			"org.opencontainers.image.source":        "https://github.com/forbear-go/forbear",
+			"org.opencontainers.image.documentation": "https://github.com/forbear-go/forbear/blob/main/docs/guides/install.md",
+			"org.opencontainers.image.created":       at.Format(time.RFC3339),
+		},
+	}
+	return c
+}
+
+// base is what the program needs around it.
+func (m *maker) base() ([]file, error) {
+	policy, err := os.ReadFile(filepath.Join(m.root, "deploy/package/policy.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	license, err := os.ReadFile(filepath.Join(m.root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	return []file{
+		{name: "etc/", mode: 0o755},
+		{name: "etc/passwd", mode: 0o644, text: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%[1]d:nonroot:/var/lib/forbear:/sbin/nologin\n", nonroot)},
+		{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", nonroot)},
+		{name: "etc/forbear/", mode: 0o755},
+		{name: "etc/forbear/policy.yaml", mode: 0o644, text: policy},
+		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, text: authorities()},
+		{name: "licenses/forbear/LICENSE", mode: 0o644, text: license},
+		{name: "tmp/", mode: 0o1777},
+		{name: "usr/", mode: 0o755},
+		{name: "usr/bin/", mode: 0o755},
+		{name: "var/lib/forbear/", mode: 0o700, owner: nonroot},
+	}, nil
+}
+
+// authorities are Mozilla's, by the Go project's module: pinned by go.sum, so that every
+// machine makes the same image, and in a file, so that one may mount others over it.
+// Those that may sign only what was issued before some day are left out, since a file
+// cannot say so.
+func authorities() []byte {
+	var b bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})
+		}
+	}
+	return b.Bytes()
+}
+
+// file is one entry of a layer; a name that ends in a slash is a folder.
+type file struct {
+	name  string
+	mode  int64
+	owner int
+	text  []byte
+}
+
+// layerOf makes a layer of files.
+func layerOf(files []file, at time.Time) (v1.Layer, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range files {
+		h := tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, ModTime: at, Typeflag: tar.TypeReg, Size: int64(len(f.text)), Format: tar.FormatUSTAR}
+		if strings.HasSuffix(f.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.text); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	text := b.Bytes()
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
+		tarball.WithMediaType(types.OCILayer))
+}
