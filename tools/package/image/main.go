@@ -124,10 +124,9 @@ func (m *maker) config(image v1.Image, p build.Platform, at time.Time) *v1.Confi
 	c.Config = v1.Config{
 		User:       fmt.Sprintf("%d:%[1]d", nonroot),
 		Entrypoint: []string{"/usr/bin/forbear"},
-		Cmd:        []string{"serve", "--config", "/etc/forbear/policy.yaml", "--listen", ":8080", "--api", "127.0.0.1:8082", "--metrics", ":9464"},
-		Env: []string{
-			"PATH=/usr/bin", "FORBEAR_DATABASE=/var/lib/forbear/forbear.db", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
-		},
+		Cmd:        []string{"serve", "--config", "/etc/forbear/policy.yaml", "--database", "/var/lib/forbear/forbear.db", "--listen", ":8080", "--api", "127.0.0.1:8082", "--metrics", ":9464"},
+		// No FORBEAR_DATABASE: it asks for deliveries, and a gateway alone may want none.
+		Env:          []string{"PATH=/usr/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
 		WorkingDir:   "/var/lib/forbear",
 		Volumes:      map[string]struct{}{"/var/lib/forbear": {}},
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}, "9464/tcp": {}},
