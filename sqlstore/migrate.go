@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Migrations of all concepts are numbered in one list, with gaps for those that
-// come between. They run in their order in one transaction, and only forwards: an
-// older forbear refuses a newer database.
+// Migrations of all concepts are numbered in one list. They run in their order in
+// one transaction, and only forwards. An older forbear works on a newer database where
+// each step that it does not know allows that (see beside.go), and refuses it otherwise.
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -26,13 +25,15 @@ type Migration struct {
 	Version int
 	Name    string
 	Applied time.Time // zero: not yet
+	Beside  int       // the step that a forbear must know to work on a schema with this one; 0: this step
+	Later   bool      // of a later forbear, which this one works beside
 	text    string
 }
 
 var (
 	// ErrNewer refuses a database that a later forbear has migrated. The error that
 	// wraps it names what is newer.
-	ErrNewer = errors.New("the database is newer than this forbear, and there is no way down: run the version that migrated it, or restore the backup that was made before")
+	ErrNewer = errors.New("the database is newer than this forbear, which cannot work on it, and there is no way down: run the version that migrated it, or restore the backup that was made before")
 	// ErrRights says that steps are missing and that this user may not apply them.
 	// The error that wraps it names them.
 	ErrRights = errors.New("this user may not change the schema")
@@ -56,7 +57,7 @@ func migrations() ([]Migration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("migration %s has no number: %w", path, err)
 		}
-		list = append(list, Migration{Version: version, Name: name, text: string(text)})
+		list = append(list, Migration{Version: version, Name: name, Beside: beside(string(text)), text: string(text)})
 	}
 	return list, nil
 }
@@ -127,11 +128,12 @@ func (t *tx) migrate() (applied []Migration, err error) {
 		}
 		applied = append(applied, m)
 	}
-	return applied, nil
+	return applied, t.keepBeside(list)
 }
 
-// Migrations lists all steps with the time when they were applied. It writes
-// nothing, and works on a read-only replica.
+// Migrations lists all steps with the time when they were applied, and behind them
+// those of a later forbear that this one works beside; [ErrNewer] refuses others. It
+// writes nothing, and works on a read-only replica.
 func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	there := false
 	err := db.each(ctx, func(r *sql.Rows) error { return r.Scan(&there) }, `SELECT {migrated}`)
@@ -150,25 +152,26 @@ func migrationState(each func(f func(*sql.Rows) error, text string, args ...any)
 	if err != nil {
 		return nil, err
 	}
-	var newer []string
+	var later []Migration
 	err = each(func(r *sql.Rows) error {
 		var made Migration
 		var applied int64
 		if err := r.Scan(&made.Version, &made.Name, &applied); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(list, func(m Migration) bool { return m.Version == made.Version })
-		if i < 0 { // of a later forbear
-			newer = append(newer, made.String())
-			return nil
+		made.Applied = at(applied)
+		if i := version(list, made.Version); i >= 0 {
+			list[i].Applied = made.Applied
+		} else {
+			made.Later = true
+			later = append(later, made)
 		}
-		list[i].Applied = at(applied)
 		return nil
 	}, `SELECT version, name, applied FROM forbear_migrations ORDER BY version`)
-	if err == nil && len(newer) > 0 {
-		err = own(fmt.Errorf("%s: %w", strings.Join(newer, ", "), ErrNewer))
+	if err != nil || len(later) == 0 {
+		return list, err
 	}
-	return list, err
+	return worksBeside(each, list, later)
 }
 
 // statements splits a migration into the statements for a dialect. One that

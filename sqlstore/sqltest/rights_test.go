@@ -55,23 +55,6 @@ func TestCurrentSchemaIsOnlyRead(t *testing.T) {
 	}
 }
 
-// There is no way down: what a later version has added is named.
-func TestNewerSchemaIsRefused(t *testing.T) {
-	place := filepath.Join(t.TempDir(), "forbear.db")
-	db := open(t, place)
-	if _, err := pool(t, "sqlite", place).ExecContext(t.Context(), `INSERT INTO forbear_migrations (version, name, applied) VALUES (9000, 'later', 1), (9001, 'latest', 1)`); err != nil {
-		t.Fatal(err)
-	}
-	const want = "9000_later, 9001_latest: the database is newer than this forbear, and there is no way down"
-	_, migrate := db.Migrate(t.Context())
-	_, status := db.Migrations(t.Context())
-	for _, err := range []error{migrate, status} {
-		if !errors.Is(err, sqlstore.ErrNewer) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
-
 // pool opens a pool of one connection that is not forbear's.
 func pool(t *testing.T, driver, place string) *sql.DB {
 	t.Helper()

@@ -38,62 +38,11 @@ func (d *DB) Close() error {
 	return errors.Join(errs...)
 }
 
-// Pending names the steps of the schema that a database in use lacks. An empty
-// database lacks nothing yet.
-func (d *DB) Pending(ctx context.Context) (names []string, err error) {
-	list, err := d.Migrations(ctx)
-	used := false
-	for _, m := range list {
-		if used = used || !m.Applied.IsZero(); m.Applied.IsZero() {
-			names = append(names, m.String())
-		}
-	}
-	if !used {
-		names = nil
-	}
-	return names, err
-}
-
 // Note logs what opening the database has changed about its file.
 func (d *DB) Note(log *slog.Logger) {
 	if d.mended != "" {
 		log.Warn("other users of this machine could read the database: its mode is 0600 now", slog.String("database", d.mended))
 	}
-}
-
-// Update brings the schema up to date. With much in the database that takes a
-// while, which the log says beforehand: an operator must not take it for a hang.
-func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
-	d.Note(log)
-	steps, err := d.Pending(ctx)
-	if err == nil && len(steps) > 0 {
-		log.Info("bringing the database up to date: some 20 s for a million messages", slog.String("steps", strings.Join(steps, ", ")))
-	}
-	if err == nil {
-		_, err = d.Migrate(ctx)
-	}
-	if errors.Is(err, sqlstore.ErrRights) {
-		return fmt.Errorf("database schema: %w: run forbear migrate --database %s as a user that may: on PostgreSQL the owner of its tables", err, d.name)
-	}
-	if err != nil {
-		return fmt.Errorf("database schema: %w", err)
-	}
-	return nil
-}
-
-// UpdateBeside is Update, but where beside is set it refuses a database in use that
-// lacks a step: another process works on it, which knows the former schema only.
-func (d *DB) UpdateBeside(ctx context.Context, log *slog.Logger, beside bool) error {
-	if beside {
-		steps, err := d.Pending(ctx)
-		if err != nil {
-			return fmt.Errorf("database schema: %w", err)
-		}
-		if len(steps) > 0 {
-			return fmt.Errorf("database schema: it lacks %s, and a process of the former version works on it: stop that one and start anew", strings.Join(steps, ", "))
-		}
-	}
-	return d.Update(ctx, log)
 }
 
 // Open opens a PostgreSQL database by its URL, or an SQLite file by its path.
@@ -192,19 +141,4 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func(
 		}
 		wake(n.Payload)
 	}
-}
-
-// UpToDate refuses a database of an earlier version. Processes of that version may
-// be at work on it, and could not go on with another schema; only an operator knows
-// when they have stopped. One that is empty is set up.
-func (db *DB) UpToDate(ctx context.Context) error {
-	steps, err := db.Pending(ctx)
-	switch {
-	case err != nil:
-		return err
-	case len(steps) > 0:
-		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
-	}
-	_, err = db.Migrate(ctx)
-	return err
 }

@@ -108,7 +108,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // before the API can be called: a message to one of them must find it. On an error
 // the caller closes the database; nothing else has been started yet.
 func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
-	if err := db.UpdateBeside(ctx, o.Logger, o.Beside); err != nil {
+	if err := db.Update(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
 	s := &Service{DB: db, tokens: tokenCache{store: db.Tokens()}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload)}

@@ -133,11 +133,7 @@ func (m *maintenance) open(ctx context.Context) error {
 		return err
 	}
 	m.db.Note(slog.Default())
-	steps, err := m.db.Pending(ctx)
-	if err == nil && len(steps) > 0 {
-		err = fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
-	}
-	if err != nil {
+	if err := m.db.UpToDate(ctx); err != nil {
 		return errors.Join(err, m.db.Close())
 	}
 	return nil

@@ -1,22 +1,23 @@
 // Package migrate is the command migrate: the schema of the database, apart from
 // serve. An operator who grants serve no right to change tables runs it as another
-// user; one who upgrades a fleet runs it when no process of the old version is
-// left.
+// user; one who upgrades a fleet runs it first, or, for steps that the version before
+// cannot work beside, when no process of that is left.
 package migrate
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // Command returns the command migrate. It waits for the lock that the schema has
-// while another process migrates it, so a fleet may start together. An older binary
-// refuses a newer schema; there is no way back down, hence the advice to look at
-// --status first.
+// while another process migrates it, so a fleet may start together. There is no way
+// back down, hence the advice to look at --status first.
 //
 // The code 1 of --status lets a deployment wait for the schema without reading the
 // table.
@@ -24,21 +25,28 @@ func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",
 		Summary: "bring the database's schema up to date, or tell how far it is",
-		Usage:   "[--database DATABASE] [--status]",
+		Usage:   "[--database DATABASE] [--rolling | --status]",
 		About: `
 Migrate applies the steps of the schema that the database does not have yet,
 all of them or none. Serve does the same when it starts; migrate is for those
 who want to do it beforehand, or with another user: serve needs no right to
 change a schema that is up to date. Several may run at once.
 
-There is no way down: make a backup before. An older forbear refuses a newer
-schema, and names what is newer.
+Most steps only add, and processes of the version before go on working beside
+them. Serve applies no others on PostgreSQL: --status marks these with
+"stop the others first", and migrate applies them when you say so. With
+--rolling it refuses them, too, which suits a job that runs before a fleet is
+upgraded process by process.
+
+There is no way down: make a backup before. An older forbear works on a newer
+schema where all that it does not know allows that, and refuses it otherwise.
 
 With --status nothing is applied: the exit code is 0 when the schema is up to
 date and 1 when steps are missing.`,
 		Examples: `
 forbear migrate
 forbear migrate --status
+forbear migrate --rolling
 forbear migrate --database postgres://forbear@db.example.com/forbear
 `,
 	}
@@ -47,8 +55,12 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		var name string
 		database.Flag(f, &name, database.Usage)
 		status := f.Bool("status", false, "only tell which steps are applied")
+		rolling := f.Bool("rolling", false, "apply nothing that processes of the version before cannot work beside")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
+		}
+		if *status && *rolling {
+			return std.Fail("migrate: give --status or --rolling, not both")
 		}
 		db, err := database.Open(ctx, name)
 		if err != nil {
@@ -56,29 +68,47 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		}
 		defer func() { _ = db.Close() }()
 		db.Note(slog.Default())
+		list, err := db.Migrations(ctx)
+		if err != nil {
+			return std.Fail("migrate: %v", err)
+		}
+		breaking := sqlstore.Breaking(list)
+		if *rolling && len(breaking) > 0 {
+			show(std, list)
+			return std.Fail("migrate: %d steps are not for a fleet that is at work: stop all processes, then run it without --rolling", len(breaking))
+		}
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.
 		if !*status {
 			if _, err := db.Migrate(ctx); err != nil {
 				return std.Fail("migrate: %v", err)
 			}
-		}
-		list, err := db.Migrations(ctx)
-		if err != nil {
-			return std.Fail("migrate: %v", err)
-		}
-		// Without --status none is missing here, and the code is 0.
-		code := cli.ExitOK
-		for _, m := range list {
-			when := "missing"
-			if !m.Applied.IsZero() {
-				when = m.Applied.Format("2006-01-02 15:04:05Z")
-			} else {
-				code = cli.ExitFound
+			if list, err = db.Migrations(ctx); err != nil {
+				return std.Fail("migrate: %v", err)
 			}
-			fmt.Fprintf(std.Out, "%04d  %-20s %s\n", m.Version, m.Name, when)
 		}
-		return code
+		show(std, list)
+		if len(sqlstore.Missing(list)) > 0 {
+			return cli.ExitFound
+		}
+		return cli.ExitOK
 	}
 	return c
+}
+
+// show writes one line a step.
+func show(std *cli.Streams, list []sqlstore.Migration) {
+	breaking := sqlstore.Breaking(list)
+	for _, m := range list {
+		when := m.Applied.Format("2006-01-02 15:04:05Z")
+		switch {
+		case slices.ContainsFunc(breaking, func(b sqlstore.Migration) bool { return b.Version == m.Version }):
+			when = "missing: stop the others first"
+		case m.Applied.IsZero():
+			when = "missing"
+		case m.Later:
+			when += "  of a later forbear"
+		}
+		fmt.Fprintf(std.Out, "%04d  %-20s %s\n", m.Version, m.Name, when)
+	}
 }

@@ -228,7 +228,7 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 	if err != nil {
 		return nil, err
 	}
-	if err := db.UpdateBeside(ctx, log, d.options.Beside); err != nil {
+	if err := db.Update(ctx, log, d.options.Beside); err != nil {
 		_ = db.Close()
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -103,7 +102,7 @@ func (r *run) check(words []string) error {
 // do does what the verb says. The schema is brought up to date first: the token may be
 // the first thing in the database.
 func (r *run) do(ctx context.Context, db *database.DB, words []string) (int, error) {
-	if err := db.Update(ctx, slog.Default()); err != nil {
+	if err := db.UpToDate(ctx); err != nil {
 		return 0, err
 	}
 	switch words[0] {

@@ -1,0 +1,85 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// Update brings the schema up to date. With much in the database that takes a
+// while, which the log says beforehand: an operator must not take it for a hang.
+//
+// Where processes of an earlier version may be at work, it applies only what these
+// can work beside: on PostgreSQL, and where beside says that one hands over.
+func (d *DB) Update(ctx context.Context, log *slog.Logger, beside bool) error {
+	d.Note(log)
+	if err := d.update(ctx, log, beside); err != nil {
+		return fmt.Errorf("database schema: %w", err)
+	}
+	return nil
+}
+
+func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
+	list, err := d.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	if breaking := sqlstore.Breaking(list); len(breaking) > 0 {
+		switch {
+		case beside:
+			return fmt.Errorf("it lacks %s, beside which the process that hands over could not work: stop that one and start anew", names(breaking))
+		case isServer(d.name):
+			return fmt.Errorf("it lacks %s, beside which processes of the version before could not work: run forbear migrate --database %s when none is left", names(breaking), d.name)
+		}
+	}
+	if steps := pending(list); len(steps) > 0 {
+		log.Info("bringing the database up to date: some 20 s for a million messages", slog.String("steps", names(steps)))
+	}
+	if later := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Later }); len(later) > 0 {
+		log.Info("a later forbear has brought the database up to date; this one works beside it", slog.String("steps", names(later)))
+	}
+	_, err = d.Migrate(ctx)
+	if errors.Is(err, sqlstore.ErrRights) {
+		return fmt.Errorf("%w: run forbear migrate --database %s as a user that may: on PostgreSQL the owner of its tables", err, d.name)
+	}
+	return err
+}
+
+// pending returns the steps that a database in use lacks. An empty one lacks nothing
+// yet.
+func pending(list []sqlstore.Migration) []sqlstore.Migration {
+	missing := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Applied.IsZero() })
+	if len(missing) == len(list) {
+		return nil
+	}
+	return missing
+}
+
+// names joins the names of steps.
+func names(list []sqlstore.Migration) string {
+	var all []string
+	for _, m := range list {
+		all = append(all, m.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// UpToDate refuses a database of an earlier version. Processes of that version may
+// be at work on it, and a command that reads does not change what they work on. One
+// that is empty is set up.
+func (db *DB) UpToDate(ctx context.Context) error {
+	list, err := db.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	if steps := pending(list); len(steps) > 0 {
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate, or start serve of this version", names(steps))
+	}
+	_, err = db.Migrate(ctx)
+	return err
+}

@@ -1,0 +1,139 @@
+package sqltest
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// What a later forbear has added is worked beside where the later one said so, of a
+// step that this one knows. Anything else is refused by its name: there is no way down.
+func TestLaterSchema(t *testing.T) {
+	server := pgtest.Start(t)
+	for _, c := range []struct {
+		name    string
+		rows    string // what the later forbear wrote
+		refused string // what the error names; "" for none
+	}{
+		{"works beside this one", `(9000, 'later', 1, 140), (9001, 'latest', 1, 150)`, ""},
+		{"this one must know it", `(9000, 'later', 1, NULL)`, "9000_later: "},
+		{"one of two must be known", `(9000, 'later', 1, 140), (9001, 'latest', 1, NULL)`, "9001_latest: "},
+		{"a later one must be known", `(9000, 'later', 1, 140), (9001, 'latest', 1, 9000)`, "9001_latest: "},
+	} {
+		for _, place := range []string{filepath.Join(t.TempDir(), "forbear.db"), server.Database(t)} {
+			driver, _, _ := strings.Cut(place, ":")
+			t.Run(c.name+" "+filepath.Base(driver), func(t *testing.T) {
+				db := open(t, place)
+				before, err := db.Migrations(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := "pgx"
+				if !strings.HasPrefix(place, "postgres") {
+					name = "sqlite"
+				}
+				if _, err := pool(t, name, place).ExecContext(t.Context(), `INSERT INTO forbear_migrations (version, name, applied, beside) VALUES `+c.rows); err != nil {
+					t.Fatal(err)
+				}
+				steps, err := db.Migrations(t.Context())
+				applied, migrate := db.Migrate(t.Context())
+				if c.refused != "" {
+					for _, err := range []error{err, migrate} {
+						if !errors.Is(err, sqlstore.ErrNewer) || !strings.HasPrefix(err.Error(), c.refused) {
+							t.Errorf("got %v, want %s%v", err, c.refused, sqlstore.ErrNewer)
+						}
+					}
+					return
+				}
+				if err != nil || migrate != nil || len(applied) > 0 || len(steps) != len(before)+2 {
+					t.Fatalf("%d steps, then %d, %v; applied %v, %v", len(before), len(steps), err, applied, migrate)
+				}
+				if last := steps[len(steps)-1]; !last.Later || last.String() != "9001_latest" || last.Beside != 150 || last.Applied.IsZero() {
+					t.Errorf("the last step is %+v", last)
+				}
+			})
+		}
+	}
+}
+
+// Before the step that made the column, a database says nothing of what works beside.
+func TestLaterSchemaWithoutAWord(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "forbear.db")
+	db := open(t, place)
+	raw := pool(t, "sqlite", place)
+	for _, text := range []string{`DELETE FROM forbear_migrations WHERE version = 150`, `ALTER TABLE forbear_migrations DROP COLUMN beside`, `INSERT INTO forbear_migrations VALUES (9000, 'later', 1)`} {
+		if _, err := raw.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.Migrate(t.Context()); !errors.Is(err, sqlstore.ErrNewer) || !strings.Contains(err.Error(), "9000_later") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Each step that works beside an earlier one is so in the database, too, and names a
+// step that there is.
+func TestBesideIsKept(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "forbear.db")
+	steps, err := open(t, place).Migrations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := pool(t, "sqlite", place).QueryContext(t.Context(), `SELECT version, beside FROM forbear_migrations WHERE beside IS NOT NULL`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	kept := map[int]int{}
+	for rows.Next() {
+		var step, known int
+		if err := rows.Scan(&step, &known); err != nil {
+			t.Fatal(err)
+		}
+		kept[step] = known
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	known := map[int]bool{}
+	for _, m := range steps {
+		if kept[m.Version] != m.Beside {
+			t.Errorf("%v works beside %d, and %d is kept", m, m.Beside, kept[m.Version])
+		}
+		if m.Beside != 0 && !known[m.Beside] {
+			t.Errorf("%v works beside %d, which is no earlier step", m, m.Beside)
+		}
+		known[m.Version] = true
+	}
+	if kept[150] != 140 {
+		t.Errorf("kept %v, want 140 for 150", kept)
+	}
+}
+
+func TestBreaking(t *testing.T) {
+	at := time.Unix(1, 0)
+	for _, c := range []struct {
+		name string
+		list []sqlstore.Migration
+		want string
+	}{
+		{"an empty database has no processes", []sqlstore.Migration{{Version: 1}, {Version: 2}}, ""},
+		{"up to date", []sqlstore.Migration{{Version: 1, Applied: at}}, ""},
+		{"must be known", []sqlstore.Migration{{Version: 1, Applied: at}, {Version: 2, Name: "two"}}, "0002_two"},
+		{"works beside", []sqlstore.Migration{{Version: 1, Applied: at}, {Version: 2, Name: "two", Beside: 1}}, ""},
+		{"works beside one that is missing", []sqlstore.Migration{{Version: 1, Applied: at}, {Version: 2, Beside: 1}, {Version: 3, Name: "three", Beside: 2}}, "0003_three"},
+	} {
+		var got []string
+		for _, m := range sqlstore.Breaking(c.list) {
+			got = append(got, m.String())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
+		}
+	}
+}
