@@ -80,6 +80,9 @@ type dialect interface {
 	endedIdle(err error) bool
 	// lockSchema waits until no one else changes the schema.
 	lockSchema(t *tx) error
+	// occupied reports whether an error says that others work on a table that was to
+	// be changed.
+	occupied(err error) bool
 	// denied reports whether an error says that a user has not the right to do
 	// something, or that the database can only be read.
 	denied(err error) bool

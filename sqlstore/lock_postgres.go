@@ -74,9 +74,24 @@ func (postgres) denied(err error) bool {
 	return s == insufficientPrivilege || s == readOnlyTransaction
 }
 
+// schemaWait is how long a step waits for a table, in milliseconds. All that comes
+// after it waits meanwhile, and is let by when it gives up. It is less than
+// deadlock_timeout has by default: a step that waits for a transaction which waits for
+// a table that the step has already gives up before PostgreSQL ends the transaction.
+const schemaWait = "400"
+
 // lockSchema waits: the process that migrates will be done in a while, and the
 // others find their schema up to date.
 func (postgres) lockSchema(t *tx) error {
-	_, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, schemaLock)
+	if _, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, schemaLock); err != nil {
+		return err
+	}
+	_, err := t.exec(`SELECT set_config('lock_timeout', ?::text, true)`, schemaWait)
 	return err
 }
+
+// lockNotAvailable is the code of a statement that waited for lock_timeout.
+const lockNotAvailable = "55P03"
+
+// occupied goes by the code.
+func (postgres) occupied(err error) bool { return sqlState(err) == lockNotAvailable }

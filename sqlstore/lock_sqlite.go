@@ -20,6 +20,9 @@ func (sqlite) tryLockRecord(*tx, idempotency.ID, time.Duration) (bool, error) { 
 // endedIdle is never so: no server watches over a file.
 func (sqlite) endedIdle(error) bool { return false }
 
+// occupied is never so: a file has one writer at a time.
+func (sqlite) occupied(error) bool { return false }
+
 func (sqlite) lockSchema(*tx) error { return nil }
 
 // readOnly is SQLITE_READONLY, the lower byte of the codes of a file that this user

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Migrations of all concepts are numbered in one list. They run in their order in
@@ -68,6 +70,13 @@ const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version I
 // migrationTimeout bounds a migration on PostgreSQL: a step may write each row.
 const migrationTimeout = time.Hour
 
+// While others work on a table that a step changes, the migration lets them and tries
+// again: they may be a fleet that goes on. It ends with the caller's context.
+const (
+	migrationPause = 200 * time.Millisecond
+	migrationCap   = 2 * time.Second
+)
+
 // Migrate brings the schema up to date and returns the steps that were
 // applied. Several processes may call it at the same time. A schema that is up to
 // date is only read: that takes no lock, and no right to change it.
@@ -80,7 +89,13 @@ func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	applied, err := doAs(ctx, db, op{alone: true, limit: migrationTimeout}, (*tx).migrate)
+	var applied []Migration
+	for pause := (wait.Backoff{Base: migrationPause, Cap: migrationCap}); ; {
+		applied, err = doAs(ctx, db, op{alone: true, limit: migrationTimeout}, (*tx).migrate)
+		if !db.d.occupied(err) || !wait.Sleep(ctx, pause.Next()) {
+			break
+		}
+	}
 	if db.d.denied(err) {
 		err = own(fmt.Errorf("%w: it lacks %s: %w", ErrRights, strings.Join(missing, ", "), err))
 	}

@@ -137,3 +137,58 @@ func TestBreaking(t *testing.T) {
 		}
 	}
 }
+
+// A step that waits for a table stands in no one's way for long: it lets those by who
+// came after it, and tries again.
+func TestMigrationLetsOthersBy(t *testing.T) {
+	place := pgtest.Start(t).Database(t)
+	db := open(t, place)
+	raw := pool(t, "pgx", place)
+	if _, err := raw.ExecContext(t.Context(), `ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := raw.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE forbear_migrations IN ACCESS SHARE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := db.Migrate(t.Context())
+		ended <- err
+	}()
+	other := pool(t, "pgx", place)
+	waits := func() (n int) {
+		t.Helper()
+		if err := other.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 3 { // it waits, is passed, and waits again
+		for waits() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		var n int
+		if err := other.QueryRowContext(t.Context(), `SELECT count(*) FROM forbear_migrations`).Scan(&n); err != nil || n == 0 {
+			t.Fatalf("%d steps, %v", n, err)
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended while the table was taken: %v", err)
+	default:
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if steps, err := db.Migrations(t.Context()); err != nil || len(sqlstore.Missing(steps)) > 0 {
+		t.Errorf("the steps are %v, %v", steps, err)
+	}
+}

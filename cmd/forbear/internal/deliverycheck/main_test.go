@@ -76,6 +76,12 @@ type bench struct {
 // endpoints there.
 func newBench(t *testing.T, database string, endpoints []Endpoint, failing float64) *bench {
 	t.Helper()
+	return newBenchOf(t, os.Args[0], database, endpoints, failing)
+}
+
+// newBenchOf is newBench with processes of another build of this test binary.
+func newBenchOf(t *testing.T, program, database string, endpoints []Endpoint, failing float64) *bench {
+	t.Helper()
 	b := &bench{seed: seed(t), clock: &Clock{}, endpoints: endpoints, postgres: strings.HasPrefix(database, "postgres")}
 	driver, name := "sqlite", "file:"+database+"?_pragma=busy_timeout(30000)&_pragma=synchronous(FULL)&_txlock=immediate"
 	if b.postgres {
@@ -87,7 +93,7 @@ func newBench(t *testing.T, database string, endpoints []Endpoint, failing float
 	}
 	t.Cleanup(b.receiver.Close)
 	b.fleet = &Fleet{Clock: b.clock, Random: rand.New(rand.NewPCG(b.seed, 2)), Command: func(addr string) *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd := exec.Command(program, "-test.run=^$")
 		cmd.Env = append(os.Environ(), childDatabase+"="+database, childListen+"="+addr)
 		cmd.Stderr = os.Stderr
 		return cmd
