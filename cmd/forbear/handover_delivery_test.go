@@ -14,11 +14,14 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/latertest"
 )
 
-// Two processes share an SQLite file while one follows the other. What is accepted
-// meanwhile, by either, is delivered once: the old one claims nothing more when the
-// new one is ready, and writes back what it has sent.
+// Two processes share an SQLite file while one follows the other, of the same version
+// or of a later one that adds to the schema. What is accepted meanwhile, by either, is
+// delivered once: the old one claims nothing more when the new one is ready, and writes
+// back what it has sent.
 func TestHandoverOfDeliveries(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]int{}
@@ -33,8 +36,13 @@ func TestHandoverOfDeliveries(t *testing.T) {
 	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := run(t, exec.Command(builtProgram(t), "serve", "--config", path, "--drain-delay", "3s",
-		"--database", filepath.Join(t.TempDir(), "forbear.db"), "--allow-target", "127.0.0.0/8"))
+	later := filepath.Join(t.TempDir(), "later")
+	latertest.Go(t, "build", "-o", later, ".")
+	program, database := filepath.Join(t.TempDir(), "forbear"), filepath.Join(t.TempDir(), "forbear.db")
+	if err := os.Link(builtProgram(t), program); err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, exec.Command(program, "serve", "--config", path, "--drain-delay", "3s", "--database", database, "--allow-target", "127.0.0.0/8"))
 	send := func(method, path, body string) error {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
 		if err != nil {
@@ -75,6 +83,11 @@ func TestHandoverOfDeliveries(t *testing.T) {
 		})
 	}
 	for i := range 2 {
+		if i == 1 { // as a package does
+			if err := os.Rename(later, program); err != nil {
+				t.Fatal(err)
+			}
+		}
 		s.await(t, "deliveries", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) > 40*(i+1) })
 		s.signal(t, syscall.SIGUSR2)
 		s.await(t, "the handover", func() bool { return strings.Count(s.log.String(), "handed over") == i+1 })
@@ -97,6 +110,10 @@ func TestHandoverOfDeliveries(t *testing.T) {
 		return true
 	})
 	t.Logf("%d accepted and delivered, %d more than once", n, twice)
+	status, err := exec.CommandContext(t.Context(), builtProgram(t), "migrate", "--status", "--database", database).CombinedOutput()
+	if err != nil || !strings.Contains(string(status), "9000  later ") || !strings.Contains(string(status), "of a later forbear") {
+		t.Errorf("the second successor was of a later version, but the steps are %s, %v", status, err)
+	}
 	if twice > 0 {
 		t.Errorf("%d of %d messages were delivered more than once", twice, n)
 	}
