@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -179,4 +180,25 @@ func (s *Server) Database(t testing.TB) string {
 	name := fmt.Sprintf("t%d", s.n.Add(1))
 	s.Exec(t, "CREATE DATABASE "+name)
 	return s.URL(name)
+}
+
+// Dump returns a database, by its URL, as statements that make it again.
+func (s *Server) Dump(t testing.TB, url string) string {
+	t.Helper()
+	out, err := s.command("pg_dump", "--no-owner", "--no-privileges", url).Output()
+	if err != nil {
+		t.Fatalf("pg_dump: %v", err)
+	}
+	return string(out)
+}
+
+// Load runs the statements of a dump in an empty database, by its URL. Those that set
+// what only some versions of the server know may fail.
+func (s *Server) Load(t testing.TB, url, dump string) {
+	t.Helper()
+	cmd := s.command("psql", "-X", "-q", url)
+	cmd.Stdin = strings.NewReader(dump)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("psql: %v\n%s", err, out)
+	}
 }
