@@ -19,6 +19,8 @@ type decoder struct {
 	faults []*Fault
 	// more counts faults beyond those that are kept.
 	more int
+	// deprecated are the keys that were read under a former name.
+	deprecated []*Fault
 	// inspect is set for those who judge a file and do not run by it:
 	// waivers are not applied.
 	inspect bool

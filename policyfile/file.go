@@ -45,6 +45,10 @@ type File struct {
 	Gateway       Gateway       `json:"gateway,omitzero"`
 	Lint          Lint          `json:"lint,omitzero"`
 
+	// Deprecated are the keys that stand in the file under a former name, which a later
+	// version will refuse.
+	Deprecated []*Fault `json:"-"`
+
 	// Format is "" for a policy file, or the name of the foreign configuration
 	// that an adapter read into this form.
 	Format string `json:"-"`
@@ -325,6 +329,7 @@ func (d *decoder) read(data []byte) *File {
 	for i, dep := range slices.Backward(f.All()) { // of equals the first
 		f.order[dep.Name] = i
 	}
+	f.Deprecated = d.deprecated
 	return f
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/policyfile/internal/former"
 )
 
 // fields says what a mapping may hold and how each key's value is read. It
@@ -25,6 +26,10 @@ type fields map[string]func(v *yaml.Node)
 func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 	for key, value := range d.entries(n, what) {
 		read, ok := known[key.Value]
+		if old, renamed := former.Keys[key.Value]; !ok && renamed && known[old.Instead] != nil {
+			d.former(n, key, what, old)
+			read, ok = known[old.Instead], true
+		}
 		if !ok {
 			hint := nearest.Hint(key.Value, slices.Sorted(maps.Keys(known)), "")
 			d.fault(key, "", "unknown key %s in %s%s", quote(key.Value), what, hint)

@@ -288,6 +288,9 @@ func idOf(file *policyfile.File, f *policyfile.Fault) string {
 
 // file judges what belongs to no single dependency.
 func (r *run) file(f *policyfile.File) {
+	for _, d := range f.Deprecated {
+		r.add("FC004", d.Position, f.Service, "%s", d.Message).Key = d.Message
+	}
 	if f.Observability.NoMetrics {
 		r.add("FC602", f.Place("observability.metrics"), f.Service, "the metrics of retries are switched off").Key = "metrics"
 	}

@@ -55,6 +55,13 @@ var table = []report.Rule{
 		Fix:     "Judge it by hand; the settings may then switch this off for the file.",
 	},
 
+	{
+		ID: "FC004", Name: "deprecated-key", Severity: warn,
+		Summary: "a key stands in the file under a former name",
+		Why:     "A later version refuses the former name, and then the whole file.",
+		Fix:     "Write the new name: it means the same.",
+	},
+
 	// FC1xx: the retry budget.
 	{
 		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -81,6 +82,7 @@ func (s *server) reload() {
 		s.refused(err)
 		return
 	}
+	s.warnOfKeys(file)
 	changes := policyfile.Diff(old, file)
 	s.log.Info("the policy file is in charge", slog.String("file", s.path), slog.Int("changes", len(changes)))
 	for _, c := range changes {
@@ -94,6 +96,22 @@ func (s *server) reload() {
 	}
 	if old.Gateway.TLS != file.Gateway.TLS {
 		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
+	}
+}
+
+// warnOfFlags logs the flags that a later version will refuse.
+func (s *server) warnOfFlags() {
+	s.given.Visit(func(f *flag.Flag) {
+		if f.Name == "drain" {
+			s.log.Warn("deprecated flag: --drain is called --drain-timeout now, and v0.2.0 refuses the former name")
+		}
+	})
+}
+
+// warnOfKeys logs the keys that a later version will refuse.
+func (s *server) warnOfKeys(file *policyfile.File) {
+	for _, d := range file.Deprecated {
+		s.log.Warn("deprecated key in the policy file", slog.String("key", d.Error()))
 	}
 }
 

@@ -79,6 +79,8 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.warnOfFlags()
+	s.warnOfKeys(s.file)
 	s.address = s.outermost()
 	s.delivery.decide(s.given, s.file, s.path == "")
 	if err := s.delivery.servable(s.file); err != nil {

@@ -32,7 +32,7 @@ const (
 func (d *drain) register(f *flag.FlagSet) {
 	f.DurationVar(&d.delay, "drain-delay", defaultDrainDelay, "how long serve is not ready and still accepts, after SIGTERM")
 	f.DurationVar(&d.timeout, "drain-timeout", defaultDrainTimeout, "how long calls under way may take after that")
-	f.DurationVar(&d.timeout, "drain", defaultDrainTimeout, "deprecated: --drain-timeout")
+	f.DurationVar(&d.timeout, "drain", defaultDrainTimeout, "the former name of --drain-timeout; v0.2.0 refuses it")
 }
 
 // shutdown ends the gateway after ctx has ended, or after another process has taken
