@@ -105,13 +105,14 @@ func (p *page) operation(d *document, title string, o operation) {
 			failed = append(failed, tick(status))
 			continue
 		}
-		said := "**" + status + ":** " + plain(r.Description)
+		var said strings.Builder
+		said.WriteString("**" + status + ":** " + plain(r.Description))
 		for _, kind := range slices.Sorted(maps.Keys(r.Content)) {
 			if k := r.Content[kind].Schema.kind(); k != "" {
-				said += ", " + k
+				said.WriteString(", " + k)
 			}
 		}
-		facts = append(facts, said)
+		facts = append(facts, said.String())
 	}
 	if len(failed) > 0 {
 		facts = append(facts, "**Problems:** "+strings.Join(failed, ", "))

@@ -62,8 +62,8 @@ func (p *page) about(text string) {
 		}
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		if strings.HasPrefix(line, "  ") {
-			shown = append(shown, strings.TrimPrefix(line, "  "))
+		if after, ok := strings.CutPrefix(line, "  "); ok {
+			shown = append(shown, after)
 			continue
 		}
 		flush()
