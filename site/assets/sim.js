@@ -52,9 +52,11 @@
   const percent = (v) => (100 * v).toFixed(0) + " %";
   const times = (v) => v.toFixed(1) + "x";
   const ends = (s) => s.recovery_s < 0 || s.verdict === "metastable" ? "never, by itself" : s.recovery_s === 0 ? "at once" : "after " + s.recovery_s.toFixed(1) + " s";
-  const words = (s, q) => q.share === 0 ? "Nothing fails." :
-    s.verdict === "metastable" ? "The fault is over after ten seconds. The outage is not: the retries keep the service down." :
-    s.verdict === "recovered" || s.verdict === "healthy" ? `The service is well again ${ends(s).replace("at once", "as soon as the fault ends")}${s.recovery_s > 0 ? " the fault" : ""}.` : s.verdict;
+  const words = (s, q) => {
+    if (q.share === 0) return "Nothing fails.";
+    if (s.verdict === "metastable") return "The fault is over after ten seconds. The outage is not: the retries keep the service down.";
+    return s.recovery_s > 0 ? `The service is well again ${s.recovery_s.toFixed(1)} s after the fault.` : "The service is well again as soon as the fault is over.";
+  };
 
   worker.onmessage = ({ data }) => {
     busy = false;

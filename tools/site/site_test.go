@@ -197,6 +197,18 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
+// TestTextIsAsWritten finds no typographic quotation marks, of which the documents have
+// none: where they come from, --flag has become a dash, and cannot be copied.
+func TestTextIsAsWritten(t *testing.T) {
+	for _, p := range pages(t) {
+		for n := range p.root.Descendants() {
+			if i := strings.IndexAny(n.Data, "“”‘’«»"); n.Type == html.TextNode && i >= 0 {
+				t.Errorf("%s: %q was made of other characters", p.name, n.Data)
+			}
+		}
+	}
+}
+
 // void are the elements without an end.
 var void = strings.Fields("area base br col embed hr img input link meta source track wbr")
 
