@@ -143,6 +143,9 @@ func TestMigration(t *testing.T) {
 	if len(hook.Spec.Template.Spec.Volumes) != 0 || hook.Spec.Template.Spec.ServiceAccountName != "default" {
 		t.Errorf("the hook needs %+v", hook.Spec.Template.Spec)
 	}
+	if got := hook.Spec.Template.Spec.Containers[0].Args; !slices.Equal(got, []string{"migrate", "--rolling"}) {
+		t.Errorf("it runs %v while the pods of the version before are at work", got)
+	}
 	if got := secret(hook); got != "forbear-postgres/url" {
 		t.Errorf("the URL is from %s", got)
 	}
