@@ -221,11 +221,11 @@ func (c *container) end(t *testing.T, p pod, draining func()) {
 // until waits for what processes bring about.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 6000 {
+	for range 12_000 {
 		if ok() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%s: not within a minute", what)
+	t.Fatalf("%s: not within two minutes", what)
 }

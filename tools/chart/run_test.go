@@ -62,12 +62,12 @@ func TestFlagsAreKnown(t *testing.T) {
 	})
 }
 
-// flaky refuses each first attempt.
+// flaky refuses the first attempt.
 func flaky(t *testing.T) *httptest.Server {
 	t.Helper()
 	var calls atomic.Int64
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1)%2 == 1 {
+		if calls.Add(1) == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
