@@ -205,12 +205,14 @@ $(NODE)/.package-lock.json: tools/openapi/package-lock.json
 	@touch $@
 
 # The site is made by Hugo, which has a module of its own; it is compiled once.
-SITE_URL ?= /
+# Its links are relative: SITE_URL is for the page for what is not there, and for canonical
+# addresses.
+SITE_URL ?=
 HUGO = $(BIN)/hugo --source $(CURDIR)/site --destination $(BIN)/site --cleanDestinationDir --panicOnWarning --quiet
 
 .PHONY: site
 site: $(BIN)/hugo simulator ## build the documentation as a site, into bin/site (SITE_URL=https://docs.example.com/)
-	$(HUGO) --baseURL $(SITE_URL)
+	HUGO_PARAMS_URL=$(SITE_URL) $(HUGO)
 
 $(BIN)/hugo: tools/site/go.sum
 	GOWORK=off GOBIN=$(BIN) $(GO) -C tools/site install tool
