@@ -207,8 +207,7 @@ func environment(t *testing.T, p *proxy.Proxy) run.Env {
 // user gets a module into an empty one, and runs a small program that uses it.
 func user(t *testing.T, env run.Env, m workspace.Module, version string) string {
 	t.Helper()
-	name := strings.TrimPrefix(filepath.Base(m.Path), "/")
-	program, err := os.ReadFile(filepath.Join("testdata", "use", name+".go"))
+	program, err := os.ReadFile(filepath.Join("testdata", "use", filepath.Base(m.Path)+".go"))
 	must(t, err)
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "main.go"), program, 0o644))
