@@ -144,7 +144,7 @@ func state(t *testing.T, repository string) string {
 func refused(t *testing.T, repository, version string) {
 	t.Helper()
 	edit(t, repository, "api/forbear.txt", ".: func Must(*Retryer, error) *Retryer\n", "")
-	refuses(t, repository, version, "forbear .: func Must(*Retryer, error) *Retryer")
+	refuses(t, repository, version, "github.com/forbear-go/forbear: func Must(*Retryer, error) *Retryer")
 	git(t, repository, "reset", "--quiet", "--hard", "HEAD~1")
 
 	edit(t, repository, "promretry/go.mod", "go 1.26.0\n", "go 1.26.0\n\nrequire github.com/forbear-go/forbear/client v0.0.0\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -45,7 +46,7 @@ func (c *candidate) compare(ctx context.Context, w *workspace.Workspace, believe
 	}
 	list := strings.Join(c.broken, "\n  ")
 	if semver.Major(c.last) != "v0" || semver.MajorMinor(c.last) == semver.MajorMinor(c.version) {
-		return fmt.Errorf("%s may break users of %s, and may not:\n  %s", c.version, c.last, list)
+		return fmt.Errorf("%s would break users of %s, and its number promises that it does not:\n  %s", c.version, c.last, list)
 	}
 	c.say("warning: may break users of %s, which the notes say:\n  %s", c.last, list)
 	return nil
@@ -71,10 +72,12 @@ func since(ctx context.Context, root, tag, name string) (api.Difference, error) 
 	return api.Compare(api.Parse(before), api.Parse(after)), nil
 }
 
+// prefixed writes lines of a record with the import paths of their packages.
 func prefixed(m workspace.Module, lines []string) []string {
 	var all []string
 	for _, line := range lines {
-		all = append(all, m.Path+" "+line)
+		name, what, _ := strings.Cut(line, ": ")
+		all = append(all, path.Join(m.Path, name)+": "+what)
 	}
 	return all
 }
