@@ -208,7 +208,7 @@ $(NODE)/.package-lock.json: tools/openapi/package-lock.json
 # Its links are relative: SITE_URL is for the page for what is not there, and for canonical
 # addresses.
 SITE_URL ?=
-HUGO = $(BIN)/hugo --source $(CURDIR)/site --destination $(BIN)/site --cleanDestinationDir --panicOnWarning --quiet
+HUGO = $(BIN)/hugo --source $(CURDIR)/site --destination $(BIN)/site --cleanDestinationDir --panicOnWarning
 
 .PHONY: site
 site: $(BIN)/hugo simulator ## build the documentation as a site, into bin/site (SITE_URL=https://docs.example.com/)
