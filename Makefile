@@ -296,6 +296,16 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 			(cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .) </dev/null; \
 		done; done
 
+.PHONY: upgrade-check
+upgrade-check: ## upgrade a fleet from FROM (the last release) to this checkout, while messages flow
+	@test -n "$(FROM)" || { echo "nothing was released yet: name a commit, FROM=..."; exit 2; }
+	@rm -rf $(BIN)/earlier && git worktree prune && git worktree add --quiet --detach $(BIN)/earlier $(FROM)
+	$(GO) -C $(BIN)/earlier/cmd/forbear test -c -o $(BIN)/earlier.test ./internal/deliverycheck; \
+	built=$$?; git worktree remove --force $(BIN)/earlier; exit $$built
+	FORBEAR_TEST_EARLIER=$(BIN)/earlier.test $(GO) test -count=1 -v -run 'TestUpgrade$$' ./cmd/forbear/internal/deliverycheck
+
+FROM = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
+
 .PHONY: soak
 soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
 	FORBEAR_SOAK=1 $(GO) test -run Soak -count=1 -v -timeout $(SOAKTIME) work
