@@ -5,6 +5,7 @@ const fs = require("fs");
 const path = require("path");
 const site = path.resolve(process.argv[2]);
 const { scenario, standalone } = require("../../site/assets/storm.js");
+globalThis.crypto ??= require("crypto").webcrypto; // Node.js 18 has it there alone
 require(path.join(site, "sim/wasm_exec.js"));
 
 const go = new Go();
