@@ -30,6 +30,7 @@ var siblings = map[string][]string{
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
 	"lattice":     {"httpretry"}, // so does the client under the SDKs
 	"forbeartest": {},
+	"site":        {"storm"}, // the simulator in a page
 }
 
 // leaves are the packages below the root, which everyone may import. They know

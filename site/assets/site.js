@@ -122,6 +122,7 @@ document.addEventListener("keydown", (e) => {
 
 // Code is copied as it is written, without the prompts of a session.
 for (const pre of document.querySelectorAll("article pre")) {
+  pre.tabIndex = 0; // so that keys can scroll it
   const frame = document.createElement("div");
   frame.className = "box";
   const button = document.createElement("button");
