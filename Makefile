@@ -62,6 +62,10 @@ smaller: deps
 # What is given out. VERSION is by default that of the last tag and what came after.
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
 PACK     = GOWORK=off GOFLAGS= $(GO) -C tools/package
+# The Go of releases, whichever is installed: the newest 1.26, for its fixes of security,
+# and one Go for all who build, so that they build the same bytes. The tests take the
+# one that is installed.
+RELEASE_GO ?= go1.26.10
 
 .PHONY: package-tools
 package-tools:
@@ -70,15 +74,15 @@ package-tools:
 .PHONY: dist
 dist: package-tools ## build the archives of a release into bin/dist (VERSION=v1.2.3)
 	@rm -rf $(BIN)/dist
-	@$(PACK) run ./dist -version $(VERSION)
+	@GOTOOLCHAIN=$(RELEASE_GO) $(PACK) run ./dist -version $(VERSION)
 
 .PHONY: packages
 packages: dist ## build the debs and rpms of a release, too
-	@$(PACK) run ./pack -version $(VERSION)
+	@GOTOOLCHAIN=$(RELEASE_GO) $(PACK) run ./pack -version $(VERSION)
 
 .PHONY: image
 image: dist ## build the container image of a release, an OCI layout, into bin/dist/image
-	@$(PACK) run ./image -version $(VERSION)
+	@GOTOOLCHAIN=$(RELEASE_GO) $(PACK) run ./image -version $(VERSION)
 
 # The key is an SSH key, which may be on a token or in an agent (KEY is its public half
 # then). Who verifies needs ssh-keygen and the public half: docs/guides/install.md.
@@ -310,6 +314,10 @@ FROM = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
 soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
 	FORBEAR_SOAK=1 $(GO) test -run Soak -count=1 -v -timeout $(SOAKTIME) work
 
+# Go's database of vulnerabilities comes as a module, by the proxy like all else.
 .PHONY: vuln
-vuln: tools ## look for known vulnerabilities (needs the network)
-	@$(BIN)/forbear-release alone $(BIN)/govulncheck ./...
+vuln: tools ## look for known vulnerabilities in all modules, as a release builds them
+	@cd / && GOFLAGS= $(GO) mod download golang.org/x/vulndb@latest && \
+		osv=$$(GOFLAGS= $(GO) list -m -f '{{.Dir}}' golang.org/x/vulndb@latest)/data/osv && rm -rf $(BIN)/vulndb && \
+		GOFLAGS= $(GO) run golang.org/x/vulndb/cmd/indexdb@latest -vulns "$$osv" -out $(BIN)/vulndb
+	@GOTOOLCHAIN=$(RELEASE_GO) $(BIN)/govulncheck -tags grpcnotrace -db file://$(BIN)/vulndb work
