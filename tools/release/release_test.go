@@ -27,6 +27,9 @@ func TestRelease(t *testing.T) {
 	note(t, repository, "- A first thing.")
 	released(t, repository, first, false)
 	p := published(t, repository, first)
+	if kept := git(t, repository, "ls-files", "cmd/forbear/testdata/releases/"+first); len(strings.Fields(kept)) != 4 {
+		t.Errorf("the databases of %s: kept %q", first, kept)
+	}
 	env := environment(t, p)
 	bin := t.TempDir()
 	must(t, run.Quiet(ctx, bin, append(env, "GOBIN="+bin), "go", "install", workspace.Prefix+"/cmd/forbear@"+first))
@@ -124,7 +127,7 @@ func edit(t *testing.T, repository, name, before, after string) {
 func refuses(t *testing.T, repository, version, why string) {
 	t.Helper()
 	before := state(t, repository)
-	err := cut.Release(t.Context(), repository, version, cut.Options{Quick: true, Believe: true, Unused: true, Log: t.Output()})
+	err := cut.Release(t.Context(), repository, version, cut.Options{Quick: true, Believe: true, Unused: true, Forgetful: true, Log: t.Output()})
 	if err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("a release of %s: got %v, want %q", version, err, why)
 	}
@@ -160,7 +163,7 @@ func refused(t *testing.T, repository, version string) {
 func rehearsed(t *testing.T, repository, version string) {
 	t.Helper()
 	before := state(t, repository)
-	must(t, cut.Release(t.Context(), repository, version, cut.Options{Rehearse: true, Quick: true, Believe: true, Unused: true, Log: t.Output()}))
+	must(t, cut.Release(t.Context(), repository, version, cut.Options{Rehearse: true, Quick: true, Believe: true, Unused: true, Forgetful: true, Log: t.Output()}))
 	if state(t, repository) != before {
 		t.Fatalf("a rehearsal of %s changed the repository", version)
 	}
@@ -169,7 +172,7 @@ func rehearsed(t *testing.T, repository, version string) {
 // released makes a release and looks at what it has left in the repository.
 func released(t *testing.T, repository, version string, unused bool) {
 	t.Helper()
-	o := cut.Options{Quick: true, Believe: true, Unused: unused, Log: t.Output()}
+	o := cut.Options{Quick: true, Believe: true, Unused: unused, Forgetful: unused, Log: t.Output()}
 	before := git(t, repository, "rev-parse", "HEAD")
 	must(t, cut.Release(t.Context(), repository, version, o))
 	if parent := git(t, repository, "rev-parse", "HEAD~1"); parent != before {

@@ -25,9 +25,10 @@ type Options struct {
 	Rehearse bool // leave the repository as it is, whatever comes out
 	Quick    bool // run no tests
 	// For tests of this package, which have no time for everything twice:
-	Believe bool      // take the records of the API for true
-	Unused  bool      // use no module in an empty one
-	Log     io.Writer // what is being done
+	Believe   bool      // take the records of the API for true
+	Unused    bool      // use no module in an empty one
+	Forgetful bool      // keep no databases for later versions
+	Log       io.Writer // what is being done
 }
 
 // Release releases all modules of the checkout at root as a version.
@@ -57,7 +58,7 @@ func Release(ctx context.Context, root, version string, o Options) (err error) {
 	if err := c.clone(ctx, dir); err != nil {
 		return err
 	}
-	if err := c.commit(ctx); err != nil {
+	if err := c.commit(ctx, o); err != nil {
 		return err
 	}
 	p, err := proxy.Make(ctx, c.w.Root, filepath.Join(dir, "modules"), c.w.Released(), version)
@@ -107,7 +108,7 @@ func (c *candidate) clone(ctx context.Context, dir string) error {
 }
 
 // commit writes the version everywhere, commits, and tags each module.
-func (c *candidate) commit(ctx context.Context) error {
+func (c *candidate) commit(ctx context.Context, o Options) error {
 	out, err := run.Git(ctx, c.w.Root, "ls-files", "--", "go.mod", "**/go.mod")
 	if err != nil {
 		return err
@@ -126,6 +127,11 @@ func (c *candidate) commit(ctx context.Context) error {
 	}
 	if err := c.writeChangelog(); err != nil {
 		return err
+	}
+	if !o.Forgetful {
+		if err := c.keepDatabases(ctx); err != nil {
+			return err
+		}
 	}
 	if c.sums, err = writeSums(ctx, c.w); err != nil {
 		return err

@@ -2,7 +2,7 @@
 -- PostgreSQL database dump
 --
 
-\restrict yHgkgKgSqwwMr4HqiJ0Ldzee4XkzipkkgdVilmdqmvTKmDvxWEpOylAcGZ808fk
+\restrict BCceqS4f50WXrIbKsyl0MxUjgBRl1CvB0DMdxR5Wzm50ZecXepS7z37TR2a26eX
 
 -- Dumped from database version 15.18 (Debian 15.18-0+deb12u1)
 -- Dumped by pg_dump version 15.18 (Debian 15.18-0+deb12u1)
@@ -509,7 +509,7 @@ CREATE TABLE public.forbear_tokens (
 --
 
 COPY public.forbear_alerts (id, queue, reason, state, count, first_at, last_at, due, letter, detail, spec) FROM stdin;
-1	webhooks	terminal	0	1	1795789484120514	1795789484120520	1795789484120526	dlq_06h1ts7g7c4frg3mkz71ypn6x4	terminal (http_400) after 1 attempt	{}
+1	webhooks	terminal	0	1	1795791415414854	1795791415414856	1795791415414861	dlq_06h1v0k8c8gagbfbwqwt4jr9k0	terminal (http_400) after 1 attempt	{}
 \.
 
 
@@ -518,7 +518,7 @@ COPY public.forbear_alerts (id, queue, reason, state, count, first_at, last_at, 
 --
 
 COPY public.forbear_applications (id, spec, version, created, suspended, reason) FROM stdin;
-shop	sealed:CGEwM2Q0ZDQ08aHyMXKHIcvoTPXoCAkhwFop+Qi2PRCGVGEBV2Eng7JRE/w5qdw0+Vlq9E0O5y02BxI2XZM=	1	1795789483911779	\N	
+shop	sealed:CGEwM2Q0ZDQ0aUr4926bKT3KrQjT6LZtlwS2XBPhwVf4FRQ+soEdyzcihohfxcQSDrHdN7CAwvdqQy7gFn0=	1	1795791415343920	\N	
 \.
 
 
@@ -527,9 +527,9 @@ shop	sealed:CGEwM2Q0ZDQ08aHyMXKHIcvoTPXoCAkhwFop+Qi2PRCGVGEBV2Eng7JRE/w5qdw0+Vlq
 --
 
 COPY public.forbear_attempts (delivery, claim, n, due, at, took, wait, error_type, status, worker, response, cause) FROM stdin;
-1	1	1	1795789484065114	1795789484072162	810	0		200	vm-31886-t9jnds2c	\N	\N
-3	1	1	1795789484092711	1795789484096763	261	755484	http_503	503	vm-31886-t9jnds2c	\N	sealed:CGEwM2Q0ZDQ0NbxrP7wL7KnLLqNa2E2/2vNpTg3JzsuLD6y3ENpd1swgJHVlywZEBTA++TWQfiMOSUBFopSR1/7g0WOie0n27nphuyEeBrOVSRhXtmGxym+9M4lHgDJsbHtEHUkOo+s33h7v4+fJqd6xv1TPD8C8SGolYn7x5RlYKDYPs+DgGjo+
-2	1	1	1795789484070208	1795789484090404	708	0	http_400	400	vm-31886-t9jnds2c	\N	sealed:CGEwM2Q0ZDQ0momAM5H9+EbIwLuvDC1N7mBzz67FUBTLDAfZ1YKU6crK1WNHdY3thNIxMaiVVUCMD5MCn1RQCNh8YJ56Y4iG4iVXqR5BU/pNmdKmBblIdTzEO++hcu73BbCT5cp4xPO5oAvb/ICk/0mrIvwsUvx8w5CzJ21DHcs5
+1	1	1	1795791415376588	1795791415389334	983	0		200	vm-14283-p1x3aw50	\N	\N
+2	1	1	1795791415390374	1795791415394204	282	0	http_400	400	vm-14283-p1x3aw50	\N	sealed:CGEwM2Q0ZDQ0m3TxiL9rJVlaBtDgvxGOOGx005uZpWHUjDk2foy16lvCB/cQ4gbCnch4lPcS9MGKhIRfD6XTR83mp3l+jpM6CaGXfoWlq3ouAe8dhi4hMhcbYtmzkYVtIDrV3lr7rRA3+V7pzsYUpvz4yY17JgnLNLIclyjq3mpV
+3	1	1	1795791415395560	1795791415410697	365	887047	http_503	503	vm-14283-p1x3aw50	\N	sealed:CGEwM2Q0ZDQ0Vv/00JaB8V3KDYx/T4g/TXyYELhq9Hb6ar51neql9YG9TE1tQWnLA4AJTsuNHX10dWRWPfifWaN5VkYYZZfapEyoHPDHpFe4jSWLnVIfiF5C2h9qqk0WcUZ0LF+bFqvnnb3gAaMRBdzvtfKt52gL+aJ+9+eO5kH57N+neIg3dkyP
 \.
 
 
@@ -538,12 +538,14 @@ COPY public.forbear_attempts (delivery, claim, n, due, at, took, wait, error_typ
 --
 
 COPY public.forbear_audit (id, at, who, action, target, detail) FROM stdin;
-1	1795789484019660	anonymous at 127.0.0.1	application-put	shop	version 1
-2	1795789484039384	anonymous at 127.0.0.1	endpoint-put	well	version 1
-3	1795789484047231	anonymous at 127.0.0.1	endpoint-put	refuses	version 1
-4	1795789484060016	anonymous at 127.0.0.1	endpoint-put	down	version 1
-5	1795789484123476	anonymous at 127.0.0.1	message-cancel	canceled	endpoint well
-6	1795789484175148	root	token-create	ops	admin , until 2028-10-27T14:24:44Z
+1	1795791415347688	anonymous at 127.0.0.1	application-put	shop	version 1
+2	1795791415361639	anonymous at 127.0.0.1	endpoint-put	well	version 1
+3	1795791415369126	anonymous at 127.0.0.1	endpoint-put	refuses	version 1
+4	1795791415373386	anonymous at 127.0.0.1	endpoint-put	down	version 1
+5	1795791415432382	anonymous at 127.0.0.1	message-cancel	canceled	endpoint well
+6	1795791415448843	anonymous at 127.0.0.1	endpoint-disable	down	
+7	1795791415470915	anonymous at 127.0.0.1	endpoint-disable	well	
+8	1795791415521195	root	token-create	ops	admin , until 2028-10-27T14:56:55Z
 \.
 
 
@@ -552,12 +554,12 @@ COPY public.forbear_audit (id, at, who, action, target, detail) FROM stdin;
 --
 
 COPY public.forbear_deliveries (id, message, endpoint, okey, state, due, start, progress, fence, claims, owner, lease, letter, finished, message_id, cancel, unreadable) FROM stdin;
-1	1	well	\N	2	1795789484065114	1795789484065175	\N	1	1	vm-31886-t9jnds2c	\N	\N	1795789484088139	done	\N	\N
-4	4	down	k	4	1795789484096714	1795789484096719	\N	0	0	\N	\N	\N	\N	behind	\N	\N
-3	3	down	k	0	1795789484854054	1795789484092739	{"attempts":1,"state":{"attempt":2,"start":"2026-11-27T14:24:44.092739Z","prev_wait":755484820,"needs_key":true},"last":"http_503"}	1	1	vm-31886-t9jnds2c	\N	\N	\N	waits	\N	\N
-2	2	refuses	\N	3	1795789484070208	1795789484070251	{"attempts":1,"state":{"attempt":1,"start":"2026-11-27T14:24:44.070251Z","needs_key":true},"last":"http_400"}	1	1	vm-31886-t9jnds2c	\N	\N	1795789484102605	dead	\N	\N
-5	5	well	\N	0	1796221484007433	1796221484007444	\N	0	0	\N	\N	\N	\N	later	\N	\N
-6	6	well	\N	5	1796221484000492	1796221484000496	\N	0	0	\N	\N	\N	1795789484122970	canceled	\N	\N
+1	1	well	\N	2	1795791415376588	1795791415376615	\N	1	1	vm-14283-p1x3aw50	\N	\N	1795791415402989	done	\N	\N
+2	2	refuses	\N	3	1795791415390374	1795791415390396	{"attempts":1,"state":{"attempt":1,"start":"2026-11-27T14:56:55.390396Z","needs_key":true},"last":"http_400"}	1	1	vm-14283-p1x3aw50	\N	\N	1795791415410980	dead	\N	\N
+4	4	down	k	4	1795791415411298	1795791415411300	\N	0	0	\N	\N	\N	\N	behind	\N	\N
+5	5	well	\N	0	1796223415000579	1796223415000581	\N	0	0	\N	\N	\N	\N	later	\N	\N
+3	3	down	k	0	1795791416301242	1795791415395565	{"attempts":1,"state":{"attempt":2,"start":"2026-11-27T14:56:55.395565Z","prev_wait":887047291,"needs_key":true},"last":"http_503"}	1	1	vm-14283-p1x3aw50	\N	\N	\N	waits	\N	\N
+6	6	well	\N	5	1796223415001168	1796223415001171	\N	0	0	\N	\N	\N	1795791415429547	canceled	\N	\N
 \.
 
 
@@ -574,9 +576,9 @@ COPY public.forbear_dispatchers (owner, expires) FROM stdin;
 --
 
 COPY public.forbear_endpoints (id, spec, state, reason, since, failing_since, version, changed, deleted, application, disabled_by) FROM stdin;
-well	sealed:CGEwM2Q0ZDQ0JeCuW+THtuY4TvhHDlBrfFNmNuj31u4j6cN3UpsML0K2OgOI652/apNP4Bo7IFXEA28WBRv6XE8LQPLgREsaJcuZbxUw9axr85igOeqiymfMY/psxQD1gflBxRLdvzDndMu4Quv+0uHSCl6LxnoPxYTeruU+n8cJn0OynU2oBoNXe6+2e8dbvXAiTvO63FBAUL46M53jB19C0V+KefMX6xLrePH4kVkInyx6iI2+TO2n5TN2H/1cXVcgsd8uwJNt1LQkzI33R4vyUMzfi099izWujOc12Np8LzqoHzb3X6avvHpyiLdhmuAUxVAT2aTM6yDP9FlQVCkH8Tu2iJuWyLb7q7ot	enabled		1795789484036414	\N	1	1	\N	shop	
-refuses	sealed:CGEwM2Q0ZDQ0B40mjS7OrOjgDzOqKEPCLzTeQ1C51pUbnPx2G/G3rStaTUIjYdhANeouHtTYSFx2HKvgkpjdamIaK0FB+GGglInKmbUCfMsI73XIpk4RkBuSl1COHR9mkRX5mfxhCqJUjZT3HypYw3ozEIbRXFAxZL832FqTF3KfKpl9jNzd+ideAOsVG8VvBbogF5oW+752F1IO2N4uWzNqpt+J/U/16cBsYJShSkKogPoyEjeFlU1TZe/j1RDViWLMx/RTv1WOEE17Yom0NMAaDUwjJcgiuvbcw2FXmgLS9WfunTw9Ryx3+tisWulsCkJ/Hcck+8gyAWejA8GQKSl+NuBUV/bQioHr4vxU7+cG7r20	enabled		1795789484045740	1795789484091113	1	2	\N	shop	
-down	sealed:CGEwM2Q0ZDQ0MR8VNl1DgCDwMQebCy3QLb3RQxwWjhF9NkqUkPM63p+9xw/XAzm01mmYXNZxXWjfw0PBlsgnvMOahcYEHvfcwQrO0hljsPJRxsr4eFuv59SfHvpOr5vSiwW8fmT1W5oPSMahDIWyWR5rj0gz7oaKeaJv10+blyLrpN1q2aAWCC6jGbjneUxBitrJMLbrNCBBS2HJHBK0KSq48EnMNmBY/bGPNMaiQTOQuw5ATwckuoC2oTSe8virQF81WbC5AnSSaoh9zSEAWlgLz+wsIzyNAnCijrfpfWQvvJM5vLzFZuTaU9sq/6PCUs12xrA0dx+6MJn3EcKcz4uITTuf1FEk43zoebjd	enabled		1795789484054655	1795789484097025	1	3	\N	shop	
+refuses	sealed:CGEwM2Q0ZDQ0jtpN3/LsVSFfOc0mQogLwKjuFMlChkhWATQ4N1UfjyeQm9rTX7HtozSNrpHVtYSsskS0p/omYCJBUfEQ6HmyuE/ItZMEW4ch9qibsMDKmkBDXh2x/xjrSzP4JIXaetGj3x3f4HkauIMWNER4m8pmhMK2naof9b2NrUT2vbRQpnNQhcLJFzdcioO+meMAaR8ix4l9JKGD1ucKWPYczfvYpZaqoRSv5kQUZDVMMVMBT22GdDvATfejq9o/DxeWaLN0OeFDEUnK806EyG+oVMTcnlHx2AxjloubytoTEOtRDM4LA5zHB8cjzHU4mJkBjdunThP5Bw8xEls/qi/6lVI4yYzzXS0Fr7oFDBtK	enabled		1795791415367202	1795791415394486	1	2	\N	shop	
+down	sealed:CGEwM2Q0ZDQ0qPn2ZgwrQQb0SaSfeFedxIHP6fcueJPy0Yz9+lFv69oq7MvN817zb1BXrrX+T+Y5yrvWYxx441KbjrATr4X4RlqaLMm3AawqoeagR7jsjHsbcySDmNw5Rd98aBWMD+4Yl48vrI1P3eI2wwK6WSLEg3HyTrP5C1fM7IHrUc8tkp+WDGUnPyrRsxT455yU9IRKAR++f44KGAm0RhH9Uu1h4dlvkHfGQL1YSBBimSrvDWvYwQgLW9uR6I6fm6tOLuEOQMb/QGhwDZCzcV2a4i7+Axtpj9xSmEIElU5WsX8LqdMsb0yoSQVLILYNr0sIkZzAIQ7zxKPjFN+lDH8ZOtmpyC5yn+rF	disabled	disabled by anonymous at 127.0.0.1	1795791415441836	\N	1	4	\N	shop	operator
+well	sealed:CGEwM2Q0ZDQ09m7qILPlL2RID5mi/Cwn+IjeicyCjinIiRZ/Jn5MrXY8aOy2RpVjQdbCoNw1YbWf22MeTu2Znd5Oxh/WfPVSZeUYxmTbHjfuH+wQF1oMXoUykXvfmj8jiFcPoXiHgudfOuH8ne82R8/+YGxoXNsaobBz8ne1Bx/E4nLo357+qBWMOH+G/nUtsqS2BdwVBYKMWqa/uQlezButmvMvyaoQrWKQTZhaz6QjSUp1s7WIoYm90vkNaOICQH7aYtVGtdDGcjNBvZcD/KC4KY+ynTdbwtESlDYXEVvg3IMs8XLzKYxRB8w2ilrFprprjjenHaZR1BQvNueRDJkH5oHy2OQbZXRvH6fz	disabled	disabled by anonymous at 127.0.0.1	1795791415469086	\N	1	5	\N	shop	operator
 \.
 
 
@@ -593,7 +595,7 @@ COPY public.forbear_holds (endpoint, kind, owner, why, looks, due, finished, exp
 --
 
 COPY public.forbear_idempotency (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, completed, expires, status, header, body, tombstone, note) FROM stdin;
-all	-NlLF89rfVva-tR6mzIAlilwWPUnD8cGHNu2NAykKb4	4UeXpXRdC-WhYiQTuGH3FrBG3Nh3p6Mv6Ob9ik0IejI	POST /pay	2	0	ZW7OIOMPQZLP2TJ5GKJDSH4PRI	1	1	1795789514133208	1795789484133260	1795789484140173	1795962284140179	200	sealed:CGEwM2Q0ZDQ0JLBOHPVFLyc6uCH420P/cHFIFLZHe6ajRSLaz7KyVKHNppIZGgO+enA9GhHjgy9kozIknvPJ1mrKROQxDfrumMAMBl3R3nyP0g8=	\\x086130336434643434865ab026de06164e4fccf89ad5b736f5ab5dd9af7df94d16360cb0198522c9519f52		
+all	-NlLF89rfVva-tR6mzIAlilwWPUnD8cGHNu2NAykKb4	4UeXpXRdC-WhYiQTuGH3FrBG3Nh3p6Mv6Ob9ik0IejI	POST /pay	2	0	ZASEVMF5VZSDGZUZPY6PTN4N6I	1	1	1795791445473854	1795791415473859	1795791415477077	1795964215477082	200	sealed:CGEwM2Q0ZDQ0+y+1IuNqV/C9hH9+efFifosL4r9TDNNv9+Jlea+a4vyEES3aZfMrhhlonFsZNb3hsY8kH35nSORBRgDasbkzRPSLwdXX1BRq+gI=	\\x0861303364346434345ffbd45d7278102e475ba600431ab5ec701f83a933a1beb5066517cf43c195f81642		
 \.
 
 
@@ -610,7 +612,7 @@ COPY public.forbear_jobs (id, spec, state, created, owner, lease, fence, applica
 --
 
 COPY public.forbear_letters (seq, id, queue, dest, event_id, reason, error_type, state, dead_at, redrives, redriven, redriver, job, outcome, discard, meta, sealed, cause, application) FROM stdin;
-1	dlq_06h1ts7g7c4frg3mkz71ypn6x4	webhooks	refuses	dead	terminal	http_400	dead	1795789484116066	0	\N	\N	\N		\N	{"id":"dlq_06h1ts7g7c4frg3mkz71ypn6x4","queue":"webhooks","destination":"refuses","application":"shop","event_id":"dead","idempotency_key":"dead","correlation_id":"dead","policy":{"kind":"webhook"},"policy_version":"v1-e2ab7eff","reason":"terminal","error_type":"http_400","status":400,"description":"terminal (http_400) after 1 attempt","error":"http status 400 Bad Request","error_chain":["httpretry.StatusError"],"cause":"378af25da026","attempts":1,"max_attempts":5,"attempt_history":[{"attempt":1,"claim":1,"due":"2026-11-27T14:24:44.070208Z","at":"2026-11-27T14:24:44.090404Z","took_ns":708000,"error_type":"http_400","status":400,"error_class":"terminal","error":"http status 400 Bad Request","error_chain":["httpretry.StatusError"],"worker":"vm-31886-t9jnds2c"}],"enqueued_at":"2026-11-27T14:24:44.066901Z","first_attempt_at":"2026-11-27T14:24:44.090404Z","last_attempt_at":"2026-11-27T14:24:44.090404Z","dead_lettered_at":"2026-11-27T14:24:44.091252089Z","state":"dead"}	\\x086130336434643434f9aa0432a46e2ff1343a933d5c0fec0e8980b563602fb92f1d7fddb4a7131627c8402a3f0d4ab5edcfb513fee7005419bf7bd55ad844c9ca6b5b6ee513d471fc8b9cc4e4c8d4456f921b4c5ea85c2ad48f67e257619c5a478bbe34f42351830289c049000b00ca8ad1da0bcc5d232b74231457	378af25da026	shop
+1	dlq_06h1v0k8c8gagbfbwqwt4jr9k0	webhooks	refuses	dead	terminal	http_400	dead	1795791415413370	0	\N	\N	\N		\N	{"id":"dlq_06h1v0k8c8gagbfbwqwt4jr9k0","queue":"webhooks","destination":"refuses","application":"shop","event_id":"dead","idempotency_key":"dead","correlation_id":"dead","policy":{"kind":"webhook"},"policy_version":"v1-e2ab7eff","reason":"terminal","error_type":"http_400","status":400,"description":"terminal (http_400) after 1 attempt","error":"http status 400 Bad Request","error_chain":["httpretry.StatusError"],"cause":"378af25da026","attempts":1,"max_attempts":5,"attempt_history":[{"attempt":1,"claim":1,"due":"2026-11-27T14:56:55.390374Z","at":"2026-11-27T14:56:55.394204Z","took_ns":282000,"error_type":"http_400","status":400,"error_class":"terminal","error":"http status 400 Bad Request","error_chain":["httpretry.StatusError"],"worker":"vm-14283-p1x3aw50"}],"enqueued_at":"2026-11-27T14:56:55.385278Z","first_attempt_at":"2026-11-27T14:56:55.394204Z","last_attempt_at":"2026-11-27T14:56:55.394204Z","dead_lettered_at":"2026-11-27T14:56:55.394582543Z","state":"dead"}	\\x086130336434643434b70e6b17aad495f5d37f358a53b8a81c5850e5bbb2c18a958e300c058cd3a70833d08830e4c4e86b35bbfa8c7a5e6226e0b63d7bc716ea87c576ffc1dea0e2627239afda31a27fc6fb94da64a2243da0280a8bbd9aa5d11e98ebb7008ac7fb0a5d54bcd6ac0aaad75e65eaad9e26c1815c8c25	378af25da026	shop
 \.
 
 
@@ -619,12 +621,12 @@ COPY public.forbear_letters (seq, id, queue, dest, event_id, reason, error_type,
 --
 
 COPY public.forbear_messages (seq, meta, body, created, dropped) FROM stdin;
-1		\\x0861303364346434345f89d881e7daea33d28db69feec1b53334787c166cf888c32e62f8be79d3a7c52b593a117d9c04eba0	1795789484061917	\N
-2		\\x0861303364346434347331ee25d7bab08187f766d23a16c5b369dae1b7ac3203ea1af2939f7b3c92bf27f1959803f4c7af32	1795789484066901	\N
-3	sealed:CGEwM2Q0ZDQ0SkQ5PcTdGD1do64vCrShedKr9oRE4/FsO5YoIQddOdZ3jQHLIQyX	\\x086130336434643434e273fdf7c0539a2eb34975417120983a9b319ed4443905af2bda01db5dde8db257f3dbbd726dc7ad55d0	1795789484081399	\N
-4	sealed:CGEwM2Q0ZDQ04pfWn/fwDpL2pEONREMAJfDUulfX51OIG/JiX09DbWpZyBwYNM7m	\\x0861303364346434345d2648146c939f7b5103ebd2f72da31bc2865a061accc3ebd4b826e4b941b426683b09d30ce2ea91a52b3c	1795789484094548	\N
-5	sealed:CGEwM2Q0ZDQ0UWaZG7rEnr1BbMKpjzySFk/3vlp3S5C0nj3ovUS8vPbCyrzr6BTJhxlkUtFVNDTiu/w9t54i5gQH15XxZRXbpHE=	\\x086130336434643434672b156bf4c54dd3d6660b2e57cdeaae5f185cd172c8a549f6cf95fecf28548095de223c487a178c5a38	1795789484103666	\N
-6	sealed:CGEwM2Q0ZDQ0of1y63JWYK2d6v5Lpo3XfXJ7Ft8wkXX6gdBA49YLaHmblzhVCGJCZKtfsVAYqKV/x0PVJK/Rxwbwe0seTUUGtqs=	\\x0861303364346434346dc3de51c3219c97729c2b0fe478d056d29a433c0cc9447ba3813678ffa20121dc1cba2d5c87c17018fc2d29cf	1795789484117242	\N
+1		\\x0861303364346434346abe5c6e4dbb622d3e9be724ed85b3e95119b70e92f12d0c4bf4b1719d1e8cfde4064765e63d4e92f2	1795791415374868	\N
+2		\\x086130336434643434ea5c6a6f5e9bc116a4a57854ddc0203cd2fbd4da43855b2dbabdbf432b69e2217c9a82dcacd331feba	1795791415385278	\N
+3	sealed:CGEwM2Q0ZDQ08cG/u41N0j0iFiC9nbml5E6hyQ8aee0lt6ciYXITHmb70Cc0B2kv	\\x086130336434643434bd419ff4ac7dd06e64129d855460a69908363afdb9bb8fb4cd593a13794ffa99d5b6934f9e8b4341673e	1795791415391408	\N
+4	sealed:CGEwM2Q0ZDQ0I3/WFDaHCLvkNqgxnJtDYUJmBFCNvwB76N+oJVAE1rrR+B7f9r9e	\\x086130336434643434ef991b404a66dbf63b46cf019df0566f89af76bcec3b18baf847bbedd9567d43ab940cb183f345c060c68f	1795791415408823	\N
+5	sealed:CGEwM2Q0ZDQ04pjnScpvNIavW2xyNa24mtYsAdoSLaZ0gEV74drVNy26s4WCilygLU/tKVCyhJm3PD2Q8S6yiZU9UaAO1QfEmnY=	\\x0861303364346434340bf82ef0813cc3a22e3cee2dabacc3175c5a70e3f0db4e258a946ad905f27b4e03aca5f2ba04d5cea5b8	1795791415412384	\N
+6	sealed:CGEwM2Q0ZDQ0xxg7vJjE9MZb3M/7aGXUaXGmW5TzQ3M0km5bb7ICAULTky7DR03cy2Nv8cVi7zb9E7KcPm5HEZnto9SacjzH1C8=	\\x0861303364346434343b5f1fc82c558299e02bcb1f0343dae2e1c1a55c957ba9b417cdc1b8efeb8f38bb8eab8e4f9011e729b6f81e22	1795791415416841	\N
 \.
 
 
@@ -633,24 +635,24 @@ COPY public.forbear_messages (seq, meta, body, created, dropped) FROM stdin;
 --
 
 COPY public.forbear_migrations (version, name, applied) FROM stdin;
-1	delivery	1795789483473702
-10	idempotency	1795789483500373
-20	identity	1795789483596372
-30	cause	1795789483597115
-35	endpoint_changes	1795789483612451
-40	applications	1795789483664264
-50	messages	1795789483678151
-51	stats	1795789483707196
-60	vacuum	1795789483708004
-70	retention	1795789483727838
-71	dispatchers	1795789483742531
-80	outbox_application	1795789483743255
-81	send	1795789483747824
-100	suspension	1795789483765030
-101	disabled_by	1795789483765529
-102	application_of_letters	1795789483784554
-120	holds	1795789483813829
-140	unreadable	1795789483824434
+1	delivery	1795791415068582
+10	idempotency	1795791415082375
+20	identity	1795791415105975
+30	cause	1795791415106637
+35	endpoint_changes	1795791415144326
+40	applications	1795791415180974
+50	messages	1795791415199612
+51	stats	1795791415221524
+60	vacuum	1795791415222311
+70	retention	1795791415232291
+71	dispatchers	1795791415244316
+80	outbox_application	1795791415247312
+81	send	1795791415252389
+100	suspension	1795791415264325
+101	disabled_by	1795791415264850
+102	application_of_letters	1795791415269626
+120	holds	1795791415289652
+140	unreadable	1795791415300446
 \.
 
 
@@ -659,7 +661,7 @@ COPY public.forbear_migrations (version, name, applied) FROM stdin;
 --
 
 COPY public.forbear_outbox (id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body, created, application) FROM stdin;
-1	row	well	order.made	\N	\N	\N	\N	\N	application/json	\N	\N	\\x7b226f66223a22726f77227d	1795789484206322	\N
+1	row	well	order.made	\N	\N	\N	\N	\N	application/json	\N	\N	\\x7b226f66223a22726f77227d	1795791415549494	\N
 \.
 
 
@@ -692,9 +694,9 @@ COPY public.forbear_sweeps (name, finished, delivery) FROM stdin;
 --
 
 COPY public.forbear_tallies (endpoint, slot, owner, counts) FROM stdin;
-well	2992982	vm-31886-t9jnds2c	{"r":[0,0,1,0,0,0],"l":[1,0,0,0,0,0,0,0,0,0],"t":810350,"m":810350}
-refuses	2992982	vm-31886-t9jnds2c	{"r":[0,0,0,0,1,0],"l":[1,0,0,0,0,0,0,0,0,0],"t":708649,"m":708649}
-down	2992982	vm-31886-t9jnds2c	{"r":[0,0,0,0,0,1],"l":[1,0,0,0,0,0,0,0,0,0],"t":261447,"m":261447}
+down	2992985	vm-14283-p1x3aw50	{"r":[0,0,0,0,0,1],"l":[1,0,0,0,0,0,0,0,0,0],"t":365401,"m":365401}
+well	2992985	vm-14283-p1x3aw50	{"r":[0,0,1,0,0,0],"l":[1,0,0,0,0,0,0,0,0,0],"t":983356,"m":983356}
+refuses	2992985	vm-14283-p1x3aw50	{"r":[0,0,0,0,1,0],"l":[1,0,0,0,0,0,0,0,0,0],"t":282188,"m":282188}
 \.
 
 
@@ -703,7 +705,7 @@ down	2992982	vm-31886-t9jnds2c	{"r":[0,0,0,0,0,1],"l":[1,0,0,0,0,0,0,0,0,0],"t":
 --
 
 COPY public.forbear_tokens (name, hash, scope, application, created, creator, expires) FROM stdin;
-ops	205ebec6eeec7158fea232791fe5715ba35604c88c8c7de634e88c9ff7dafca0	admin		1795789484173992	root	1856269484174044
+ops	ec0c8d3922baa5575a76c44d6428b8624abf21d0e0ab439aeedd929719eeaa6e	admin		1795791415520334	root	1856271415520383
 \.
 
 
@@ -718,7 +720,7 @@ SELECT pg_catalog.setval('public.forbear_alerts_id_seq', 1, true);
 -- Name: forbear_audit_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.forbear_audit_id_seq', 6, true);
+SELECT pg_catalog.setval('public.forbear_audit_id_seq', 8, true);
 
 
 --
@@ -1117,5 +1119,5 @@ CREATE UNIQUE INDEX forbear_tokens_hash ON public.forbear_tokens USING btree (ha
 -- PostgreSQL database dump complete
 --
 
-\unrestrict yHgkgKgSqwwMr4HqiJ0Ldzee4XkzipkkgdVilmdqmvTKmDvxWEpOylAcGZ808fk
+\unrestrict BCceqS4f50WXrIbKsyl0MxUjgBRl1CvB0DMdxR5Wzm50ZecXepS7z37TR2a26eX
 
