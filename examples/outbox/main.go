@@ -1,5 +1,5 @@
-// Command outbox is the program of docs/guides/outbox.md: it ships orders, and tells of
-// each in the same transaction.
+// Command outbox ships orders, and tells of each in the same transaction: the customer
+// hears of what has happened, and of nothing else. docs/guides/outbox.md shows it.
 package main
 
 import (
@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
@@ -46,10 +48,22 @@ func (s *shop) ship(ctx context.Context, order int, customer string) error {
 }
 
 func main() {
-	ctx := context.Background()
-	s, err := open(os.Getenv("DATABASE_URL"))
-	if err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	database, arrived := os.Getenv("DATABASE_URL"), func() {}
+	if database == "" { // no forbear serve is beside this program: one is inside
+		database, arrived = startForbear(ctx) // forbear.go
+	}
+	if err := run(ctx, database); err != nil {
 		log.Fatal(err)
+	}
+	arrived()
+}
+
+func run(ctx context.Context, database string) error {
+	s, err := open(database)
+	if err != nil {
+		return err
 	}
 	defer s.db.Close()
 	_, err = s.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, shipped INTEGER NOT NULL)`)
@@ -57,22 +71,23 @@ func main() {
 		_, err = s.db.ExecContext(ctx, `INSERT INTO orders VALUES (1, 0), (2, 0) ON CONFLICT (id) DO UPDATE SET shipped = 0`)
 	}
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 
 	if err := s.ship(ctx, 1, "acme"); err != nil {
-		log.Fatal(err)
+		return err
 	}
 	if err := s.ship(ctx, 2, "acne"); !errors.Is(err, webhook.ErrUnknownEndpoint) {
-		log.Fatal(err)
+		return err
 	} else {
 		fmt.Println(err)
 	}
 	var shipped int
 	if err := s.db.QueryRowContext(ctx, `SELECT sum(shipped) FROM orders`).Scan(&shipped); err != nil {
-		log.Fatal(err)
+		return err
 	}
 	fmt.Println(shipped, "order is shipped")
+	return nil
 }
 
 // open opens forbear's database: a postgres:// URL, or the file of SQLite.

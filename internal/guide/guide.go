@@ -16,6 +16,12 @@ import (
 // several programs the name is followed by # and the heading above the program.
 func Check(t *testing.T, name string, main func()) {
 	t.Helper()
+	Holds(t, name, "main.go", output(t, main))
+}
+
+// Holds does the same with the program of another folder, whose output is known.
+func Holds(t *testing.T, name, program, printed string) {
+	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("no source files")
@@ -29,14 +35,14 @@ func Check(t *testing.T, name string, main func()) {
 	if !ok {
 		t.Fatalf("the guide %s has no program", name)
 	}
-	program, rest, _ := strings.Cut(rest, "```\n")
-	if got := read(t, "main.go"); withoutComment(got) != "package main\n"+program {
-		t.Errorf("the guide %s does not show main.go as it is", name)
+	shown, rest, _ := strings.Cut(rest, "```\n")
+	if withoutComment(read(t, program)) != "package main\n"+shown {
+		t.Errorf("the guide %s does not show %s as it is", name, program)
 	}
 	_, rest, ok = strings.Cut(rest, "```text\n")
 	want, _, _ := strings.Cut(rest, "```\n")
-	if got := output(t, main); !ok || got != want {
-		t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, got, want)
+	if !ok || printed != want {
+		t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, printed, want)
 	}
 }
 

@@ -21,8 +21,8 @@ func TestLintDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"guides/lint.md", "ci/lint-github.yml", "ci/lint-gitlab.yml"} {
-		data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", name))
+	for _, name := range []string{"docs/guides/lint.md", "examples/ci/github.yml", "examples/ci/gitlab.yml"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package main
+package outbox
 
 import (
 	"context"
@@ -10,12 +10,16 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/guide"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -104,14 +108,23 @@ func (a *acme) want(t *testing.T, bodies map[string]string) {
 	}
 }
 
-// The guide's program ships one order and rolls the other one back, on both databases.
+// The guide's program ships one order and rolls the other one back, on both databases,
+// beside a forbear that is not its own.
 func TestProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "outbox")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../examples/outbox").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	server := pgtest.Start(t)
 	for name, database := range map[string]string{"SQLite": filepath.Join(t.TempDir(), "shop.db"), "PostgreSQL": server.Database(t)} {
 		t.Run(name, func(t *testing.T) {
 			a := deliver(t, database)
-			t.Setenv("DATABASE_URL", database)
-			guide.Check(t, "outbox", main)
+			cmd := exec.CommandContext(t.Context(), program)
+			cmd.Env = append(os.Environ(), "DATABASE_URL="+database)
+			out, err := cmd.CombinedOutput()
+			if want := "outbox: unknown endpoint \"acne\"\n1 order is shipped\n"; err != nil || string(out) != want {
+				t.Errorf("%v, and it prints\n%s\nwant\n%s", err, out, want)
+			}
 			a.want(t, map[string]string{"order-1-shipped": `{"order":1}`})
 		})
 	}

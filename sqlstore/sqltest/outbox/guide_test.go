@@ -1,4 +1,4 @@
-package main
+package outbox
 
 import (
 	"database/sql"
@@ -16,7 +16,7 @@ import (
 // blocks returns the guide's blocks of a language, in their order.
 func blocks(t *testing.T, language string) (list []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/guides/outbox.md")
+	text, err := os.ReadFile("../../../docs/guides/outbox.md")
 	if err != nil {
 		t.Fatal(err)
 	}

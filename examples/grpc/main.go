@@ -1,5 +1,6 @@
-// Command grpckeys is the program of docs/guides/grpc-keys.md: a payment over gRPC that
-// is made once, although the response to it is lost.
+// Command grpc is a pair that pays once: a server that does each call once for its
+// idempotency key, and a client that tries again with the same key when a response is
+// lost. docs/guides/grpc-keys.md shows it.
 package main
 
 import (
@@ -9,10 +10,10 @@ import (
 	"log"
 	"net"
 	"os"
-	"sync/atomic"
+	"os/signal"
+	"syscall"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -23,8 +24,9 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/sqlstore"
 )
+
+const schema = `CREATE TABLE IF NOT EXISTS payments (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)`
 
 type ledger struct{}
 
@@ -35,24 +37,11 @@ func (ledger) Pay(ctx context.Context, cents *wrapperspb.Int64Value) (*wrappersp
 	if err := insert.Scan(&id); err != nil {
 		return nil, status.Error(codes.Unavailable, "the database is away")
 	}
-	_ = grpc.SetTrailer(ctx, metadata.Pairs("x-left-cents", "58")) // duplicates get it, too
 	return wrapperspb.String(fmt.Sprint("payment ", id)), nil
 }
 
-// lost stands for the network: the first response does not arrive.
-func lost() grpc.UnaryServerInterceptor {
-	var calls atomic.Int64
-	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		reply, err := next(ctx, req)
-		if calls.Add(1) == 1 {
-			return nil, status.Error(codes.Unavailable, "connection lost")
-		}
-		return reply, err
-	}
-}
-
 // newServer returns a server that makes each payment once for its key.
-func newServer(store *sqlstore.Transactions) (*grpc.Server, error) {
+func newServer(store idempotency.Store) (*grpc.Server, error) {
 	once, err := grpcretry.UnaryServerIdempotency(store, grpcretry.IdempotencyOptions{
 		Methods:   []string{payMethod},
 		Principal: func(context.Context) (string, error) { return "shop", nil }, // in earnest: who was authenticated
@@ -61,19 +50,23 @@ func newServer(store *sqlstore.Transactions) (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The layers know each other: what this server has tried in vain below is not begun
+	// again above.
 	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(lost(), once),
-		grpc.ChainStreamInterceptor(grpcretry.StreamServerIdempotency()),
+		grpc.ChainUnaryInterceptor(lost(), grpcretry.UnaryServerInterceptor(), once), // lost is of flaky.go
+		grpc.ChainStreamInterceptor(grpcretry.StreamServerInterceptor(), grpcretry.StreamServerIdempotency()),
 	)
-	server.RegisterService(&ledgerService, ledger{})
+	server.RegisterService(&ledgerService, ledger{}) // in earnest: pb.RegisterLedgerServer
 	return server, nil
 }
 
 // dial connects a client that retries.
 func dial(address string) (*grpc.ClientConn, error) {
-	policy := forbear.Policy{Kind: forbear.GRPC}
-	policy.Backoff.Base = 10 * time.Millisecond // for this program; the default is 1 s
-	retryer, err := forbear.New("ledger", policy, forbear.WithoutLog())
+	retryer, err := forbear.New("ledger", forbear.Policy{
+		Kind:    forbear.GRPC,
+		Owner:   "checkout", // the one layer that retries it
+		Backoff: forbear.Backoff{Base: 200 * time.Millisecond},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +75,14 @@ func dial(address string) (*grpc.ClientConn, error) {
 }
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	pool, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	db, err := openStore(ctx, schema) // store.go: a file of SQLite
 	if err != nil {
 		log.Fatal(err)
 	}
-	db := sqlstore.Postgres(pool)
-	if _, err := db.Migrate(ctx); err != nil {
-		log.Fatal(err)
-	}
-	store := db.Transactions(pool)
+	defer db.Close()
+	store := db.Transactions(db.app)
 	go idempotency.RunSweeper(ctx, store, nil) // forgets keys after two days
 	server, err := newServer(store)
 	if err != nil {
@@ -103,23 +93,31 @@ func main() {
 		log.Fatal(err)
 	}
 	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
-	conn, err := dial(listener.Addr().String())
+	defer server.GracefulStop() // calls under way end before the store is closed
+
+	if err := pay(ctx, listener.Addr().String(), db.app); err != nil {
+		log.Print(err)
+	}
+}
+
+// pay is the client: one payment, and then another one under the same key.
+func pay(ctx context.Context, address string, pool *sql.DB) error {
+	conn, err := dial(address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer conn.Close()
-
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // travels with the call
+	defer cancel()
 	key := idempotency.NewKey() // one for each order, stored with it
 	for _, cents := range []int64{42, 43} {
 		var receipt wrapperspb.StringValue
-		var header, trailer metadata.MD
-		err = conn.Invoke(grpcretry.WithKey(ctx, key), payMethod, wrapperspb.Int64(cents), &receipt, grpc.Header(&header), grpc.Trailer(&trailer))
-		fmt.Println(cents, status.Code(err), receipt.GetValue(), header[grpcretry.HeaderReplayed], trailer["x-left-cents"])
+		var header metadata.MD
+		err = conn.Invoke(grpcretry.WithKey(ctx, key), payMethod, wrapperspb.Int64(cents), &receipt, grpc.Header(&header))
+		fmt.Println(cents, "cents:", status.Code(err), receipt.GetValue(), header[grpcretry.HeaderReplayed])
 	}
 	var count, sum int
-	if err := pool.QueryRowContext(ctx, `SELECT count(*), sum(cents) FROM payments`).Scan(&count, &sum); err != nil {
-		log.Fatal(err)
-	}
+	err = pool.QueryRowContext(ctx, `SELECT count(*), sum(cents) FROM payments`).Scan(&count, &sum)
 	fmt.Println(count, "payment of", sum, "cents")
+	return err
 }
