@@ -12,6 +12,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// The policy files that the action judges: one passes the gate, one has a finding, and
+// one cannot be read.
+const (
+	passing = "service: a\ndependencies:\n  b: {owner: a, strict: true, methods: [GET]}\n"
+	failing = "service: a\ndependencies:\n  b: {owner: a, strict: true, budget: none}\n"
+	broken  = "service: a\ndependences: {}\n"
+)
+
 // action is what action.yml may hold, as far as this one does.
 type action struct {
 	Name, Description, Author string
