@@ -82,6 +82,7 @@ func TestDeb(t *testing.T) {
 	}
 
 	m.watchdog()
+	m.addresses()
 	m.remove(second)
 }
 
@@ -192,6 +193,25 @@ func (m *machine) watchdog() {
 	if got := m.must("journalctl", "--no-pager", "-u", "forbear.service"); !strings.Contains(got, "Watchdog timeout") {
 		m.t.Errorf("the journal says nothing of the watchdog:\n%s", got)
 	}
+}
+
+// addresses gives the service other sockets, as the guide says, and takes them back.
+func (m *machine) addresses() {
+	const drop = "/etc/systemd/system/forbear.socket.d/test.conf"
+	m.write(drop, "[Socket]\nListenStream=\nListenStream=/run/forbear.sock\n")
+	m.must("systemctl", "daemon-reload")
+	m.must("systemctl", "restart", "forbear.socket")
+	if got := m.must("curl", "-s", "-m", "20", "--unix-socket", "/run/forbear.sock", "http://localhost/health/ready"); got != `{"status":"ok"}` {
+		m.t.Errorf("by a unix socket: %s", got)
+	}
+	if got := m.get("/health/ready"); got != "000" {
+		m.t.Errorf("at the address before: %s", got)
+	}
+	if err := os.Remove(filepath.Join(m.root, drop)); err != nil {
+		m.t.Fatal(err)
+	}
+	m.must("systemctl", "daemon-reload")
+	m.must("systemctl", "restart", "forbear.socket")
 }
 
 // remove removes the package, which keeps settings and state, installs it again, and
