@@ -73,7 +73,8 @@ func serve(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	// CloudEvents over HTTP. NATS, Kafka and RabbitMQ have a Run each in module brokers.
+	// CloudEvents over HTTP, from this machine: before others put what authenticates the
+	// broker. NATS, Kafka and RabbitMQ have a Run each in module brokers.
 	server := &http.Server{Addr: address, Handler: consume.CloudEvents(consumer), ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	context.AfterFunc(ctx, func() {

@@ -93,7 +93,11 @@ func main() {
 		log.Fatal(err)
 	}
 	go func() { _ = server.Serve(listener) }()
-	defer server.GracefulStop() // calls under way end before the store is closed
+	defer func() { // calls under way end before the store is closed, but for those that hang
+		late := time.AfterFunc(20*time.Second, server.Stop)
+		defer late.Stop()
+		server.GracefulStop()
+	}()
 
 	if err := pay(ctx, listener.Addr().String(), db.app); err != nil {
 		log.Print(err)
