@@ -5,6 +5,8 @@
 // the token, errors, and lists of many pages.
 //
 // A client is safe for concurrent use.
+//
+// Experimental: what this package exports may change in any version.
 package client
 
 import (

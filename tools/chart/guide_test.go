@@ -30,7 +30,7 @@ func TestGuideCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.ReplaceAll(string(text), "\\\n", " ")
-		notes := ""
+		var notes strings.Builder
 		for line := range strings.Lines(lines) {
 			args := strings.Fields(line)
 			if len(args) < 4 || args[0] != "helm" || args[1] != "install" {
@@ -40,10 +40,10 @@ func TestGuideCommands(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %s: %v", file, line, err)
 			}
-			notes += string(out)
+			notes.WriteString(string(out))
 		}
-		if !strings.Contains(notes, address) || strings.Contains(notes, "<no value>") {
-			t.Errorf("%s: the notes have no %s:\n%s", file, address, notes)
+		if !strings.Contains(notes.String(), address) || strings.Contains(notes.String(), "<no value>") {
+			t.Errorf("%s: the notes have no %s:\n%s", file, address, notes.String())
 		}
 	}
 }
