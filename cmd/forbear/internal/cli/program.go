@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"text/tabwriter"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -21,7 +22,7 @@ func NewProgram(commands ...*Command) Program {
 	p := append(Program{}, commands...)
 	help := &Command{
 		Name:    "help",
-		Summary: "list the commands, or tell about one",
+		Summary: "list the commands, or explain one",
 		Usage:   "[COMMAND]",
 		Examples: `
 forbear help
@@ -91,9 +92,11 @@ func (p Program) Unknown(std *Streams, name string) int {
 // overview lists the commands: what help prints, and a call without arguments.
 func (p Program) overview(w io.Writer) {
 	fmt.Fprint(w, "forbear: "+Motto+"\n\nUsage: forbear COMMAND [FLAGS]\n\nCommands:\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range p {
-		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.Summary)
+		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Summary)
 	}
-	fmt.Fprint(w, "\nforbear COMMAND --help tells more, with examples.\n"+
+	_ = table.Flush()
+	fmt.Fprint(w, "\nforbear COMMAND --help says more, with examples.\n"+
 		"Exit codes: 0 pass, 1 findings or a negative answer, 2 could not judge.\n")
 }

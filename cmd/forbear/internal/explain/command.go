@@ -15,7 +15,7 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "explain",
-		Summary: "tell whether a failed call would be retried, when, and by which rule",
+		Summary: "say whether a failed call would be retried, when, and by which rule",
 		Usage:   "[FLAGS] | --json < situations.jsonl",
 		About: `
 Explain asks the same decision that every part of forbear asks, about one

@@ -22,13 +22,14 @@ const defaultURL = "http://127.0.0.1:8080/health/ready"
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "health",
-		Summary: "ask whether a forbear serve is ready",
+		Summary: "ask a running forbear serve whether it is ready",
 		Usage:   "[--timeout 3s] [URL]",
 		About: `
-Health asks once, and prints what it is told. The exit code is 0 where the
-response is a success, and 1 otherwise. It is the health check of a container
-whose image has no other program. URL is ` + defaultURL + `
-by default; it may be unix:PATH for a socket in the file system.`,
+Health asks once, and prints the status and the first 200 bytes of the response.
+The exit code is 0 for a success (2xx), and 1 otherwise. It is the health check of
+a container whose image has no other program. URL is by default
+` + defaultURL + `; unix:PATH asks a socket in the file
+system. With --metrics, serve has the same pages on that port.`,
 		Examples: `
 forbear health
 forbear health http://127.0.0.1:9464/health/live
@@ -37,7 +38,7 @@ forbear health unix:/run/forbear/gateway.sock
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		timeout := f.Duration("timeout", 3*time.Second, "how `long` to wait for the response")
+		timeout := f.Duration("timeout", 3*time.Second, "the longest `time` to wait for the response")
 		if code, done := c.Parse(std, f, args, 1); done {
 			return code
 		}

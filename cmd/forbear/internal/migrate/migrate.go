@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"text/tabwriter"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
@@ -24,7 +25,7 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",
-		Summary: "bring the database's schema up to date, or tell how far it is",
+		Summary: "bring the database's schema up to date, or show which steps are missing",
 		Usage:   "[--database DATABASE] [--rolling | --status]",
 		About: `
 Migrate applies the steps of the schema that the database does not have yet,
@@ -41,8 +42,9 @@ upgraded process by process.
 There is no way down: make a backup before. An older forbear works on a newer
 schema where all that it does not know allows that, and refuses it otherwise.
 
-With --status nothing is applied: the exit code is 0 when the schema is up to
-date and 1 when steps are missing.`,
+With --status nothing is applied, and no file is made: the exit code is 0 when
+the schema is up to date, 1 when steps are missing, and 2 when there is no such
+database.`,
 		Examples: `
 forbear migrate
 forbear migrate --status
@@ -54,13 +56,20 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		f := c.Flags()
 		var name string
 		database.Flag(f, &name, database.Usage)
-		status := f.Bool("status", false, "only tell which steps are applied")
+		status := f.Bool("status", false, "only show which steps are applied, and which are missing")
 		rolling := f.Bool("rolling", false, "apply nothing that processes of the version before cannot work beside")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
 		if *status && *rolling {
 			return std.Fail("migrate: give --status or --rolling, not both")
+		}
+		if *status {
+			// An empty file would be there afterwards, and serve takes a file that is
+			// there for the wish to deliver.
+			if err := database.Exists(name); err != nil {
+				return std.Fail("migrate: %v", err)
+			}
 		}
 		db, err := database.Open(ctx, name)
 		if err != nil {
@@ -96,9 +105,10 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 	return c
 }
 
-// show writes one line a step.
+// show writes one line for each step.
 func show(std *cli.Streams, list []sqlstore.Migration) {
 	breaking := sqlstore.Breaking(list)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	for _, m := range list {
 		when := m.Applied.Format("2006-01-02 15:04:05Z")
 		switch {
@@ -109,6 +119,7 @@ func show(std *cli.Streams, list []sqlstore.Migration) {
 		case m.Later:
 			when += "  of a later forbear"
 		}
-		fmt.Fprintf(std.Out, "%04d  %-20s %s\n", m.Version, m.Name, when)
+		fmt.Fprintf(w, "%04d\t%s\t%s\n", m.Version, m.Name, when)
 	}
+	_ = w.Flush()
 }

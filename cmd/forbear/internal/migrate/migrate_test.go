@@ -1,6 +1,9 @@
 package migrate
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,9 +13,20 @@ import (
 )
 
 // The status of an empty database is that steps are missing, and asking for it
-// applies none; migrating applies all of them, and a second time nothing.
+// applies none; migrating applies all of them, and a second time nothing. Of a
+// database that is not there nothing can be said, and asking does not make it: serve
+// would take the file for the wish to deliver.
 func TestMigrate(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "forbear.db")
+	if got := clitest.Run(t, Command(), "", "--status", "--database", db); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "there is no database "+db) {
+		t.Errorf("no file: %+v", got)
+	}
+	if _, err := os.Stat(db); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("--status made the file: %v", err)
+	}
+	if err := os.WriteFile(db, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name    string
 		args    []string

@@ -34,7 +34,7 @@ type Build struct {
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "version",
-		Summary: "tell which forbear this is",
+		Summary: "print the version of this program",
 		Usage:   "[-o text|json]",
 		Examples: `
 forbear version
