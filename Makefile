@@ -27,7 +27,7 @@ FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
 run: ## start forbear with a sample policy and a flaky upstream

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -28,10 +29,16 @@ func main() {
 	only := flag.String("only", "", "one `platform`, such as linux_amd64")
 	flag.Parse()
 	d.version = strings.TrimPrefix(*version, "v")
+	if !semver.MatchString(d.version) {
+		log.Fatalf("dist: %q is no version: want one like v0.1.0", *version)
+	}
 	if err := d.run(*only); err != nil {
 		log.Fatalf("dist: %v", err)
 	}
 }
+
+// semver is what packages can be sorted by; git describe's are such, too.
+var semver = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
 
 type dist struct{ root, out, tools, version string }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -84,7 +85,11 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		breaking := sqlstore.Breaking(list)
 		if *rolling && len(breaking) > 0 {
 			show(std, list)
-			return std.Fail("migrate: %d steps are not for a fleet that is at work: stop all processes, then run it without --rolling", len(breaking))
+			names := make([]string, len(breaking))
+			for i, m := range breaking {
+				names[i] = m.String()
+			}
+			return std.Fail("migrate: processes of the version before cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(names, ", "))
 		}
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.

@@ -35,11 +35,11 @@ func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample boo
 			d.why = name
 		}
 	}
+	if d.why == "" && sample { // whose file no one has written
+		d.why = "there is no --config"
+	}
 	if d.why == "" {
 		d.why = file.AsksForDeliveries()
-	}
-	if d.why == "" && sample {
-		d.why = "there is no --config"
 	}
 	// One that cannot be looked at counts as there: to open it says why.
 	if _, err := os.Lstat(database.Default); d.why == "" && !errors.Is(err, fs.ErrNotExist) {

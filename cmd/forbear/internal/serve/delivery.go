@@ -124,7 +124,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	if d.service, err = durable.New(ctx, o); err != nil {
 		if errors.Is(err, durable.ErrNoToken) {
 			err = fmt.Errorf("%w, on %s: make one with forbear token create, or give it one with --api-token-file or FORBEAR_API_TOKEN, "+
-				"or a loopback address with --api 127.0.0.1:8081, or switch deliveries off with --no-delivery; they are on because of this: %s", err, where, d.why)
+				"or a loopback address with --api 127.0.0.1:8082, or switch deliveries off with --no-delivery; they are on because of this: %s", err, where, d.why)
 		}
 		if d.alone && errors.Is(err, database.ErrPlace) {
 			err = fmt.Errorf("%w; or deliver nothing, and need none, with --no-delivery", err)
