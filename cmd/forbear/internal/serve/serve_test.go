@@ -216,7 +216,7 @@ func TestServeFaults(t *testing.T) {
 ` + bad + `:3:13: kind is "grcp": did you mean grpc?
 ` + bad + `:6:7: dependency a of this route has no url
 `},
-		{"no routes", []string{"--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes: nothing to serve"},
+		{"no routes", []string{"--no-delivery", "--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes: nothing to serve"},
 		{"no file", []string{"--config", "/does/not/exist"}, "no such file"},
 		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use"},
 		{"admin address taken", []string{"--listen", "127.0.0.1:0", "--admin", taken.Listener.Addr().String()}, "--admin: listen tcp " + taken.Listener.Addr().String()},
