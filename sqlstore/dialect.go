@@ -78,10 +78,10 @@ type dialect interface {
 	tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (bool, error)
 	// endedIdle reports whether an error says that it did.
 	endedIdle(err error) bool
-	// lockSchema waits until no one else changes the schema.
+	// lockSchema has no one else change the schema, or fails because someone does.
 	lockSchema(t *tx) error
 	// occupied reports whether an error says that others work on a table that was to
-	// be changed.
+	// be changed, or change the schema.
 	occupied(err error) bool
 	// denied reports whether an error says that a user has not the right to do
 	// something, or that the database can only be read.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -80,18 +81,23 @@ func (postgres) denied(err error) bool {
 // a table that the step has already gives up before PostgreSQL ends the transaction.
 const schemaWait = "400"
 
-// lockSchema waits: the process that migrates will be done in a while, and the
-// others find their schema up to date.
+// lockSchema does not wait: who has the lock may have it for an hour, and what waits in
+// the server hears of no one's end.
 func (postgres) lockSchema(t *tx) error {
-	if _, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, schemaLock); err != nil {
+	free, limit := false, ""
+	if _, err := t.row([]any{&free, &limit}, `SELECT pg_try_advisory_xact_lock(?::bigint), set_config('lock_timeout', ?::text, true)`, schemaLock, schemaWait); err != nil {
 		return err
 	}
-	_, err := t.exec(`SELECT set_config('lock_timeout', ?::text, true)`, schemaWait)
-	return err
+	if !free {
+		return errMigrating
+	}
+	return nil
 }
 
 // lockNotAvailable is the code of a statement that waited for lock_timeout.
 const lockNotAvailable = "55P03"
 
 // occupied goes by the code.
-func (postgres) occupied(err error) bool { return sqlState(err) == lockNotAvailable }
+func (postgres) occupied(err error) bool {
+	return errors.Is(err, errMigrating) || sqlState(err) == lockNotAvailable
+}

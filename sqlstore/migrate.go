@@ -39,6 +39,9 @@ var (
 	// ErrRights says that steps are missing and that this user may not apply them.
 	// The error that wraps it names them.
 	ErrRights = errors.New("this user may not change the schema")
+
+	// errMigrating says that another process has the lock of the schema.
+	errMigrating = errors.New("another process changes the schema")
 )
 
 // migrations lists the embedded steps in order. All stores of this package
@@ -70,8 +73,8 @@ const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version I
 // migrationTimeout bounds a migration on PostgreSQL: a step may write each row.
 const migrationTimeout = time.Hour
 
-// While others work on a table that a step changes, the migration lets them and tries
-// again: they may be a fleet that goes on. It ends with the caller's context.
+// While others work on a table that a step changes, or change the schema themselves, the
+// migration lets them and tries again: they may be a fleet that goes on.
 const (
 	migrationPause = 200 * time.Millisecond
 	migrationCap   = 2 * time.Second
@@ -79,8 +82,16 @@ const (
 
 // Migrate brings the schema up to date and returns the steps that were
 // applied. Several processes may call it at the same time. A schema that is up to
-// date is only read: that takes no lock, and no right to change it.
+// date is only read: that takes no lock, and no right to change it. When ctx ends
+// nothing is applied.
 func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
+	return db.MigrateWaiting(ctx, func(error) {})
+}
+
+// MigrateWaiting is [DB.Migrate] that calls waits, with the reason, each time that
+// others keep it from going on. On PostgreSQL that can be for as long as someone's
+// transaction is open.
+func (db *DB) MigrateWaiting(ctx context.Context, waits func(why error)) ([]Migration, error) {
 	list, err := db.Migrations(ctx)
 	if err != nil {
 		return nil, err
@@ -89,15 +100,36 @@ func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
 	if len(missing) == 0 {
 		return nil, nil
 	}
+	run := func(t *tx) ([]Migration, error) { return t.migrateUnder(ctx) }
 	var applied []Migration
 	for pause := (wait.Backoff{Base: migrationPause, Cap: migrationCap}); ; {
-		applied, err = doAs(ctx, db, op{alone: true, limit: migrationTimeout}, (*tx).migrate)
-		if !db.d.occupied(err) || !wait.Sleep(ctx, pause.Next()) {
+		applied, err = doAs(ctx, db, op{alone: true, limit: migrationTimeout}, run)
+		if !db.d.occupied(err) {
+			break
+		}
+		waits(err)
+		if !wait.Sleep(ctx, pause.Next()) {
 			break
 		}
 	}
 	if db.d.denied(err) {
 		err = own(fmt.Errorf("%w: it lacks %s: %w", ErrRights, strings.Join(missing, ", "), err))
+	}
+	return applied, err
+}
+
+// migrateUnder is migrate, and ends with ctx, too. Other writes go on without their
+// callers, but this one may take an hour, which the end of a process would wait for.
+func (t *tx) migrateUnder(ctx context.Context) (applied []Migration, err error) {
+	group := t.ctx
+	under, cancel := context.WithCancelCause(group)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	t.ctx = under
+	defer func() { t.ctx = group }() // the rollback's
+	// A replay would come at once: no one waits for it, or others are to be let by first.
+	if applied, err = t.migrate(); err != nil && (ctx.Err() != nil || t.db.d.occupied(err)) {
+		err = own(err)
 	}
 	return applied, err
 }
@@ -118,7 +150,7 @@ func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.
 // migrate applies what is missing. All steps are one transaction, on both
 // databases: a failed one leaves the schema as it was.
 func (t *tx) migrate() (applied []Migration, err error) {
-	// Concurrent migrations wait for each other.
+	// One at a time.
 	if err := t.db.d.lockSchema(t); err != nil {
 		return nil, err
 	}
@@ -134,7 +166,11 @@ func (t *tx) migrate() (applied []Migration, err error) {
 			continue
 		}
 		for _, statement := range statements(t.db.d, m.text) {
-			if err := t.execOnce(statement); err != nil {
+			err := t.execOnce(statement)
+			if t.db.d.occupied(err) {
+				err = fmt.Errorf("others use what it changes, perhaps in a transaction that is open for long: %w", err)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("migration %v: %w", m, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -155,13 +156,18 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE forbear_migrations IN ACCESS SHARE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
+	ended, waits := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := db.Migrate(t.Context())
+		_, err := db.MigrateWaiting(t.Context(), func(why error) {
+			select {
+			case waits <- why:
+			default:
+			}
+		})
 		ended <- err
 	}()
 	other := pool(t, "pgx", place)
-	waits := func() (n int) {
+	waiting := func() (n int) {
 		t.Helper()
 		if err := other.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'`).Scan(&n); err != nil {
 			t.Fatal(err)
@@ -169,7 +175,7 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 		return n
 	}
 	for range 3 { // it waits, is passed, and waits again
-		for waits() == 0 {
+		for waiting() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		var n int
@@ -182,6 +188,9 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 		t.Fatalf("it ended while the table was taken: %v", err)
 	default:
 	}
+	if why := <-waits; !strings.Contains(why.Error(), "0150_beside: others use what it changes") {
+		t.Errorf("it waits because of %v", why)
+	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,5 +199,74 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 	}
 	if steps, err := db.Migrations(t.Context()); err != nil || len(sqlstore.Missing(steps)) > 0 {
 		t.Errorf("the steps are %v, %v", steps, err)
+	}
+}
+
+// A migration that is called off ends at once, also where a step would go on for an
+// hour, or another process has the schema for as long: who closes the database waits
+// for no one.
+func TestMigrationCalledOff(t *testing.T) {
+	server := pgtest.Start(t)
+	for _, c := range []struct {
+		name, keeps string
+		under       string // what shows that it is kept
+	}{
+		{
+			"by a step", `CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); END';
+				CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION slow()`,
+			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`,
+		},
+		{"by another process", `SELECT pg_advisory_lock(112628846454113)`, ``},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			place := server.Database(t)
+			first := open(t, place)
+			raw := pool(t, "pgx", place)
+			for _, text := range []string{`ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`, c.keeps} {
+				if _, err := raw.ExecContext(t.Context(), text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			db, end, err := connect(t.Context(), place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			waits := make(chan error, 1000)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := db.MigrateWaiting(ctx, func(why error) { waits <- why })
+				end()
+				ended <- err
+			}()
+			if c.under == "" {
+				select {
+				case why := <-waits:
+					if !strings.Contains(why.Error(), "another process") {
+						t.Errorf("it waits because of %v", why)
+					}
+				case err := <-ended:
+					t.Fatalf("it has not waited: %v", err)
+				}
+			}
+			for n := 0; c.under != "" && n == 0; time.Sleep(time.Millisecond) {
+				if err := raw.QueryRowContext(t.Context(), c.under).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cancel()
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("it has migrated")
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it goes on")
+			}
+			if list, err := first.Migrations(t.Context()); err != nil || len(sqlstore.Missing(list)) != 1 {
+				t.Errorf("missing: %v, %v", sqlstore.Missing(list), err)
+			}
+		})
 	}
 }

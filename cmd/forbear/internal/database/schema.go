@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/sqlstore"
 )
@@ -43,11 +44,26 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 	if later := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Later }); len(later) > 0 {
 		log.Info("a later forbear has brought the database up to date; this one works beside it", slog.String("steps", names(later)))
 	}
-	_, err = d.Migrate(ctx)
+	_, err = d.MigrateLogged(ctx, log)
 	if errors.Is(err, sqlstore.ErrRights) {
 		return fmt.Errorf("%w: run forbear migrate --database %s as a user that may: on PostgreSQL the owner of its tables", err, d.name)
 	}
 	return err
+}
+
+// againEvery is how often the log says that a migration still waits.
+const againEvery = 30 * time.Second
+
+// MigrateLogged is the store's Migrate, and logs what it waits for.
+func (d *DB) MigrateLogged(ctx context.Context, log *slog.Logger) ([]sqlstore.Migration, error) {
+	var said time.Time
+	return d.MigrateWaiting(ctx, func(why error) {
+		if time.Since(said) < againEvery {
+			return
+		}
+		said = time.Now()
+		log.Warn("the database cannot be brought up to date yet: trying again", slog.String("because", why.Error()))
+	})
 }
 
 // pending returns the steps that a database in use lacks. An empty one lacks nothing

@@ -67,3 +67,51 @@ func TestUpdate(t *testing.T) {
 		})
 	}
 }
+
+// While a migration waits, the log says for what, and not with each try.
+func TestUpdateSaysWhatItWaitsFor(t *testing.T) {
+	place := pgtest.Start(t).Database(t)
+	raw, err := sql.Open("pgx", place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	tx, err := raw.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), `SELECT pg_advisory_xact_lock(112628846454113)`); err != nil { // the store's
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	said := make(lines, 100)
+	ended := make(chan error, 1)
+	go func() { ended <- db.Update(t.Context(), slog.New(slog.NewTextHandler(said, nil)), false) }()
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "trying again") || !strings.Contains(line, "another process changes the schema") {
+			t.Errorf("the log says %s", line)
+		}
+	case err := <-ended:
+		t.Fatalf("it has not waited: %v", err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || len(said) > 0 {
+		t.Errorf("%v, and %d more lines in the log", err, len(said))
+	}
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}

@@ -17,8 +17,8 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// Command returns the command migrate. It waits for the lock that the schema has
-// while another process migrates it, so a fleet may start together. There is no way
+// Command returns the command migrate. It waits while another process migrates the
+// schema, so a fleet may start together. There is no way
 // back down, hence the advice to look at --status first.
 //
 // The code 1 of --status lets a deployment wait for the schema without reading the
@@ -94,7 +94,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.
 		if !*status {
-			if _, err := db.Migrate(ctx); err != nil {
+			if _, err := db.MigrateLogged(ctx, slog.Default()); err != nil {
 				return std.Fail("migrate: %v", err)
 			}
 			if list, err = db.Migrations(ctx); err != nil {

@@ -165,6 +165,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 				continue
 			}
 			unfollow()
+			unwatch() // systemd hears the other one now
 		case <-ctx.Done():
 		}
 		s.shutdown(ctx, srv)

@@ -18,7 +18,7 @@ import (
 // or another process has taken over. It says so after each of the gateway's addresses
 // has responded to a request over a connection of its own, and never by the clock
 // alone: a process that accepts nothing any more is one to start anew. While it drains
-// it need not accept, and TimeoutStopSec= sees to its end.
+// at its end it need not accept, and TimeoutStopSec= sees to its end.
 //
 // Dependencies and the database are not asked. They are down at times, and a restart
 // would only add to that.
