@@ -84,10 +84,17 @@ func scratch(t *testing.T) string {
 	if commit == "" {
 		commit = "HEAD"
 	}
+	shallow := git(t, root, "rev-parse", "--is-shallow-repository") == "true" // as build machines have it
+	if shallow {
+		commit = git(t, root, "commit-tree", "-m", "the checkout", commit+"^{tree}")
+	}
 	commit = git(t, root, "rev-parse", commit)
 	dir := filepath.Join(t.TempDir(), "repository")
 	git(t, root, "clone", "--quiet", "--shared", "--no-checkout", ".", dir)
 	git(t, dir, "checkout", "--quiet", "-B", "main", commit)
+	if shallow { // it has all of its history, which is one commit
+		must(t, os.Remove(filepath.Join(dir, ".git", "shallow")))
+	}
 	return dir
 }
 

@@ -2,6 +2,7 @@ package cut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,13 @@ func before(ctx context.Context, w *workspace.Workspace, version string) (last s
 	}
 	if changed != "" {
 		return "", fmt.Errorf("the checkout has changes:\n%s", changed)
+	}
+	shallow, err := run.Git(ctx, w.Root, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return "", err
+	}
+	if shallow != "false" {
+		return "", errors.New("the clone is shallow, and need not have the last version: git fetch --unshallow --tags")
 	}
 	out, err := run.Git(ctx, w.Root, "tag", "--list")
 	if err != nil {

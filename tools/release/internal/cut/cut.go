@@ -102,6 +102,16 @@ func (c *candidate) clone(ctx context.Context, dir string) error {
 	if _, err := run.Git(ctx, c.root, "clone", "--quiet", "--shared", "--branch", "main", ".", to); err != nil {
 		return err
 	}
+	// Who commits, and signs, may be said in the repository alone.
+	for _, key := range []string{"user.name", "user.email", "user.signingKey", "gpg.format", "gpg.program", "commit.gpgSign", "tag.gpgSign"} {
+		value, err := run.Git(ctx, c.root, "config", "--get", key)
+		if err != nil {
+			continue // it is said nowhere
+		}
+		if _, err := run.Git(ctx, to, "config", key, value); err != nil {
+			return err
+		}
+	}
 	var err error
 	c.w, err = workspace.Read(to)
 	return err

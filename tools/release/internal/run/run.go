@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -50,8 +51,19 @@ func Git(ctx context.Context, dir string, args ...string) (string, error) {
 func command(ctx context.Context, dir string, env Env, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
-	c.Env = append(append(os.Environ(), "PWD="+dir), env...)
+	c.Env = append(append(environment(), "PWD="+dir), env...)
 	return c
+}
+
+// place are variables by which git takes another repository than that of its folder: a
+// hook, and a step of a rebase, have them.
+var place = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX"}
+
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(place, name)
+	})
 }
 
 // Flags returns GOFLAGS of the environment with more behind it.
