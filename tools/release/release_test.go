@@ -80,21 +80,19 @@ func scratch(t *testing.T) string {
 		t.Setenv("GIT_"+who+"_EMAIL", "release@example.com")
 	}
 	root := git(t, ".", "rev-parse", "--show-toplevel")
-	commit := git(t, root, "stash", "create")
-	if commit == "" {
-		commit = "HEAD"
-	}
 	shallow := git(t, root, "rev-parse", "--is-shallow-repository") == "true" // as build machines have it
-	if shallow {
-		commit = git(t, root, "commit-tree", "-m", "the checkout", commit+"^{tree}")
+	commit := git(t, root, "stash", "create")
+	if commit == "" || shallow {
+		commit = "HEAD"
 	}
 	commit = git(t, root, "rev-parse", commit)
 	dir := filepath.Join(t.TempDir(), "repository")
 	git(t, root, "clone", "--quiet", "--shared", "--no-checkout", ".", dir)
-	git(t, dir, "checkout", "--quiet", "-B", "main", commit)
-	if shallow { // it has all of its history, which is one commit
+	if shallow { // all of its history is one commit then
+		commit = git(t, dir, "commit-tree", "-m", "the checkout", commit+"^{tree}")
 		must(t, os.Remove(filepath.Join(dir, ".git", "shallow")))
 	}
+	git(t, dir, "checkout", "--quiet", "-B", "main", commit)
 	return dir
 }
 
