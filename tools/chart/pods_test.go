@@ -116,6 +116,23 @@ func TestPodsAreRestricted(t *testing.T) {
 	})
 }
 
+// A cluster that gives each namespace its users is left to do so.
+func TestUserOfTheCluster(t *testing.T) {
+	for _, p := range template(t, "-f", values("everything"), "--set", "pod.user=null").pods() {
+		if s := p.forbear.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || !*s.RunAsNonRoot {
+			t.Errorf("%s: securityContext %+v", p.name, s)
+		}
+		if s := p.spec.SecurityContext; !p.sidecar && s.FSGroup != nil {
+			t.Errorf("%s: the pod's securityContext %+v", p.name, s)
+		}
+	}
+	for _, p := range template(t, "-f", values("everything"), "--set", "pod.user=1000660000").pods() {
+		if s := p.forbear.SecurityContext; *s.RunAsUser != 1000660000 || *s.RunAsGroup != 1000660000 || *p.spec.SecurityContext.FSGroup != 1000660000 {
+			t.Errorf("%s: securityContext %+v", p.name, s)
+		}
+	}
+}
+
 // Probes ask what serve has, at a port that the container has; a sidecar lets the others
 // start when it is ready.
 func TestProbes(t *testing.T) {

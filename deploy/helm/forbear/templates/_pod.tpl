@@ -2,8 +2,10 @@
 {{- define "forbear.restricted" -}}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
+  {{- with .Values.pod.user }}
+  runAsUser: {{ int64 . }}
+  runAsGroup: {{ int64 . }}
+  {{- end }}
   readOnlyRootFilesystem: true
   allowPrivilegeEscalation: false
   capabilities:
@@ -65,7 +67,9 @@ automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
-  fsGroup: 65532
+  {{- with $pod.user }}
+  fsGroup: {{ int64 . }}
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
 {{- with .root.Values.imagePullSecrets }}
