@@ -101,7 +101,7 @@ func (c *Chart) drawPanel(b io.Writer, p Panel) {
 	for i := range 3 {
 		v := top * float64(i) / 2
 		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#e2e8f0"/><text x="%d" y="%.1f" text-anchor="end" fill="#4a5568">%s%s</text>`,
-			plotLeft, y(v), w, plotLeft-5, y(v)+4, Amount(v), p.Unit)
+			plotLeft, y(v), w, plotLeft-5, y(v)+4, Amount(v), html.EscapeString(p.Unit))
 	}
 	for i := range 5 {
 		t := c.Duration.Seconds() * float64(i) / 4
@@ -111,13 +111,13 @@ func (c *Chart) drawPanel(b io.Writer, p Panel) {
 		drawLine(b, l, w, y)
 	}
 	if p.Level > 0 {
-		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"><title>%s</title></path>`, plotLeft, y(p.Level), w, p.Note)
+		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"><title>%s</title></path>`, plotLeft, y(p.Level), w, html.EscapeString(p.Note))
 	}
 	fmt.Fprintf(b, `<text x="%d" y="15" font-weight="600" fill="#1a202c">%s</text>`, plotLeft, html.EscapeString(p.Title))
 	// The names of the lines stand at the right, the first outermost.
 	x := panelWidth - plotRight
 	for _, l := range p.Lines {
-		fmt.Fprintf(b, `<text x="%d" y="15" text-anchor="end" fill="%s">%s</text>`, x, l.Color, l.Name)
+		fmt.Fprintf(b, `<text x="%d" y="15" text-anchor="end" fill="%s">%s</text>`, x, l.Color, html.EscapeString(l.Name))
 		x -= 8*len(l.Name) + 14
 	}
 }

@@ -31,18 +31,18 @@ func (g *Grid) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui,sans-serif" font-size="11">`, width, height, width, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="12" y="20" font-size="14" font-weight="600">%s</text>`, html.EscapeString(g.Title))
-	fmt.Fprintf(b, `<text x="12" y="38" fill="#4a5568">%s</text>`, g.About)
+	fmt.Fprintf(b, `<text x="12" y="38" fill="#4a5568">%s</text>`, html.EscapeString(g.About))
 	for i, row := range g.Rows {
 		y := top + (ny-1-i)*cell
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-6, y+cell/2+4, row)
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-6, y+cell/2+4, html.EscapeString(row))
 		for j := range g.Columns {
 			x, c := left+j*cell, g.Cell(i, j)
 			fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"><title>%s</title></rect><text x="%d" y="%d" text-anchor="middle" fill="#1a202c">%c</text>`,
-				x, y, cell-1, cell-1, c.Color, c.Hint, x+cell/2, y+cell/2+4, c.Letter)
+				x, y, cell-1, cell-1, c.Color, html.EscapeString(c.Hint), x+cell/2, y+cell/2+4, c.Letter)
 		}
 	}
 	for j := 0; j < nx; j += max(1, nx/6) {
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, left+j*cell+cell/2, top+ny*cell+16, g.Columns[j])
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, left+j*cell+cell/2, top+ny*cell+16, html.EscapeString(g.Columns[j]))
 	}
 	b.WriteString("</svg>\n")
 	return b.Flush()

@@ -94,16 +94,16 @@ func TestCSVLeavesGaps(t *testing.T) {
 	}
 }
 
-// Every picture is XML, with its title escaped and without a NaN.
+// Every picture is XML, with all of its texts escaped and without a NaN; so is the page.
 func TestPicturesAreWellFormed(t *testing.T) {
 	const title = `a <script>"x"</script> & more`
 	nan := math.NaN()
 	chart := Chart{Title: title, Subtitle: title, Duration: time.Second, Fault: &[2]time.Duration{0, time.Second}, Panels: []Panel{
-		{Title: "one", Level: 1, Lines: []Line{{Name: "a", Color: Red, Values: []float64{nan, 1, nan, 2, 3}, Area: true}, {Name: "b"}}},
+		{Title: title, Level: 1, Unit: title, Note: title, Lines: []Line{{Name: title, Color: Red, Values: []float64{nan, 1, nan, 2, 3}, Area: true}, {Name: "b"}}},
 		{Title: "none"},
 	}}
-	grid := Grid{Title: title, Rows: []string{"1x", "2x"}, Columns: []string{"1 s"}, Cell: func(i, j int) Cell { return Cell{"#fff", "hint", 'X'} }}
-	shares := Shares{Title: title, At: []float64{0.5, 1}, Lines: []Line{{Name: "a", Values: []float64{0.5, 0}}}}
+	grid := Grid{Title: title, About: title, Rows: []string{"1x", title}, Columns: []string{title}, Cell: func(i, j int) Cell { return Cell{"#fff", title, 'X'} }}
+	shares := Shares{Title: title, About: title, At: []float64{0.5, 1}, Lines: []Line{{Name: title, Values: []float64{0.5, 0}}}}
 	for name, write := range map[string]func(io.Writer) error{"chart": chart.WriteSVG, "grid": grid.WriteSVG, "shares": shares.WriteSVG} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -122,8 +122,11 @@ func TestPicturesAreWellFormed(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	page := Page{Title: title, Runs: []Run{{Name: title, Verdict: "steady", Chart: chart, Notes: []string{title}}}}
-	if err := page.WriteHTML(&b); err != nil || strings.Contains(b.String(), "<script") || strings.Count(b.String(), "<svg") != 2 {
+	page := Page{Title: title, About: title, Runs: []Run{{
+		Name: title, Verdict: title, Headline: title, Engine: title, Notes: []string{title}, Chart: chart,
+		Recovery: title, Load: title, Peak: title, Good: title, Wasted: title, P50: title, P99: title, Queue: title,
+	}}}
+	if err := page.WriteHTML(&b); err != nil || strings.Contains(b.String(), "<script") || strings.Contains(b.String(), `class="a <`) || strings.Contains(b.String(), `"x"`) || strings.Count(b.String(), "<svg") != 2 {
 		t.Errorf("page: %v\n%s", err, &b)
 	}
 }

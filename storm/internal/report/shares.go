@@ -24,7 +24,7 @@ func (s *Shares) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" font-family="system-ui,sans-serif" font-size="12">`,
 		left+width+24, top+height+44)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="12" y="20" font-size="15" font-weight="600" fill="#1a202c">%s</text>`, html.EscapeString(s.Title))
-	fmt.Fprintf(b, `<text x="12" y="38" fill="#4a5568">%s</text>`, s.About)
+	fmt.Fprintf(b, `<text x="12" y="38" fill="#4a5568">%s</text>`, html.EscapeString(s.About))
 	for i := range 5 {
 		v := float64(i) / 4
 		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#e2e8f0"/><text x="%d" y="%.1f" text-anchor="end" fill="#4a5568">%.0f %%</text>`, left, y(v), width, left-6, y(v)+4, 100*v)
@@ -36,7 +36,7 @@ func (s *Shares) WriteSVG(w io.Writer) error {
 			fmt.Fprintf(b, "L%.1f %.1f", x(s.At[j]), y(v))
 		}
 		fmt.Fprintf(b, `" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`, l.Color, l.Dash)
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end" fill="%s">%s</text>`, left+width-8, top+18+16*(len(s.Lines)-1-i), l.Color, l.Name)
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end" fill="%s">%s</text>`, left+width-8, top+18+16*(len(s.Lines)-1-i), l.Color, html.EscapeString(l.Name))
 	}
 	b.WriteString("</svg>\n")
 	return b.Flush()
