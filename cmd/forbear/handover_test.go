@@ -35,6 +35,13 @@ func (l *load) fail(format string, args ...any) {
 	l.failures = append(l.failures, fmt.Sprintf(format, args...))
 }
 
+// lost reports whether a call has failed: the rest of the test cannot go well.
+func (l *load) lost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.failures) > 0
+}
+
 // callers adds n of them. Those that keep their connection use it until a response
 // says that it is to be closed.
 func (l *load) callers(n int, to string, keep bool) {
@@ -137,7 +144,7 @@ func TestHandoverLosesNoCall(t *testing.T) {
 		if i%10 == 5 {
 			s.signal(t, syscall.SIGUSR2)
 			s.await(t, "the handover", func() bool { return strings.Count(s.log.String(), "handed over") == 1+i/10 })
-			s.await(t, "the move of the connections", func() bool { return l.moved.Load() >= int64(150*(1+i/10)) })
+			s.await(t, "the move of the connections", func() bool { return l.moved.Load() >= int64(150*(1+i/10)) || l.lost() })
 		}
 	}
 	l.end(t)
@@ -275,6 +282,39 @@ func TestHangupDuringHandover(t *testing.T) {
 		if r := <-c; r.err != nil || r.status != 200 {
 			t.Errorf("call %d: %+v", i, r)
 		}
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}
+
+// A process that such a signal has ended before it was itself is started again; one that
+// ends so time after time is given up.
+func TestHangupOfAProcessThatStarts(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	dir := shortFolder(t)
+	program, struck := filepath.Join(dir, "forbear"), filepath.Join(dir, "struck")
+	if err := os.Link(builtProgram(t), program); err != nil {
+		t.Fatal(err)
+	}
+	path, _ := policyOver(t, up.URL, "unix:"+filepath.Join(dir, "g.sock"))
+	s := run(t, exec.Command(program, "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0"))
+	for _, tt := range []struct {
+		times int
+		want  string
+	}{{99, "a signal for those who serve has ended it"}, {2, "handed over"}} {
+		_ = os.Remove(struck)
+		script := fmt.Sprintf("#!/bin/sh\necho >>%[1]s\n[ $(wc -l <%[1]s) -gt %[2]d ] || kill -HUP $$\nexec %[3]s \"$@\"\n", struck, tt.times, builtProgram(t))
+		if err := os.WriteFile(program+".next", []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(program+".next", program); err != nil {
+			t.Fatal(err)
+		}
+		s.signal(t, syscall.SIGUSR2)
+		s.logs(t, tt.want)
 	}
 	s.signal(t, syscall.SIGTERM)
 	if code := s.wait(t); code != 0 {

@@ -5,6 +5,7 @@ package handover
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,6 +36,33 @@ type Successor struct {
 // successors have ended. After an error, and when ctx ends before the new process is
 // ready, there is no other process than before.
 func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []string, stay bool) (*Successor, error) {
+	for try := 1; ; try++ {
+		next, err := start(ctx, own, sockets, names, stay)
+		if !errors.Is(err, errStruck) || try == tries || ctx.Err() != nil {
+			return next, err
+		}
+	}
+}
+
+// A process that is started belongs to the group of this one until it has left that,
+// which is the first that it does. A signal that is passed on to the group in that
+// moment ends it, and it is started again.
+var errStruck = errors.New("a signal for those who serve has ended it")
+
+const tries = 5
+
+// struck reports whether a process has ended of such a signal.
+func struck(ended error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](ended)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && (status.Signal() == syscall.SIGHUP || status.Signal() == syscall.SIGUSR2)
+}
+
+// start is one try of Start.
+func start(ctx context.Context, own *Predecessor, sockets []*os.File, names []string, stay bool) (*Successor, error) {
 	path, err := binary()
 	if err != nil {
 		return nil, err
@@ -78,6 +106,8 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 		ended := cmd.Wait()
 		if limited.Err() != nil {
 			err = fmt.Errorf("it was not ready in time, or this process was asked to end: %w", limited.Err())
+		} else if struck(ended) {
+			err = errStruck
 		}
 		return nil, fmt.Errorf("the new process (%v): %w", ended, err)
 	}
