@@ -168,6 +168,46 @@ func TestHandoverLosesNoCall(t *testing.T) {
 	}
 }
 
+// While a new process starts, the one before it serves, and probes at the address of the
+// metrics hear so, whichever of the two accepts them.
+func TestReadyThroughHandover(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	dir := shortFolder(t)
+	metrics, token := freeAddress(t), filepath.Join(dir, "token")
+	path, _ := policyOver(t, up.URL, "127.0.0.1:0")
+	// A start reads the token last of all, and waits for it here.
+	if err := syscall.Mkfifo(token, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tell := func(meanwhile func()) {
+		f, err := os.OpenFile(token, os.O_WRONLY, 0) // waits for the reader
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		meanwhile()
+		_, _ = f.WriteString("a-token-of-the-api\n")
+		_ = f.Close()
+	}
+	go tell(func() {})
+	s := run(t, exec.Command(builtProgram(t), "serve", "--config", path, "--metrics", metrics, "--drain-delay", "0",
+		"--database", filepath.Join(dir, "forbear.db"), "--api", "127.0.0.1:0", "--api-token-file", token))
+	s.signal(t, syscall.SIGUSR2)
+	tell(func() {
+		for range 200 {
+			if status, body, _, err := ask("tcp "+metrics, "/health/ready"); status != 200 || err != nil {
+				t.Fatalf("during the handover: %d %s, %v", status, body, err)
+			}
+		}
+	})
+	s.logs(t, "handed over")
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}
+
 // A new process that does not start leaves the old one in charge: with a policy file
 // that has faults, with a program that crashes, with one that is gone.
 func TestHandoverThatFails(t *testing.T) {

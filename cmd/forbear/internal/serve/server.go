@@ -109,6 +109,9 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	}
 	s.admin.ready = s.live.ready
+	if s.before != nil { // which serves meanwhile, and has the socket of the metrics, too
+		s.live.serve()
+	}
 	adminBase, stopAdmin, err := s.admin.start(ctx, s.sockets, firstTCP(listeners), s.watch)
 	if err != nil {
 		return err
