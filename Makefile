@@ -90,6 +90,7 @@ DIST = $(BIN)/dist
 .PHONY: sign
 sign: ## sign SHA256SUMS of bin/dist (KEY=a private SSH key)
 	@[ -n "$(KEY)" ] || { echo "make sign: KEY is the file of an SSH key"; exit 1; }
+	@[ -f $(DIST)/SHA256SUMS ] || { echo "make sign: bin/dist has no SHA256SUMS: run make packages first"; exit 1; }
 	@rm -f $(DIST)/SHA256SUMS.sig
 	@ssh-keygen -q -Y sign -f $(KEY) -n forbear-release $(DIST)/SHA256SUMS
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
@@ -18,7 +19,7 @@ func (c *candidate) writeNotes() error {
 	if more := c.paths(); len(more) > 0 {
 		fmt.Fprintf(&b, "Modules of the same version, for what needs a dependency: %s.\n\n", strings.Join(more, ", "))
 	}
-	b.WriteString(c.section)
+	b.WriteString(fromAnywhere(c.section, c.version))
 	list(&b, "May break what uses "+c.last, c.broken)
 	list(&b, "Gone from experimental packages since "+c.last, c.young)
 	name := filepath.Join(c.root, "bin", "release", "notes.md")
@@ -27,6 +28,15 @@ func (c *candidate) writeNotes() error {
 	}
 	c.say("notes: bin/release/notes.md")
 	return os.WriteFile(name, []byte(b.String()), 0o644)
+}
+
+// relative matches the end of a link to a file of the repository.
+var relative = regexp.MustCompile(`\]\(([A-Za-z][^):]*)\)`)
+
+// fromAnywhere makes links of the changelog lead to the files of the version from where
+// notes are read: a page of releases has no such files beside it.
+func fromAnywhere(section, version string) string {
+	return relative.ReplaceAllString(section, "](https://"+workspace.Prefix+"/blob/"+version+"/$1)")
 }
 
 func (c *candidate) paths() []string {
