@@ -71,7 +71,7 @@ func respondsAt(ctx context.Context, at net.Addr, secure bool) error {
 	if secure {
 		// Whose certificate it is does not matter: it is this process.
 		err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) //nolint:gosec
-		if _, ok := errors.AsType[tls.AlertError](err); ok {
+		if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" { // as crypto/tls has it
 			return nil
 		}
 		return err
