@@ -75,6 +75,9 @@ func (s *server) reload() {
 		err = s.delivery.servable(file)
 	}
 	old := s.file
+	if err == nil && old.HasGateway() && !file.HasGateway() {
+		err = errors.New("it has no section gateway any more: without routes forbear serves deliveries alone, from the next start on")
+	}
 	if err == nil {
 		err = s.apply(file)
 	}

@@ -109,6 +109,25 @@ func TestReloadOfTheSamePolicy(t *testing.T) {
 	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "changes=0") })
 }
 
+// A file that is read while it is written may end before its routes. A process that
+// delivers could serve it, and would lose them.
+func TestReloadKeepsRoutes(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer up.Close()
+	path := downPolicy(t, up.URL)
+	s := startServe(t, "--config", path, "--reload-every", "0", "--admin", "off", "--database", filepath.Join(t.TempDir(), "forbear.db"))
+	if err := os.WriteFile(path, []byte("service: checkout\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "the policy file is ") })
+	if code, _ := status(t, "GET", s.base+"/search/a", ""); code != 200 || !strings.Contains(s.log.String(), "no section gateway any more") {
+		t.Errorf("the route responds %d:\n%s", code, s.log)
+	}
+}
+
 // A dependency whose policy stays keeps its Retryer, and so its budget and its
 // breaker; one whose policy changes gets another.
 func TestReloadKeepsRetryers(t *testing.T) {
