@@ -79,3 +79,29 @@ func TestShallow(t *testing.T) {
 		t.Errorf("the whole of it: %v", err)
 	}
 }
+
+// Who commits on main while a release is being tested has it refused, and finds no tag
+// of it.
+func TestTakeAllOrNothing(t *testing.T) {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	root := repository(t)
+	c := &candidate{root: root, version: "v0.1.0", log: t.Output()}
+	if err := c.clone(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	git(t, c.w.Root, "commit", "--quiet", "--allow-empty", "--message", "release")
+	git(t, c.w.Root, "tag", "--annotate", "--message", "release", "v0.1.0")
+	c.head = git(t, c.w.Root, "rev-parse", "HEAD")
+	git(t, root, "commit", "--quiet", "--allow-empty", "--message", "meanwhile")
+	before := git(t, root, "for-each-ref")
+	if err := c.take(t.Context()); err == nil {
+		t.Error("it was taken over what came meanwhile")
+	}
+	if after := git(t, root, "for-each-ref"); after != before {
+		t.Errorf("it left\n%s", after)
+	}
+	git(t, root, "reset", "--quiet", "--hard", "HEAD~1")
+	if err := c.take(t.Context()); err != nil || git(t, root, "rev-parse", "v0.1.0^{commit}", "main") != c.head+"\n"+c.head {
+		t.Errorf("without it: %v\n%s", err, git(t, root, "for-each-ref"))
+	}
+}
