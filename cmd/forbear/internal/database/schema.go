@@ -51,17 +51,21 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 	return err
 }
 
-// againEvery is how often the log says that a migration still waits.
-const againEvery = 30 * time.Second
+// When the log says that a migration waits: not at once, since the processes of a fleet
+// that start together all do so for a moment, and then how often.
+const (
+	waitsAfter = 2 * time.Second
+	againEvery = 30 * time.Second
+)
 
 // MigrateLogged is the store's Migrate, and logs what it waits for.
 func (d *DB) MigrateLogged(ctx context.Context, log *slog.Logger) ([]sqlstore.Migration, error) {
-	var said time.Time
+	next := time.Now().Add(waitsAfter)
 	return d.MigrateWaiting(ctx, func(why error) {
-		if time.Since(said) < againEvery {
+		if time.Now().Before(next) {
 			return
 		}
-		said = time.Now()
+		next = time.Now().Add(againEvery)
 		log.Warn("the database cannot be brought up to date yet: trying again", slog.String("because", why.Error()))
 	})
 }
