@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -27,11 +27,14 @@ CREATE INDEX forbear_deliveries_later ON forbear_deliveries (later);
 // test: args are those of build, or of test -c.
 func Go(t testing.TB, args ...string) {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
+	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/forbear-go/forbear").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	step, overlay := filepath.Join(dir, "step.sql"), filepath.Join(dir, "overlay.json")
 	list, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(filepath.Dir(file), "../../sqlstore/migrations", Step+".sql"): step,
+		filepath.Join(strings.TrimSpace(string(root)), "sqlstore/migrations", Step+".sql"): step,
 	}})
 	if err != nil {
 		t.Fatal(err)
