@@ -1,18 +1,24 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -43,9 +49,56 @@ func TestRespond(t *testing.T) {
 	if err := s.respond(t.Context(), []net.Listener{deaf}, time.Minute); err == nil {
 		t.Error("an address that is closed responds")
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	s.watchdog(ended, nil) // returns
+}
+
+// Of a gateway that does not respond systemd hears nothing, unless it is about to end.
+func TestWatchdogOfADeafGateway(t *testing.T) {
+	dir, err := os.MkdirTemp("", "fb") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "notify")
+	heard, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heard.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_PID", "")
+	t.Setenv("WATCHDOG_USEC", "400000")
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	lines, logged := io.Pipe()
+	s := &server{systemd: systemd.New(), log: slog.New(slog.NewTextHandler(logged, nil))}
+	watched := func(meanwhile func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { s.watchdog(ctx, []net.Listener{deaf}) })
+		meanwhile()
+		cancel()
+		watching.Wait()
+	}
+	hears := func(want string) {
+		b := make([]byte, 64)
+		if n, err := heard.Read(b); err != nil || !strings.HasPrefix(string(b[:n]), want) {
+			t.Errorf("systemd hears %q, %v, want %s", b[:n], err, want)
+		}
+	}
+	watched(func() {
+		if line, err := bufio.NewReader(lines).ReadString('\n'); err != nil || !strings.Contains(line, deaf.Addr().String()) {
+			t.Errorf("the log says %q, %v", line, err)
+		}
+	})
+	if err := s.systemd.Ready(); err != nil { // comes first where nothing came before
+		t.Fatal(err)
+	}
+	hears("READY=1")
+	s.underWay.drain()
+	watched(func() { hears("WATCHDOG=1") })
 }
 
 // Behind TLS a process that refuses the look is one that lives; one that says nothing
