@@ -17,10 +17,11 @@ var Variables = [][2]string{
 
 // elsewhere are the variables of others that forbear obeys.
 var elsewhere = [][2]string{
-	{"GOGC, GOMEMLIMIT", "Go's own settings of memory; without them `forbear serve` chooses"},
+	{"GOGC, GOMEMLIMIT", "Go's own settings of memory; without `GOGC`, and with 96 MiB or more, `forbear serve` collects garbage less often"},
 	{"LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES", "sockets that systemd passes"},
 	{"NOTIFY_SOCKET", "where systemd is told that the gateway is ready"},
 	{"OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_...", "where `forbear serve` sends metrics and traces, as OpenTelemetry defines; `OTEL_SDK_DISABLED=true` switches them off"},
+	{"WATCHDOG_USEC, WATCHDOG_PID", "how often systemd wants to hear that the gateway responds"},
 }
 
 // Environment returns the page of the environment variables.
@@ -36,7 +37,5 @@ func Environment() string {
 	p.table([]string{"variable", "meaning"}, rows(Variables))
 	p.heading(2, "Of other programs")
 	p.table([]string{"variable", "meaning"}, rows(elsewhere))
-	p.heading(2, "Exit codes")
-	p.line("0 pass, 1 findings or a negative answer, 2 could not judge: see [Commands](commands.md).")
 	return p.String()
 }

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -36,7 +37,11 @@ func Reasons(root string) (string, error) {
 		case forbear.ReasonRetryable, forbear.ReasonRefresh, forbear.ReasonResend:
 			retry = append(retry, []string{tick(r.String()), rule, plain(strings.TrimPrefix(said[r], "retry: "))})
 		default:
-			stop = append(stop, []string{tick(r.String()), rule, tick(sentinel(r)), counted(r), plain(said[r])})
+			name := sentinel(r)
+			if name == "" && r.Err() != nil {
+				return "", fmt.Errorf("reason %v has an error whose name is not known here", r)
+			}
+			stop = append(stop, []string{tick(r.String()), rule, tick(name), counted(r), plain(said[r])})
 		}
 	}
 	p.heading(2, "Retried")
@@ -58,7 +63,7 @@ func counted(r forbear.Reason) string {
 	return ""
 }
 
-// sentinel returns the name of r's error.
+// sentinel returns the name of r's error, "" where it has none that is listed.
 func sentinel(r forbear.Reason) string {
 	for name, err := range map[string]error{
 		"ErrExhausted": forbear.ErrExhausted, "ErrBudgetExhausted": forbear.ErrBudgetExhausted, "ErrBreakerOpen": forbear.ErrBreakerOpen,
