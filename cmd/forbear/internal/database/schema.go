@@ -39,7 +39,7 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 		}
 	}
 	if steps := pending(list); len(steps) > 0 {
-		log.Info("bringing the database up to date: some 20 s for a million messages", slog.String("steps", names(steps)))
+		log.Info("bringing the database up to date: the more is in it, the longer that may take", slog.String("steps", names(steps)))
 	}
 	if later := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Later }); len(later) > 0 {
 		log.Info("a later forbear has brought the database up to date; this one works beside it", slog.String("steps", names(later)))
@@ -92,14 +92,14 @@ func names(list []sqlstore.Migration) string {
 // UpToDate refuses a database of an earlier version. Processes of that version may
 // be at work on it, and a command that reads does not change what they work on. One
 // that is empty is set up.
-func (db *DB) UpToDate(ctx context.Context) error {
-	list, err := db.Migrations(ctx)
+func (d *DB) UpToDate(ctx context.Context) error {
+	list, err := d.Migrations(ctx)
 	if err != nil {
 		return err
 	}
 	if steps := pending(list); len(steps) > 0 {
-		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate, or start serve of this version", names(steps))
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate --database %s, or start serve of this version", names(steps), d.name)
 	}
-	_, err = db.Migrate(ctx)
+	_, err = d.Migrate(ctx)
 	return err
 }

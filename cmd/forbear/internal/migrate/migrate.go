@@ -18,11 +18,8 @@ import (
 )
 
 // Command returns the command migrate. It waits while another process migrates the
-// schema, so a fleet may start together. There is no way
-// back down, hence the advice to look at --status first.
-//
-// The code 1 of --status lets a deployment wait for the schema without reading the
-// table.
+// schema, so a fleet may start together. The code 1 of --status lets a deployment wait
+// for the schema without reading the table.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",
@@ -85,11 +82,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		breaking := sqlstore.Breaking(list)
 		if *rolling && len(breaking) > 0 {
 			show(std, list)
-			names := make([]string, len(breaking))
-			for i, m := range breaking {
-				names[i] = m.String()
-			}
-			return std.Fail("migrate: processes of the version before cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(names, ", "))
+			return std.Fail("migrate: processes of the version before cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(sqlstore.Missing(breaking), ", "))
 		}
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.
