@@ -20,18 +20,29 @@ func (sqlite) tryLockRecord(*tx, idempotency.ID, time.Duration) (bool, error) { 
 // endedIdle is never so: no server watches over a file.
 func (sqlite) endedIdle(error) bool { return false }
 
-// occupied is never so: a file has one writer at a time.
-func (sqlite) occupied(error) bool { return false }
-
 func (sqlite) lockSchema(*tx) error { return nil }
 
-// readOnly is SQLITE_READONLY, the lower byte of the codes of a file that this user
-// may only read.
-const readOnly = 8
+// The lower bytes of codes: SQLITE_BUSY is that of a file which another process has
+// written to for longer than the busy timeout, SQLITE_READONLY that of one which this
+// user may only read.
+const (
+	busy     = 5
+	readOnly = 8
+)
 
-// denied goes by the code, which each driver has in its own way: this is
-// modernc.org/sqlite's.
-func (sqlite) denied(err error) bool {
+// occupied goes by the code: the process that has the file may change its schema, and
+// take longer than the busy timeout.
+func (sqlite) occupied(err error) bool { return sqliteCode(err) == busy }
+
+// denied goes by the code.
+func (sqlite) denied(err error) bool { return sqliteCode(err) == readOnly }
+
+// sqliteCode returns the lower byte of an error's code, which each driver has in its
+// own way: this is modernc.org/sqlite's. It is 0 where there is none.
+func sqliteCode(err error) int {
 	var coded interface{ Code() int }
-	return errors.As(err, &coded) && coded.Code()&0xff == readOnly
+	if !errors.As(err, &coded) {
+		return 0
+	}
+	return coded.Code() & 0xff
 }

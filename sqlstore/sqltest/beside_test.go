@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -199,6 +200,40 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 	}
 	if steps, err := db.Migrations(t.Context()); err != nil || len(sqlstore.Missing(steps)) > 0 {
 		t.Errorf("the steps are %v, %v", steps, err)
+	}
+}
+
+// A file of SQLite has one writer, which may be a migration that takes longer than the
+// busy timeout: it is waited for, too.
+func TestMigrationWaitsForTheFile(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "forbear.db")
+	raw := pool(t, "sqlite", place)
+	run1(t, raw, `CREATE TABLE other (id INTEGER)`) // makes the file
+	writing, _ := sqlstore.SQLiteNames(place)
+	write, err := sql.Open("sqlite", strings.Replace(writing, "busy_timeout(10000)", "busy_timeout(1)", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = write.Close() }()
+	db := sqlstore.SQLite(write, pool(t, "sqlite", place))
+	defer func() { _ = db.Close() }()
+	run1(t, raw, `BEGIN IMMEDIATE`)
+	ended, waits := make(chan error, 1), make(chan error, 100)
+	go func() {
+		_, err := db.MigrateWaiting(t.Context(), func(why error) { waits <- why })
+		ended <- err
+	}()
+	select {
+	case <-waits:
+	case err := <-ended:
+		t.Fatalf("it has not waited: %v", err)
+	}
+	run1(t, raw, `COMMIT`)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if list, err := db.Migrations(t.Context()); err != nil || len(sqlstore.Missing(list)) > 0 {
+		t.Errorf("missing: %v, %v", sqlstore.Missing(list), err)
 	}
 }
 
