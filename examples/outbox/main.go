@@ -77,11 +77,11 @@ func run(ctx context.Context, database string) error {
 	if err := s.ship(ctx, 1, "acme"); err != nil {
 		return err
 	}
-	if err := s.ship(ctx, 2, "acne"); !errors.Is(err, webhook.ErrUnknownEndpoint) {
-		return err
-	} else {
-		fmt.Println(err)
+	err = s.ship(ctx, 2, "acne") // a slip
+	if !errors.Is(err, webhook.ErrUnknownEndpoint) {
+		return fmt.Errorf("order 2: got %v, want an unknown endpoint", err)
 	}
+	fmt.Println(err)
 	var shipped int
 	if err := s.db.QueryRowContext(ctx, `SELECT sum(shipped) FROM orders`).Scan(&shipped); err != nil {
 		return err
@@ -94,7 +94,7 @@ func run(ctx context.Context, database string) error {
 func open(name string) (*shop, error) {
 	s := &shop{outbox: webhook.Outbox{CheckEndpoints: true}}
 	driver := "pgx"
-	if !strings.HasPrefix(name, "postgres://") {
+	if !strings.Contains(name, "://") {
 		driver, s.outbox.SQLite = "sqlite", true
 		name, _ = sqlstore.SQLiteNames(name) // waits for others, and syncs
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
+// On PostgreSQL: id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY.
 const schema = `CREATE TABLE IF NOT EXISTS payments (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL)`
 
 // pay writes through the transaction of its key alone: what it does elsewhere is not

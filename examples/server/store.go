@@ -51,7 +51,11 @@ func openStore(ctx context.Context, schema string) (s *store, err error) {
 	if err == nil {
 		_, err = s.app.ExecContext(ctx, schema)
 	}
-	return s, err
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Close lets the writes under way finish.
