@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,6 +50,9 @@ func TestSelectors(t *testing.T) {
 			m.selected(t, "the budget "+p.Name, p.Spec.Selector.MatchLabels)
 			if p.Spec.MaxUnavailable == nil || p.Spec.MaxUnavailable.IntValue() != 1 {
 				t.Errorf("the budget %s lets %v go, want one: with none, no node could be drained", p.Name, p.Spec.MaxUnavailable)
+			}
+			if u := p.Spec.UnhealthyPodEvictionPolicy; u == nil || *u != policyv1.AlwaysAllow {
+				t.Errorf("the budget %s keeps pods that are not ready from being evicted", p.Name)
 			}
 		}
 		for _, n := range all[*networkingv1.NetworkPolicy](m) {
@@ -153,9 +157,11 @@ func TestMigration(t *testing.T) {
 		t.Errorf("the owner's URL is from %s", got)
 	}
 	plain := job("hardened")
-	other := all[*batchv1.Job](template(t, "-f", values("hardened"), "--set", "image.digest=", "--set", "image.tag=v9"))[0]
-	if len(plain.Annotations) > 0 || plain.Name == other.Name {
-		t.Errorf("without hooks: annotations %v, and the names of two versions are %s and %s", plain.Annotations, plain.Name, other.Name)
+	for _, change := range []string{"image.digest=sha256:" + strings.Repeat("f", 64), "delivery.migration.rolling=false", "pod.labels.team=a"} {
+		other := all[*batchv1.Job](template(t, "-f", values("hardened"), "--set", change))[0]
+		if len(plain.Annotations) > 0 || plain.Name == other.Name {
+			t.Errorf("without hooks: annotations %v, and with %s the Job %s would have to change", plain.Annotations, change, other.Name)
+		}
 	}
 }
 

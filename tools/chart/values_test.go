@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -29,6 +31,9 @@ func TestBadValues(t *testing.T) {
 		{"a Secret without keys", "delivery", []string{"delivery.encryption.existingSecret=s"}, "delivery.encryption: existingSecret and keys go together"},
 		{"a network without dependencies", "minimal", []string{"networkPolicy.enabled=true"}, "gateway.networkPolicy.egress: with networkPolicy.enabled the gateway reaches no dependency"},
 		{"a secret in clear", "delivery", []string{"delivery.extraEnv[0].name=FORBEAR_SECRET_ACME", "delivery.extraEnv[0].value=whsec"}, "delivery.extraEnv: FORBEAR_SECRET_ACME is a secret: take it from a Secret"},
+		{"a collector's key in clear", "minimal", []string{"gateway.extraEnv[0].name=OTEL_EXPORTER_OTLP_HEADERS", "gateway.extraEnv[0].value=api-key=k"}, "gateway.extraEnv: OTEL_EXPORTER_OTLP_HEADERS is a secret"},
+		{"a password in a flag", "minimal", []string{"gateway.extraArgs={--fleet-budget=redis://:pass@redis/0}"}, "gateway.extraArgs: --fleet-budget has a secret"},
+		{"a chat's address in a flag", "delivery", []string{"delivery.extraArgs={--alert-slack=https://hooks.example/T0/B0/x}"}, "delivery.extraArgs: --alert-slack has a secret"},
 		{"fewer than the fewest", "gateway", []string{"gateway.autoscaling.maxReplicas=2"}, "gateway.autoscaling: maxReplicas is below minReplicas"},
 
 		{"a misspelt key", "minimal", []string{"gateway.replica=3"}, "at '/gateway': additional properties 'replica' not allowed"},
@@ -36,6 +41,7 @@ func TestBadValues(t *testing.T) {
 		{"no time to end", "minimal", []string{"gateway.drain.timeoutSeconds=0"}, "at '/gateway/drain/timeoutSeconds': minimum: got 0, want 1"},
 		{"a tag for a digest", "minimal", []string{"image.digest=v1"}, "at '/image/digest': 'v1' does not match pattern"},
 		{"a tag in the repository", "minimal", []string{"image.repository=registry.example/forbear:v1"}, "at '/image/repository'"},
+		{"a name that no Service has", "minimal", []string{"fullnameOverride=apps.forbear"}, "at '/fullnameOverride': 'apps.forbear' does not match pattern"},
 		{"a name that is none", "delivery", []string{"delivery.database.existingSecret=My_Secret"}, "at '/delivery/database/existingSecret': 'My_Secret' does not match pattern"},
 		{"an address for a prefix", "delivery", []string{"delivery.allowTargets={10.0.0.1}"}, "at '/delivery/allowTargets/0': '10.0.0.1' does not match pattern"},
 		{"a word for a flag", "delivery", []string{"delivery.extraArgs={serve}"}, "at '/delivery/extraArgs/0': 'serve' does not match pattern"},
@@ -52,6 +58,34 @@ func TestBadValues(t *testing.T) {
 				t.Errorf("got %v, want %q\n%.200s", err, tt.want, out)
 			}
 		})
+	}
+}
+
+// A flag may have a secret by its variable.
+func TestSecretsOfFlags(t *testing.T) {
+	template(t, "-f", values("delivery"), "--set", "delivery.extraArgs={--alert-slack=$(SLACK_URL),--fleet-budget=redis://:$(PASSWORD)@redis/0}")
+}
+
+// The longest names that helm allows are still those of labels and Services.
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 53), strings.Repeat("a", 43) + ".b", strings.Repeat("a-", 26) + "a"} {
+		for _, hook := range []string{"true", "false"} {
+			out, err := helm(t, "template", name, chartDir, "-f", values("everything"), "--set", "delivery.migration.hook="+hook)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range decode(t, out).objects {
+				object := o.(metav1.Object)
+				if bad := validation.IsDNS1035Label(object.GetName()); len(bad) > 0 {
+					t.Errorf("%T: the name %s: %v", o, object.GetName(), bad)
+				}
+				for key, value := range object.GetLabels() {
+					if bad := validation.IsValidLabelValue(value); len(bad) > 0 {
+						t.Errorf("%T: the label %s: %v", o, key, bad)
+					}
+				}
+			}
+		}
 	}
 }
 

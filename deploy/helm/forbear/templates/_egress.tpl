@@ -1,11 +1,15 @@
+{{/* 5353 is where the name servers of OpenShift listen behind port 53 of their Service: a policy
+sees the port of the pod. */}}
 {{- define "forbear.egress.dns" -}}
 - to:
     {{- toYaml .Values.networkPolicy.dns | nindent 4 }}
   ports:
-    - port: 53
+    {{- range list 53 5353 }}
+    - port: {{ . }}
       protocol: UDP
-    - port: 53
+    - port: {{ . }}
       protocol: TCP
+    {{- end }}
 {{- end }}
 
 {{- define "forbear.egress.to" -}}

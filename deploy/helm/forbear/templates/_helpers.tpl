@@ -1,12 +1,14 @@
-{{/* The name of all objects of a release. */}}
+{{/* The name of all objects of a release. 44 characters, and what the longest name adds, a
+migration's Job of a version, are the 63 that a label may have. */}}
 {{- define "forbear.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $release := replace "." "-" .Release.Name -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
-{{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 44 | trimSuffix "-" -}}
+{{- else if contains $name $release -}}
+{{- $release | trunc 44 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" -}}
+{{- printf "%s-%s" $release $name | trunc 44 | trimSuffix "-" -}}
 {{- end -}}
 {{- end }}
 
@@ -26,9 +28,9 @@ app.kubernetes.io/component: {{ . }}
 
 {{- define "forbear.labels" -}}
 {{ include "forbear.selector" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | quote }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
 {{- end }}
 
 {{- define "forbear.image" -}}

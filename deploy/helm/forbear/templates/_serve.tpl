@@ -121,6 +121,8 @@ metadata:
     {{- include "forbear.labels" . | nindent 4 }}
 spec:
   maxUnavailable: 1
+  # Pods that do not get ready, for a fault of the policy file say, keep no node from its drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
       {{- include "forbear.selector" . | nindent 6 }}

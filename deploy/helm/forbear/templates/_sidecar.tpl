@@ -18,7 +18,7 @@ and end before it does. There is no drain delay, since no one outside sends to i
     - serve
     - --config=/etc/forbear/policy/{{ .existingPolicy.key }}
     - --listen={{ .listen }}
-    - --metrics=:9464
+    - --metrics=:{{ .metricsPort }}
     - --no-delivery
     - --log-format=json
     - --drain-delay=0s
@@ -32,7 +32,7 @@ and end before it does. There is no drain delay, since no one outside sends to i
   {{- end }}
   ports:
     - name: forbear-metrics
-      containerPort: 9464
+      containerPort: {{ .metricsPort }}
   {{- include "forbear.probes" (dict "startup" "/health/ready" "port" "forbear-metrics") | nindent 2 }}
   resources:
     {{- toYaml .resources | nindent 4 }}
