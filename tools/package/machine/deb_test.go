@@ -167,7 +167,7 @@ func (m *machine) upgrade(deb string, ask func(string) counts) {
 // handOver has the process start its successor.
 func (m *machine) handOver() {
 	pid := m.show("MainPID")
-	m.must("systemctl", "kill", "-s", "USR2", "--kill-whom=main", "forbear.service")
+	m.must("systemctl", "kill", "-s", "USR2", "--kill-who=main", "forbear.service")
 	m.await("the handover", func() bool { return m.show("MainPID") != pid })
 	m.await("the end of the first process", func() bool { _, err := m.in("test", "-e", "/proc/"+pid); return err != nil })
 	if got := m.show("ActiveState"); got != "active" {
