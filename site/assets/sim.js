@@ -13,7 +13,7 @@
   const status = document.createElement("p");
   status.className = "verdict";
   status.setAttribute("role", "status");
-  status.textContent = "The simulator is loading (1.3 MB).";
+  status.textContent = "The simulator is loading.";
   const picture = document.createElement("div");
   picture.append(...place.childNodes);
   const legend = document.createElement("p");

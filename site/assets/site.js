@@ -122,7 +122,7 @@ document.addEventListener("keydown", (e) => {
 
 // Code is copied as it is written, without the prompts of a session.
 for (const pre of document.querySelectorAll("article pre")) {
-  pre.tabIndex = 0; // so that keys can scroll it
+  if (pre.scrollWidth > pre.clientWidth) pre.tabIndex = 0; // so that keys can scroll it
   const frame = document.createElement("div");
   frame.className = "box";
   const button = document.createElement("button");
@@ -131,9 +131,7 @@ for (const pre of document.querySelectorAll("article pre")) {
   button.setAttribute("aria-label", "Copy");
   button.innerHTML = '<svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4"><rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/><path d="M10.5 3V2.5h-8v8H3"/></svg>';
   button.addEventListener("click", async () => {
-    const lines = pre.textContent.split("\n");
-    const typed = lines.filter((l) => l.startsWith("$ ")).map((l) => l.slice(2));
-    await navigator.clipboard.writeText((typed.length ? typed : lines).join("\n"));
+    await navigator.clipboard.writeText(typed(pre.textContent));
     button.style.color = "var(--green)";
     button.setAttribute("aria-label", "Copied");
     setTimeout(() => { button.style.color = ""; button.setAttribute("aria-label", "Copy"); }, 1500);
