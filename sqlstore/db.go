@@ -13,14 +13,15 @@ import (
 // [DB.Transactions]. They share the migrations, the writers and the cipher, and
 // writes of any of them may be committed together.
 //
-// Make it with [SQLite] or [Postgres], bring its schema up to date with
+// Make it with [OpenSQLite] or [Postgres], bring its schema up to date with
 // [DB.Migrate], and close it. It is safe for concurrent use.
 type DB struct {
 	d       dialect
 	texts   sync.Map         // statements, as written -> as sent
 	now     func() time.Time // the process's clock
 	reads   *sql.DB
-	slots   slots // of reads
+	pools   []*sql.DB // to be closed with the database
+	slots   slots     // of reads
 	ops     chan *op
 	accepts chan *op // those that accept, and decide about no order
 	ordered chan *op // those that decide about the order of keys
@@ -70,7 +71,7 @@ func open(d dialect, write, read *sql.DB, opts []Option) *DB {
 }
 
 // Close lets the writes under way finish. Reads go on for as long as the pools
-// are open, which are the caller's to close afterwards.
+// are open, which are the caller's to close afterwards, but for [OpenSQLite].
 func (db *DB) Close() error {
 	// No enqueue is under way while the lock is held: nothing is sent to a
 	// closed channel.
@@ -86,7 +87,11 @@ func (db *DB) Close() error {
 	}
 	db.mu.Unlock()
 	db.group.Wait()
-	return nil
+	var errs []error
+	for _, p := range db.pools {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // each reads outside of any transaction of ours and calls f for every row.

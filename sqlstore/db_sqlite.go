@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,9 +13,33 @@ import (
 // On SQLite writes and reads have pools of their own. The writing pool has the one
 // connection of the writer; readers of the WAL wait for no one.
 
+// OpenSQLite opens the database in a file, and makes one that is not there, by the
+// driver named "sqlite": the program imports modernc.org/sqlite. [DB.Close] closes its
+// pools, too.
+func OpenSQLite(ctx context.Context, path string, opts ...Option) (*DB, error) {
+	writing, reading := SQLiteNames(path)
+	write, err := sql.Open("sqlite", writing)
+	if err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	if err := write.PingContext(ctx); err != nil { // makes the file, which the reading pool cannot
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", reading)
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	read.SetMaxOpenConns(4)
+	db := SQLite(write, read, opts...)
+	db.pools = []*sql.DB{read, write}
+	return db, nil
+}
+
 // SQLite opens the database in one SQLite file over two pools: one for the
 // single writer and one for reads. Open both with the source names of
-// [SQLiteNames]. The pools stay the caller's to close, after the database.
+// [SQLiteNames]. The pools stay the caller's to close, after the database; those of
+// [OpenSQLite] are its own.
 func SQLite(write, read *sql.DB, opts ...Option) *DB {
 	return open(sqlite{}, write, read, opts)
 }

@@ -1,8 +1,8 @@
 // Package sqlstore keeps deliveries, dead letters, idempotency records and what
 // belongs to them in SQLite or PostgreSQL, over database/sql. It imports no
-// driver: the caller opens the pools.
+// driver: the program does.
 //
-// [SQLite] and [Postgres] return a [DB], on which each concept has a view:
+// [OpenSQLite] and [Postgres] return a [DB], on which each concept has a view:
 //
 //	db := sqlstore.Postgres(pool)
 //	_, err := db.Migrate(ctx)

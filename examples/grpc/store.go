@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -18,51 +17,50 @@ import (
 type store struct {
 	*sqlstore.DB
 	app  *sql.DB // the application's own pool
-	rest []*sql.DB
 	temp string
 }
 
 // openStore opens the file that DATABASE names, or one that goes with the program.
-func openStore(ctx context.Context, schema string) (s *store, err error) {
-	s = &store{}
+func openStore(ctx context.Context, schema string) (*store, error) {
+	s := &store{}
 	path := os.Getenv("DATABASE")
 	if path == "" {
+		var err error
 		if s.temp, err = os.MkdirTemp("", "forbear-example-"); err != nil {
 			return nil, err
 		}
 		path = filepath.Join(s.temp, "shop.db")
 	}
-	writing, reading := sqlstore.SQLiteNames(path)
-	open := func(name string, connections int) *sql.DB {
-		pool, openErr := sql.Open("sqlite", name)
-		if openErr == nil {
-			pool.SetMaxOpenConns(connections)
-			openErr = pool.PingContext(ctx) // makes the file, which the reading pool cannot
-			s.rest = append(s.rest, pool)
-		}
-		err = errors.Join(err, openErr)
-		return pool
-	}
-	s.DB = sqlstore.SQLite(open(writing, 1), open(reading, 4)) // one writer, as SQLite has it
-	s.app = open(writing, 1)
-	if err == nil {
-		_, err = s.Migrate(ctx)
-	}
-	if err == nil {
-		_, err = s.app.ExecContext(ctx, schema)
-	}
-	if err != nil {
+	if err := s.open(ctx, path, schema); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
+func (s *store) open(ctx context.Context, path, schema string) (err error) {
+	if s.DB, err = sqlstore.OpenSQLite(ctx, path); err != nil {
+		return err
+	}
+	name, _ := sqlstore.SQLiteNames(path)
+	if s.app, err = sql.Open("sqlite", name); err != nil {
+		return err
+	}
+	s.app.SetMaxOpenConns(1) // one writer, as SQLite has it
+	_, err = s.Migrate(ctx)
+	if err == nil {
+		_, err = s.app.ExecContext(ctx, schema)
+	}
+	return err
+}
+
 // Close lets the writes under way finish.
 func (s *store) Close() {
-	_ = s.DB.Close()
-	for _, pool := range s.rest {
-		_ = pool.Close()
+	if s.DB != nil {
+		_ = s.DB.Close()
+	}
+	if s.app != nil {
+		_ = s.app.Close()
 	}
 	if s.temp != "" {
 		_ = os.RemoveAll(s.temp)

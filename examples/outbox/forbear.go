@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"log"
@@ -25,14 +24,8 @@ func startForbear(ctx context.Context) (database string, arrived func()) {
 	dir, err := os.MkdirTemp("", "forbear-outbox-")
 	check(err)
 	database = filepath.Join(dir, "shop.db")
-	writing, reading := sqlstore.SQLiteNames(database)
-	write, err := sql.Open("sqlite", writing)
+	db, err := sqlstore.OpenSQLite(ctx, database)
 	check(err)
-	write.SetMaxOpenConns(1)
-	check(write.PingContext(ctx)) // makes the file
-	read, err := sql.Open("sqlite", reading)
-	check(err)
-	db := sqlstore.SQLite(write, read)
 	_, err = db.Migrate(ctx)
 	check(err)
 	d, err := dispatch.New(dispatch.Config{
@@ -58,7 +51,7 @@ func startForbear(ctx context.Context) (database string, arrived func()) {
 		}
 		stop()
 		check(<-done)
-		_, _, _, _ = db.Close(), write.Close(), read.Close(), os.RemoveAll(dir)
+		_, _ = db.Close(), os.RemoveAll(dir)
 		acme.Close()
 	}
 }

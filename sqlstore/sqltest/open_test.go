@@ -3,6 +3,8 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,29 @@ import (
 
 	"github.com/forbear-go/forbear/sqlstore"
 )
+
+// A file's pools are its database's: they are closed with it, and a file that cannot be
+// opened is named.
+func TestOpenSQLite(t *testing.T) {
+	dir := t.TempDir()
+	db, err := sqlstore.OpenSQLite(t.Context(), filepath.Join(dir, "forbear.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Close(), db.Close()); err != nil {
+		t.Error(err)
+	}
+	if list, err := db.Migrations(t.Context()); err == nil {
+		t.Errorf("a closed database has %d steps", len(list))
+	}
+	nowhere := filepath.Join(dir, "nowhere", "forbear.db")
+	if _, err := sqlstore.OpenSQLite(t.Context(), nowhere); err == nil || !strings.Contains(err.Error(), nowhere) {
+		t.Errorf("got %v", err)
+	}
+}
 
 // connect opens a database by its postgres:// URL or its file, with a schema as
 // it is. close closes it, and then its pools.
@@ -23,21 +48,10 @@ func connect(ctx context.Context, place string, opts ...sqlstore.Option) (db *sq
 		db := sqlstore.Postgres(pool, opts...)
 		return db, func() { _ = db.Close(); _ = pool.Close() }, nil
 	}
-	writeName, readName := sqlstore.SQLiteNames(place)
-	write, err := sql.Open("sqlite", writeName)
-	if err != nil {
+	if db, err = sqlstore.OpenSQLite(ctx, place, opts...); err != nil {
 		return nil, nil, err
 	}
-	write.SetMaxOpenConns(1)
-	if err := write.PingContext(ctx); err != nil { // makes the file, which the reading pool cannot
-		return nil, nil, err
-	}
-	read, err := sql.Open("sqlite", readName)
-	if err != nil {
-		return nil, nil, err
-	}
-	db = sqlstore.SQLite(write, read, opts...)
-	return db, func() { _ = db.Close(); _ = read.Close(); _ = write.Close() }, nil
+	return db, func() { _ = db.Close() }, nil
 }
 
 // open opens a database for the time of a test, and brings its schema up to

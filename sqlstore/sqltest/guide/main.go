@@ -94,21 +94,17 @@ func main() {
 	fmt.Println("and nothing else:", len(received))
 }
 
-// openStore opens the store with its pools, and the application's own.
+// openStore opens the store, and the application's own pool.
 func openStore(ctx context.Context, path string) (*sqlstore.DB, *sql.DB) {
-	writing, reading := sqlstore.SQLiteNames(path)
-	open := func(name string, connections int) *sql.DB {
-		pool, err := sql.Open("sqlite", name)
-		check(err)
-		pool.SetMaxOpenConns(connections)
-		return pool
-	}
-	write := open(writing, 1)
-	check(write.PingContext(ctx)) // makes the file
-	db := sqlstore.SQLite(write, open(reading, 4))
-	_, err := db.Migrate(ctx)
+	db, err := sqlstore.OpenSQLite(ctx, path)
 	check(err)
-	return db, open(writing, 1)
+	_, err = db.Migrate(ctx)
+	check(err)
+	name, _ := sqlstore.SQLiteNames(path)
+	pool, err := sql.Open("sqlite", name)
+	check(err)
+	pool.SetMaxOpenConns(1)
+	return db, pool
 }
 
 // send brings an event as a broker does over HTTP.

@@ -46,24 +46,19 @@ func deliver(t *testing.T, database string) *acme {
 		a.mu.Unlock()
 	}))
 	t.Cleanup(a.Close)
-	open := func(driver, name string, connections int) *sql.DB {
-		pool, err := sql.Open(driver, name)
+	if strings.HasPrefix(database, "postgres://") {
+		pool, err := sql.Open("pgx", database)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pool.SetMaxOpenConns(connections)
+		pool.SetMaxOpenConns(8)
 		t.Cleanup(func() { _ = pool.Close() })
-		return pool
-	}
-	if strings.HasPrefix(database, "postgres://") {
-		a.db = sqlstore.Postgres(open("pgx", database, 8))
+		a.db = sqlstore.Postgres(pool)
 	} else {
-		write, read := sqlstore.SQLiteNames(database)
-		pool := open("sqlite", write, 1)
-		if err := pool.PingContext(t.Context()); err != nil { // makes the file
+		var err error
+		if a.db, err = sqlstore.OpenSQLite(t.Context(), database); err != nil {
 			t.Fatal(err)
 		}
-		a.db = sqlstore.SQLite(pool, open("sqlite", read, 4))
 	}
 	t.Cleanup(func() { _ = a.db.Close() })
 	if _, err := a.db.Migrate(t.Context()); err != nil {
