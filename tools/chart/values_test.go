@@ -34,6 +34,7 @@ func TestBadValues(t *testing.T) {
 		{"a collector's key in clear", "minimal", []string{"gateway.extraEnv[0].name=OTEL_EXPORTER_OTLP_HEADERS", "gateway.extraEnv[0].value=api-key=k"}, "gateway.extraEnv: OTEL_EXPORTER_OTLP_HEADERS is a secret"},
 		{"a password in a flag", "minimal", []string{"gateway.extraArgs={--fleet-budget=redis://:pass@redis/0}"}, "gateway.extraArgs: --fleet-budget has a secret"},
 		{"a chat's address in a flag", "delivery", []string{"delivery.extraArgs={--alert-slack=https://hooks.example/T0/B0/x}"}, "delivery.extraArgs: --alert-slack has a secret"},
+		{"a flag of the chart's", "minimal", []string{"gateway.extraArgs={--drain-delay=30s}"}, "gateway.extraArgs: --drain-delay is the chart's"},
 		{"fewer than the fewest", "gateway", []string{"gateway.autoscaling.maxReplicas=2"}, "gateway.autoscaling: maxReplicas is below minReplicas"},
 
 		{"a misspelt key", "minimal", []string{"gateway.replica=3"}, "at '/gateway': additional properties 'replica' not allowed"},
