@@ -172,11 +172,11 @@ alone: $(BIN)/forbear-release
 	@$(BIN)/forbear-release alone $(GO) build -o /dev/null ./...
 
 .PHONY: api
-api: $(BIN)/forbear-release ## hold what the modules export to the records in the folder api
-	@$(BIN)/forbear-release api
+api: $(BIN)/forbear-release ## hold what the modules export to the last version (SINCE=main: say what is new since a commit)
+	@$(BIN)/forbear-release api $(SINCE)
 
 .PHONY: api-update
-api-update: $(BIN)/forbear-release ## record what the modules export
+api-update: $(BIN)/forbear-release ## write down, in api/breaking.txt, what may break users of the last version
 	@$(BIN)/forbear-release api -update
 
 .PHONY: release

@@ -3,7 +3,8 @@
 //
 //	release alone CMD ARGS...    run a command in each module, without the workspace
 //	release tidy                 go mod tidy in each module
-//	release api [-update]        hold what the modules export to its records, or write them
+//	release api [-update] [SINCE]
+//	                             say what has become of what the modules export
 //	release cut [-n] [-quick] VERSION
 //	                             release all modules: commit, tags, notes; push nothing
 //
@@ -46,7 +47,7 @@ func do(ctx context.Context, args []string) error {
 	case "alone":
 		return alone(ctx, root, rest)
 	case "api":
-		return record(ctx, root, rest)
+		return compare(ctx, root, rest)
 	case "cut":
 		return release(ctx, root, rest)
 	case "tidy":

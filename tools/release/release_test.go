@@ -46,8 +46,8 @@ func TestRelease(t *testing.T) {
 		}
 	}
 
-	refuses(t, repository, first, "already")
-	refuses(t, repository, second, "says nothing")
+	refuses(t, repository, first, quick, "already")
+	refuses(t, repository, second, quick, "says nothing")
 
 	note(t, repository, "- A second thing.")
 	refused(t, repository, second)
@@ -128,11 +128,15 @@ func edit(t *testing.T, repository, name, before, after string) {
 	git(t, repository, "commit", "--quiet", "--all", "--message", "edit "+name)
 }
 
+// quick leaves out what one release in this test has to do, and not each.
+var quick = cut.Options{Quick: true, Believe: true, Unused: true, Forgetful: true}
+
 // refuses tries a release that is to be refused, and to leave nothing.
-func refuses(t *testing.T, repository, version, why string) {
+func refuses(t *testing.T, repository, version string, o cut.Options, why string) {
 	t.Helper()
 	before := state(t, repository)
-	err := cut.Release(t.Context(), repository, version, cut.Options{Quick: true, Believe: true, Unused: true, Forgetful: true, Log: t.Output()})
+	o.Log = t.Output()
+	err := cut.Release(t.Context(), repository, version, o)
 	if err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("a release of %s: got %v, want %q", version, err, why)
 	}
@@ -147,20 +151,22 @@ func state(t *testing.T, repository string) string {
 	return git(t, repository, "status", "--porcelain", "--branch") + git(t, repository, "for-each-ref")
 }
 
-// refused tries what no patch release may do: lose something that is exported, unless
-// it is experimental; and a commit that needs what no release has.
+// refused tries what no patch release may do: lose something that is exported, need what
+// no release has, or come from another branch.
 func refused(t *testing.T, repository, version string) {
 	t.Helper()
-	edit(t, repository, "api/forbear.txt", ".: func Must(*Retryer, error) *Retryer\n", "")
-	refuses(t, repository, version, "github.com/forbear-go/forbear: func Must(*Retryer, error) *Retryer")
+	compared := quick
+	compared.Believe = false
+	edit(t, repository, "promretry/observer.go", "func WithService(", "func withService(")
+	refuses(t, repository, version, compared, "github.com/forbear-go/forbear/promretry: WithService: removed")
 	git(t, repository, "reset", "--quiet", "--hard", "HEAD~1")
 
 	edit(t, repository, "promretry/go.mod", "go 1.26.0\n", "go 1.26.0\n\nrequire github.com/forbear-go/forbear/client v0.0.0\n")
-	refuses(t, repository, version, "client")
+	refuses(t, repository, version, quick, "client")
 	git(t, repository, "reset", "--quiet", "--hard", "HEAD~1")
 
 	git(t, repository, "checkout", "--quiet", "-b", "other")
-	refuses(t, repository, version, "on main")
+	refuses(t, repository, version, quick, "on main")
 	git(t, repository, "checkout", "--quiet", "main")
 }
 
@@ -168,7 +174,9 @@ func refused(t *testing.T, repository, version string) {
 func rehearsed(t *testing.T, repository, version string) {
 	t.Helper()
 	before := state(t, repository)
-	must(t, cut.Release(t.Context(), repository, version, cut.Options{Rehearse: true, Quick: true, Believe: true, Unused: true, Forgetful: true, Log: t.Output()}))
+	o := quick
+	o.Rehearse, o.Log = true, t.Output()
+	must(t, cut.Release(t.Context(), repository, version, o))
 	if state(t, repository) != before {
 		t.Fatalf("a rehearsal of %s changed the repository", version)
 	}

@@ -1,8 +1,3 @@
-// Package api keeps a record of what the released modules export, as text that a
-// reviewer can read: one line for each thing, as Go keeps its own.
-//
-// A line that is gone or different is a change that may break who uses it; a new line
-// is growth, and needs no more than to be recorded.
 package api
 
 import (
@@ -12,7 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,71 +19,54 @@ import (
 // Mark is the line in the comment of a package whose API is not settled.
 const Mark = "Experimental: what this package exports may change in any version."
 
-// A Record is what a module exports, in lines. It is a file of the folder api.
-type Record struct {
-	Module       string
-	Lines        []string        // sorted
-	Experimental map[string]bool // packages by their paths in the module
+type pkg struct {
+	*types.Package
+	experimental bool
 }
 
-// Name returns the file of a module's record.
-func Name(m workspace.Module) string {
-	if m.Dir == "." {
-		return "api/forbear.txt"
-	}
-	return "api/" + strings.ReplaceAll(m.Dir, "/", "-") + ".txt"
-}
-
-// Load reads what a module exports now. It is what is seen on Linux.
-func Load(ctx context.Context, w *workspace.Workspace, m workspace.Module) (Record, error) {
-	config := &packages.Config{
+// load reads what the released modules export, as it is seen on Linux.
+func load(ctx context.Context, w *workspace.Workspace) (map[string]pkg, error) {
+	config := packages.Config{
 		Context: ctx,
-		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedTypes | packages.NeedExportFile | packages.NeedImports,
-		Dir:     filepath.Join(w.Root, m.Dir),
-		Env:     append(os.Environ(), "GOWORK=", "GOOS=linux", "GOARCH=amd64"),
+		Mode:    packages.NeedName,
+		Dir:     w.Root,
+		Env:     append(os.Environ(), "PWD="+w.Root, "GOWORK=", "GOOS=linux", "GOARCH=amd64"),
 	}
-	loaded, err := packages.Load(config, "./...")
+	var folders, paths []string
+	for _, m := range w.Released() {
+		folders = append(folders, "./"+path.Join(m.Dir, "..."))
+	}
+	found, err := packages.Load(&config, folders...)
 	if err != nil {
-		return Record{}, err
+		return nil, err
 	}
-	r := Record{Module: m.Path, Experimental: map[string]bool{}}
-	for _, p := range loaded {
+	for _, p := range found {
+		if p.Name != "main" && !slices.Contains(strings.Split(p.PkgPath, "/"), "internal") {
+			paths = append(paths, p.PkgPath)
+		}
+	}
+	// Types are read from what the compiler has written, so that only what is exported,
+	// and what that needs, is compiled.
+	config.Mode |= packages.NeedFiles | packages.NeedTypes | packages.NeedExportFile | packages.NeedImports
+	found, err = packages.Load(&config, paths...)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]pkg{}
+	for _, p := range found {
 		for _, e := range p.Errors {
-			return Record{}, fmt.Errorf("%s: %w", p.PkgPath, e)
+			return nil, fmt.Errorf("%s: %w", p.PkgPath, e)
 		}
-		if p.Name == "main" || hidden(p.PkgPath) || len(p.GoFiles) == 0 {
-			continue
+		if len(p.GoFiles) == 0 {
+			continue // tests alone
 		}
-		if err := r.add(p, m); err != nil {
-			return Record{}, err
+		young, err := experimental(p.GoFiles)
+		if err != nil {
+			return nil, err
 		}
+		all[p.PkgPath] = pkg{p.Types, young}
 	}
-	slices.Sort(r.Lines)
-	r.Lines = slices.Compact(r.Lines)
-	return r, nil
-}
-
-func hidden(path string) bool {
-	return strings.HasSuffix(path, "/internal") || strings.Contains(path, "/internal/")
-}
-
-func (r *Record) add(p *packages.Package, m workspace.Module) error {
-	name := "."
-	if p.PkgPath != m.Path {
-		name = strings.TrimPrefix(p.PkgPath, m.Path+"/")
-	}
-	young, err := experimental(p.GoFiles)
-	if err != nil {
-		return err
-	}
-	if young {
-		r.Experimental[name] = true
-		r.Lines = append(r.Lines, name+": experimental")
-	}
-	for _, line := range exported(p.Types) {
-		r.Lines = append(r.Lines, name+": "+line)
-	}
-	return nil
+	return all, nil
 }
 
 // experimental reports whether the comment of a package has the mark.
@@ -103,15 +81,4 @@ func experimental(files []string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// exported lists what a package exports.
-func exported(p *types.Package) []string {
-	w := writer{pkg: p}
-	for _, name := range p.Scope().Names() {
-		if obj := p.Scope().Lookup(name); obj.Exported() {
-			w.object(obj)
-		}
-	}
-	return w.lines
 }

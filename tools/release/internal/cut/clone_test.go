@@ -17,6 +17,7 @@ func repository(t *testing.T) string {
 	for name, text := range map[string]string{
 		"go.work": "go 1.26.0\n\nuse .\n\nreplace " + workspace.Prefix + " v0.0.0 => ./\n",
 		"go.mod":  "module " + workspace.Prefix + "\n\ngo 1.26.0\n",
+		"a.go":    "package forbear\n\nfunc F() {}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

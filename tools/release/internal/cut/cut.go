@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/tools/release/internal/api"
 	"github.com/forbear-go/forbear/tools/release/internal/changelog"
 	"github.com/forbear-go/forbear/tools/release/internal/proxy"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
@@ -25,7 +26,7 @@ type Options struct {
 	Rehearse bool // leave the repository as it is, whatever comes out
 	Quick    bool // run no tests
 	// For tests of this package, which have no time for everything twice:
-	Believe   bool      // take the records of the API for true
+	Believe   bool      // believe that nothing breaks users, and that vet finds nothing
 	Unused    bool      // use no module in an empty one
 	Forgetful bool      // keep no databases for later versions
 	Log       io.Writer // what is being done
@@ -52,8 +53,10 @@ func Release(ctx context.Context, root, version string, o Options) (err error) {
 		}
 	}()
 	c := &candidate{version: version, last: last, log: o.Log, root: root}
-	if err := c.compare(ctx, w, o.Believe); err != nil {
-		return err
+	if !o.Believe {
+		if err := c.compare(ctx, w); err != nil {
+			return err
+		}
 	}
 	if err := c.clone(ctx, dir); err != nil {
 		return err
@@ -88,10 +91,9 @@ type candidate struct {
 	root          string               // of the repository that is to have it
 	w             *workspace.Workspace // the clone's
 	sums          map[string]workspace.Sum
-	section       string   // of the changelog
-	broken        []string // what may break users of the last version
-	young         []string // the same in experimental packages
-	head          string   // the commit
+	section       string      // of the changelog
+	changes       api.Changes // since the last version
+	head          string      // the commit
 	log           io.Writer
 }
 
@@ -136,6 +138,9 @@ func (c *candidate) commit(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := c.writeChangelog(); err != nil {
+		return err
+	}
+	if err := (api.Changes{}).Write(c.w.Root); err != nil { // there are none since this version
 		return err
 	}
 	if !o.Forgetful {

@@ -20,8 +20,8 @@ func (c *candidate) writeNotes() error {
 		fmt.Fprintf(&b, "Modules of the same version, for what needs a dependency: %s.\n\n", strings.Join(more, ", "))
 	}
 	b.WriteString(fromAnywhere(c.section, c.version))
-	list(&b, "May break what uses "+c.last, c.broken)
-	list(&b, "Gone from experimental packages since "+c.last, c.young)
+	list(&b, "May break what uses "+c.last, c.changes.Breaking)
+	list(&b, "Changed in experimental packages since "+c.last, c.changes.Experimental)
 	name := filepath.Join(c.root, "bin", "release", "notes.md")
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
