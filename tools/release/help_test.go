@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/forbear-go/forbear/tools/release/internal/run"
@@ -20,13 +19,3 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-func parse(t *testing.T, version string, major, minor *int) {
-	t.Helper()
-	var patch int
-	if _, err := fmt.Sscanf(version, "v%d.%d.%d", major, minor, &patch); err != nil {
-		t.Fatalf("%s: %v", version, err)
-	}
-}
-
-func format(major, minor, patch int) string { return fmt.Sprintf("v%d.%d.%d", major, minor, patch) }

@@ -19,6 +19,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/forbear-go/forbear/tools/release/internal/cut"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
@@ -26,7 +28,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := do(ctx, os.Args[1:])
 	stop()
 	if err != nil {
@@ -78,7 +80,7 @@ func alone(ctx context.Context, root string, args []string) error {
 		return errors.New("alone: no command")
 	}
 	return each(ctx, root, func(_ *workspace.Workspace, m workspace.Module, modfile string) error {
-		fmt.Printf("%s: alone in %s\n", filepath.Base(args[0])+" "+args[1%len(args)], m.Dir)
+		fmt.Printf("%s  %s\n", strings.Join(args, " "), m.Dir)
 		return run.Shown(ctx, filepath.Join(root, m.Dir), run.Env{"GOWORK=off", run.Flags("-modfile=" + modfile)}, args[0], args[1:]...)
 	})
 }

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/mod/semver"
@@ -19,7 +18,6 @@ import (
 // TestRelease releases the checkout twice in a clone, and uses both from a proxy that
 // knows nothing but the tags.
 func TestRelease(t *testing.T) {
-	lock(t)
 	ctx := t.Context()
 	repository := scratch(t)
 	first, second := next(t, repository)
@@ -62,16 +60,6 @@ func TestRelease(t *testing.T) {
 	must(t, run.Quiet(ctx, users[path], env, "go", "build", "."))
 }
 
-// lock waits for another rehearsal on this machine: it may put other bytes under the
-// same version into the same module cache.
-func lock(t *testing.T) {
-	t.Helper()
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "forbear-release.lock"), os.O_CREATE|os.O_RDWR, 0o666)
-	must(t, err)
-	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
-	t.Cleanup(func() { f.Close() })
-}
-
 // scratch clones the checkout, with the changes to files that git knows.
 func scratch(t *testing.T) string {
 	t.Helper()
@@ -106,8 +94,10 @@ func next(t *testing.T, repository string) (minor, patch string) {
 		}
 	}
 	var major, n int
-	parse(t, last, &major, &n)
-	return format(major, n+1, 0), format(major, n+1, 1)
+	if _, err := fmt.Sscanf(last, "v%d.%d.", &major, &n); err != nil {
+		t.Fatalf("%s: %v", last, err)
+	}
+	return fmt.Sprintf("v%d.%d.0", major, n+1), fmt.Sprintf("v%d.%d.1", major, n+1)
 }
 
 func note(t *testing.T, repository, line string) {
@@ -209,7 +199,7 @@ func published(t *testing.T, repository, version string) *proxy.Proxy {
 	t.Helper()
 	p, err := proxy.Make(t.Context(), repository, t.TempDir(), modules(t, repository), version)
 	must(t, err)
-	t.Cleanup(func() { must(t, p.Forget(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(func() { must(t, p.Close()) })
 	return p
 }
 

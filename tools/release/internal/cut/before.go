@@ -22,9 +22,8 @@ func before(ctx context.Context, w *workspace.Workspace, version string) (last s
 	if major := semver.Major(version); major != "v0" && major != "v1" {
 		return "", fmt.Errorf("%s: the modules' paths would have to end in /%s", version, major)
 	}
-	branch, err := run.Git(ctx, w.Root, "symbolic-ref", "--short", "HEAD")
-	if err != nil || branch != "main" {
-		return "", fmt.Errorf("releases are made on main, and this is %q", branch)
+	if err := onMain(ctx, w.Root); err != nil {
+		return "", err
 	}
 	changed, err := run.Git(ctx, w.Root, "status", "--porcelain")
 	if err != nil {
@@ -55,6 +54,14 @@ func before(ctx context.Context, w *workspace.Workspace, version string) (last s
 		return "", fmt.Errorf("%s does not come after %s, the last version", version, last)
 	}
 	return last, nil
+}
+
+func onMain(ctx context.Context, root string) error {
+	branch, err := run.Git(ctx, root, "rev-parse", "--abbrev-ref", "HEAD")
+	if err == nil && branch != "main" {
+		err = fmt.Errorf("releases are made on main, and this is %s: git switch main", branch)
+	}
+	return err
 }
 
 // newest returns the highest version among the tags of the root module.

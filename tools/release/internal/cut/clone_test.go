@@ -81,8 +81,8 @@ func TestShallow(t *testing.T) {
 	}
 }
 
-// Who commits on main while a release is being tested has it refused, and finds no tag
-// of it.
+// Who commits on main while a release is being tested, or leaves it, has the release
+// refused, and finds no tag of it.
 func TestTakeAllOrNothing(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	root := repository(t)
@@ -102,6 +102,12 @@ func TestTakeAllOrNothing(t *testing.T) {
 		t.Errorf("it left\n%s", after)
 	}
 	git(t, root, "reset", "--quiet", "--hard", "HEAD~1")
+	git(t, root, "checkout", "--quiet", "-b", "other")
+	before = git(t, root, "for-each-ref")
+	if err := c.take(t.Context()); err == nil || !strings.Contains(err.Error(), "git switch main") || git(t, root, "for-each-ref") != before {
+		t.Errorf("with another branch in the checkout: %v\n%s", err, git(t, root, "for-each-ref"))
+	}
+	git(t, root, "checkout", "--quiet", "main")
 	if err := c.take(t.Context()); err != nil || git(t, root, "rev-parse", "v0.1.0^{commit}", "main") != c.head+"\n"+c.head {
 		t.Errorf("without it: %v\n%s", err, git(t, root, "for-each-ref"))
 	}

@@ -68,10 +68,11 @@ func Release(ctx context.Context, root, version string, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.Forget(ctx); err != nil { // of an earlier rehearsal that was killed
-		return err
-	}
-	defer p.Forget(context.WithoutCancel(ctx))
+	defer func() {
+		if err := p.Close(); err != nil {
+			c.say("warning: the module cache of this machine still has %s, which may not be the one that is published: %v", version, err)
+		}
+	}()
 	if err := c.check(ctx, p, filepath.Join(dir, "users"), o); err != nil {
 		return err
 	}
@@ -193,6 +194,9 @@ func (c *candidate) writeChangelog() error {
 
 // take brings commit and tags into the repository: all of them or nothing.
 func (c *candidate) take(ctx context.Context) error {
+	if err := onMain(ctx, c.root); err != nil { // still: the checks take their time
+		return err
+	}
 	fetch := []string{"fetch", "--quiet", "--atomic", "--no-tags", c.w.Root}
 	for _, tag := range c.tags() {
 		fetch = append(fetch, "refs/tags/"+tag+":refs/tags/"+tag)

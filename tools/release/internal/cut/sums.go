@@ -49,6 +49,7 @@ func sumOf(ctx context.Context, w *workspace.Workspace, m workspace.Module) (wor
 		return workspace.Sum{}, err
 	}
 	defer os.Remove(file.Name())
+	defer file.Close()
 	folder := m.Dir
 	if folder == "." {
 		folder = ""

@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,39 +17,68 @@ import (
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
 )
 
-// A Proxy is a folder that the go command reads modules from.
+// A Proxy is a folder that the go command reads modules from. Those who are done with it
+// close it.
 type Proxy struct {
-	Dir  string
-	Sums map[string]workspace.Sum // as the go command computed them
-	kept []module.Version
+	Dir   string
+	Sums  map[string]workspace.Sum // as the go command computed them
+	kept  []module.Version
+	cache string   // the machine's module cache
+	lock  *os.File // for this version, since another may put other bytes under it
 }
 
 // Make has the go command fetch the modules from the repository's tags, as it would
-// from where the repository is published. Its module cache, in dir, is the proxy.
+// from where the repository is published. Its module cache, in dir, is the proxy. It
+// waits for whoever has made one of the same version on this machine.
 func Make(ctx context.Context, repository, dir string, modules []workspace.Module, version string) (*Proxy, error) {
+	p := &Proxy{Dir: filepath.Join(dir, "cache", "download"), Sums: map[string]workspace.Sum{}}
+	cache, err := run.Output(ctx, os.TempDir(), nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	p.cache = strings.TrimSpace(cache)
+	for _, m := range modules {
+		p.kept = append(p.kept, module.Version{Path: m.Path, Version: version})
+	}
+	if err := os.MkdirAll(p.cache, 0o755); err != nil {
+		return nil, err
+	}
+	if p.lock, err = lock(ctx, filepath.Join(p.cache, "forbear-"+version+".lock")); err != nil {
+		return nil, err
+	}
+	err = p.forget() // of one that was killed
+	if err == nil {
+		err = p.fetch(ctx, repository, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// fetch fetches the modules into dir, and their sums.
+func (p *Proxy) fetch(ctx context.Context, repository, dir string) error {
 	env := run.Env{
 		"GOMODCACHE=" + dir, "GOPROXY=direct", "GOWORK=off", "GOFLAGS=-modcacherw",
 		"GONOSUMDB=" + workspace.Prefix, "GOVCS=*:git", "GIT_TERMINAL_PROMPT=0",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://" + repository + ".insteadOf", "GIT_CONFIG_VALUE_0=https://" + workspace.Prefix,
 	}
-	p := &Proxy{Dir: filepath.Join(dir, "cache", "download"), Sums: map[string]workspace.Sum{}}
 	args := []string{"mod", "download", "-json"}
-	for _, m := range modules {
-		args = append(args, m.Path+"@"+version)
-		p.kept = append(p.kept, module.Version{Path: m.Path, Version: version})
+	for _, m := range p.kept {
+		args = append(args, m.String())
 	}
 	out, err := run.Output(ctx, os.TempDir(), env, "go", args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
 		var m struct{ Path, Version, Sum, GoModSum string }
 		if err := d.Decode(&m); err != nil {
-			return nil, err
+			return err
 		}
 		p.Sums[m.Path] = workspace.Sum{Zip: m.Sum, GoMod: m.GoModSum}
 	}
-	return p, nil
+	return nil
 }
 
 // Env has the go command ask the proxy first, and the environment's for what it has
@@ -71,15 +101,15 @@ func (p *Proxy) Env(ctx context.Context) (run.Env, error) {
 	return env, nil
 }
 
-// Forget removes the modules from the machine's module cache, where the go command
-// keeps the first bytes that it sees of a version.
-func (p *Proxy) Forget(ctx context.Context) error {
-	out, err := run.Output(ctx, os.TempDir(), nil, "go", "env", "GOMODCACHE")
-	if err != nil {
-		return err
-	}
+// Close removes the modules from the machine's module cache, where the go command keeps
+// the first bytes that it sees of a version.
+func (p *Proxy) Close() error {
+	return errors.Join(p.forget(), p.lock.Close())
+}
+
+func (p *Proxy) forget() error {
 	for _, m := range p.kept {
-		if err := forget(strings.TrimSpace(out), m); err != nil {
+		if err := forget(p.cache, m); err != nil {
 			return err
 		}
 	}

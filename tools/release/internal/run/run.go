@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Env is what a command finds in its environment, beside what is there already.
@@ -51,6 +52,7 @@ func Git(ctx context.Context, dir string, args ...string) (string, error) {
 func command(ctx context.Context, dir string, env Env, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
+	c.WaitDelay = 10 * time.Second // for what it has started, which may hold its output open
 	c.Env = append(append(environment(), "PWD="+dir), env...)
 	return c
 }
