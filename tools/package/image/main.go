@@ -4,7 +4,6 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/pem"
 	"flag"
@@ -99,7 +98,7 @@ func (m *maker) image(p build.Platform) (v1.Image, error) {
 	}
 	at := build.Time(m.root)
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, files := range [][]file{base, {{name: "usr/bin/forbear", mode: 0o755, text: program}}} {
+	for _, files := range [][]build.File{base, {{Name: "usr/bin/forbear", Mode: 0o755, Text: program}}} {
 		layer, err := layerOf(files, at)
 		if err != nil {
 			return nil, err
@@ -150,7 +149,7 @@ func (m *maker) config(image v1.Image, p build.Platform, at time.Time) *v1.Confi
 }
 
 // base is what the program needs around it.
-func (m *maker) base() ([]file, error) {
+func (m *maker) base() ([]build.File, error) {
 	policy, err := os.ReadFile(filepath.Join(m.root, "deploy/package/policy.yaml"))
 	if err != nil {
 		return nil, err
@@ -159,18 +158,18 @@ func (m *maker) base() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []file{
-		{name: "etc/", mode: 0o755},
-		{name: "etc/passwd", mode: 0o644, text: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%[1]d:nonroot:/var/lib/forbear:/sbin/nologin\n", nonroot)},
-		{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", nonroot)},
-		{name: "etc/forbear/", mode: 0o755},
-		{name: "etc/forbear/policy.yaml", mode: 0o644, text: policy},
-		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, text: authorities()},
-		{name: "licenses/forbear/LICENSE", mode: 0o644, text: license},
-		{name: "tmp/", mode: 0o1777},
-		{name: "usr/", mode: 0o755},
-		{name: "usr/bin/", mode: 0o755},
-		{name: "var/lib/forbear/", mode: 0o700, owner: nonroot},
+	return []build.File{
+		{Name: "etc/", Mode: 0o755},
+		{Name: "etc/passwd", Mode: 0o644, Text: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%[1]d:nonroot:/var/lib/forbear:/sbin/nologin\n", nonroot)},
+		{Name: "etc/group", Mode: 0o644, Text: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", nonroot)},
+		{Name: "etc/forbear/", Mode: 0o755},
+		{Name: "etc/forbear/policy.yaml", Mode: 0o644, Text: policy},
+		{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Text: authorities()},
+		{Name: "licenses/forbear/LICENSE", Mode: 0o644, Text: license},
+		{Name: "tmp/", Mode: 0o1777},
+		{Name: "usr/", Mode: 0o755},
+		{Name: "usr/bin/", Mode: 0o755},
+		{Name: "var/lib/forbear/", Mode: 0o700, Owner: nonroot},
 	}, nil
 }
 
@@ -188,34 +187,12 @@ func authorities() []byte {
 	return b.Bytes()
 }
 
-// file is one entry of a layer; a name that ends in a slash is a folder.
-type file struct {
-	name  string
-	mode  int64
-	owner int
-	text  []byte
-}
-
 // layerOf makes a layer of files.
-func layerOf(files []file, at time.Time) (v1.Layer, error) {
+func layerOf(files []build.File, at time.Time) (v1.Layer, error) {
 	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, f := range files {
-		h := tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, ModTime: at, Typeflag: tar.TypeReg, Size: int64(len(f.text)), Format: tar.FormatUSTAR}
-		if strings.HasSuffix(f.name, "/") {
-			h.Typeflag = tar.TypeDir
-		}
-		if err := w.WriteHeader(&h); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(f.text); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
+	if err := build.Tar(&b, files, at); err != nil {
 		return nil, err
 	}
-	text := b.Bytes()
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
 		tarball.WithMediaType(types.OCILayer))
 }
