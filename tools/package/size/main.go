@@ -23,40 +23,44 @@ import (
 func main() {
 	log.SetFlags(0)
 	root := flag.String("root", "../..", "the `folder` of the source")
-	limit := flag.Int64("limit", 0, "fail where the program is larger than this many `bytes`")
 	rows := flag.Int("rows", 24, "how many modules to show")
 	flag.Parse()
-	if err := run(os.Stdout, *root, *limit, *rows); err != nil {
+	if err := run(os.Stdout, *root, *rows); err != nil {
 		log.Fatalf("size: %v", err)
 	}
 }
 
-func run(w io.Writer, root string, limit int64, rows int) error {
+// platform is the one whose size is looked at.
+var platform = build.Platform{OS: "linux", Arch: "amd64"}
+
+func run(w io.Writer, root string, rows int) error {
 	dir, err := os.MkdirTemp("", "forbear-size-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	linux := build.Platform{OS: "linux", Arch: "amd64"}
-	given, whole := filepath.Join(dir, "given"), filepath.Join(dir, "whole")
-	if err := build.Binary(root, given, "v0.0.0-size", linux, true); err != nil {
-		return err
-	}
-	info, err := os.Stat(given)
+	size, err := given(root, dir)
 	if err != nil {
 		return err
 	}
-	if limit > 0 && info.Size() > limit {
-		return fmt.Errorf("forbear for %s has %d bytes, more than %d: see make size, and docs/size.md for what keeps it small", linux, info.Size(), limit)
-	}
-	if rows == 0 {
-		fmt.Fprintf(w, "forbear for %s: %d bytes\n", linux, info.Size())
-		return nil
-	}
-	if err := build.Binary(root, whole, "v0.0.0-size", linux, false); err != nil {
+	whole := filepath.Join(dir, "whole")
+	if err := build.Binary(root, whole, "v0.0.0-size", platform, false); err != nil {
 		return err
 	}
-	return table(w, whole, info.Size(), rows)
+	return table(w, whole, size, rows)
+}
+
+// given returns the size of the program as it is given out.
+func given(root, dir string) (int64, error) {
+	path := filepath.Join(dir, "given")
+	if err := build.Binary(root, path, "v0.0.0-size", platform, true); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // use is what one module takes: its code, and its data on disk.
