@@ -24,14 +24,15 @@ func built(t *testing.T, version string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folders[version] = dir
 	for _, args := range [][]string{{"./dist", "-out"}, {"./pack", "-dist"}} {
 		cmd := exec.Command("go", "run", args[0], "-version", version, "-only", "linux_"+runtime.GOARCH, args[1], dir)
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
+			_ = os.RemoveAll(dir) // the next test is not to take a half of it
 			t.Fatalf("%s: %v\n%s", args[0], err, out)
 		}
 	}
+	folders[version] = dir
 	return dir
 }
 

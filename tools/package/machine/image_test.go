@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -94,7 +93,8 @@ func unpack(t *testing.T, image v1.Image, root string) {
 // The image is well-formed, the same at each build, and runs as an engine runs it: not
 // as root, over a root that cannot be written. It serves, delivers and ends on SIGTERM.
 func TestImage(t *testing.T) {
-	needs(t)
+	asRoot(t)
+	program(t, "curl")
 	dist := built(t, "1.1.0")
 	index, image := imageOf(t, dist)
 	if err := errors.Join(validate.Index(index), validate.Image(image)); err != nil {
@@ -212,12 +212,7 @@ func (c *container) curl(args ...string) {
 
 func (c *container) await(what string, is func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	c.t.Fatalf("not within a minute: %s\n%s", what, &c.log)
+	await(c.t, what, is, c.log.String)
 }
 
 // stop sends SIGTERM to the program, and returns its exit code.

@@ -3,12 +3,10 @@ package machine
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,7 +25,8 @@ type machine struct {
 // the end of the test both are gone.
 func boot(t *testing.T) *machine {
 	t.Helper()
-	needs(t)
+	asRoot(t)
+	program(t, "mmdebstrap")
 	root := filepath.Join(t.TempDir(), "root")
 	if out, err := exec.Command("mmdebstrap", append([]string{
 		"--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "--dpkgopt=force-unsafe-io", codename(t), root,
@@ -47,7 +46,7 @@ func boot(t *testing.T) *machine {
 		_ = cmd.Wait()
 		leave(group)
 	})
-	m.await("the start of systemd", func() bool {
+	await(t, "the start of systemd", func() bool {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
 		m.pid = strings.TrimSpace(string(children))
 		if m.pid == "" {
@@ -55,30 +54,33 @@ func boot(t *testing.T) *machine {
 		}
 		state, _ := m.in("systemctl", "is-system-running")
 		return state == "running" || state == "degraded"
-	}, &log)
+	}, log.String)
 	return m
 }
 
-// needs fails in CI, and skips elsewhere, where the tests cannot run.
-func needs(t *testing.T) {
+// program is for tests that run it.
+func program(t *testing.T, name string) {
 	t.Helper()
-	missing := ""
-	if _, err := exec.LookPath("mmdebstrap"); err != nil {
-		missing = "no mmdebstrap: sudo apt-get install mmdebstrap"
+	if _, err := exec.LookPath(name); err != nil {
+		unable(t, "no "+name+": sudo apt-get install "+name)
 	}
+}
+
+// asRoot is for tests that make namespaces.
+func asRoot(t *testing.T) {
+	t.Helper()
 	if os.Geteuid() != 0 {
-		missing = "not root: sudo make package-check"
+		unable(t, "not root: sudo make package-check")
 	}
-	if runtime.GOOS != "linux" {
-		missing = "not Linux"
+}
+
+// unable fails in CI, and skips elsewhere.
+func unable(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why)
 	}
-	switch {
-	case missing == "":
-	case os.Getenv("CI") == "true":
-		t.Fatal(missing)
-	default:
-		t.Skip(missing)
-	}
+	t.Skip(why)
 }
 
 // codename is that of the machine's Debian.
@@ -168,24 +170,25 @@ func (m *machine) get(path string) string {
 	return out
 }
 
-// await waits until what is true. A minute is for machines that do much else.
-func (m *machine) await(what string, is func() bool, log ...io.Reader) {
+// await waits for a state of the machine.
+func (m *machine) await(what string, is func() bool) {
 	m.t.Helper()
+	await(m.t, what, is, func() string {
+		journal, _ := m.in("journalctl", "--no-pager", "-u", "forbear.service", "-n", "40")
+		return journal
+	})
+}
+
+// await waits until what is true, or fails with a log. A minute is for machines that do
+// much else.
+func await(t *testing.T, what string, is func() bool, log func() string) {
+	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if is() {
 			return
 		}
 	}
-	var text []byte
-	for _, l := range log {
-		b, _ := io.ReadAll(l)
-		text = append(text, b...)
-	}
-	journal := ""
-	if m.pid != "" {
-		journal, _ = m.in("journalctl", "--no-pager", "-u", "forbear.service", "-n", "40")
-	}
-	m.t.Fatalf("not within a minute: %s\n%s\n%s", what, text, journal)
+	t.Fatalf("not within a minute: %s\n%s", what, log())
 }
 
 // write writes a file of the machine.

@@ -22,18 +22,6 @@ func packages(t *testing.T, version string) (deb, rpm string) {
 		filepath.Join(dir, "forbear-"+version+"-1."+archNames[runtime.GOARCH]+".rpm")
 }
 
-// program fails in CI, and skips elsewhere, where a program is missing.
-func program(t *testing.T, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("no %s: sudo apt-get install %[1]s", name)
-	}
-	t.Skipf("no %s: sudo apt-get install %[1]s", name)
-}
-
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
