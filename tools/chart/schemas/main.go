@@ -123,8 +123,11 @@ func openAPI(path, folder string) error {
 // crds converts definitions of custom resources.
 func crds(from, folder string) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no definitions in %s: %w", from, err)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no definitions in %s", from)
 	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)
