@@ -3,7 +3,7 @@
 //
 //	release alone CMD ARGS...    run a command in each module, without the workspace
 //	release tidy                 go mod tidy in each module
-//	release api [-update] [SINCE]
+//	release api [-update | SINCE]
 //	                             say what has become of what the modules export
 //	release cut [-n] [-quick] VERSION
 //	                             release all modules: commit, tags, notes; push nothing

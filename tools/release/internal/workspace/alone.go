@@ -67,10 +67,14 @@ func (w *Workspace) Adopt(m Module, dir string) error {
 		return err
 	}
 	lines = append(others(string(text)), lines...)
+	name := filepath.Join(w.Root, m.Dir, "go.sum")
 	if len(lines) == 0 {
+		if err := os.Remove(name); !os.IsNotExist(err) {
+			return err
+		}
 		return nil
 	}
-	return os.WriteFile(filepath.Join(w.Root, m.Dir, "go.sum"), []byte(sorted(lines)), 0o644)
+	return os.WriteFile(name, []byte(sorted(lines)), 0o644)
 }
 
 // known returns the sums of what a go.mod requires of the workspace, from all go.sum

@@ -114,6 +114,15 @@ func TestAlone(t *testing.T) {
 	if got := text(t, root, "lint", "go.mod"); got != before {
 		t.Errorf("got\n%s\nwant\n%s", got, before)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), nil, 0o644); err != nil { // nothing is needed any more
+		t.Fatal(err)
+	}
+	if err := w.Adopt(lint, dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadFile(filepath.Join(root, "lint", "go.sum")); !os.IsNotExist(err) {
+		t.Errorf("of no sums there is left %q, %v", left, err)
+	}
 }
 
 // A replace line of a module would do for the workspace, and for no one else.
