@@ -60,7 +60,7 @@ smaller: deps
 	exit $$bad
 
 # What is given out. VERSION is by default that of the last tag and what came after.
-VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
 PACK     = GOWORK=off GOFLAGS= $(GO) -C tools/package
 # The Go of releases, whichever is installed: the newest 1.26, for its fixes of security,
 # and one Go for all who build, so that they build the same bytes. The tests take the
@@ -105,7 +105,7 @@ package-check: deps package-tools ## hold what is given out against what it shou
 # Two releases in a clone, and what they bring used from the tags alone.
 .PHONY: tooling
 tooling:
-	GOWORK=off $(GO) -C tools test -count=1 ./...
+	GOWORK=off $(GO) -C tools test -count=1 -timeout 30m ./...
 
 .PHONY: check
 check: lint test ## everything that a change must pass
@@ -251,7 +251,7 @@ chart-tools:
 .PHONY: chart-check
 chart-check: deps chart-tools ## hold the Helm chart against helm, kubeconform and forbear itself
 	@$(CHART) vet ./...
-	$(CHART) test -count=1 ./...
+	$(CHART) test -count=1 -timeout 15m ./...
 
 .PHONY: chart
 chart: chart-tools ## write the chart's copies and table, and the Kustomize bases
