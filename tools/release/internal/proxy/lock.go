@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -14,13 +15,16 @@ func lock(ctx context.Context, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for said := false; ; said = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return f, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(err, f.Close())
+		}
+		if !said {
+			fmt.Fprintln(os.Stderr, "waiting for another release of this version, which has", name)
 		}
 		select {
 		case <-ctx.Done():
