@@ -5,7 +5,9 @@ package main
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +95,54 @@ func TestDrainOrder(t *testing.T) {
 	close(h.free)
 	if r := <-call; r.err != nil || r.status != 200 || r.body != "/hold" {
 		t.Errorf("the call under way: %+v", r)
+	}
+	if code := s.wait(t); code != 0 || strings.Contains(s.log.String(), "cut off") {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}
+
+// A connection that was accepted at the last moment brings its call after that moment.
+// So does one to the API's own address, which closes after the gateway's calls.
+func TestDrainServesWhoHasJustCome(t *testing.T) {
+	h := newHeld()
+	up := httptest.NewServer(h)
+	defer up.Close()
+	path, _ := policyOver(t, up.URL, "127.0.0.1:0")
+	own := freeAddress(t)
+	s := run(t, exec.Command(builtProgram(t), "serve", "--config", path, "--drain-delay", "0",
+		"--database", filepath.Join(t.TempDir(), "forbear.db"), "--api", own))
+	to := "tcp " + strings.TrimPrefix(s.base, "http://")
+	come, err := dial(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer come.Close()
+	toAPI, err := dial("tcp " + own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer toAPI.Close()
+	// It refuses callers who know it by another name, which is a response as well.
+	if status, _, _, err := ask("tcp "+own, "/v1/endpoints"); status != 403 || err != nil { // accepted after it
+		t.Fatalf("the API: %d, %v", status, err)
+	}
+	call := start(to, "/hold")
+	<-h.begun
+	s.signal(t, syscall.SIGTERM)
+	s.logs(t, "msg=stopping")
+	close(h.free)
+	if r := <-call; r.err != nil || r.status != 200 {
+		t.Errorf("the call under way: %+v", r)
+	}
+	if status, body, over, err := come.call("GET", "/late", ""); status != 200 || body != "/late" || !over || err != nil {
+		t.Errorf("on a connection that had come: %d %q, closed %v, %v", status, body, over, err)
+	}
+	s.await(t, "the end of the API's listener", func() bool {
+		_, err := dial("tcp " + own)
+		return err != nil
+	})
+	if status, _, over, err := toAPI.call("GET", "/v1/endpoints", ""); status != 403 || err != nil {
+		t.Errorf("on one to the API: %d, closed %v, %v", status, over, err)
 	}
 	if code := s.wait(t); code != 0 || strings.Contains(s.log.String(), "cut off") {
 		t.Errorf("code %d:\n%s", code, s.log)

@@ -100,8 +100,12 @@ func start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	next.cmd = cmd
 	limited, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	defer context.AfterFunc(limited, func() { _ = cmd.Process.Kill() })()
-	if err := await(r); err != nil {
+	kept := context.AfterFunc(limited, func() { _ = cmd.Process.Kill() })
+	err = await(r)
+	if !kept() && err == nil { // killed in the moment when it was ready
+		err = limited.Err()
+	}
+	if err != nil {
 		defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 		ended := cmd.Wait()
 		if limited.Err() != nil {

@@ -44,7 +44,8 @@ type delivery struct {
 
 	taken   atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
 	service *durable.Service                // nil where nothing is delivered
-	server  *http.Server                    // when the API has an address of its own
+	server  *graceful                       // when the API has an address of its own
+	own     net.Listener                    // there
 	done    chan error
 	cancel  context.CancelFunc
 }
@@ -142,8 +143,14 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 			return fmt.Errorf("--api: %w", err)
 		}
 		d.api = map[bool]string{false: "http://", true: "https://"}[secure != nil] + l.Addr().String()
-		d.server = gateway.NewServer(d.service.Handler)
-		go func() { _ = d.server.Serve(gateway.Listener(l, secure, w.log)) }()
+		d.server, d.own = newGraceful(d.service.Handler, w.log), l
+		ended := make(chan error, 1)
+		d.server.accept(l, secure, ended)
+		go func() {
+			if err := <-ended; !closedByUs(err) {
+				w.log.Error("the endpoint of the delivery API ended", slog.String("error", err.Error()))
+			}
+		}()
 	}
 	// Deliveries end after the gateway's calls, which may still add some.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -187,7 +194,8 @@ func (d *delivery) stop() error {
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		_ = d.server.Shutdown(ctx)
+		_ = d.own.Close()
+		_ = d.server.end(ctx)
 	}
 	d.cancel()
 	err := <-d.done

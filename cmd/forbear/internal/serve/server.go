@@ -20,7 +20,6 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
-	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -57,13 +56,12 @@ type server struct {
 	sample  *http.Server // the flaky upstream, or nil
 
 	// From the start to the end of the process.
-	sockets   *listen.Sockets
-	accepting sync.WaitGroup // the loops that accept connections for the gateway
-	underWay  underWay
-	hup       chan os.Signal // where SIGHUP arrives; nil without a file
-	systemd   *systemd.Notifier
-	before    *handover.Predecessor // nil where this process replaces none
-	next      *handover.Successor   // nil until another one replaces this
+	sockets  *listen.Sockets
+	underWay underWay
+	hup      chan os.Signal // where SIGHUP arrives; nil without a file
+	systemd  *systemd.Notifier
+	before   *handover.Predecessor // nil where this process replaces none
+	next     *handover.Successor   // nil until another one replaces this
 }
 
 // configure reads the policy file, or readies the sample, and builds the
@@ -129,14 +127,13 @@ func (s *server) run(ctx context.Context) error {
 	go s.watch.flush(ctx)
 	// The delivery API is outermost: its requests are the operator's, and do not
 	// count as incoming calls.
-	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
-	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
+	srv := newGraceful(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))), s.log)
 	return s.serve(ctx, srv, listeners, adminBase)
 }
 
 // serve serves all listeners until the end. A listener that fails ends the process:
 // one that is deaf on some of its addresses would look alive.
-func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, adminBase string) error {
+func (s *server) serve(ctx context.Context, srv *graceful, listeners []net.Listener, adminBase string) error {
 	// The handlers are in place before the greeting: a script may send a signal as
 	// soon as it reads that serve is ready.
 	replace := make(chan os.Signal, 1)
@@ -150,7 +147,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	defer unfollow()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, s.tls, s.log)) })
+		srv.accept(l, s.tls, failed)
 	}
 	s.live.serve()
 	s.greet(listeners, adminBase)

@@ -41,7 +41,8 @@ func (d *drain) register(f *flag.FlagSet) {
 //  1. /health/ready reports 503, so that a load balancer sends no more, and each
 //     response asks its caller to close the connection. Calls are still served: the
 //     load balancer takes a moment to look, and a caller to come back elsewhere.
-//  2. The listeners close. Connections without a call are closed.
+//  2. The listeners close. A connection that has just come brings its first call, and
+//     those that wait for another one are closed.
 //  3. Calls under way get the drain time, and are cut off after it.
 //  4. Telemetry is sent last, within what is left of that time, so that the
 //     spans of the last calls are in it.
@@ -54,7 +55,7 @@ func (d *drain) register(f *flag.FlagSet) {
 // The deferred calls of run then end the idempotency records, the deliveries and the
 // admin endpoint, in that order: a call under way may still have written to the
 // former, and the metrics are there to the end. A second signal ends the waiting.
-func (s *server) shutdown(ctx context.Context, srv *http.Server) {
+func (s *server) shutdown(ctx context.Context, srv *graceful) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(again)
@@ -71,14 +72,14 @@ func (s *server) shutdown(ctx context.Context, srv *http.Server) {
 		}
 	} else {
 		s.delivery.pause()
-		s.stopAccepting()
+		s.stopAccepting(srv)
 	}
 	wait.Sleep(base, delay)
-	s.stopAccepting()
+	s.stopAccepting(srv)
 	s.log.Info("stopping", slog.Int64("calls", s.underWay.calls.Load()), slog.Int64("drain_ms", s.drain.timeout.Milliseconds()))
 	limited, cancel := context.WithTimeout(base, s.drain.timeout)
 	defer cancel()
-	if err := errors.Join(srv.Shutdown(limited), s.underWay.wait(limited)); err != nil {
+	if err := errors.Join(srv.end(limited), s.underWay.wait(limited)); err != nil {
 		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()))
 		_ = srv.Close()
 	}
@@ -117,7 +118,7 @@ func (s *server) hurried(ctx context.Context, again <-chan os.Signal, hurry func
 
 // stopAccepting closes the gateway's listeners, and returns when no connection can
 // come any more. It may be called more than once.
-func (s *server) stopAccepting() {
+func (s *server) stopAccepting(srv *graceful) {
 	purposes := []string{forGateway}
 	if s.next != nil {
 		purposes = nil // the successor has the others too
@@ -125,7 +126,7 @@ func (s *server) stopAccepting() {
 	if err := s.sockets.Close(purposes...); err != nil {
 		s.log.Warn("a listener did not close well", slog.String("error", err.Error()))
 	}
-	s.accepting.Wait()
+	srv.serving.Wait()
 }
 
 // closedByUs reports whether a server ended because its listener was closed.

@@ -50,8 +50,8 @@ func (s *server) respond(ctx context.Context, listeners []net.Listener, within t
 	defer cancel()
 	for _, l := range listeners {
 		err := respondsAt(ctx, l.Addr(), s.tls != nil)
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			continue // the look needs a descriptor, and all are with callers who are served
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+			continue // the look needs a descriptor and a port, and all are with callers who are served
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.Addr(), err)

@@ -64,6 +64,9 @@ func TestWatchdogOfADeafGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer heard.Close()
+	if err := heard.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_PID", "")
 	t.Setenv("WATCHDOG_USEC", "400000")
