@@ -8,8 +8,10 @@
 // acknowledged, and the consumer's deduplication drops what a crash in
 // between leaves twice.
 //
-// The waiting queues are named QUEUE.wait.DURATION, are declared when they
-// are first needed, and expire when they have not been used for two days.
+// The waiting queues are named QUEUE.wait.quorum.DURATION, are declared when they
+// are first needed, and expire when they have not been used for two days. They are
+// quorum queues, whose messages have a way back that no crash cuts short: from
+// RabbitMQ 3.10 on.
 //
 // Experimental: what this package exports may change in any version.
 package rabbitconsume
@@ -72,7 +74,7 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if noQueue(err) {
+		if noQueue(err) || errors.Is(err, errTooOld) {
 			return fmt.Errorf("rabbitconsume: %w", err)
 		}
 		if time.Since(began) > reconnectCap {
@@ -93,6 +95,18 @@ func noQueue(err error) bool {
 	return errors.As(err, &said) && said.Code == amqp.NotFound && strings.Contains(said.Reason, "no queue")
 }
 
+// errTooOld is of servers on whose quorum queues messages do not expire: what waits
+// there would wait for ever.
+var errTooOld = errors.New("events that wait for a retry need RabbitMQ 3.10 or later")
+
+// tooOld reports whether a server says that it is one of those.
+func tooOld(server amqp.Table) bool {
+	var major, minor int
+	version, _ := server["version"].(string)
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return server["product"] == "RabbitMQ" && err == nil && (major < 3 || major == 3 && minor < 10)
+}
+
 // connected works on one connection until it is lost or ctx ends.
 func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 	conn, err := o.Dial()
@@ -100,6 +114,9 @@ func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
+	if tooOld(conn.Properties) {
+		return fmt.Errorf("%w, and this is %v", errTooOld, conn.Properties["version"])
+	}
 	s, err := newSession(conn, to, o)
 	if err != nil {
 		return err

@@ -56,15 +56,20 @@ func rung(wait time.Duration) time.Duration {
 
 // declare declares the waiting queue of a rung, once for each connection,
 // and returns its name. Messages that expire there are dead-lettered by the
-// server into the queue they came from.
+// server into the queue they came from. A classic queue would forget them before that
+// queue has them on disk, and lose all that have come back lately when the server dies;
+// a quorum queue keeps them until that is confirmed.
 func (w *waiting) declare(r time.Duration) (string, error) {
-	name := fmt.Sprintf("%s.wait.%v", w.queue, r)
+	name := fmt.Sprintf("%s.wait.quorum.%v", w.queue, r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.known[r] {
 		return name, nil
 	}
 	_, err := w.ch.QueueDeclare(name, true, false, false, false, amqp.Table{
+		"x-queue-type":              "quorum",
+		"x-dead-letter-strategy":    "at-least-once",
+		"x-overflow":                "reject-publish", // which that asks for
 		"x-dead-letter-exchange":    "",
 		"x-dead-letter-routing-key": w.queue,
 		"x-expires":                 unusedFor.Milliseconds(),
