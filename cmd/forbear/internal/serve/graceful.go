@@ -47,11 +47,10 @@ func (g *graceful) end(ctx context.Context) error {
 	g.serving.Wait()
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
-	for g.expects() {
+	for g.expects() && ctx.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 	return g.Shutdown(ctx)
