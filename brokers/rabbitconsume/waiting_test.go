@@ -30,7 +30,7 @@ func TestServerDiesWhileMessagesComeBack(t *testing.T) {
 	for i := range 20 {
 		putting.Go(func() {
 			for j := i; j < all; j += 20 {
-				if err := put(t.Context(), amqp.Delivery{MessageId: fmt.Sprint("m", j), Body: []byte(fmt.Sprint("body of ", j))}, time.Second); err != nil {
+				if err := put(t.Context(), amqp.Delivery{MessageId: fmt.Sprint("m", j), Body: fmt.Append(nil, "body of ", j)}, time.Second); err != nil {
 					t.Error(err)
 				}
 			}
