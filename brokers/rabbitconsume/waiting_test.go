@@ -44,8 +44,10 @@ func TestServerDiesWhileMessagesComeBack(t *testing.T) {
 		}
 		return state.Messages
 	}
-	for back() < all/4 {
-		time.Sleep(time.Millisecond)
+	for late := time.Now().Add(time.Minute); back() < all/4; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("%d of %d messages have come back within a minute", back(), all)
+		}
 	}
 	s.kill()
 	s.boot(t)

@@ -107,7 +107,7 @@ func (a *acme) want(t *testing.T, bodies map[string]string) {
 // beside a forbear that is not its own.
 func TestProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "outbox")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../examples/outbox").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../examples", "-o", program, "./outbox").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server := pgtest.Start(t)

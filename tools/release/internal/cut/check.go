@@ -3,6 +3,7 @@ package cut
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 )
 
 // check uses the tags as others would: from empty modules, by go install, and in a
-// checkout without the workspace.
+// checkout without the workspace. That takes long, and says of all modules what is wrong
+// with them.
 func (c *candidate) check(ctx context.Context, p *proxy.Proxy, dir string, o Options) error {
 	if err := p.Same(c.sums); err != nil {
 		return err
@@ -33,12 +35,17 @@ func (c *candidate) check(ctx context.Context, p *proxy.Proxy, dir string, o Opt
 			return err
 		}
 	}
+	var failed []error
 	for _, m := range c.w.Modules {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err := c.timed(m.Dir+": "+what(o.Quick)+" in a checkout, alone", func() error { return c.alone(ctx, env, m, o.Quick) }); err != nil {
-			return err
+			c.say("FAILED   %s", m.Dir)
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // used tries what the README says: go get of each module, and go install.
