@@ -13,7 +13,9 @@ import (
 // forbear is the command, built once for the tests that need it.
 var forbear = sync.OnceValues(func() (string, error) {
 	name := filepath.Join(bin, "forbear")
-	out, err := exec.Command("go", "build", "-o", name, "github.com/forbear-go/forbear/cmd/forbear").CombinedOutput()
+	cmd := exec.Command("go", "build", "-o", name, "github.com/forbear-go/forbear/cmd/forbear")
+	cmd.Env = append(os.Environ(), "GOWORK=") // no example requires the program, which the checkout has
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), err
 	}

@@ -31,7 +31,7 @@ func TestPreCommitHooks(t *testing.T) {
 	bin := t.TempDir()
 	run := func(dir string, words ...string) error {
 		c := exec.CommandContext(t.Context(), "sh", "-c", strings.Join(words, " "))
-		c.Dir, c.Env = dir, append(os.Environ(), "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"))
+		c.Dir, c.Env = dir, append(os.Environ(), "GOWORK=", "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Logf("%q: %v: %s", words, err, out)

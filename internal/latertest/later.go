@@ -27,7 +27,12 @@ CREATE INDEX forbear_deliveries_later ON forbear_deliveries (later);
 // test: args are those of build, or of test -c.
 func Go(t testing.TB, args ...string) {
 	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/forbear-go/forbear").Output()
+	command := func(args ...string) *exec.Cmd { // on the checkout's sqlstore, whichever the test itself is built with
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Env = append(os.Environ(), "GOWORK=")
+		return cmd
+	}
+	root, err := command("list", "-m", "-f", "{{.Dir}}", "github.com/forbear-go/forbear").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +51,7 @@ func Go(t testing.TB, args ...string) {
 	}
 	// The verb comes first, its flags follow.
 	args = append([]string{args[0], "-overlay", overlay}, args[1:]...)
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+	if out, err := command(args...).CombinedOutput(); err != nil {
 		t.Fatalf("go %v: %v\n%s", args, err, out)
 	}
 }
