@@ -11,6 +11,13 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # their own. Where they are concurrent in themselves, a smaller run is raced.
 PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|webhook/dispatch|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
 
+# The same, test by test, in packages that are raced but for these.
+ARITHMETIC = Sim|PaceIsBounded|PaceBesideOthers|PaceTable|PaceOfAFleet|ChanceOpensNothing|BreakerAgainstModel|PartialAsTheSimulatorSays|WorkGrowsWith[A-Za-z]*|CalmBreakersStayClosed|UsualBreakersAreNotSelfInflicted
+
+# Vetting is make vet's, and no one debugs these binaries. Most tests that may run
+# beside others wait for processes.
+TESTED = -vet=off -ldflags=-w -shuffle=on -timeout 20m -parallel 4
+
 # What webhook/dispatch does in hours of virtual time is not raced: the rest of it is.
 LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours|FleetKnowsWhatOneFinds|ProcessThatIsCutOff|MostlyFailing
 
@@ -44,11 +51,15 @@ deps:
 # Each of these runs after one that failed, too, where make is told to keep going.
 .PHONY: raced
 raced: deps
-	$(GO) test $(RACE) -shuffle=on -timeout 20m $$($(GO) list work | grep -vE '$(PLAIN)')
+	$(GO) test $(RACE) $(TESTED) -skip '^Test($(ARITHMETIC))$$' $$($(GO) list work | grep -vE '$(PLAIN)')
 
 .PHONY: plain
 plain: deps
-	$(GO) test -shuffle=on -timeout 20m $$($(GO) list work | grep -E '$(PLAIN)')
+	@bad=0; \
+	$(GO) test $(TESTED) -p 3 $$($(GO) list work | grep -E '$(PLAIN)') || bad=1; \
+	$(GO) test $(TESTED) -run '^Test($(ARITHMETIC))$$' \
+		$$(git grep -lE '^func Test($(ARITHMETIC))\(' -- '*_test.go' | xargs dirname | sort -u | sed 's,^,./,') || bad=1; \
+	exit $$bad
 
 .PHONY: smaller
 smaller: deps

@@ -16,6 +16,7 @@ import (
 // What a later forbear has added is worked beside where the later one said so, of a
 // step that this one knows. Anything else is refused by its name: there is no way down.
 func TestLaterSchema(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	for _, c := range []struct {
 		name    string

@@ -16,6 +16,7 @@ import (
 // stored is encrypted anew in the order in which it came: neither waits for the other for
 // good, and both are done.
 func TestBodiesAreDroppedBesideReencrypt(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		old, current := sqlstore.NewKey("k1"), sqlstore.NewKey("k2")
 		before, db, raw := under(t, place, old).Webhooks(), under(t, place, current, old), outside(t, place)

@@ -49,6 +49,7 @@ func openInbox(place string, db *sqlstore.DB) (*inbox, error) {
 
 // TestInbox runs the tests of consumers in transactions, each on databases of its own.
 func TestInbox(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	for _, tc := range []struct {
 		name string

@@ -80,6 +80,7 @@ func completed(t *testing.T, db *sqlstore.DB, scope string) map[string]idempoten
 // events are under way, makes no outcome unknown: each is done once, duplicates get
 // the response during the outage, and the records are complete after it.
 func TestOutageLosesNoOutcome(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	name := server.Database(t)
 	db := open(t, name)

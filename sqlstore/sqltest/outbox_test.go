@@ -108,6 +108,7 @@ func (s outboxApp) rows(t *testing.T) (list []string) {
 // Each row has all that its message has, in the order of the messages, however many
 // statements it takes.
 func TestOutboxInsert(t *testing.T) {
+	t.Parallel()
 	outboxApps(t, func(t *testing.T, s outboxApp) {
 		s.box.CheckEndpoints = false
 		msgs := []webhook.Message{{

@@ -260,6 +260,7 @@ func TestCallerLeavesABatch(t *testing.T) {
 // A claim whose caller leaves while it is under way is taken back: the next one
 // need not wait for its lease.
 func TestClaimWhoseCallerLeavesIsTakenBack(t *testing.T) {
+	t.Parallel()
 	l := newLedger(t)
 	if _, err := l.pool.Exec(`CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(3); RETURN NEW; END' LANGUAGE plpgsql;
 		CREATE TRIGGER slow BEFORE INSERT ON forbear_idempotency FOR EACH ROW WHEN (NEW.hash = 'left') EXECUTE FUNCTION slow()`); err != nil {

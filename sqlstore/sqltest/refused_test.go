@@ -14,6 +14,7 @@ import (
 // A row of the outbox that is too large to be encrypted at once is cut, and nothing of it
 // stays in the clear. Where nothing is encrypted it is kept whole.
 func TestRefusedRowIsCut(t *testing.T) {
+	t.Parallel()
 	const size = 33 << 20
 	eachDatabase(t, func(t *testing.T, place string) {
 		relay := func(db *sqlstore.DB) deadletter.Letter {
@@ -56,6 +57,7 @@ func TestRefusedRowIsCut(t *testing.T) {
 // A row of the outbox that is too large for a letter is kept encrypted, is shown with its
 // letter, is encrypted anew and goes with its letter.
 func TestRefusedRowIsSealed(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		old, current := sqlstore.NewKey("k1"), sqlstore.NewKey("k2")
 		body := strings.Repeat("planted ", 400_000) // more than is valid

@@ -64,6 +64,7 @@ func TestOneRelayAtATime(t *testing.T) {
 // A process that is frozen in the middle of a transaction does not hold up the
 // others for good: PostgreSQL ends it.
 func TestFrozenTransactionEnds(t *testing.T) {
+	t.Parallel()
 	name := pgtest.Start(t).Database(t)
 	frozen, other := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)

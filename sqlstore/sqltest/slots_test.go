@@ -20,6 +20,7 @@ import (
 // once, in both modes: duplicates of one key, and a key each. None is refused for
 // want of a connection, and each key runs once.
 func TestUnboundedPoolsFitTheServer(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t, "max_connections=20").Database(t)
 	store := open(t, place)
 	pool, err := sql.Open("pgx", place)

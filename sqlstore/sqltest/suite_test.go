@@ -20,23 +20,27 @@ func views(db *sqlstore.DB) storetest.Store {
 }
 
 func TestSQLite(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		return views(open(t, filepath.Join(t.TempDir(), "forbear.db")))
 	})
 }
 
 func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	storetest.Run(t, func(t *testing.T) storetest.Store { return views(open(t, server.Database(t))) })
 }
 
 func TestSQLiteIdempotency(t *testing.T) {
+	t.Parallel()
 	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
 		return open(t, filepath.Join(t.TempDir(), "forbear.db")).Idempotency()
 	})
 }
 
 func TestPostgreSQLIdempotency(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
 		url := server.Database(t)

@@ -16,6 +16,7 @@ import (
 // A sweep that has read what is old deletes nothing of it that is redriven meanwhile:
 // the message would be gone, and its letter on its way for good.
 func TestSweepLeavesWhatIsRedriven(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	db, raw := open(t, place), pool(t, "pgx", place)
 	w := db.Webhooks()
@@ -93,6 +94,7 @@ func waiting(t *testing.T, raw *sql.DB) {
 // Processes whose rows have all run out beat at once: none waits in a circle, and none
 // counts itself alone but the first.
 func TestBeatsAtOnce(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	raw := pool(t, "pgx", place)
 	var stores []*sqlstore.Webhooks
@@ -131,6 +133,7 @@ func TestBeatsAtOnce(t *testing.T) {
 // What dies in several steps at once and is canceled meanwhile waits for each other in
 // one order: nothing deadlocks, and no cancel fails.
 func TestDeadAndCanceledAtOnce(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	raw, one, other := pool(t, "pgx", place), open(t, place).Webhooks(), open(t, place).Webhooks()
 	const n = 60

@@ -64,6 +64,7 @@ func rows(t *testing.T, pool *sql.DB, table string) (n int) {
 // the same key runs again, exactly once. On SQLite a refused commit leaves its
 // transaction open, which must not come back to the pool.
 func TestTransactionCommitFails(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	for _, c := range []struct{ name, driver, place string }{
 		{"sqlite", "sqlite", filepath.Join(t.TempDir(), "forbear.db")},
@@ -112,6 +113,7 @@ func TestTransactionCommitFails(t *testing.T) {
 // Two operations that PostgreSQL cannot put in any order: one commits, the
 // other is refused, and its retry runs again, once.
 func TestTransactionSerializationFailure(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	store := open(t, place)
 	pool, err := sql.Open("pgx", place+"&default_transaction_isolation=serializable")
@@ -202,6 +204,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 // was done, and the client is to ask again: the same key finds the response, or
 // runs again.
 func TestTransactionConnectionLostDuringCommit(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	for _, c := range []struct {
 		name     string
@@ -249,6 +252,7 @@ func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 // A hundred duplicates wait for one slow run, here and in another process, and
 // leave the pool to others.
 func TestDuplicatesDoNotExhaustThePool(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	store := open(t, place)
 	gate := make(chan struct{})

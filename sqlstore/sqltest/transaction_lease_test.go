@@ -87,6 +87,7 @@ func (h *hung) send() (status int, body string, replayed bool) {
 // lost it: the key is free, in its own process and in another, and what it
 // brings later is refused. It responds with what the other has stored.
 func TestHungTransactionFreesItsKey(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	for _, c := range []struct {
 		name string
@@ -146,6 +147,7 @@ func TestHungTransactionFreesItsKey(t *testing.T) {
 // The late end of a transaction is an error of its own, and no success is told
 // where no other has done the work.
 func TestLateTransactionIsRefused(t *testing.T) {
+	t.Parallel()
 	place := pgtest.Start(t).Database(t)
 	pool, err := sql.Open("pgx", place)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 )
 
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	for _, c := range []struct {
 		name, driver string

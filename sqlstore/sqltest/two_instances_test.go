@@ -46,6 +46,7 @@ func instance(t *testing.T, url string, mux http.Handler) *httptest.Server {
 // Each of twenty payments is sent to both instances at once: it is booked once, and
 // both clients get the same response, one of them replayed.
 func TestTwoInstancesOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database(t)
 	var booked effects
 	mux := http.NewServeMux()

@@ -60,6 +60,7 @@ func openListening(t *testing.T, url string, o sqlstore.Option) *sqlstore.DB {
 // long before it would have polled again; with notifications cut off it still comes,
 // by polling.
 func TestDuplicateElsewhereIsWoken(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database(t)
 	for _, c := range []struct {
 		name string

@@ -47,6 +47,7 @@ func (a *arrivals) wait(t *testing.T, want ...string) {
 // A message to an application goes to each of its endpoints that subscribes to its
 // type, from the API and from the outbox alike, and to no other; it says where.
 func TestMessagesFanOut(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, name string) {
 		sent := &arrivals{}
 		s, _ := start(t, Options{Database: name, Transport: sent})

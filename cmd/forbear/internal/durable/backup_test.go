@@ -64,6 +64,7 @@ func (s *slow) taken() map[string][]string {
 // starts on the backup: all that was accepted before it arrives, once more at most,
 // under its id and as it was.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		dir := t.TempDir()
 		restore(t, filepath.Join(dir, "forbear.db"), func(from string) (to string) {

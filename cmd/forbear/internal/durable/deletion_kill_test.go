@@ -20,6 +20,7 @@ import (
 // a dead letter that says why, with its payload, and the id is free again. What was
 // accepted for another endpoint meanwhile arrives.
 func TestKilledWhileItDeletes(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		s := newSink(t)
 		b := &slowSink{seen: map[string]string{}, deleting: make(chan struct{})}

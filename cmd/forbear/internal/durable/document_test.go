@@ -166,6 +166,7 @@ func TestResponsesAreThoseOfTheDocument(t *testing.T) {
 
 // Nor do the responses say less, or something else, where a key is missing.
 func TestResponsesWithoutAKey(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		s := newSealedWorld(t, database)
 		w := &wrong{service: s.Service, sealed: true, rules: s.rules, statuses: map[int]int{}, callers: []string{""}, ids: map[string]string{

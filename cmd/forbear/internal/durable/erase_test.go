@@ -65,6 +65,7 @@ func allOf(t *testing.T, database string) []byte {
 // by the API or by the outbox, was delivered, waits or is dead, nor of what was
 // responded.
 func TestErasedIsNotInTheDatabase(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		s, stop := start(t, Options{Database: database, Poll: 20 * time.Millisecond, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			resp := answer(map[string]int{"/ok": 200, "/bad": 400, "/down": 503}[r.URL.Path])
@@ -151,6 +152,7 @@ func TestErasedIsNotInTheDatabase(t *testing.T) {
 // waits or is dead, and nothing of another's. What is being sent is left, and erased when
 // it is asked for again, when the rest is not done again.
 func TestErasedByAFilter(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		sending := make(chan struct{})
 		s, _ := start(t, Options{Database: database, Token: "the operator's own token", Poll: 20 * time.Millisecond, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -235,7 +235,10 @@ func databases(t *testing.T, test func(t *testing.T, database string)) {
 	})
 }
 
-func TestKillLoop(t *testing.T)     { killLoop(t, 3*time.Second) }
+func TestKillLoop(t *testing.T) {
+	t.Parallel()
+	killLoop(t, 3*time.Second)
+}
 func TestSoakKillLoop(t *testing.T) { needSoak(t); killLoop(t, time.Minute) }
 
 func needSoak(t *testing.T) {
@@ -277,6 +280,7 @@ func killLoop(t *testing.T, length time.Duration) {
 
 // PostgreSQL is stopped, its connections cut, and started again, under load.
 func TestPostgreSQLRestarts(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	database := server.Database(t)
 	s := newSink(t)
@@ -301,6 +305,7 @@ func TestPostgreSQLRestarts(t *testing.T) {
 // Two processes on one PostgreSQL share the work; one is frozen beyond its
 // leases and thawed: nothing is lost, and what it held is not written twice.
 func TestFrozenProcess(t *testing.T) {
+	t.Parallel()
 	if !soak() && testing.Short() {
 		t.Skip("takes 15 s")
 	}

@@ -20,6 +20,7 @@ import (
 // endpoint that responds 404 to everything for a while: there is one alert, what is lost
 // is hardly more than one process would lose, and when one finds it well all go on.
 func TestOneOutageOfAFleet(t *testing.T) {
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			oneOutage(t, filepath.Join(t.TempDir(), "forbear.db"), 5*time.Second, 25*time.Minute, 60)

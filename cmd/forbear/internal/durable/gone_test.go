@@ -42,6 +42,7 @@ func (g *gates) pass(process int, r *http.Request) {
 // so at the same moment: there is one alert for each endpoint, of the one whose write has
 // disabled it.
 func TestGoneIsOneAlertOfAFleet(t *testing.T) {
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { oneAlertEach(t, filepath.Join(t.TempDir(), "forbear.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) { oneAlertEach(t, pgtest.Start(t).Database(t)) })
 }

@@ -67,6 +67,7 @@ func numberOf(t *testing.T, db *sql.DB, text string, args ...any) (n int) {
 // Messages that no key of a process opens wait: without an attempt, without a letter, and
 // in no other's way. With the key they arrive, and those whose time is over are letters.
 func TestMessagesOfAMissingKeyWait(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
 		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")
@@ -206,6 +207,7 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 // and rows of the outbox wait; a process with the key delivers them. Without the key none
 // is started.
 func TestEndpointsOfAMissingKey(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
 		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")

@@ -104,6 +104,7 @@ var notBefores = []any{
 // sent as it is, everything else is a dead letter, and nothing holds up the rows
 // behind it.
 func TestOutboxTakesAnything(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -303,6 +304,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 // A row keeps what it had in its letter: payload, headers, also those that
 // cannot be read, and what is too large is kept beside the outbox.
 func TestRefusedRowIsKept(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		svc, _ := start(t, Options{Database: database, Poll: 50 * time.Millisecond, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200), nil })})
 		put(t, svc, webhook.Endpoint{ID: "a", URL: "https://example.com/"})

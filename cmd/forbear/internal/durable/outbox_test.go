@@ -132,6 +132,7 @@ func TestRowIsBlamedTwice(t *testing.T) {
 // A row that the store itself refuses, for whatever reason, is a dead letter
 // after a few tries; one that it only refuses for a while is not.
 func TestRowTheStoreRefuses(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		s := newSink(t)
 		svc, stop := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
@@ -205,6 +206,7 @@ func TestOutboxKnowsNewEndpoints(t *testing.T) {
 // PostgreSQL crashes and comes back, again and again, while rows are relayed:
 // all of them arrive, and none is blamed for it.
 func TestOutboxAcrossCrashes(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	database := server.Database(t)
 	s := newSink(t)

@@ -111,7 +111,10 @@ func missing(t *testing.T, database string, ids []string) (lost int) {
 	return lost
 }
 
-func TestPowerCut(t *testing.T)     { powerCuts(t, 3) }
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	powerCuts(t, 3)
+}
 func TestSoakPowerCut(t *testing.T) { needSoak(t); powerCuts(t, 40) }
 
 // The power is cut while ten producers write and deliveries are made: every

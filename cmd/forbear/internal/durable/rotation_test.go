@@ -95,6 +95,7 @@ func atRest(t *testing.T, database string) []byte {
 // Encryption is switched on and its key rotated while messages are in flight: all of
 // them arrive as they were, and with the old key gone nothing is missing or readable.
 func TestKeyRotation(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		sink := newFlaky(t)
 		old, current := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")

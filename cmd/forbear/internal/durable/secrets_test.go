@@ -141,6 +141,7 @@ func TestSecretsAreMadeAndRotated(t *testing.T) {
 // sign at each endpoint that signs with it, from each process and after a restart, and the
 // former is gone when the overlap is over. Its tenant does that; no one else's does.
 func TestApplicationSecretsAreRotated(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, name string) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

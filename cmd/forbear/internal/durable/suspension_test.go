@@ -13,6 +13,7 @@ import (
 // rows of the outbox wait and hold up no others; its tokens look alone. When that is
 // lifted, all that has waited arrives, in the order of its key.
 func TestSuspendedApplication(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, name string) {
 		sent := &arrivals{}
 		o := Options{Database: name, Transport: sent, Token: "the operator's own token", Poll: 20 * time.Millisecond}

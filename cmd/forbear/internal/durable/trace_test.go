@@ -17,6 +17,7 @@ import (
 // with each delivery, retries included; whether it came through the API or through
 // the outbox. The same message from another span is a duplicate.
 func TestDeliveriesCarryTheTrace(t *testing.T) {
+	t.Parallel()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parent := func(span int) string { return fmt.Sprintf("00-%s-%016x-01", trace, span) }
 	databases(t, func(t *testing.T, name string) {

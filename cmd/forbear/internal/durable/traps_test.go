@@ -48,6 +48,7 @@ func listeners(t *testing.T, db *sql.DB, cut bool) (n int) {
 // LISTEN has a connection of its own, which may drop: meanwhile polling finds
 // what there is, and then it listens again.
 func TestListenConnectionDrops(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	database := server.Database(t)
 	s := newSink(t)
@@ -82,6 +83,7 @@ func listening(t *testing.T, db *sql.DB) {
 // After the drop notifications wake again: with a poll of ten minutes, nothing
 // else would.
 func TestListensAgain(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Start(t)
 	database := server.Database(t)
 	s := newSink(t)

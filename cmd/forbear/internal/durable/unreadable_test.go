@@ -123,6 +123,7 @@ func wantMissing(t *testing.T, what string, got map[string]string, unreadable ma
 
 // What no key of a process opens is in its lists all the same, with the key that is missing.
 func TestWhatNoKeyOpensIsListed(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		w := newSealedWorld(t, database)
 		wantMissing(t, "applications", entries(w.get(t, "/v1/applications", "Applications")["applications"], "id", "error"), map[string]bool{"acme": true, "sealed": true})
@@ -224,6 +225,7 @@ func TestWhatNoKeyOpensIsNotChanged(t *testing.T) {
 // What no key of a process opens is neither redriven nor exported without its payload, and
 // holds up no other. It is erased without being read.
 func TestWhatNoKeyOpensIsErased(t *testing.T) {
+	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		w := newSealedWorld(t, database)
 		status, job := call(t, w.Service, "POST", "/v1/redrives", `{"all":true,"rate":100}`)
