@@ -11,12 +11,11 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # their own. Where they are concurrent in themselves, a smaller run is raced.
 PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|webhook/dispatch|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
 
-# The same, test by test, in packages that are raced but for these.
-ARITHMETIC = Sim|PaceIsBounded|PaceBesideOthers|PaceTable|PaceOfAFleet|ChanceOpensNothing|BreakerAgainstModel|PartialAsTheSimulatorSays|WorkGrowsWith[A-Za-z]*|CalmBreakersStayClosed|UsualBreakersAreNotSelfInflicted
+# Arithmetic on one goroutine in packages that are raced but for these tests.
+ARITHMETIC = PaceIsBounded|ChanceOpensNothing|BreakerAgainstModel
 
-# Vetting is make vet's, and no one debugs these binaries. Most tests that may run
-# beside others wait for processes.
-TESTED = -vet=off -ldflags=-w -shuffle=on -timeout 20m -parallel 4
+# No one debugs these binaries. Most tests that may run beside others wait for processes.
+TESTED = -ldflags=-w -shuffle=on -timeout 20m -parallel 4
 
 # What webhook/dispatch does in hours of virtual time is not raced: the rest of it is.
 LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours|FleetKnowsWhatOneFinds|ProcessThatIsCutOff|MostlyFailing
