@@ -5,6 +5,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,11 +20,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Server is a running PostgreSQL. The database folder and the socket are in dir,
-// which goes when the test ends. Databases may be made from several goroutines.
+// which goes when the server ends. Databases may be made from several goroutines.
 type Server struct {
 	dir, bin string
 	settings []string
@@ -37,13 +39,39 @@ type Server struct {
 // part of each message about a missing PostgreSQL, so that no one has to search.
 const Install = "sudo apt-get install postgresql"
 
-// Start starts a server that ends with the test. Without PostgreSQL on the
-// machine the test fails when CI=true, and is otherwise skipped with the line
-// that installs it. Each server costs about a second to start: share one in a
-// package and take a [Server.Database] for each test. Settings, such as
-// "max_connections=20", count before those that all tests have.
+// Start starts a server that ends with the test: for tests that halt or freeze it,
+// need settings of their own, such as "max_connections=20", or look at all of it.
+// Others take a [Database] of the server that the test binary shares. Settings count
+// before those that all servers have.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
+	ringtest.NotQuick(t, "starts a PostgreSQL")
+	s, err := start(settings)
+	if errors.Is(err, errMissing) {
+		missing(t)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.end)
+	return s
+}
+
+// errMissing is the error where no PostgreSQL is installed.
+var errMissing = errors.New("PostgreSQL is not installed: " + Install)
+
+// missing fails the test when CI=true, and skips it otherwise.
+func missing(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(errMissing)
+	}
+	t.Skipf("NOT RUN: %v", errMissing)
+}
+
+// start makes a database folder and starts a server on it. After an error nothing is
+// left.
+func start(settings []string) (s *Server, err error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// A link to it has none of its siblings beside it.
@@ -52,33 +80,42 @@ func Start(t testing.TB, settings ...string) *Server {
 		}
 	}
 	if len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("PostgreSQL is not installed: %s", Install)
-		}
-		t.Skipf("NOT RUN: PostgreSQL is not installed: %s", Install)
+		return nil, errMissing
 	}
 	slices.Sort(found)
-	s := &Server{bin: found[len(found)-1], settings: settings}
-	var err error
+	s = &Server{bin: found[len(found)-1], settings: settings}
 	if s.dir, err = os.MkdirTemp("", "forbear-pg-"); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	defer func() {
+		if err != nil {
+			s.end()
+		}
+	}()
 	if os.Geteuid() == 0 { // initdb refuses root
-		s.unprivileged(t)
+		if err := s.unprivileged(); err != nil {
+			return nil, err
+		}
 	}
 	// What initdb writes need not be on disk: half of its time is that wait.
-	s.run(t, "initdb", "--no-sync", "-D", filepath.Join(s.dir, "data"), "-U", "forbear", "-A", "trust", "-E", "UTF8", "--locale=C")
-	s.port = porttest.Free(t)
-	s.Boot(t)
-	t.Cleanup(func() { s.Halt(syscall.SIGQUIT) })
-	return s
+	if out, err := s.command("initdb", "--no-sync", "-D", filepath.Join(s.dir, "data"), "-U", "forbear", "-A", "trust", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if s.port, err = porttest.Pick(); err != nil {
+		return nil, err
+	}
+	return s, s.boot()
+}
+
+// end stops the server and removes its folder.
+func (s *Server) end() {
+	s.Halt(syscall.SIGQUIT)
+	_ = os.RemoveAll(s.dir)
 }
 
 // unprivileged chooses a system user for all of the server's commands and gives it
 // the folder. A container's tests often run as root.
-func (s *Server) unprivileged(t testing.TB) {
-	t.Helper()
+func (s *Server) unprivileged() error {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
@@ -87,12 +124,9 @@ func (s *Server) unprivileged(t testing.TB) {
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		s.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(s.dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-		return
+		return os.Chown(s.dir, uid, gid)
 	}
-	t.Fatal("no unprivileged user to run PostgreSQL as")
+	return errors.New("no unprivileged user to run PostgreSQL as")
 }
 
 // command builds a call of one of PostgreSQL's programs. Pdeathsig ends the server
@@ -104,42 +138,43 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run demands that a program succeeds, and shows its output when it does not.
-func (s *Server) run(t testing.TB, name string, args ...string) {
-	t.Helper()
-	if out, err := s.command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
-}
-
 // Boot starts the server and waits until it takes statements. After Halt it starts
 // the same data folder again, which is how tests cross a crash.
 func (s *Server) Boot(t testing.TB) {
 	t.Helper()
+	if err := s.boot(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Server) boot() error {
+	// Without fsync nothing waits for the disk. What a killed server has written is with
+	// the kernel all the same: only a power cut would lose it.
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100", "-c", "shared_buffers=64MB")
+		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "fsync=off")
 	for _, setting := range s.settings { // the last one counts
 		s.cmd.Args = append(s.cmd.Args, "-c", setting)
 	}
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	defer log.Close()
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+		s.cmd = nil
+		return err
 	}
-	_ = log.Close()
 	// As long as it takes to boot, and no longer than a broken one is worth.
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for wait.Sleep(ctx, wait.Jitter(100*time.Millisecond)) {
 		if _, err = s.psql("SELECT 1"); err == nil {
-			return
+			return nil
 		}
 	}
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-	t.Fatalf("PostgreSQL does not respond: %v\n%s", err, text)
+	return fmt.Errorf("PostgreSQL does not respond: %w\n%s", err, text)
 }
 
 // Halt stops the server: SIGINT ends all connections, SIGQUIT is a crash. Halting a
@@ -178,8 +213,14 @@ func (s *Server) psql(statement string) ([]byte, error) {
 // so tests may run in parallel.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
+	return s.copy(t, "template1")
+}
+
+// copy makes a database like another, to which no one may be connected.
+func (s *Server) copy(t testing.TB, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("t%d", s.n.Add(1))
-	s.Exec(t, "CREATE DATABASE "+name)
+	s.Exec(t, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	return s.URL(name)
 }
 

@@ -14,15 +14,21 @@ import (
 // may be taken before its server has it.
 func Free(t testing.TB) int {
 	t.Helper()
-	var err error
+	port, err := Pick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// Pick is Free outside a test, in TestMain or an example.
+func Pick() (port int, err error) {
 	for range 100 {
-		port := 10_000 + rand.IntN(22_000)
+		port = 10_000 + rand.IntN(22_000)
 		var l net.Listener
 		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
+			return port, l.Close()
 		}
 	}
-	t.Fatal(err)
-	return 0
+	return 0, err
 }
