@@ -6,23 +6,13 @@ SOAKTIME ?= 20m
 
 # The race detector needs a C compiler; .ci/deps says so when there is none.
 RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
-# Suites that show nothing more under the race detector and take many times as
-# long: arithmetic on one goroutine, analyzers, and tests that drive processes of
-# their own. Where they are concurrent in themselves, a smaller run is raced.
-PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|webhook/dispatch|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
 
-# Arithmetic on one goroutine in packages that are raced but for these tests.
-ARITHMETIC = PaceIsBounded|ChanceOpensNothing|BreakerAgainstModel
+# What is built in another clone of the same commit is not built again in this one.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
-# No one debugs these binaries. Most tests that may run beside others wait for processes.
-TESTED = -ldflags=-w -shuffle=on -timeout 20m -parallel 4
-
-# What webhook/dispatch does in hours of virtual time is not raced: the rest of it is.
-LONG = PartialFailure$$|DeadEndpoint$$|Backlog|RejectingEndpoint|DayOfAFleet|NameThatOnlyLookupsKnow|24Hours|FleetKnowsWhatOneFinds|ProcessThatIsCutOff|MostlyFailing
-
-# The smaller run of internal/durable: what drives no process and waits for no
-# whole day.
-RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|Held|Concurrent|Guarded|Masking|Alert|Full|DueRetries|Encryption
+# No one debugs these binaries. make lint vets them. Tests that may run beside others
+# wait for processes.
+TESTED = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4
 
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -39,8 +29,17 @@ help: ## list the targets
 run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
+# Three rings. What a test costs stands in the test: internal/ringtest, internal/race,
+# and //forbear:plain for a package that shows nothing more under the race detector.
+
+.PHONY: quick
+quick: ## run the tests of what differs from main and of what imports it, without servers
+	@packages=$$(.ci/packages quick) || exit 1; \
+	if [ -n "$$packages" ]; then FORBEAR_RING=quick $(GO) test -ldflags=-w -timeout 5m $$packages; \
+	else echo "no package differs from main"; fi
+
 .PHONY: test
-test: deps raced plain smaller tooling package-check site-check chart-check ## run all tests of all modules; install what they need where that can be done
+test: deps raced plain ## run all tests that a change can break; install what they need where that can be done
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -50,24 +49,18 @@ deps:
 # Each of these runs after one that failed, too, where make is told to keep going.
 .PHONY: raced
 raced: deps
-	$(GO) test $(RACE) $(TESTED) -skip '^Test($(ARITHMETIC))$$' $$($(GO) list work | grep -vE '$(PLAIN)')
+	$(GO) test $(RACE) $(TESTED) $$(.ci/packages raced)
 
 .PHONY: plain
 plain: deps
-	@bad=0; \
-	$(GO) test $(TESTED) -p 3 $$($(GO) list work | grep -E '$(PLAIN)') || bad=1; \
-	$(GO) test $(TESTED) -run '^Test($(ARITHMETIC))$$' \
-		$$(git grep -lE '^func Test($(ARITHMETIC))\(' -- '*_test.go' | xargs dirname | sort -u | sed 's,^,./,') || bad=1; \
-	exit $$bad
+	$(GO) test $(TESTED) $$(.ci/packages plain)
 
-.PHONY: smaller
-smaller: deps
-	@bad=0; \
-	$(GO) test $(RACE) -timeout 10m -run 'Compare' ./storm || bad=1; \
-	$(GO) test $(RACE) -timeout 10m -run '$(RACED)' ./cmd/forbear/internal/durable || bad=1; \
-	$(GO) test $(RACE) -timeout 10m -skip '$(LONG)' ./webhook/dispatch || bad=1; \
-	$(GO) test $(RACE) -timeout 10m -run 'SameOutput|AtOnce' ./lint ./lint/driver || bad=1; \
-	exit $$bad
+.PHONY: nightly
+nightly: test long tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
+
+.PHONY: long
+long: deps ## run all tests at full size, without the race detector
+	FORBEAR_RING=nightly $(GO) test $(TESTED) -timeout 3h work
 
 # What is given out. VERSION is by default that of the last tag and what came after.
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
@@ -311,19 +304,22 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 			(cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .) </dev/null; \
 		done; done
 
+FROM := $(or $(FROM),$(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null))
+
 .PHONY: upgrade-check
 upgrade-check: ## upgrade a fleet from FROM (the last release) to this checkout, while messages flow
-	@test -n "$(FROM)" || { echo "nothing was released yet: name a commit, FROM=..."; exit 2; }
+ifeq ($(FROM),)
+	@echo "NOT RUN: nothing was released yet: name a commit, FROM=..."
+else
 	@rm -rf $(BIN)/earlier && git worktree prune && git worktree add --quiet --detach $(BIN)/earlier $(FROM)
 	$(GO) -C $(BIN)/earlier/cmd/forbear test -c -o $(BIN)/earlier.test ./internal/deliverycheck; \
 	built=$$?; git worktree remove --force $(BIN)/earlier; exit $$built
 	FORBEAR_TEST_EARLIER=$(BIN)/earlier.test $(GO) test -count=1 -v -run 'TestUpgrade$$' ./cmd/forbear/internal/deliverycheck
-
-FROM = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
+endif
 
 .PHONY: soak
-soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
-	FORBEAR_SOAK=1 $(GO) test -run Soak -count=1 -v -timeout $(SOAKTIME) work
+soak: ## run the soak tests alone
+	FORBEAR_RING=nightly $(GO) test -run Soak -count=1 -v -timeout $(SOAKTIME) work
 
 # Go's database of vulnerabilities comes as a module, by the proxy like all else.
 .PHONY: vuln
