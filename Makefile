@@ -58,6 +58,16 @@ plain: deps
 .PHONY: nightly
 nightly: test long tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
 
+# Packaging, chart, site and release wait for the night, but for a change below their
+# folders.
+.PHONY: touched
+touched: ## run the parts of nightly whose folders the change touches (SINCE=commit: where it began)
+	@bad=0; run() { target=$$1; shift; ! .ci/changed "$$@" || $(MAKE) $$target || bad=1; }; \
+	run tooling tools/go.mod tools/release/ go.work; \
+	run package-check tools/package/ deploy/package/ deploy/systemd/; \
+	run chart-check tools/chart/ deploy/helm/ deploy/kustomize/; \
+	run site-check tools/site/ site/; exit $$bad
+
 .PHONY: long
 long: deps ## run all tests at full size, without the race detector
 	FORBEAR_RING=nightly $(GO) test $(TESTED) -timeout 3h work
