@@ -17,7 +17,6 @@ import (
 // step that this one knows. Anything else is refused by its name: there is no way down.
 func TestLaterSchema(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
 	for _, c := range []struct {
 		name    string
 		rows    string // what the later forbear wrote
@@ -28,7 +27,7 @@ func TestLaterSchema(t *testing.T) {
 		{"one of two must be known", `(9000, 'later', 1, 140), (9001, 'latest', 1, NULL)`, "9001_latest: "},
 		{"a later one must be known", `(9000, 'later', 1, 140), (9001, 'latest', 1, 9000)`, "9001_latest: "},
 	} {
-		for _, place := range []string{filepath.Join(t.TempDir(), "forbear.db"), server.Database(t)} {
+		for _, place := range []string{file(t), pgtest.Database(t)} {
 			driver, _, _ := strings.Cut(place, ":")
 			t.Run(c.name+" "+filepath.Base(driver), func(t *testing.T) {
 				db := open(t, place)
@@ -66,7 +65,7 @@ func TestLaterSchema(t *testing.T) {
 
 // Before the step that made the column, a database says nothing of what works beside.
 func TestLaterSchemaWithoutAWord(t *testing.T) {
-	place := filepath.Join(t.TempDir(), "forbear.db")
+	place := file(t)
 	db := open(t, place)
 	raw := pool(t, "sqlite", place)
 	for _, text := range []string{`DELETE FROM forbear_migrations WHERE version = 150`, `ALTER TABLE forbear_migrations DROP COLUMN beside`, `INSERT INTO forbear_migrations VALUES (9000, 'later', 1)`} {
@@ -82,7 +81,7 @@ func TestLaterSchemaWithoutAWord(t *testing.T) {
 // Each step that works beside an earlier one is so in the database, too, and names a
 // step that there is.
 func TestBesideIsKept(t *testing.T) {
-	place := filepath.Join(t.TempDir(), "forbear.db")
+	place := file(t)
 	steps, err := open(t, place).Migrations(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +143,7 @@ func TestBreaking(t *testing.T) {
 // A step that waits for a table stands in no one's way for long: it lets those by who
 // came after it, and tries again.
 func TestMigrationLetsOthersBy(t *testing.T) {
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	db := open(t, place)
 	raw := pool(t, "pgx", place)
 	if _, err := raw.ExecContext(t.Context(), `ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`); err != nil {
@@ -171,7 +170,7 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 	other := pool(t, "pgx", place)
 	waiting := func() (n int) {
 		t.Helper()
-		if err := other.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'`).Scan(&n); err != nil {
+		if err := other.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -242,7 +241,6 @@ func TestMigrationWaitsForTheFile(t *testing.T) {
 // hour, or another process has the schema for as long: who closes the database waits
 // for no one.
 func TestMigrationCalledOff(t *testing.T) {
-	server := pgtest.Start(t)
 	for _, c := range []struct {
 		name, keeps string
 		under       string // what shows that it is kept
@@ -255,7 +253,7 @@ func TestMigrationCalledOff(t *testing.T) {
 		{"by another process", `SELECT pg_advisory_lock(112628846454113)`, ``},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			place := server.Database(t)
+			place := pgtest.Database(t)
 			first := open(t, place)
 			raw := pool(t, "pgx", place)
 			for _, text := range []string{`ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`, c.keeps} {

@@ -14,7 +14,7 @@ import (
 // What errors quote may be the payload's: it is encrypted where that is. What is in
 // the clear still says why.
 func TestQuotedErrorsAreEncrypted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "forbear.db")
+	path := file(t)
 	c, err := sqlstore.NewCipher(sqlstore.NewKey("k"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestQuotedErrorsAreEncrypted(t *testing.T) {
 
 // A letter that an earlier version has written is read, counted and redriven.
 func TestLetterOfAnEarlierVersion(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "forbear.db")
+	path := file(t)
 	db := open(t, path)
 	raw, err := sql.Open("sqlite", path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // A step is written back in two parts on PostgreSQL. When the second one fails, the caller
 // learns of the first, and writes the rest once more.
 func TestSecondPartOfAStepFails(t *testing.T) {
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	w, raw := open(t, place).Webhooks(), outside(t, place)
 	msgs := []webhook.Message{{ID: "m1", Endpoints: []string{"a"}, Body: []byte("{}")}, {ID: "m2", Endpoints: []string{"a"}, Body: []byte("{}")}}
 	if _, err := w.Accept(t.Context(), msgs, nil); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m, migrated))
 }
 
 // stopping is a store whose process stops after the end of an event was written

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -50,7 +48,6 @@ func openInbox(place string, db *sqlstore.DB) (*inbox, error) {
 // TestInbox runs the tests of consumers in transactions, each on databases of its own.
 func TestInbox(t *testing.T) {
 	t.Parallel()
-	pg := pgtest.Start(t)
 	for _, tc := range []struct {
 		name string
 		test func(t *testing.T, in *inbox)
@@ -65,12 +62,8 @@ func TestInbox(t *testing.T) {
 		{"Killed", testInboxKilled},
 		{"KilledAgainAndAgain", testInboxKilledAgainAndAgain},
 	} {
-		for _, kind := range []string{"sqlite", "postgres"} {
-			t.Run(tc.name+"/"+kind, func(t *testing.T) {
-				place := filepath.Join(t.TempDir(), "forbear.db")
-				if kind == "postgres" {
-					place = pg.Database(t)
-				}
+		t.Run(tc.name, func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, place string) {
 				in, err := openInbox(place, open(t, place))
 				if err != nil {
 					t.Fatal(err)
@@ -78,7 +71,7 @@ func TestInbox(t *testing.T) {
 				t.Cleanup(func() { _ = in.pool.Close() })
 				tc.test(t, in)
 			})
-		}
+		})
 	}
 }
 

@@ -44,7 +44,7 @@ func before(t *testing.T, driver, name string) {
 	run(`CREATE TABLE forbear_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL);
 		INSERT INTO forbear_migrations VALUES (1, 'delivery', 1), (10, 'idempotency', 1)`)
 	if driver == "pgx" {
-		run(`CREATE ROLE application; GRANT INSERT ON forbear_outbox TO application`)
+		run(`GRANT INSERT ON forbear_outbox TO application`)
 	}
 	run(`INSERT INTO forbear_messages (id, meta, body, created) VALUES ('waits', '{"key":"k"}', 'first', 1700000000000000), ('done', '', 'second', 1700000000000000), ('both', '', 'third', 1700000000000000);
 		INSERT INTO forbear_deliveries (message, endpoint, okey, state, due, start, finished) VALUES
@@ -56,10 +56,9 @@ func before(t *testing.T, driver, name string) {
 // A database of the first release is carried over: what is in it is known by
 // its endpoint and its id, and what waits goes on.
 func TestMigrationOfIdentity(t *testing.T) {
-	server := pgtest.Start(t)
 	for _, c := range []struct{ name, driver, database string }{
 		{"SQLite", "sqlite", filepath.Join(t.TempDir(), "forbear.db")},
-		{"PostgreSQL", "pgx", server.Database(t)},
+		{"PostgreSQL", "pgx", pgtest.Shared(t).Database(t)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := c.database

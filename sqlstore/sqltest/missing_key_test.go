@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,8 +17,8 @@ import (
 
 // eachDatabase runs a test on a file and on a server.
 func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
-	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "forbear.db")) })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.Start(t).Database(t)) })
+	t.Run("SQLite", func(t *testing.T) { test(t, file(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.Database(t)) })
 }
 
 // under opens a database with keys.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,12 +128,11 @@ const patient = 20 * time.Second
 // them gets its response, and none of the waits is held against the service. The
 // client, the server and the policies have their defaults.
 func TestOneKeyAtTwoInstances(t *testing.T) {
-	server := pgtest.Start(t)
-	postgres := server.Database(t)
+	postgres := pgtest.Database(t)
 	open(t, postgres)
 	for name, stores := range map[string][2]idempotency.Store{
 		"memory":     same(&memstore.Idempotency{}),
-		"SQLite":     same(open(t, filepath.Join(t.TempDir(), "keys.db")).Idempotency()),
+		"SQLite":     same(open(t, file(t)).Idempotency()),
 		"PostgreSQL": {pooled(t, postgres), pooled(t, postgres)},
 	} {
 		for _, wire := range []string{"HTTP", "gRPC"} {

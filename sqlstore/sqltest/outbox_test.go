@@ -4,12 +4,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -25,29 +23,16 @@ type outboxApp struct {
 
 // outboxApps runs a test on SQLite and on PostgreSQL.
 func outboxApps(t *testing.T, test func(t *testing.T, s outboxApp)) {
-	server := pgtest.Start(t)
-	for _, kind := range []string{"SQLite", "PostgreSQL"} {
-		t.Run(kind, func(t *testing.T) {
-			place, driver, name := server.Database(t), "pgx", ""
-			s := outboxApp{box: webhook.Outbox{CheckEndpoints: true}}
-			if name = place; kind == "SQLite" {
-				place, driver, s.box.SQLite = filepath.Join(t.TempDir(), "forbear.db"), "sqlite", true
-				name, _ = sqlstore.SQLiteNames(place)
-			}
-			db := open(t, place)
-			putOneAndDeleteOne(t, db, "gone")
-			if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "customer"}); err != nil {
-				t.Fatal(err)
-			}
-			s.db, s.store = db, db.Webhooks()
-			var err error
-			if s.DB, err = sql.Open(driver, name); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
-			test(t, s)
-		})
-	}
+	eachDatabase(t, func(t *testing.T, place string) {
+		s := outboxApp{box: webhook.Outbox{CheckEndpoints: true, SQLite: !strings.HasPrefix(place, "postgres://")}, DB: outside(t, place)}
+		db := open(t, place)
+		putOneAndDeleteOne(t, db, "gone")
+		if _, err := db.Webhooks().PutApplication(t.Context(), webhook.Application{ID: "customer"}); err != nil {
+			t.Fatal(err)
+		}
+		s.db, s.store = db, db.Webhooks()
+		test(t, s)
+	})
 }
 
 // putOneAndDeleteOne adds the endpoint a, and one that is deleted.

@@ -19,18 +19,19 @@ import (
 type ledger struct {
 	*testing.T
 	idempotency.Store
-	pool *sql.DB
+	pool  *sql.DB
+	place string
 }
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	pool, err := sql.Open("pgx", place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	return &ledger{t, open(t, place).Idempotency(), pool}
+	return &ledger{t, open(t, place).Idempotency(), pool, place}
 }
 
 func claimOf(key, owner string) idempotency.Claim {
@@ -66,7 +67,7 @@ func (l *ledger) together(kind func(gate idempotency.Verdict), list ...func()) {
 	for i, gate := range gates {
 		wg.Go(func() { kind(gate) })
 		for n := 0; n <= i; time.Sleep(time.Millisecond) {
-			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&n); err != nil {
+			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
 				l.Fatal(err)
 			}
 		}
@@ -262,24 +263,34 @@ func TestCallerLeavesABatch(t *testing.T) {
 func TestClaimWhoseCallerLeavesIsTakenBack(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)
-	if _, err := l.pool.Exec(`CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(3); RETURN NEW; END' LANGUAGE plpgsql;
-		CREATE TRIGGER slow BEFORE INSERT ON forbear_idempotency FOR EACH ROW WHEN (NEW.hash = 'left') EXECUTE FUNCTION slow()`); err != nil {
+	if _, err := l.pool.Exec(`CREATE FUNCTION waits() RETURNS trigger AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END' LANGUAGE plpgsql;
+		CREATE TRIGGER waits BEFORE INSERT ON forbear_idempotency FOR EACH ROW WHEN (NEW.hash = 'left') EXECUTE FUNCTION waits()`); err != nil {
 		t.Fatal(err)
 	}
+	keeps := pool(t, "pgx", l.place)
+	run1(t, keeps, `SELECT pg_advisory_lock(1)`)
 	ctx, leave := context.WithCancel(t.Context())
-	over, end := context.WithCancel(t.Context())
+	over, left := context.WithCancel(t.Context())
 	list := []func(){func() {
-		defer end()
+		defer left()
 		if _, err := l.Claim(ctx, claimOf("left", "o")); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the caller's own end", err)
 		}
 	}, func() {
-		defer leave()
 		for n := 0; n == 0 && over.Err() == nil; time.Sleep(time.Millisecond) {
-			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).Scan(&n); err != nil {
+			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`).Scan(&n); err != nil {
 				t.Error(err)
-				return
+				break
 			}
+		}
+		leave()
+		select {
+		case <-over.Done():
+		case <-time.After(time.Minute):
+			t.Error("the caller that has left waits for its claim")
+		}
+		if _, err := keeps.Exec(`SELECT pg_advisory_unlock(1)`); err != nil {
+			t.Error(err)
 		}
 	}}
 	for i := range 10 {

@@ -14,7 +14,7 @@ import (
 // While one process empties the outbox the others keep away: what they took
 // from behind would overtake it.
 func TestOneRelayAtATime(t *testing.T) {
-	name := pgtest.Start(t).Database(t)
+	name := pgtest.Database(t)
 	first, second := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestOneRelayAtATime(t *testing.T) {
 // others for good: PostgreSQL ends it.
 func TestFrozenTransactionEnds(t *testing.T) {
 	t.Parallel()
-	name := pgtest.Start(t).Database(t)
+	name := pgtest.Database(t)
 	frozen, other := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 // A schema that is up to date is only read: neither another's lock on it nor a
 // missing right is in the way.
 func TestCurrentSchemaIsOnlyRead(t *testing.T) {
-	server := pgtest.Start(t)
 	for _, c := range []struct{ name, driver, database, empty, lock, readOnly string }{
-		{"SQLite", "sqlite", filepath.Join(t.TempDir(), "forbear.db"), filepath.Join(t.TempDir(), "empty.db"), `BEGIN IMMEDIATE`, "?_pragma=query_only(1)"},
-		{"PostgreSQL", "pgx", server.Database(t), server.Database(t), `BEGIN; LOCK TABLE forbear_migrations IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_advisory_xact_lock(x'666f72626561'::bigint)`, "&default_transaction_read_only=on"},
+		{"SQLite", "sqlite", file(t), filepath.Join(t.TempDir(), "empty.db"), `BEGIN IMMEDIATE`, "?_pragma=query_only(1)"},
+		{"PostgreSQL", "pgx", pgtest.Database(t), pgtest.Shared(t).Database(t), `BEGIN; LOCK TABLE forbear_migrations IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_advisory_xact_lock(x'666f72626561'::bigint)`, "&default_transaction_read_only=on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			open(t, c.database)

@@ -12,14 +12,13 @@ import (
 // role that has no more rights than it needs.
 func sender(t *testing.T) outboxApp {
 	t.Helper()
-	server := pgtest.Start(t)
-	place := server.Database(t)
+	place := pgtest.Shared(t).Database(t)
 	admin, err := sql.Open("pgx", place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	run1(t, admin, `CREATE SCHEMA forbear`, `CREATE ROLE shop LOGIN`)
+	run1(t, admin, `CREATE SCHEMA forbear`)
 	db := open(t, place+"&search_path=forbear")
 	putOneAndDeleteOne(t, db, "gone")
 	run1(t, admin, `GRANT USAGE ON SCHEMA forbear TO shop`, `GRANT INSERT ON forbear.forbear_outbox TO shop`,

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func TestFileShrinks(t *testing.T) {
 		n, _ = strconv.Atoi(s)
 		size = 1 << 10
 	}
-	place := filepath.Join(t.TempDir(), "forbear.db")
+	place := file(t)
 	db := open(t, place)
 	fill(t, db, place, n, size)
 	_, log := sizes(t, place)

@@ -1,7 +1,6 @@
 package sqltest
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/forbear-go/forbear/idempotency"
@@ -22,28 +21,26 @@ func views(db *sqlstore.DB) storetest.Store {
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Store {
-		return views(open(t, filepath.Join(t.TempDir(), "forbear.db")))
+		return views(open(t, file(t)))
 	})
 }
 
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
-	storetest.Run(t, func(t *testing.T) storetest.Store { return views(open(t, server.Database(t))) })
+	storetest.Run(t, func(t *testing.T) storetest.Store { return views(open(t, pgtest.Database(t))) })
 }
 
 func TestSQLiteIdempotency(t *testing.T) {
 	t.Parallel()
 	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
-		return open(t, filepath.Join(t.TempDir(), "forbear.db")).Idempotency()
+		return open(t, file(t)).Idempotency()
 	})
 }
 
 func TestPostgreSQLIdempotency(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
 	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
-		url := server.Database(t)
+		url := pgtest.Database(t)
 		return openListening(t, url, sqlstore.WithListener(listenTo(url))).Idempotency()
 	})
 }

@@ -17,7 +17,7 @@ import (
 // the message would be gone, and its letter on its way for good.
 func TestSweepLeavesWhatIsRedriven(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	db, raw := open(t, place), pool(t, "pgx", place)
 	w := db.Webhooks()
 	if _, err := w.Accept(t.Context(), []webhook.Message{{ID: "m", Endpoints: []string{"a"}, Body: []byte("kept")}}, nil); err != nil {
@@ -95,7 +95,7 @@ func waiting(t *testing.T, raw *sql.DB) {
 // counts itself alone but the first.
 func TestBeatsAtOnce(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	raw := pool(t, "pgx", place)
 	var stores []*sqlstore.Webhooks
 	for range 4 {
@@ -134,7 +134,7 @@ func TestBeatsAtOnce(t *testing.T) {
 // one order: nothing deadlocks, and no cancel fails.
 func TestDeadAndCanceledAtOnce(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	raw, one, other := pool(t, "pgx", place), open(t, place).Webhooks(), open(t, place).Webhooks()
 	const n = 60
 	for round := range 6 {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,56 +64,41 @@ func rows(t *testing.T, pool *sql.DB, table string) (n int) {
 // transaction open, which must not come back to the pool.
 func TestTransactionCommitFails(t *testing.T) {
 	t.Parallel()
-	pg := pgtest.Start(t)
-	for _, c := range []struct{ name, driver, place string }{
-		{"sqlite", "sqlite", filepath.Join(t.TempDir(), "forbear.db")},
-		{"postgres", "pgx", pg.Database(t)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			store := open(t, c.place)
-			name := c.place
-			if c.driver == "sqlite" {
-				name, _ = sqlstore.SQLiteNames(c.place)
+	eachDatabase(t, func(t *testing.T, place string) {
+		store, pool := open(t, place), outside(t, place)
+		pool.SetMaxOpenConns(1)
+		run1(t, pool, `CREATE TABLE account (id INTEGER PRIMARY KEY)`, `INSERT INTO account (id) VALUES (1)`,
+			`CREATE TABLE paid (account INTEGER NOT NULL REFERENCES account (id) DEFERRABLE INITIALLY DEFERRED)`)
+		var runs atomic.Int64
+		send := exact(t, store, pool, func(w http.ResponseWriter, r *http.Request) {
+			account := 1
+			if runs.Add(1) <= 2 {
+				account = 7 // not there, which shows at the commit
 			}
-			pool, err := sql.Open(c.driver, name)
-			if err != nil {
-				t.Fatal(err)
+			if _, err := idempotency.Tx(r.Context()).ExecContext(r.Context(), fmt.Sprint(`INSERT INTO paid (account) VALUES (`, account, `)`)); err != nil {
+				t.Error(err)
 			}
-			t.Cleanup(func() { _ = pool.Close() })
-			pool.SetMaxOpenConns(1)
-			run1(t, pool, `CREATE TABLE account (id INTEGER PRIMARY KEY)`, `INSERT INTO account (id) VALUES (1)`,
-				`CREATE TABLE paid (account INTEGER NOT NULL REFERENCES account (id) DEFERRABLE INITIALLY DEFERRED)`)
-			var runs atomic.Int64
-			send := exact(t, store, pool, func(w http.ResponseWriter, r *http.Request) {
-				account := 1
-				if runs.Add(1) <= 2 {
-					account = 7 // not there, which shows at the commit
-				}
-				if _, err := idempotency.Tx(r.Context()).ExecContext(r.Context(), fmt.Sprint(`INSERT INTO paid (account) VALUES (`, account, `)`)); err != nil {
-					t.Error(err)
-				}
-				w.WriteHeader(http.StatusCreated)
-			})
-			for i, want := range []struct {
-				status, runs, paid int
-				replayed           bool
-			}{{503, 1, 0, false}, {503, 2, 0, false}, {201, 3, 1, false}, {201, 3, 1, true}} {
-				if status, replayed := send("k"); status != want.status || replayed != want.replayed || runs.Load() != int64(want.runs) || rows(t, pool, "paid") != want.paid {
-					t.Fatalf("%d: %d, replayed %v after %d runs, %d paid; want %+v", i, status, replayed, runs.Load(), rows(t, pool, "paid"), want)
-				}
-			}
-			if status, _ := send("another"); status != 201 || rows(t, pool, "paid") != 2 {
-				t.Errorf("the pool afterwards: %d, %d paid", status, rows(t, pool, "paid"))
-			}
+			w.WriteHeader(http.StatusCreated)
 		})
-	}
+		for i, want := range []struct {
+			status, runs, paid int
+			replayed           bool
+		}{{503, 1, 0, false}, {503, 2, 0, false}, {201, 3, 1, false}, {201, 3, 1, true}} {
+			if status, replayed := send("k"); status != want.status || replayed != want.replayed || runs.Load() != int64(want.runs) || rows(t, pool, "paid") != want.paid {
+				t.Fatalf("%d: %d, replayed %v after %d runs, %d paid; want %+v", i, status, replayed, runs.Load(), rows(t, pool, "paid"), want)
+			}
+		}
+		if status, _ := send("another"); status != 201 || rows(t, pool, "paid") != 2 {
+			t.Errorf("the pool afterwards: %d, %d paid", status, rows(t, pool, "paid"))
+		}
+	})
 }
 
 // Two operations that PostgreSQL cannot put in any order: one commits, the
 // other is refused, and its retry runs again, once.
 func TestTransactionSerializationFailure(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	store := open(t, place)
 	pool, err := sql.Open("pgx", place+"&default_transaction_isolation=serializable")
 	if err != nil {
@@ -205,7 +189,6 @@ func (c *cutter) Write(p []byte) (int, error) {
 // runs again.
 func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 	t.Parallel()
-	pg := pgtest.Start(t)
 	for _, c := range []struct {
 		name     string
 		mode     int32
@@ -213,7 +196,7 @@ func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 		runs     int64
 	}{{"before the server saw it", 1, false, 2}, {"after the server did it", 2, true, 1}} {
 		t.Run(c.name, func(t *testing.T) {
-			place := pg.Database(t)
+			place := pgtest.Database(t)
 			store := open(t, place)
 			cfg, err := pgx.ParseConfig(place)
 			if err != nil {
@@ -253,7 +236,7 @@ func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 // leave the pool to others.
 func TestDuplicatesDoNotExhaustThePool(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	store := open(t, place)
 	gate := make(chan struct{})
 	var runs atomic.Int64

@@ -88,7 +88,6 @@ func (h *hung) send() (status int, body string, replayed bool) {
 // brings later is refused. It responds with what the other has stored.
 func TestHungTransactionFreesItsKey(t *testing.T) {
 	t.Parallel()
-	pg := pgtest.Start(t)
 	for _, c := range []struct {
 		name string
 		same bool // the duplicate comes to the same process
@@ -103,7 +102,7 @@ func TestHungTransactionFreesItsKey(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			place := pg.Database(t)
+			place := pgtest.Database(t)
 			owner := hang(t, place, c.last)
 			other := owner
 			if !c.same {
@@ -148,7 +147,7 @@ func TestHungTransactionFreesItsKey(t *testing.T) {
 // where no other has done the work.
 func TestLateTransactionIsRefused(t *testing.T) {
 	t.Parallel()
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	pool, err := sql.Open("pgx", place)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +182,7 @@ func TestLateTransactionIsRefused(t *testing.T) {
 	})
 	<-lone.begun
 	idle := 0
-	if err := pool.QueryRow(`SELECT COALESCE(max(pid), 0) FROM pg_stat_activity WHERE state = 'idle in transaction'`).Scan(&idle); err != nil {
+	if err := pool.QueryRow(`SELECT COALESCE(max(pid), 0) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`).Scan(&idle); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, pool, idle)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,39 +16,16 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/sqlstore"
 )
 
 func TestTransactions(t *testing.T) {
 	t.Parallel()
-	pg := pgtest.Start(t)
-	for _, c := range []struct {
-		name, driver string
-		place        func(t *testing.T) string
-	}{
-		{"sqlite", "sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "forbear.db") }},
-		{"postgres", "pgx", func(t *testing.T) string { return pg.Database(t) }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			place := c.place(t)
-			store := open(t, place)
-			name := place
-			if c.name == "sqlite" {
-				name, _ = sqlstore.SQLiteNames(place)
-			}
-			pool, err := sql.Open(c.driver, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = pool.Close() })
-			pool.SetMaxOpenConns(2)
-			if _, err := pool.Exec(`CREATE TABLE paid (k TEXT NOT NULL)`); err != nil {
-				t.Fatal(err)
-			}
-			testTransactions(t, store.Transactions(pool), pool)
-		})
-	}
+	eachDatabase(t, func(t *testing.T, place string) {
+		pool := outside(t, place)
+		pool.SetMaxOpenConns(2)
+		run1(t, pool, `CREATE TABLE paid (k TEXT NOT NULL)`)
+		testTransactions(t, open(t, place).Transactions(pool), pool)
+	})
 }
 
 // bank responds by the request's body: a status, or "panic", and pays in the

@@ -47,7 +47,7 @@ func instance(t *testing.T, url string, mux http.Handler) *httptest.Server {
 // both clients get the same response, one of them replayed.
 func TestTwoInstancesOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.Database(t)
 	var booked effects
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /pay", func(w http.ResponseWriter, r *http.Request) {

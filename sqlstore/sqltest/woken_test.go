@@ -61,7 +61,7 @@ func openListening(t *testing.T, url string, o sqlstore.Option) *sqlstore.DB {
 // by polling.
 func TestDuplicateElsewhereIsWoken(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Start(t).Database(t)
+	url := pgtest.Database(t)
 	for _, c := range []struct {
 		name string
 		poll time.Duration
