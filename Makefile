@@ -124,24 +124,30 @@ tooling:
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidied vet fix static self alone api generated openapi ## the quick static checks
+lint: format tidied vet fix static self alone api generated openapi ## the quick static checks
 
-.PHONY: tools
-tools: $(BIN)/forbear-release
-	@GOWORK=off GOBIN=$(BIN) $(GO) -C tools install tool
+# A tool is built when it is first asked for, and again when its version changes.
+$(BIN)/gofumpt: TOOL = mvdan.cc/gofumpt
+$(BIN)/staticcheck: TOOL = honnef.co/go/tools/cmd/staticcheck
+$(BIN)/oapi-codegen: TOOL = github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+$(BIN)/govulncheck: TOOL = golang.org/x/vuln/cmd/govulncheck
+$(BIN)/h2spec: TOOL = github.com/summerwind/h2spec/cmd/h2spec
+$(BIN)/gofumpt $(BIN)/staticcheck $(BIN)/oapi-codegen $(BIN)/govulncheck $(BIN)/h2spec: tools/go.mod
+	GOWORK=off GOBIN=$(BIN) $(GO) -C tools install $(TOOL)
+	@touch $@
 
 .PHONY: $(BIN)/forbear-release
 $(BIN)/forbear-release:
 	@GOWORK=off $(GO) -C tools build -o $@ ./release
 
 .PHONY: format
-format: tools
+format: $(BIN)/gofumpt
 	@echo "gofumpt"
 	@bad=$$($(FILES) | xargs $(BIN)/gofumpt -l); \
 	if [ -n "$$bad" ]; then echo "not formatted (run: make fmt):"; echo "$$bad"; exit 1; fi
 
 .PHONY: fmt
-fmt: tools ## format the code
+fmt: $(BIN)/gofumpt ## format the code
 	@$(FILES) | xargs $(BIN)/gofumpt -w
 
 # What a module requires is looked at without the workspace, where nothing is lent by
@@ -163,17 +169,13 @@ vet:
 
 .PHONY: fix
 fix:
-	@bad=0; for m in $(MODULES); do \
-		echo "go fix -diff  $$m"; $(GO) -C $$m fix -diff ./... || bad=1; done; \
-	for m in $(APART); do \
-		echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || bad=1; done; exit $$bad
+	$(GO) fix -diff work
+	@for m in $(APART); do echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || exit 1; done
 
 .PHONY: static
-static: tools
-	@bad=0; for m in $(MODULES); do \
-		echo "staticcheck  $$m"; (cd $$m && $(BIN)/staticcheck ./...) || bad=1; done; \
-	for m in $(APART); do \
-		echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || bad=1; done; exit $$bad
+static: $(BIN)/staticcheck
+	$(BIN)/staticcheck work
+	@for m in $(APART); do echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || exit 1; done
 
 .PHONY: self
 self: ## run forbear's linter on forbear itself
@@ -182,7 +184,7 @@ self: ## run forbear's linter on forbear itself
 # Each module must also build as its users get it: without the workspace.
 .PHONY: alone
 alone: $(BIN)/forbear-release
-	@$(BIN)/forbear-release alone $(GO) build -o /dev/null ./...
+	@$(BIN)/forbear-release alone $(GO) list -export -f '{{""}}' ./...
 
 .PHONY: api
 api: $(BIN)/forbear-release ## hold what the modules export to the last version (SINCE=main: say what is new since a commit)
@@ -197,13 +199,13 @@ release: $(BIN)/forbear-release ## release all modules: VERSION=v0.1.0; ARGS=-n 
 	@$(BIN)/forbear-release cut $(ARGS) $(VERSION)
 
 .PHONY: generate
-generate: tools ## generate the client of the API from its description
+generate: $(BIN)/oapi-codegen $(BIN)/gofumpt ## generate the client of the API from its description
 	$(BIN)/oapi-codegen -config tools/openapi/client.yaml -o client/client.gen.go $(OPENAPI)
 	$(BIN)/gofumpt -w client/client.gen.go
 
 # The generated files are those of the description.
 .PHONY: generated
-generated: tools
+generated: $(BIN)/oapi-codegen $(BIN)/gofumpt
 	@$(BIN)/oapi-codegen -config tools/openapi/client.yaml -o $(BIN)/client.gen $(OPENAPI)
 	@$(BIN)/gofumpt <$(BIN)/client.gen | cmp -s - client/client.gen.go || { echo "client/client.gen.go is not what openapi.json describes: make generate"; exit 1; }
 
@@ -299,7 +301,7 @@ bench-stale: ## compare what becomes of POSTs over connections that their server
 	GOWORK=off $(GO) -C bench run ./stale $(ARGS)
 
 .PHONY: h2spec
-h2spec: tools ## hold the gateway's listeners against h2spec, for HTTP/2
+h2spec: $(BIN)/h2spec ## hold the gateway's listeners against h2spec, for HTTP/2
 	H2SPEC=$(BIN)/h2spec $(GO) test -count=1 -v -tags h2spec -run TestH2spec ./gateway
 
 .PHONY: gates
@@ -333,7 +335,7 @@ soak: ## run the soak tests alone
 
 # Go's database of vulnerabilities comes as a module, by the proxy like all else.
 .PHONY: vuln
-vuln: tools ## look for known vulnerabilities in all modules, as a release builds them
+vuln: $(BIN)/govulncheck ## look for known vulnerabilities in all modules, as a release builds them
 	@cd / && GOFLAGS= $(GO) mod download golang.org/x/vulndb@latest && \
 		osv=$$(GOFLAGS= $(GO) list -m -f '{{.Dir}}' golang.org/x/vulndb@latest)/data/osv && rm -rf $(BIN)/vulndb && \
 		GOFLAGS= $(GO) run golang.org/x/vulndb/cmd/indexdb@latest -vulns "$$osv" -out $(BIN)/vulndb
