@@ -57,9 +57,9 @@ func startShared() (*Server, error) {
 	if err != nil || shared.migrate == nil {
 		return s, err
 	}
-	if out, err := s.psql("CREATE DATABASE " + template); err != nil {
+	if err := s.exec("CREATE DATABASE " + template); err != nil {
 		s.end()
-		return nil, fmt.Errorf("%w\n%s", err, out)
+		return nil, err
 	}
 	if err := shared.migrate(s.URL(template)); err != nil {
 		s.end()
