@@ -20,34 +20,50 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// database makes forbear's tables and the endpoint a, beside a deleted one, and a role that has the rights of
-// the guide alone. It returns a connection of that role, and the store.
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, migrate)) }
+
+// migrate makes forbear's tables and the endpoint a, beside a deleted one, and a role that has
+// the rights of the guide alone.
+func migrate(name string) error {
+	ctx := context.Background()
+	pool, err := sql.Open("pgx", name)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	db := sqlstore.Postgres(pool)
+	defer db.Close()
+	_, err = db.Migrate(ctx)
+	for _, id := range []string{"a", "named"} {
+		if err == nil {
+			_, err = db.Webhooks().PutEndpoint(ctx, webhook.Endpoint{ID: id, URL: "https://example.com/"})
+		}
+	}
+	if err == nil {
+		err = db.Webhooks().DeleteEndpoint(ctx, "named", 0)
+	}
+	if err == nil {
+		_, err = pool.ExecContext(ctx, `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id, deleted) ON forbear_endpoints TO shop; GRANT SELECT (id) ON forbear_applications TO shop`)
+	}
+	return err
+}
+
+// database returns a connection of the role to a database that migrate has made, and the store.
 func database(t *testing.T) (*pgx.Conn, *sqlstore.DB) {
 	t.Helper()
-	name := pgtest.Start(t).Database(t)
+	name := pgtest.Database(t)
 	pool, err := sql.Open("pgx", name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := sqlstore.Postgres(pool)
 	t.Cleanup(func() { _ = db.Close(); _ = pool.Close() })
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{"a", "named"} {
-		if _, err := db.Webhooks().PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: "https://example.com/"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Webhooks().DeleteEndpoint(t.Context(), "named", 0); err != nil {
-		t.Fatal(err)
-	}
 	conn, err := pgx.Connect(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	if _, err := conn.Exec(t.Context(), `CREATE ROLE shop; GRANT INSERT ON forbear_outbox TO shop; GRANT SELECT (id, deleted) ON forbear_endpoints TO shop; GRANT SELECT (id) ON forbear_applications TO shop; SET ROLE shop`); err != nil {
+	if _, err := conn.Exec(t.Context(), `SET ROLE shop`); err != nil {
 		t.Fatal(err)
 	}
 	return conn, db

@@ -26,6 +26,25 @@ import (
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, migrate)) }
+
+// migrate makes forbear's tables, and the role that the guide names.
+func migrate(database string) error {
+	ctx := context.Background()
+	pool, err := sql.Open("pgx", database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	db := sqlstore.Postgres(pool)
+	defer db.Close()
+	if _, err := db.Migrate(ctx); err != nil {
+		return err
+	}
+	_, err = pool.ExecContext(ctx, `CREATE ROLE shop LOGIN`)
+	return err
+}
+
 // acme is the endpoint, and forbear, which delivers to it.
 type acme struct {
 	*httptest.Server
@@ -90,7 +109,7 @@ func deliver(t *testing.T, database string) *acme {
 func (a *acme) want(t *testing.T, bodies map[string]string) {
 	t.Helper()
 	var seen map[string]string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		a.mu.Lock()
 		seen = maps.Clone(a.seen)
 		a.mu.Unlock()
@@ -110,8 +129,7 @@ func TestProgram(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../examples", "-o", program, "./outbox").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	server := pgtest.Start(t)
-	for name, database := range map[string]string{"SQLite": filepath.Join(t.TempDir(), "shop.db"), "PostgreSQL": server.Database(t)} {
+	for name, database := range map[string]string{"SQLite": filepath.Join(t.TempDir(), "shop.db"), "PostgreSQL": pgtest.Database(t)} {
 		t.Run(name, func(t *testing.T) {
 			a := deliver(t, database)
 			cmd := exec.CommandContext(t.Context(), program)
