@@ -108,7 +108,7 @@ func testHoldRace(t *testing.T, s Store) {
 	seen := make(chan map[string]bool)
 	go func() {
 		found, mark := map[string]bool{}, int64(0)
-		for end := time.Now().Add(30 * time.Second); len(found) <= writers*writes && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); len(found) <= writers*writes && time.Now().Before(end); {
 			list, next, err := s.HoldChanges(t.Context(), mark)
 			if err != nil {
 				t.Error(err)
