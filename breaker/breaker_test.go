@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 func TestBreakerFromManyGoroutines(t *testing.T) {
@@ -122,22 +123,30 @@ func TestRatesAreJudgedWithTheirError(t *testing.T) {
 
 // TestChanceOpensNothing: a busy dependency that fails 45 % of the attempts shows
 // 66 failures of 100 now and then, and is no reason to stop; the same 66 after
-// peace are.
+// peace are. Seed 128 shows them early.
 func TestChanceOpensNothing(t *testing.T) {
-	const attempts = 2_000_000
+	seed, attempts := ringtest.Size(uint64(128), 1), ringtest.Size(10_000, 2_000_000)
 	for _, rate := range []float64{0.3, 0.4, 0.45} {
 		b := breaker.New(breaker.Policy{}.WithDefaults(0), nil)
-		rng, now := rand.New(rand.NewPCG(1, 2)), time.Now()
+		rng, now := rand.New(rand.NewPCG(seed, 2)), time.Now()
+		var latest [100]int // 1 failed
+		failed, shown := 0, false
 		for i := range attempts {
-			o := breaker.Good
+			o, bad := breaker.Good, 0
 			if rng.Float64() < rate {
-				o = breaker.Failed
+				o, bad = breaker.Failed, 1
 			}
+			failed += bad - latest[i%100]
+			latest[i%100] = bad
+			shown = shown || i > 1500 && failed >= 66
 			now = now.Add(time.Millisecond)
 			if b.Record(breaker.Permit{}, o, now); b.State() != breaker.Closed {
 				t.Errorf("%v of failures: opened after %d attempts", rate, i)
 				break
 			}
+		}
+		if rate == 0.45 && !shown {
+			t.Error("never 66 failures of 100: the sequence tests nothing")
 		}
 	}
 }

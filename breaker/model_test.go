@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -158,8 +159,8 @@ func (m *modelBreaker) open(now time.Time) {
 // sequences and compares every answer.
 func TestBreakerAgainstModel(t *testing.T) {
 	opened := map[breaker.Cause]int{}
-	again := 0
-	for seed := range uint64(200) {
+	seeds, again := ringtest.Size(40, 200), 0
+	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		p := breaker.Policy{
 			Window: 5 + rng.IntN(100), MinCalls: 1 + rng.IntN(25), Probes: 1 + rng.IntN(6), WindowTime: time.Duration(10+rng.IntN(100)) * time.Second,
@@ -213,11 +214,11 @@ func TestBreakerAgainstModel(t *testing.T) {
 		}
 		again += m.overdue
 	}
-	if again < 10 {
+	if again < seeds/20 {
 		t.Errorf("the places of overdue probes were given again %d times: the sequences do not try it", again)
 	}
 	for _, c := range []breaker.Cause{breaker.CauseFailures, breaker.CauseSlow, breaker.CauseProbe, breaker.CauseRecovered} {
-		if opened[c] < 100 {
+		if opened[c] < seeds/2 {
 			t.Errorf("only %d moves for %v: the sequences do not try it", opened[c], c)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // trouble plays attempts to a breaker.
@@ -54,7 +55,7 @@ func TestBurstsAreRemembered(t *testing.T) {
 	if at := burst(); at != opens {
 		t.Errorf("the first burst opened after %v, want %v", at, opens)
 	}
-	for i := range 100 { // more than half an hour
+	for i := range ringtest.Size(40, 100) { // longer than one is remembered
 		if at := burst(); at >= 0 {
 			t.Fatalf("burst %d opened after %v", i+2, at)
 		}
@@ -130,7 +131,7 @@ func TestOutagesTeachNoPatience(t *testing.T) {
 // hundred are below it now and then is not taken for trouble that passes, again
 // and again.
 func TestPatienceHasAMinute(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range ringtest.Size(uint64(5), 20) {
 		x, rng := newTrouble(), rand.New(rand.NewPCG(seed, 1))
 		x.play(breaker.Failed, 2*time.Second)
 		x.play(breaker.Good, time.Minute)
@@ -150,7 +151,7 @@ func TestPatienceHasAMinute(t *testing.T) {
 // teach it no patience with other failures.
 func TestLimitsTakeLonger(t *testing.T) {
 	x := newTrouble()
-	for i := range 1000 {
+	for i := range ringtest.Size(150, 1000) {
 		x.play(breaker.Good, 600*time.Millisecond)
 		if at := x.play(breaker.Limited, 400*time.Millisecond); at >= 0 {
 			t.Fatalf("a limit of 60 %% opened in second %d", i)

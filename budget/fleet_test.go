@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 )
 
@@ -110,11 +110,7 @@ func (f *fleet) check(t *testing.T) {
 }
 
 func TestFleetBudgetIsSharedByAll(t *testing.T) {
-	fleets := []int{1, 3, 200}
-	if race.Enabled {
-		fleets[2] = 30
-	}
-	for _, n := range fleets {
+	for _, n := range []int{1, 3, ringtest.Size(20, 200)} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t, n, budget.FleetOptions{})
 			for range 600 { // a dead dependency, for a minute
@@ -154,10 +150,10 @@ func TestFleetBudgetLendsToTheNeedy(t *testing.T) {
 	})
 }
 
-// Two hundred quiet instances share one floor of three.
+// However many quiet instances share one floor of three.
 func TestFleetBudgetFloorIsTheFleets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 200, budget.FleetOptions{})
+		f := newFleet(t, ringtest.Size(50, 200), budget.FleetOptions{})
 		time.Sleep(5 * time.Second)
 		granted := 0
 		for range 20 {
@@ -212,11 +208,7 @@ func TestFleetBudgetRefund(t *testing.T) {
 // Random traffic, crowds, outages and losses of the store: the bound holds at
 // every moment.
 func TestFleetBudgetNeverOverspends(t *testing.T) {
-	seeds := uint64(10)
-	if race.Enabled {
-		seeds = 3
-	}
-	for seed := range seeds {
+	for seed := range ringtest.Size(uint64(2), 10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))

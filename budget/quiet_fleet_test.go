@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // The fleet of docs/guides/fleet-budget.md: so few calls that the floors of its
@@ -17,13 +18,13 @@ const (
 	quietCalls     = 165 // of all instances in a window of 30 s
 )
 
-// outage lets a quiet fleet call a dead dependency for four windows; pick says which
+// outage lets a quiet fleet call a dead dependency for two windows, or four; pick says which
 // instance makes a call. It returns the most retries of any window, and what that
 // window's load was as a multiple of its calls.
 func outage(instances []budget.Budget, pick func(call int) int) (most int, multiple float64) {
 	const window = 30 * time.Second
 	var initial, retries []time.Time
-	for call := range 4 * quietCalls {
+	for call := range ringtest.Size(2, 4) * quietCalls {
 		now, b := time.Now(), instances[pick(call)]
 		initial = append(initial, now)
 		b.Request(now)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // trouble is some that is no outage.
@@ -20,7 +21,8 @@ func troubles() []trouble {
 	limit := func(share float64, d func(float64) Dependency) func(Load) Dependency {
 		return func(l Load) Dependency { return d(share * l.PerSecond()) }
 	}
-	all, few := []Load{lone, calm, brisk, busy}, []Load{calm, brisk}
+	few := []Load{calm, brisk}
+	all := ringtest.Size(few, []Load{lone, calm, brisk, busy})
 	return []trouble{
 		{"a slow tenth", always(Slow(2 * time.Second)), all},
 		{"a tenth that times out", always(Slow(6 * time.Second)), all},
@@ -39,12 +41,8 @@ func Passes(t *testing.T, edge Client, p forbear.Policy) {
 	for _, tt := range troubles() {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, l := range tt.loads {
-				switch l.For = time.Minute; {
-				case Soak:
-					l.For = 3 * time.Minute // now and then it opens once, for five seconds
-				case l.Callers == busy.Callers:
-					l.For = 30 * time.Second
-				}
+				// At night it opens once, now and then, for five seconds.
+				l.For = ringtest.Size(time.Minute, 3*time.Minute)
 				each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
 					with, without := l.Beside(t, edge, tt.d(l), p)
 					t.Logf("%6.2f %%, without a breaker %6.2f %% (%.0f %% of its sends failed), refused %.2f %%, opened %d times",
@@ -62,11 +60,8 @@ func Passes(t *testing.T, edge Client, p forbear.Policy) {
 // first second of an outage, and stays open for five seconds; that it was over at
 // once teaches it to wait.
 func Bursts(t *testing.T, edge Client, p forbear.Policy) {
-	for _, perSecond := range []int{1, 5, 10, 20, 50, 100, 200} {
-		l := Load{Callers: perSecond, Think: time.Second, For: 10 * time.Minute}
-		if perSecond > 50 && !Soak {
-			l.For = 5 * time.Minute
-		}
+	for _, perSecond := range ringtest.Size([]int{5, 20, 100}, []int{1, 5, 10, 20, 50, 100, 200}) {
+		l := Load{Callers: perSecond, Think: time.Second, For: ringtest.Size(3*time.Minute, 10*time.Minute)}
 		each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
 			with, without := l.Beside(t, edge, InBursts(2*time.Second, 20*time.Second), p)
 			t.Logf("%6.2f %%, without a breaker %6.2f %%, refused %5.2f %%, opened %d times",

@@ -3,16 +3,13 @@ package partial
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
-
-// Soak makes the tests larger: more seeds, longer, all bases.
-var Soak = os.Getenv("FORBEAR_SOAK") != ""
 
 // The loads that the goals name, by their callers.
 var (
@@ -30,18 +27,18 @@ const warm = time.Minute
 const short = 50 * time.Millisecond
 
 // each plays l for both starts, with the policy's base and a short one, with the
-// seeds that there are.
+// seeds that there are. Only a night has time for the policy's base, for more than
+// one seed, and for a good minute of those who make more than 20 calls a second.
 func each(t *testing.T, l Load, p forbear.Policy, seeds int, play func(t *testing.T, l Load, p forbear.Policy)) {
 	t.Helper()
-	bases := []time.Duration{short, p.Backoff.Base}
-	if l.Callers == busy.Callers && !Soak {
-		bases = bases[:1]
-	}
-	if Soak {
-		seeds *= 10
+	bases, starts := []time.Duration{short}, []time.Duration{0, warm}
+	if ringtest.Nightly() {
+		bases, seeds = append(bases, p.Backoff.Base), 10*seeds
+	} else if seeds = 1; l.PerSecond() > 20 {
+		starts = starts[:1]
 	}
 	for _, p.Backoff.Base = range bases {
-		for _, l.Warm = range []time.Duration{0, warm} {
+		for _, l.Warm = range starts {
 			t.Run(fmt.Sprintf("%v, base %v", l, p.WithDefaults().Backoff.Base), func(t *testing.T) {
 				for seed := range seeds {
 					l.Seed = uint64(seed)
@@ -75,7 +72,7 @@ func within(t *testing.T, l Load, points float64, with, without Result) {
 // StaysPartial holds that random failures below the threshold stay what they
 // are: the breaker costs next to nothing, and the retries stay within the budget.
 func StaysPartial(t *testing.T, edge Client, p forbear.Policy) {
-	for _, share := range []float64{5, 10, 20, 30, 40, 45} {
+	for _, share := range ringtest.Size([]float64{20, 30, 45}, []float64{5, 10, 20, 30, 40, 45}) {
 		points := 2.0
 		if share == 45 {
 			points = 5
@@ -113,7 +110,7 @@ func Opens(t *testing.T, edge Client, p forbear.Policy) {
 				seeds := 3
 				switch l.For = time.Minute; {
 				case tt.share == 100:
-					l.For, seeds = 5*time.Minute, 1
+					l.For, seeds = ringtest.Size(2*time.Minute, 5*time.Minute), 1
 				case l.Callers == busy.Callers:
 					l.For, seeds = 10*time.Second, 1
 				}
@@ -131,7 +128,7 @@ func Opens(t *testing.T, edge Client, p forbear.Policy) {
 
 func opens(t *testing.T, edge Client, l Load, p forbear.Policy, share float64, most int) {
 	t.Helper()
-	if Soak && share < 100 && most < math.MaxInt {
+	if ringtest.Nightly() && share < 100 && most < math.MaxInt {
 		most += 25 // of a hundred starts one is unlucky
 	}
 	got := l.Run(t, edge, Random(share/100), p)

@@ -14,6 +14,8 @@ import (
 	"github.com/forbear-go/forbear/internal/partial"
 )
 
+//forbear:plain hours of calls in virtual time; grpcretry is raced in its own package
+
 const method = "/partial.Test/Call"
 
 // overGRPC is a partial.Client: the interceptor above an invoker without a
