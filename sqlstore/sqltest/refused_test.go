@@ -19,8 +19,8 @@ func TestRefusedRowIsCut(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, place string) {
 		relay := func(db *sqlstore.DB) deadletter.Letter {
 			t.Helper()
-			insertRows(t, place, [4]string{"large", "a", "", strings.Repeat("planted ", size/8)})
-			if _, err := outside(t, place).ExecContext(t.Context(), `UPDATE forbear_outbox SET headers = 'planted, too' WHERE message_id = 'large'`); err != nil {
+			const text = `INSERT INTO forbear_outbox (message_id, endpoint, headers, body) VALUES ('large', 'a', 'planted, too', $1)`
+			if _, err := outside(t, place).ExecContext(t.Context(), text, bytes.Repeat([]byte("planted "), size/8)); err != nil {
 				t.Fatal(err)
 			}
 			done, err := db.Webhooks().Relay(t.Context(), 10, func(m *webhook.Message) (map[string]bool, error) { return nil, m.Prepare(time.Now()) })
