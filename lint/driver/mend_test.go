@@ -1,12 +1,10 @@
 package driver
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"go/format"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,13 +21,9 @@ var update = flag.Bool("update-mends", false, "write the golden files of TestMen
 // it in virtual time and count its attempts and waits. The findings that were
 // mended are gone: two runs mend everything.
 func TestMends(t *testing.T) {
-	names, err := filepath.Glob("testdata/mends/*.txtar")
-	if err != nil || len(names) < 5 {
-		t.Fatalf("got %v, %v; want the cases", names, err)
-	}
 	seen := map[string]bool{}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) { mends(t, name, seen) })
+	for _, cases := range together(goldens(t, "testdata/mends")) {
+		mends(t, cases, seen)
 	}
 	for _, m := range mend.Messages {
 		if !seen[m] {
@@ -40,8 +34,8 @@ func TestMends(t *testing.T) {
 
 // mendable is a finding as far as TestMends looks at it.
 type mendable struct {
-	ID, Function string
-	Fixes        []struct{ Message string }
+	ID, Function, File string
+	Fixes              []struct{ Message string }
 }
 
 // findings lints a module and returns what is found, weak findings included.
@@ -58,26 +52,15 @@ func findings(t *testing.T, dir string) []mendable {
 	return rep.Findings
 }
 
-func mends(t *testing.T, name string, seen map[string]bool) {
-	archive, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, golden := map[string]string{}, map[string]string{}
-	for _, f := range archive.Files {
-		if base, ok := strings.CutSuffix(f.Name, ".golden"); ok {
-			golden[base] = string(f.Data)
-		} else {
-			files[f.Name] = string(f.Data)
-		}
-	}
-	dir := module(t, files)
+func mends(t *testing.T, cases []*golden, seen map[string]bool) {
+	t.Helper()
+	dir := shared(t, cases)
 	mended := map[mendableAt]bool{}
 	for _, f := range findings(t, dir) {
 		for i, fix := range f.Fixes {
 			seen[fix.Message] = true
 			if i == 0 {
-				mended[mendableAt{f.ID, f.Function}] = true
+				mended[mendableAt{f.ID, f.Function, f.File}] = true
 			}
 		}
 	}
@@ -92,39 +75,40 @@ func mends(t *testing.T, name string, seen map[string]bool) {
 		}
 	}
 	for _, f := range left {
-		if mended[mendableAt{f.ID, f.Function}] || len(f.Fixes) > 0 {
-			t.Errorf("%s in %s is still found, with the fixes %v", f.ID, f.Function, f.Fixes)
+		if mended[mendableAt{f.ID, f.Function, f.File}] || len(f.Fixes) > 0 {
+			t.Errorf("%s in %s of %s is still found, with the fixes %v", f.ID, f.Function, f.File, f.Fixes)
 		}
 	}
-	for i, f := range archive.Files {
-		base, ok := strings.CutSuffix(f.Name, ".golden")
-		if !ok {
-			continue
-		}
-		got, err := os.ReadFile(filepath.Join(dir, base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if formatted, err := format.Source(got); err != nil || !bytes.Equal(got, formatted) {
-			t.Errorf("%s is not formatted: %v", base, err)
+	for _, c := range cases {
+		for name, want := range c.want() {
+			got := read(t, dir, name)
+			if formatted, err := format.Source([]byte(got)); err != nil || string(formatted) != got {
+				t.Errorf("%s is not formatted: %v", name, err)
+			}
+			if !*update && got != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+			}
 		}
 		if *update {
-			archive.Files[i].Data = got
-		} else if string(got) != golden[base] {
-			t.Errorf("got\n%s\nwant\n%s", got, golden[base])
+			c.write(t, dir)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
+	goCommand(t, dir, "vet", "./...")
+	goCommand(t, dir, "test", "-vet=off", "./...")
+}
+
+// write makes what the case became its golden files.
+func (c *golden) write(t *testing.T, dir string) {
+	t.Helper()
+	for i, f := range c.archive.Files {
+		if base, ok := strings.CutSuffix(f.Name, ".golden"); ok {
+			c.archive.Files[i].Data = []byte(c.back(read(t, dir, c.name+"/"+base)))
 		}
 	}
-	if files["m_test.go"] != "" {
-		goCommand(t, dir, "test", "./...")
-	} else {
-		goCommand(t, dir, "vet", "./...")
+	if err := os.WriteFile(c.path, txtar.Format(c.archive), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// mendableAt is a rule in a function.
-type mendableAt struct{ id, function string }
+// mendableAt is a rule in a function of a file.
+type mendableAt struct{ id, function, file string }
