@@ -3,6 +3,7 @@ package database
 import (
 	"database/sql"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,11 +11,12 @@ import (
 	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, nil)) }
+
 // A step that processes of the version before cannot work beside is applied to no
 // database on which they may be at work, and named; by a file's only process it is. An
 // empty database has no such processes.
 func TestUpdate(t *testing.T) {
-	server := pgtest.Start(t)
 	quiet := slog.New(slog.DiscardHandler)
 	for _, c := range []struct {
 		name    string
@@ -32,7 +34,7 @@ func TestUpdate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			place := filepath.Join(t.TempDir(), "forbear.db")
 			if c.server {
-				place = server.Database(t)
+				place = pgtest.Database(t)
 			}
 			db, err := Open(t.Context(), place)
 			if err != nil {
@@ -70,7 +72,7 @@ func TestUpdate(t *testing.T) {
 
 // While a migration waits, the log says for what, and not with each try.
 func TestUpdateSaysWhatItWaitsFor(t *testing.T) {
-	place := pgtest.Start(t).Database(t)
+	place := pgtest.Database(t)
 	raw, err := sql.Open("pgx", place)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +12,12 @@ import (
 	"github.com/forbear-go/forbear/redisstore"
 )
 
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m.Run)) }
+
 // The records of a service that keeps them in Redis are settled by the same
 // command, with name and reason in the record.
 func TestKeysOnRedis(t *testing.T) {
-	url := "redis://" + redistest.Start(t) + "/0"
+	url := redistest.Database(t)
 	store, err := redisstore.OpenIdempotency(t.Context(), url, redisstore.IdempotencyOptions{Prefix: "pay:"})
 	if err != nil {
 		t.Fatal(err)

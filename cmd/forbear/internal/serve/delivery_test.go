@@ -18,16 +18,19 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
-// TestMain keeps the database that serve opens out of the source tree.
+// TestMain keeps the database that serve opens out of the source tree, and lets the tests
+// share servers.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "forbear-test-")
 	if err != nil {
 		panic(err)
 	}
 	_ = os.Setenv("FORBEAR_DATABASE", filepath.Join(dir, "forbear.db"))
-	code := m.Run()
+	code := redistest.Main(func() int { return pgtest.Main(m, nil) })
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }

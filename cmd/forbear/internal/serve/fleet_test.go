@@ -42,11 +42,11 @@ gateway:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	redis := redistest.Start(t)
+	redis := redistest.Database(t)
 	const calls, gateways, floor = 5, 2, 3
 	made, base := int64(calls*gateways), ""
 	for range gateways {
-		base = serveForTest(t, "--config", policy, "--fleet-budget", "redis://"+redis+"/0")
+		base = serveForTest(t, "--config", policy, "--fleet-budget", redis)
 		time.Sleep(3 * time.Second) // a fresh budget grants nothing for one lease
 		for range calls {
 			resp, err := http.Get(base)

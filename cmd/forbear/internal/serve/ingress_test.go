@@ -113,12 +113,11 @@ func ingressPolicy(url, options string) string {
 // What the service did once is done once, whatever becomes of its answer, on
 // either database, with and without deliveries, and across a restart.
 func TestServeIngress(t *testing.T) {
-	pg := pgtest.Start(t)
 	for name, args := range map[string][]string{
 		"sqlite":            {"--database", filepath.Join(t.TempDir(), "forbear.db")},
 		"sqlite alone":      {"--database", filepath.Join(t.TempDir(), "forbear.db"), "--no-delivery"},
-		"postgresql":        {"--database", pg.Database(t)},
-		"postgresql, alone": {"--database", pg.Database(t), "--no-delivery"},
+		"postgresql":        {"--database", pgtest.Database(t)},
+		"postgresql, alone": {"--database", pgtest.Database(t), "--no-delivery"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, url := newLedger(t)
