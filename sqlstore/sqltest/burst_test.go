@@ -81,6 +81,7 @@ func TestBurstHoldsNoOneUp(t *testing.T) {
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
+			defer cancel()
 			for n := 0; n < burst; relays.Add(1) {
 				done, err := s.store.Relay(ctx, 500, admit)
 				if err != nil || done.Rows > 500 {
@@ -89,7 +90,6 @@ func TestBurstHoldsNoOneUp(t *testing.T) {
 				}
 				n += done.Rows
 			}
-			cancel()
 		})
 		accepts, most := 0, int64(0)
 		for ; ctx.Err() == nil; accepts++ {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	outage = 12 * time.Second
+	outage = 5 * time.Second // longer than a lease
 	many   = 20
 )
 

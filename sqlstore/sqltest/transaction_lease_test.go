@@ -41,7 +41,7 @@ func hang(t *testing.T, place string, last func(http.ResponseWriter, *http.Reque
 	h := &hung{begun: make(chan struct{}), goOn: make(chan struct{}), last: last, results: make(chan idempotency.Result, 100)}
 	h.letGo = sync.OnceFunc(func() { close(h.goOn) })
 	h.handler, err = idempotency.Handler(open(t, place).Transactions(pool), idempotency.Options{
-		Scope: idempotency.SingleTenant(), Transaction: true, Lease: 1500 * time.Millisecond, Wait: -1, StoreTimeout: time.Minute,
+		Scope: idempotency.SingleTenant(), Transaction: true, Lease: 3 * time.Second, Wait: -1, StoreTimeout: time.Minute,
 		Observe: h.observe, Logger: slog.New(slog.DiscardHandler),
 	}, h)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestLateTransactionIsRefused(t *testing.T) {
 	}
 	defer func() { _ = pool.Close() }()
 	run1(t, pool, `CREATE TABLE paid (k TEXT NOT NULL)`)
-	claim := idempotency.Claim{ID: idempotency.ID{Scope: "s", Key: "k"}, Fingerprint: "f", Owner: "o", Lease: 1500 * time.Millisecond, Retention: time.Hour}
+	claim := idempotency.Claim{ID: idempotency.ID{Scope: "s", Key: "k"}, Fingerprint: "f", Owner: "o", Lease: 3 * time.Second, Retention: time.Hour}
 	backend := 0
 	_, err = open(t, place).Transactions(pool).Transact(t.Context(), claim, func(ctx context.Context, tx *sql.Tx, _ idempotency.Record) (*idempotency.Response, error) {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO paid (k) VALUES ('late')`); err != nil {
