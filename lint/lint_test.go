@@ -1,15 +1,19 @@
 package lint_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/driver"
 )
 
 // retries is code on which most rules ask what a loop does with a status.
@@ -51,8 +55,8 @@ func good(code int, strict bool) bool {
 }
 `
 
-// TestRulesAtOnce runs the rules of a package at once, as go vet does; it shows
-// most under the race detector.
+// TestRulesAtOnce runs the rules of a package at once, as go vet does: the race
+// detector sees what they share.
 func TestRulesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "m.go": retries} {
@@ -85,9 +89,43 @@ func TestRulesAtOnce(t *testing.T) {
 	if len(want) < 2 {
 		t.Errorf("one after the other: %q, want at least two findings", want)
 	}
-	for range 10 {
+	for range 3 {
 		if got := findings(false); !slices.Equal(got, want) {
 			t.Fatalf("at once: %q, want %q", got, want)
+		}
+	}
+}
+
+// TestSameOutput: the order in which packages are judged does not show.
+func TestSameOutput(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("FORBEAR_LINT_CACHE", t.TempDir())
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "")
+	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n"}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		files[name+".go"] = strings.Replace(retries, "package m", "package "+name, 1)
+	}
+	for name, text := range files {
+		if base, ok := strings.CutSuffix(name, ".go"); ok {
+			name = filepath.Join(base, name)
+		}
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	findings := func(workers string) string {
+		var out, errs bytes.Buffer
+		if code := driver.Main(t.Context(), nil, []string{"-C", dir, "-q", "-o", "json", "-p", workers, "--all", "./..."}, &out, &errs); code != driver.ExitFindings {
+			t.Fatalf("got %d: %s", code, errs.String())
+		}
+		return out.String()
+	}
+	want := findings("1")
+	for range 3 {
+		if got := findings("8"); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
 	}
 }

@@ -1,3 +1,4 @@
+//forbear:plain rules have no goroutines; package lint runs them at once
 package nonretryable_test
 
 import (

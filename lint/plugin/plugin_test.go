@@ -1,3 +1,4 @@
+//forbear:plain it hands rules to golangci-lint and starts nothing
 package plugin
 
 import (

@@ -1,6 +1,8 @@
 // Package recall_test measures which share of the defects in a corpus forbear
 // lint finds. The corpus was written before the analyzers were looked at, in
 // the styles in which engineers write retries; lint/FIELD.md holds the figures.
+//
+//forbear:plain rules have no goroutines; package lint runs them at once
 package recall_test
 
 import (

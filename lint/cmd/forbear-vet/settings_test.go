@@ -1,3 +1,4 @@
+//forbear:plain it drives the go command
 package main
 
 import (
