@@ -1,3 +1,4 @@
+//forbear:plain it simulates; cmd/forbear/internal/check runs its workers under the race detector
 package check
 
 import (

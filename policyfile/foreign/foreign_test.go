@@ -1,3 +1,4 @@
+//forbear:plain files are read on one goroutine
 package foreign
 
 import (

@@ -1,3 +1,4 @@
+//forbear:plain it hands configurations to their readers, on one goroutine
 package interop
 
 import (
