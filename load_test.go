@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // load is a simulated client: calls start at a steady rate, a part of them
@@ -17,6 +18,7 @@ type load struct {
 	rate     int     // calls a second
 	fail     float64 // the part of the calls that fails, all their attempts
 	duration time.Duration
+	weight   int // how many calls each that is played stands for
 }
 
 // sent is what the dependency saw, second by second.
@@ -56,14 +58,14 @@ func (l load) run(r *forbear.Retryer, b budget.Budget) sent {
 	start := time.Unix(1_000_000, 0)
 	seconds := int(l.duration / time.Second)
 	out := sent{make([]int, seconds), make([]int, seconds)}
-	gap := time.Second / time.Duration(l.rate)
+	gap := time.Second / time.Duration(l.rate/l.weight)
 	failed := 0.0
 	var due attempts
 	play := func(until time.Duration) {
 		for len(due) > 0 && due[0].due <= until {
 			a := heap.Pop(&due).(attempt)
 			if a.state.Attempt > 1 {
-				out.retries[a.due/time.Second]++
+				out.retries[a.due/time.Second] += l.weight
 			}
 			d := r.Next(a.state, forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, start.Add(a.due))
 			if next := a.due + d.Wait; d.Retry && next < l.duration {
@@ -74,7 +76,7 @@ func (l load) run(r *forbear.Retryer, b budget.Budget) sent {
 	for now := time.Duration(0); now < l.duration; now += gap {
 		play(now)
 		b.Request(start.Add(now))
-		out.initial[now/time.Second]++
+		out.initial[now/time.Second] += l.weight
 		if failed += l.fail; failed >= 1 {
 			failed--
 			heap.Push(&due, attempt{now, &forbear.State{Attempt: 1, Start: start.Add(now)}})
@@ -84,10 +86,13 @@ func (l load) run(r *forbear.Retryer, b budget.Budget) sent {
 	return out
 }
 
-// simulate plays the load against a Retryer of its own.
+// simulate plays the load against a Retryer of its own. Where no budget levels them
+// out, too few calls would scatter.
 func (l load) simulate(t testing.TB, p forbear.Policy, b budget.Budget) sent {
 	t.Helper()
+	l.weight = ringtest.Size(4, 1)
 	if b == nil {
+		l.weight = ringtest.Size(10, 1)
 		b = budget.NewRatio(p.WithDefaults().Budget)
 	}
 	draw := rand.New(rand.NewPCG(1, 2)).Float64

@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // situation is what Decide is asked about.
@@ -124,8 +125,8 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 
 func TestDecideLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	retries := 0
-	for range 70_000 {
+	situations, retries := ringtest.Size(20_000, 70_000), 0
+	for range situations {
 		q := anySituation(rng)
 		before := q
 		d := q.policy.Decide(q.state, q.facts, q.failure, epoch, rng.Float64)
@@ -139,7 +140,7 @@ func TestDecideLaws(t *testing.T) {
 			retries++
 		}
 	}
-	if retries < 2000 {
+	if retries < situations/35 {
 		t.Errorf("only %d retries: the situations test little", retries)
 	}
 }
@@ -161,7 +162,7 @@ func TestDecideBoundsHoldForEveryDraw(t *testing.T) {
 // A state that was stored and read back decides the same.
 func TestStateRoundTripDecidesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(35, 36))
-	for range 20_000 {
+	for range ringtest.Size(8000, 20_000) {
 		q := anySituation(rng)
 		data, err := json.Marshal(q.state)
 		if err != nil {
