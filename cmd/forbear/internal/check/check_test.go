@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -62,6 +63,17 @@ func TestCheckExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %s%s", r.Code, tt.code, r.Out, r.Errors)
 			}
 		})
+	}
+}
+
+// Policies that differ are simulated at once: the race detector sees what they share.
+func TestPoliciesAtOnce(t *testing.T) {
+	file := "service: a\ndependencies:\n"
+	for n := range 4 {
+		file += fmt.Sprintf("  b%d: {owner: a, methods: [GET], max_retries: %d, breaker: {failure_rate: 0.%d, min_calls: 21}}\n", n, n+1, n+3)
+	}
+	if r := clitest.Run(t, Command(), "", "--checklist", clitest.File(t, "p.yaml", file)); r.Code == cli.ExitUsage {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }
 
