@@ -5,9 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/roottest"
 )
 
 // Check compares the program in main.go of the working folder with the one in
@@ -22,12 +23,8 @@ func Check(t *testing.T, name string, main func()) {
 // Holds does the same with the program of another folder, whose output is known.
 func Holds(t *testing.T, name, program, printed string) {
 	t.Helper()
-	_, here, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("no source files")
-	}
 	file, heading, several := strings.Cut(name, "#")
-	doc := read(t, filepath.Join(filepath.Dir(here), "..", "..", "docs", "guides", file+".md"))
+	doc := read(t, roottest.Path(filepath.Join("docs", "guides", file+".md")))
 	if several {
 		doc = section(t, doc, heading)
 	}

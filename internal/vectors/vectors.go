@@ -9,8 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/roottest"
 )
 
 // Env names the environment variable that points at another directory of
@@ -23,11 +24,7 @@ func Dir() string {
 	if dir := os.Getenv(Env); dir != "" {
 		return dir
 	}
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return filepath.Join("testdata", "vectors")
-	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "vectors")
+	return roottest.Path(filepath.Join("testdata", "vectors"))
 }
 
 // Load reads the named file, such as "backoff.json", into dst. A missing file,
