@@ -105,7 +105,7 @@ func TestReloadsLeaveNothingOpen(t *testing.T) {
 	}
 	write(0)
 	cmd := exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0",
-		"--fleet-budget", "redis://"+redistest.Start(t)+"/0")
+		"--fleet-budget", redistest.Database(t))
 	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+authority, "CLIENT_SECRET=s")
 	s := run(t, cmd)
 	clients := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}

@@ -47,6 +47,9 @@ func newPayments(t *testing.T, store idempotency.Store, flags ...string) *paymen
 		Scope:        func(r *http.Request) (string, error) { return r.Header.Get("X-Principal"), nil },
 		StoreTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			return // a probe that another test left to this port
+		}
 		n := p.runs.Add(1)
 		if idempotency.Attempt(r.Context()) == 1 {
 			idempotency.MarkUnknown(r.Context())
@@ -225,9 +228,9 @@ func TestKeysBinary(t *testing.T) {
 		p.settledEvent(db.Idempotency())
 	}
 	t.Run("SQLite", func(t *testing.T) { sql(t, filepath.Join(t.TempDir(), "forbear.db")) })
-	t.Run("PostgreSQL", func(t *testing.T) { sql(t, pgtest.Start(t).Database(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { sql(t, pgtest.Database(t)) })
 	t.Run("Redis", func(t *testing.T) {
-		url := "redis://" + redistest.Start(t) + "/0"
+		url := redistest.Database(t)
 		store, err := redisstore.OpenIdempotency(t.Context(), url, redisstore.IdempotencyOptions{Prefix: "pay:", Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

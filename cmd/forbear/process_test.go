@@ -16,11 +16,7 @@ import (
 
 // The built binary: a signal lets the call under way finish and ends it with 0.
 func TestServeBinary(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "forbear")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "forbear.db"))
+	cmd := exec.Command(builtProgram(t), "serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "forbear.db"))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

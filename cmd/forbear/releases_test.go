@@ -40,7 +40,7 @@ const releaseKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 // was accepted, what was done is known, dead letters can be redriven, and tokens and
 // idempotency keys are good for what they were.
 func TestReleasedDatabases(t *testing.T) {
-	server := pgtest.Start(t)
+	server := pgtest.Shared(t)
 	if *makeRelease != "" {
 		keepReleased(t, server, filepath.Join(releases, *makeRelease))
 	}
