@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	// A raced program ends at once with its first race, and otherwise does not wait for one
+	// more at its end.
+	_ = os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0")
 	code := redistest.Main(func() int { return pgtest.Main(m, nil) })
 	if builds != "" {
 		_ = os.RemoveAll(builds)
