@@ -6,7 +6,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // partial returns the scenario of that name with another policy and share.
@@ -24,10 +24,7 @@ func withBreaker(b breaker.Policy) forbear.Policy { return forbear.Policy{Breake
 // opens in an outage, or in most of one, does not. The engines agree, whatever
 // the seed.
 func TestPartialFailuresAreJudged(t *testing.T) {
-	seeds := uint64(4)
-	if race.Enabled {
-		seeds = 1 // slow, and the chances are the same
-	}
+	seeds := ringtest.Size(uint64(1), 4)
 	literal := withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens})
 	for _, tt := range []struct {
 		name   string

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // change returns s with its first service and fleet copied, and f applied.
@@ -89,24 +89,24 @@ func crossChecks(rate float64) map[string]Scenario {
 // TestEnginesAgree holds the cohort engine to the exact one: arrivals within
 // 0.5 %, multiplier within 2 %, recovery within 2.5 s, the same verdict.
 func TestEnginesAgree(t *testing.T) {
-	for _, size := range []struct {
+	type size struct {
 		rate  float64
 		seeds int
 		study bool // the study's cases only
-	}{{1000, 8, true}, {2000, 3, false}, {5000, 2, true}} {
+	}
+	for _, size := range ringtest.Size([]size{{1000, 2, true}, {2000, 1, false}}, []size{{1000, 8, true}, {2000, 3, false}, {5000, 2, true}}) {
 		for name, s := range crossChecks(size.rate) {
-			if study := name[1] == ' '; study != size.study || race.Enabled && (!study || size.rate > 1000) {
+			if study := name[1] == ' '; study != size.study {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s at %v", name, size.rate), func(t *testing.T) {
-				limits := within2
-				if name == "deadline propagation" {
+				limits, seeds := within2, size.seeds
+				switch name {
+				case "deadline propagation":
 					// All that is served is served at its last moment.
-					limits = knifeEdge
-				}
-				seeds := size.seeds
-				if race.Enabled {
-					seeds = 1 // slow, and the chances are the same
+					limits, seeds = knifeEdge, max(seeds, 3)
+				case "deadline binds":
+					seeds = max(seeds, 3) // it shows by a percent of the arrivals
 				}
 				agree(t, s, seeds, limits)
 			})
@@ -129,12 +129,8 @@ var (
 // is just the clients' timeout, so that half of what is served is in time. The
 // wait wanders slowly, so a single run is off by chance: it takes many.
 func TestKnifeEdge(t *testing.T) {
-	seeds, rates := 16, []float64{1000, 5000}
-	if race.Enabled {
-		seeds, rates = 4, rates[:1]
-	}
-	for _, rate := range rates {
-		agree(t, change(brownout(rate, 10), func(_ *Fleet, v *Service) { v.Queue = 500 * ms }), seeds, knifeEdge)
+	for _, rate := range []float64{1000, 5000}[:ringtest.Size(1, 2)] {
+		agree(t, change(brownout(rate, 10), func(_ *Fleet, v *Service) { v.Queue = 500 * ms }), ringtest.Size(6, 16), knifeEdge)
 	}
 }
 

@@ -9,16 +9,12 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/race"
 )
 
 var update = flag.Bool("update", false, "rewrite the picture of the guide")
 
 // What the guide shows is what the simulator says.
 func TestGuideShowsWhatTheSimulatorSays(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the same without the race detector")
-	}
 	const guide, picture = "../docs/guides/simulator.md", "../docs/guides/simulator-partial.svg"
 	text, err := os.ReadFile(guide)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+//forbear:plain arithmetic on one goroutine; internal/parallel is raced, and what runs on it
+
 func seconds(s float64) Duration { return Duration(s * float64(time.Second)) }
 
 const ms = Duration(time.Millisecond)

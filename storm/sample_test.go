@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // three layers at 20,000 requests a second, each of which retries.
@@ -48,7 +48,8 @@ func TestSampleSaysTheSame(t *testing.T) {
 
 // Capacities and queues are scaled as well: the collapse looks the same.
 func TestSampleCollapsesTheSame(t *testing.T) {
-	s := brownout(5000, 10)
+	rate := ringtest.Size(2000.0, 5000)
+	s := brownout(rate, 10)
 	s.Services[0].Queue, s.Services[0].Concurrency = seconds(20), 50
 	whole := mustRun(t, s)
 	m, err := compile(s)
@@ -110,7 +111,7 @@ func TestEstimateIsNotTooLow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Events > 2e7 || race.Enabled && e.Events > 1e6 {
+		if e.Events > ringtest.Size(1e6, 2e7) {
 			continue
 		}
 		if r := mustRun(t, s); float64(r.Events) > 1.2*e.Events+10_000 {

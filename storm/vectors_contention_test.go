@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -117,10 +117,7 @@ func contention(t *testing.T, p contentionParams) (time, writes float64) {
 	default:
 		t.Fatalf("strategy %q is not understood", p.Strategy)
 	}
-	runs := 200.0
-	if race.Enabled {
-		runs = 100
-	}
+	runs := ringtest.Size(100.0, 200)
 	k.Kind, k.Baseline.NoBudget = "event", true
 	plan, err := k.plan()
 	if err != nil {

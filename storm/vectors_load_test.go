@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -55,7 +56,7 @@ func vectorBrookerRetry(t *testing.T, v *simVector) {
 	near(t, "cost", p.Bucket.Cost, 1, 0)
 	check := func(name string, k Client, want outcome) {
 		t.Helper()
-		r := mustRun(t, brooker(p.Clients, p.RPS, p.Rate, p.Duration, k))
+		r := mustRun(t, brooker(p.Clients, p.RPS, p.Rate, ringtest.Size(p.Duration/3, p.Duration), k))
 		near(t, name+" load", r.Summary.Multiplier, want.Load, tol.Load)
 		near(t, name+" success", r.Summary.Good/(r.Summary.Good+r.Summary.Failed), want.Success, tol.Success)
 	}
@@ -159,7 +160,7 @@ func vectorBrookerCollapse(t *testing.T, v *simVector) {
 		// off by more than the tolerance every third time.
 		runs := p.Runs
 		if b.Wait == "none" {
-			runs = max(runs, 200)
+			runs = ringtest.Size(60, max(runs, 200))
 		}
 		for seed := range runs {
 			s.Seed = uint64(seed + 1)
@@ -220,14 +221,15 @@ func vectorMM1(t *testing.T, v *simVector) {
 		Rel float64 `json:"rel"`
 	}
 	v.read(t, &p, &want, &tol)
+	lasts := ringtest.Size(1000.0, 3000)
 	r := mustRun(t, Scenario{
-		Duration: seconds(3000), Bin: seconds(1), Engine: Exact,
+		Duration: seconds(lasts), Bin: seconds(1), Engine: Exact,
 		Fleets:   []Fleet{{Rate: p.Lambda, Client: Client{Retries: new(0), Timeout: seconds(60)}}},
 		Services: []Service{{Name: "s", Capacity: p.Mu}},
 	})
 	near(t, "mean sojourn", r.Summary.Mean, want.Mean, tol.Rel*want.Mean)
 	near(t, "p99", r.Summary.P99, want.P99, tol.Rel*want.P99)
-	near(t, "in system", r.Summary.Mean/1e3*r.Summary.Calls/3000, want.InSystem, tol.Rel*want.InSystem)
+	near(t, "in system", r.Summary.Mean/1e3*r.Summary.Calls/lasts, want.InSystem, tol.Rel*want.InSystem)
 }
 
 func vectorAdaptive(t *testing.T, v *simVector) {
@@ -244,14 +246,15 @@ func vectorAdaptive(t *testing.T, v *simVector) {
 		Rel float64 `json:"rel"`
 	}
 	v.read(t, &p, &want, &tol)
+	share := ringtest.Size(0.2, 1) // of all that is played
 	r := mustRun(t, Scenario{
 		Duration: seconds(2.5 * p.Window), Bin: seconds(1), Engine: Exact,
-		Fleets: []Fleet{{Rate: p.Offered, Client: Client{
+		Fleets: []Fleet{{Rate: share * p.Offered, Client: Client{
 			Retries: new(0), Throttle: Throttle{K: p.K, Window: seconds(p.Window)},
 		}}},
-		Services: []Service{{Name: "s", Capacity: p.Capacity, QueueLength: 100}},
+		Services: []Service{{Name: "s", Capacity: share * p.Capacity, QueueLength: 100}},
 	})
-	near(t, "sent", over(r, r.Services[0].Load, 1.5*p.Window, 2.5*p.Window), want.Sent, tol.Rel*want.Sent)
+	near(t, "sent", over(r, r.Services[0].Load, 1.5*p.Window, 2.5*p.Window)/share, want.Sent, tol.Rel*want.Sent)
 }
 
 func vectorGRPCThrottle(t *testing.T, v *simVector) {

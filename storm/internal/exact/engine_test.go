@@ -11,6 +11,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
+//forbear:plain arithmetic on one goroutine
+
 // plan returns one of so many retries with fixed waits of 100 ms, a timeout of a
 // second, and no budget.
 func plan(retries int) *model.Plan {
