@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -61,8 +62,8 @@ func raised(t *testing.T, s *memstore.Store) (reasons []string, letters int64) {
 	return reasons, letters
 }
 
-// An endpoint that responds 404 to everything for ten minutes, with 10,000 messages
-// in them, costs the messages of the first row and those of its probes; all others
+// An endpoint that responds 404 to everything for ten minutes, with many messages in
+// them, costs the messages of the first row and those of its probes; all others
 // wait and arrive.
 func TestRejectingEndpoint(t *testing.T) {
 	for _, c := range []struct {
@@ -79,10 +80,10 @@ func TestRejectingEndpoint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
+				began, n := time.Now(), ringtest.Size(500, c.n)
 				var sends, good atomic.Int64
 				s := &memstore.Store{}
-				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Transport: transport(func(*http.Request) (*http.Response, error) {
+				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Poll: 10 * time.Second, Transport: transport(func(*http.Request) (*http.Response, error) {
 					time.Sleep(10 * time.Millisecond)
 					if sends.Add(1); time.Since(began) < 10*time.Minute {
 						return c.respond()
@@ -90,12 +91,12 @@ func TestRejectingEndpoint(t *testing.T) {
 					good.Add(1)
 					return responds(200), nil
 				})}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
-				trickle(t, d, c.n, 10*time.Minute)
+				trickle(t, d, n, 10*time.Minute)
 				alerts, _ := raised(t, s)
 				time.Sleep(time.Hour)
 				_, letters := raised(t, s)
 				t.Logf("%d letters, %d sends, %d accepted, alerts %v", letters, sends.Load(), good.Load(), alerts)
-				if letters > c.letters || good.Load() != int64(c.n)-letters {
+				if letters > c.letters || good.Load() != int64(n)-letters {
 					t.Errorf("%d letters, want at most %d; %d of the others arrived", letters, c.letters, good.Load())
 				}
 				if !slices.Equal(alerts, []string{"endpoint_rejecting 1"}) {
@@ -108,6 +109,7 @@ func TestRejectingEndpoint(t *testing.T) {
 
 // Final responses among accepted messages slow nothing.
 func TestMixedStreamIsNotSlowed(t *testing.T) {
+	n := ringtest.Size(1000, 5000)
 	for _, share := range []float64{0.3, 0.6, 0.9} {
 		t.Run(fmt.Sprint(share), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,21 +121,21 @@ func TestMixedStreamIsNotSlowed(t *testing.T) {
 				}}
 				s := &memstore.Store{}
 				d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
-				trickle(t, d, 5000, time.Minute)
+				trickle(t, d, n, time.Minute)
 				time.Sleep(time.Second)
-				if alerts, _ := raised(t, s); len(alerts) != 0 || r.since(time.Time{}) != 5000 {
-					t.Errorf("%d of 5000 sent, alerts %v", r.since(time.Time{}), alerts)
+				if alerts, _ := raised(t, s); len(alerts) != 0 || r.since(time.Time{}) != n {
+					t.Errorf("%d of %d sent, alerts %v", r.since(time.Time{}), n, alerts)
 				}
 			})
 		})
 	}
 }
 
-// A name that does not resolve for ten minutes, with 2,000 messages in them, costs
+// A name that does not resolve for ten minutes, with messages in them, costs
 // none of them: they wait while the lane looks it up by itself.
 func TestUnresolvedEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
+		began, n := time.Now(), ringtest.Size(400, 2000)
 		dns := &net.DNSError{Err: "no such host", Name: "example.com", IsNotFound: true}
 		var sends, lookups, good atomic.Int64
 		s := &memstore.Store{}
@@ -152,14 +154,14 @@ func TestUnresolvedEndpoint(t *testing.T) {
 				return responds(200), nil
 			}),
 		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
-		trickle(t, d, 2000, 10*time.Minute)
+		trickle(t, d, n, 10*time.Minute)
 		alerts, _ := raised(t, s)
 		before := sends.Load()
 		time.Sleep(time.Hour)
 		_, letters := raised(t, s)
 		t.Logf("%d sends and %d lookups, then %d sends, %d letters, alerts %v", before, lookups.Load(), sends.Load()-before, letters, alerts)
-		if before > 10 || lookups.Load() > 40 || letters != 0 || good.Load() != 2000 {
-			t.Errorf("%d sends and %d lookups while it did not resolve; %d of 2000 arrived, %d letters", before, lookups.Load(), good.Load(), letters)
+		if before > 10 || lookups.Load() > 40 || letters != 0 || good.Load() != int64(n) {
+			t.Errorf("%d sends and %d lookups while it did not resolve; %d of %d arrived, %d letters", before, lookups.Load(), good.Load(), n, letters)
 		}
 		if !slices.Equal(alerts, []string{"endpoint_unresolved 1"}) {
 			t.Errorf("alerts %v", alerts)
@@ -180,13 +182,13 @@ func TestNameThatOnlyLookupsKnow(t *testing.T) {
 				return nil, &net.DNSError{Err: "server misbehaving", Name: "example.com"}
 			}),
 		}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
-		accept(t, d, 1000)
-		time.Sleep(10 * time.Hour)
+		accept(t, d, ringtest.Size(300, 1000))
+		time.Sleep(ringtest.Size(3*time.Hour, 10*time.Hour))
 		if l := d.LaneStats("a"); l.Hold != dispatch.HoldUnresolved || l.Held != "dns_failure" {
 			t.Errorf("shown is %+v", l)
 		}
 		if alerts, letters := raised(t, s); sends.Load() > 250 || letters > 130 || !slices.Contains(alerts, "endpoint_unresolved 1") {
-			t.Errorf("%d sends and %d letters in ten hours, alerts %v", sends.Load(), letters, alerts)
+			t.Errorf("%d sends and %d letters, alerts %v", sends.Load(), letters, alerts)
 		}
 	})
 }
@@ -219,7 +221,7 @@ func TestMendedEndpointGoesOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mended atomic.Bool
 				s := &memstore.Store{}
-				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Transport: transport(func(*http.Request) (*http.Response, error) {
+				d := run(t, s, dispatch.Config{Options: []forbear.Option{forbear.WithoutLog()}, Poll: 10 * time.Second, Transport: transport(func(*http.Request) (*http.Response, error) {
 					if mended.Load() {
 						return responds(200), nil
 					}

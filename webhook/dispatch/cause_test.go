@@ -22,7 +22,7 @@ func TestDeadLetterSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		n := 0
-		d := run(t, s, dispatch.Config{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		d := run(t, s, dispatch.Config{Poll: time.Minute, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			n++
 			return nil, fmt.Errorf("try %d through http://u:planted@proxy?planted: %w", n, errors.ErrUnsupported)
 		})}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})

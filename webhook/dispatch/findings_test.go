@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -126,6 +127,7 @@ func (f *fleet) sent() int {
 // and when it is over all send again within seconds of the first that finds out.
 func TestFleetKnowsWhatOneFinds(t *testing.T) {
 	noName := func() (*http.Response, error) { return nil, errNoName }
+	every := ringtest.Size(4*time.Second, time.Second) // a message
 	status := func(code int) func() (*http.Response, error) {
 		return func() (*http.Response, error) { return responds(code), nil }
 	}
@@ -134,7 +136,7 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 		down    func() (*http.Response, error)
 		alert   string
 		letters int64 // at most
-		sends   int   // while it lasts, at most
+		sends   int   // while it lasts, at most, in an hour
 	}{
 		{"is down", status(503), "endpoint_slowed 1", 5, 150},
 		{"refuses everything", status(404), "endpoint_rejecting 1", 65, 65},
@@ -154,9 +156,9 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				defer f.stop()
 				minutes := func(n int) {
 					for minute := range n {
-						for second := range 60 {
-							accept(t, f.list[second%3], 1)
-							time.Sleep(time.Second)
+						for i := range int(time.Minute / every) {
+							accept(t, f.list[i%3], 1)
+							time.Sleep(every)
 						}
 						if minute%5 == 4 {
 							f.join(minute / 5 % 3)
@@ -166,16 +168,16 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				minutes(5)
 				down.Store(true)
 				before := f.sent()
-				minutes(60)
+				minutes(ringtest.Size(40, 60))
 				sends := f.sent() - before
 				down.Store(false)
 				back := time.Now()
 				f.mu.Lock()
 				clear(f.accepted)
 				f.mu.Unlock()
-				for second := range 25 * 60 {
-					accept(t, f.list[second%3], 1)
-					time.Sleep(time.Second)
+				for i := range int(25 * time.Minute / every) {
+					accept(t, f.list[i%3], 1)
+					time.Sleep(every)
 				}
 				found := slices.SortedFunc(maps.Values(f.accepted), time.Time.Compare)
 				if len(found) < 3 {
@@ -183,11 +185,11 @@ func TestFleetKnowsWhatOneFinds(t *testing.T) {
 				}
 				first, all := found[0].Sub(back), found[2].Sub(found[0])
 				alerts, letters := raised(t, s)
-				t.Logf("%d sends in an hour, alerts %v, %d letters; found after %v, by all %v later", sends, alerts, letters, first.Round(time.Second), all.Round(time.Millisecond))
+				t.Logf("%d sends, alerts %v, %d letters; found after %v, by all %v later", sends, alerts, letters, first.Round(time.Second), all.Round(time.Millisecond))
 				if !slices.Equal(alerts, []string{c.alert}) || letters > c.letters || sends > c.sends {
 					t.Errorf("want the alert %q, at most %d letters and %d sends", c.alert, c.letters, c.sends)
 				}
-				if first > 21*time.Minute || all > 5*time.Second {
+				if first > 21*time.Minute || all > 2*time.Second+3*every { // each has a message to look with in three
 					t.Errorf("found after %v, by all %v later", first, all)
 				}
 				// One opens by what it has seen itself, the others by its word; no one by hand.
@@ -239,7 +241,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 				f.start(webhook.Endpoint{})
 				defer f.stop()
 				sent := map[string]time.Time{}
-				for i := range 360 { // one every ten seconds, for an hour
+				for i := range ringtest.Size(90, 360) { // one every ten seconds
 					id := fmt.Sprint("m", i)
 					sent[id] = time.Now()
 					if _, err := f.list[i%3].Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
@@ -247,7 +249,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 					}
 					time.Sleep(10 * time.Second)
 				}
-				time.Sleep(3 * time.Hour)
+				time.Sleep(ringtest.Size(time.Hour, 3*time.Hour))
 				alerts, letters := raised(t, s)
 				late, latest := 0, time.Duration(0)
 				for id, at := range arrived {
@@ -302,7 +304,8 @@ func TestStoreThatSharesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				down.Store(true)
-				for i := range 600 {
+				n := ringtest.Size(150, 600)
+				for i := range n {
 					accept(t, f.list[i%3], 1)
 					if _, err := f.list[i%3].Accept(t.Context(), webhook.Message{ID: fmt.Sprint("w", i), Endpoints: []string{"well"}, Body: []byte("{}")}); err != nil {
 						t.Fatal(err)
@@ -310,7 +313,7 @@ func TestStoreThatSharesNothing(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				time.Sleep(time.Second)
-				for i := range 600 {
+				for i := range n {
 					if list, err := s.Deliveries(t.Context(), fmt.Sprint("w", i)); err != nil || list[0].State != "delivered" {
 						t.Fatalf("w%d to the endpoint that is well: %+v, %v", i, list, err)
 					}
@@ -337,11 +340,11 @@ func (s *countingStore) PutHolds(ctx context.Context, owner string, list []webho
 	return s.Store.PutHolds(ctx, owner, list)
 }
 
-// Thousands of endpoints that go down at a time are a few writes a second of a hundred
+// Many endpoints that go down at a time are a few writes a second of a hundred
 // each.
 func TestManyGoDownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const many = 2000
+		many := ringtest.Size(300, 2000)
 		s := &countingStore{Store: &memstore.Store{}}
 		f := &fleet{T: t, store: s, alerts: s, respond: func(int, *http.Request) (*http.Response, error) { return responds(503), nil }}
 		f.start(webhook.Endpoint{})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -33,7 +34,7 @@ type habit struct {
 	respond func(at time.Duration, luck float64) (int, error)
 	ordered bool
 	secret  bool
-	busy    bool // three messages a minute for ten hours, instead of one in five
+	busy    bool // messages each minute for ten hours
 	retries int  // attempts of the policy; 0: eight
 
 	letters int      // at most
@@ -164,7 +165,7 @@ type member struct {
 func (d *day) join() *member {
 	d.Helper()
 	disp, err := dispatch.New(dispatch.Config{
-		Store: d.store, Alerts: d, Transport: d, Logger: quiet, Options: []forbear.Option{forbear.WithoutLog()}, Poll: 30 * time.Second,
+		Store: d.store, Alerts: d, Transport: d, Logger: quiet, Options: []forbear.Option{forbear.WithoutLog()}, Poll: time.Minute,
 		Lookup: func(context.Context, string) error {
 			_, err := d.habits["nameless"].respond(time.Since(d.began), 0)
 			return err
@@ -239,13 +240,14 @@ func (d *day) inOrder(id string) {
 
 // send accepts the messages of a minute, at any member.
 func (d *day) send(minute int) {
+	rarely, often := ringtest.Size(15, 5), ringtest.Size(1, 3)
 	for name, h := range d.habits {
 		n := 0
-		if minute%5 == 0 {
+		if minute%rarely == 0 {
 			n = 1
 		}
 		if h.busy && minute >= 5*60 && minute < 15*60 {
-			n = 3
+			n = often
 		}
 		for range n {
 			id := fmt.Sprintf("%s-%d", name, len(d.sent[name])+1)

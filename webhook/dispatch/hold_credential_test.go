@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -134,7 +135,8 @@ var (
 // A credential that is gone for an hour holds its endpoint: one alert, a look
 // now and then, nothing sent; then everything is delivered, once.
 func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
-	const n = 2000
+	n := ringtest.Size(200, 2000)
+	takes := 1400 * time.Second / time.Duration(n) // an attempt: all take 140 s, ten at a time
 	for _, c := range []struct {
 		name   string
 		e      webhook.Endpoint
@@ -148,7 +150,7 @@ func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, lines, s := &credentials{takes: 700 * time.Millisecond}, &journal{}, &memstore.Store{}
+				world, lines, s := &credentials{takes: takes}, &journal{}, &memstore.Store{}
 				world.set("env:CLIENT", "planted-secret")
 				world.there(true)
 				d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Logger: slog.New(slog.NewTextHandler(lines, nil))}, c.e)
@@ -192,8 +194,8 @@ func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
 				if sends, messages := world.total(); sends != n || messages != n {
 					t.Errorf("%d sends of %d messages, want each of %d once", sends, messages, n)
 				}
-				// A minute and a half for the look, and 2,000 at ten a time.
-				if took := world.last.Sub(back); took > 90*time.Second+n/10*world.takes+10*time.Second {
+				// A minute and a half for the look, and all of them at ten a time.
+				if took := world.last.Sub(back); took > 90*time.Second+time.Duration(n)/10*takes+10*time.Second {
 					t.Errorf("all were sent after %v", took)
 				}
 				put := 0
@@ -230,14 +232,15 @@ func TestHeldDeliveriesEndAt24Hours(t *testing.T) {
 		world.there(true)
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Poll: time.Minute}, signed)
 		world.there(false)
-		batch(t, d, 300)
+		n := ringtest.Size(30, 300)
+		batch(t, d, n)
 		time.Sleep(24*time.Hour - time.Minute)
 		if list, _ := s.List(t.Context(), deadletter.Filter{Limit: 1000}); len(list) != 0 {
 			t.Errorf("%d letters before 24 hours", len(list))
 		}
 		time.Sleep(3 * time.Minute)
 		list, err := s.List(t.Context(), deadletter.Filter{Limit: 1000})
-		if err != nil || len(list) != 300 || list[0].Reason != "deadline" || list[0].Attempts != 0 {
+		if err != nil || len(list) != n || list[0].Reason != "deadline" || list[0].Attempts != 0 {
 			t.Errorf("%d letters, %v", len(list), err)
 		}
 		if raised, _ := alerts(t, s, "credential"); raised != 1 {
@@ -383,7 +386,7 @@ func TestFlappingSecretDoesNotFlood(t *testing.T) {
 			return value, err
 		}
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: flap}, signed)
-		batch(t, d, 2000)
+		batch(t, d, ringtest.Size(300, 2000))
 		time.Sleep(10 * time.Minute)
 		if raised, _ := alerts(t, s, "credential"); raised == 0 || raised > 10*60/5 {
 			t.Errorf("%d alerts in ten minutes", raised)

@@ -24,9 +24,10 @@ func (r *receiver) most1s(from, to time.Time) (most, all int) {
 		all++
 		n := 0
 		for _, other := range r.sent[i:] {
-			if other.Sub(at) < time.Second {
-				n++
+			if other.Sub(at) >= time.Second {
+				break
 			}
+			n++
 		}
 		most = max(most, n)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/partial"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -105,12 +105,13 @@ const quickly = 10 * time.Millisecond
 // breaker that hardly ever closes, and is sent no more for each than without one. One
 // that takes nothing is sent next to nothing.
 func TestMostlyFailing(t *testing.T) {
-	got, ideal := streams(t, 600, quickly, 0.6, webhook.Endpoint{}, time.Hour), streams(t, 600, quickly, 0.6, unprotected, time.Hour)
+	n := ringtest.Size(300, 600)
+	got, ideal := streams(t, n, quickly, 0.6, webhook.Endpoint{}, time.Hour), streams(t, n, quickly, 0.6, unprotected, time.Hour)
 	t.Logf("%v\nwithout protection: %v", got, ideal)
 	if got.hour < ideal.hour*6/10 || got.sends > ideal.sends*105/100 {
 		t.Errorf("%d of %d arrived, with %d and %d sends", got.hour, ideal.hour, got.sends, ideal.sends)
 	}
-	if dead := streams(t, 600, quickly, 1, webhook.Endpoint{}, time.Hour); dead.sends > 60 {
+	if dead := streams(t, n, quickly, 1, webhook.Endpoint{}, time.Hour); dead.sends > 60 {
 		t.Errorf("%d sends to an endpoint that takes nothing", dead.sends)
 	}
 }
@@ -126,9 +127,7 @@ func TestMostlyFailingAndSlow(t *testing.T) {
 
 // TestSoakMostlyFailing is the table of bench/delivery.
 func TestSoakMostlyFailing(t *testing.T) {
-	if os.Getenv("FORBEAR_SOAK") != "1" {
-		t.Skip("a table: FORBEAR_SOAK=1 shows it")
-	}
+	ringtest.OnlyNightly(t, "a table")
 	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
 		t.Logf("%.0f %%: %v", 100*share, streams(t, 1800, quickly, share, webhook.Endpoint{}, 25*time.Hour))
 		t.Logf("without protection: %v", streams(t, 1800, quickly, share, unprotected, 25*time.Hour))
@@ -139,9 +138,7 @@ func TestSoakMostlyFailing(t *testing.T) {
 // fails half, for fifty draws of luck: where chance has made most of the latest attempts
 // fail when the traffic ends, the rest keeps to the floor of R-7.
 func TestSoakAfterTraffic(t *testing.T) {
-	if os.Getenv("FORBEAR_SOAK") != "1" {
-		t.Skip("a table: FORBEAR_SOAK=1 shows it")
-	}
+	ringtest.OnlyNightly(t, "a table of fifty draws")
 	var got, ideal []time.Duration
 	for i := range 50 {
 		draw := fmt.Sprint("draw", i, "-")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -140,10 +141,10 @@ func putOff(t *testing.T, s *memstore.Store, n int) {
 	time.Sleep(time.Hour)
 }
 
-// 100,000 retries are due when an outage ends. They drain at the endpoint's own
+// Many retries are due when an outage ends. They drain at the endpoint's own
 // pace: its concurrency, or its rate where it names one.
 func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
-	const takes = 5 * time.Millisecond
+	takes := ringtest.Size(12500*time.Microsecond, 5*time.Millisecond)
 	for _, c := range []struct {
 		name   string
 		n      int
@@ -151,10 +152,10 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 		strict bool
 		fails  int // one in so many
 	}{
-		{"its concurrency", 100_000, 0, false, 0},
-		{"its concurrency, strict", 10_000, 0, true, 0},
-		{"its rate", 10_000, 500, false, 0},
-		{"with a stray failure", 10_000, 0, false, 12},
+		{"its concurrency", ringtest.Size(4000, 100_000), 0, false, 0},
+		{"its concurrency, strict", ringtest.Size(4000, 10_000), 0, true, 0},
+		{"its rate", ringtest.Size(4000, 10_000), 500, false, 0},
+		{"with a stray failure", ringtest.Size(4000, 10_000), 0, false, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -212,7 +213,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of 10 fail", fails), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &memstore.Store{}
-				putOff(t, s, 5000)
+				putOff(t, s, ringtest.Size(500, 5000))
 				good := 0
 				r := &receiver{respond: func(n int, _ *http.Request) int {
 					if n*7%10 < fails {
@@ -224,7 +225,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 				e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}
 				e.Policy.Breaker.Disabled = true // the budget and the pace alone
 				d := run(t, s, dispatch.Config{Transport: r}, e)
-				for range 300 { // 10,000 new messages in a minute and a half
+				for range ringtest.Size(50, 300) { // 33 new messages each time
 					accept(t, d, 33)
 					time.Sleep(300 * time.Millisecond)
 				}
@@ -244,7 +245,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 	t.Run("all fail", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &memstore.Store{}
-			putOff(t, s, 5000)
+			putOff(t, s, ringtest.Size(500, 5000))
 			r := &receiver{respond: always(503)}
 			e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}
 			e.Policy.Breaker.Disabled = true

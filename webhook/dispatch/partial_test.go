@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/partial"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -58,12 +59,13 @@ func messages(n int) (ids []string) {
 // with as few sends.
 func TestPartialFailure(t *testing.T) {
 	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}}
-	ids := messages(3000)
+	ids := messages(ringtest.Size(400, 3000))
+	watch := ringtest.Size(5*time.Minute, time.Hour)
 	for _, share := range []float64{0.15, 0.25, 0.30, 0.40} {
 		for _, n := range []int{10, 50} {
 			t.Run(fmt.Sprintf("%.0f %%, %d at a time", 100*share, n), func(t *testing.T) {
-				ideal := deliver(t, ids, share, webhook.Endpoint{Concurrency: n, Policy: unbound}, time.Hour)
-				got := deliver(t, ids, share, webhook.Endpoint{Concurrency: n}, time.Hour)
+				ideal := deliver(t, ids, share, webhook.Endpoint{Concurrency: n, Policy: unbound}, watch)
+				got := deliver(t, ids, share, webhook.Endpoint{Concurrency: n}, watch)
 				got.Beside(t, ideal, got.Allowed(ids, 5))
 			})
 		}
@@ -72,8 +74,8 @@ func TestPartialFailure(t *testing.T) {
 
 // TestDeadEndpoint: it gets at most 1.2 sends for a first attempt.
 func TestDeadEndpoint(t *testing.T) {
-	got := deliver(t, messages(3000), 1, webhook.Endpoint{}, 6*time.Hour)
-	t.Logf("%d sends, %d first attempts, in six hours", got.Sends, got.Firsts())
+	got := deliver(t, messages(ringtest.Size(600, 3000)), 1, webhook.Endpoint{}, ringtest.Size(time.Hour, 6*time.Hour))
+	t.Logf("%d sends, %d first attempts", got.Sends, got.Firsts())
 	if got.Sends > got.Firsts()*12/10 {
 		t.Errorf("%d sends for %d first attempts", got.Sends, got.Firsts())
 	}

@@ -74,7 +74,7 @@ func TestDeadlineIsLookedAtRightBeforeTheSend(t *testing.T) {
 			return 429, fmt.Sprint((24*time.Hour - 5*time.Second).Seconds())
 		}}
 		s := &memstore.Store{}
-		d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1})
+		d := run(t, s, dispatch.Config{Transport: r, Poll: 30 * time.Second}, webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1})
 		add := func(id string) {
 			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
 				t.Fatal(err)
