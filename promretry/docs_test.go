@@ -94,7 +94,7 @@ func checkDashboard(t *testing.T, p *server) {
 	for panel, exprs := range queries {
 		for _, expr := range exprs {
 			found := p.query(variables.Replace(expr))
-			for n := 0; len(found) == 0 && n < 40; n++ { // a scrape that came too late leaves a gap
+			for n := 0; len(found) == 0 && n < 120; n++ { // a scrape that came too late leaves a gap
 				time.Sleep(interval)
 				found = p.query(variables.Replace(expr))
 			}

@@ -3,7 +3,7 @@ package promretry_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -153,59 +153,47 @@ func (s *server) query(q string) []result {
 	return r
 }
 
-// firing returns when each alert began to fire, in seconds since 1970.
-func (s *server) firing() map[string]float64 {
-	first := map[string]float64{}
-	for _, r := range s.query(`ALERTS{alertstate="firing"}[5m]`) {
-		name := r.Metric["alertname"]
-		for _, v := range r.Values {
-			if at, ok := first[name]; !ok || v.at < at {
-				first[name] = v.at
-			}
-		}
+// firing returns the alerts that have fired.
+func (s *server) firing() map[string]bool {
+	names := map[string]bool{}
+	for _, r := range s.query(`max_over_time(ALERTS{alertstate="firing"}[10m])`) {
+		names[r.Metric["alertname"]] = true
 	}
-	return first
+	return names
 }
 
-// trueSince returns since when an expression has had a result without a break, up
-// to the time at. A machine with other work scrapes late, and a rate over seconds
-// may be gone for a moment.
-func (s *server) trueSince(expr string, from, at float64) (since float64, ok bool) {
+// tooSoon returns the alerts that fired before their "for" was over, by the
+// evaluations that Prometheus has recorded: how busy the machine is makes them
+// late, but changes nothing between them.
+func (s *server) tooSoon(alerts []rule) (names []string) {
 	s.t.Helper()
-	stamp := func(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
-	// One of the steps is the evaluation itself: what is true for less than a step is seen.
-	from = at - math.Ceil(max(at-from, 0)/interval.Seconds())*interval.Seconds()
-	found, err := s.api("query_range", url.Values{
-		"query": {expr}, "start": {stamp(from)}, "end": {stamp(at + interval.Seconds())}, // the step after it, too
-		"step": {stamp(interval.Seconds())},
-	})
-	if err != nil {
-		s.t.Fatalf("%s: %v", expr, err)
+	key := func(r result) string {
+		labels := maps.Clone(r.Metric)
+		delete(labels, "__name__")
+		delete(labels, "alertstate")
+		return fmt.Sprint(labels)
 	}
-	for _, r := range found {
-		began, last := 0.0, 0.0
-		for _, v := range r.Values {
-			if v.at-last > 1.5*interval.Seconds() {
-				began = v.at
-			}
-			last = v.at
-		}
-		if len(r.Values) > 0 && (!ok || began < since) {
-			since, ok = began, true
-		}
+	states := map[string][]sample{} // since when it has been active, at each evaluation
+	for _, r := range s.query(`ALERTS_FOR_STATE[10m]`) {
+		states[key(r)] = r.Values
 	}
-	return since, ok
-}
-
-// evaluations returns when rules were evaluated, as far as a recorded series shows.
-func (s *server) evaluations() (at []float64) {
-	for _, r := range s.query(`forbear:retries:rate5m[5m]`) {
-		for _, v := range r.Values {
-			at = append(at, v.at)
+	waits := map[string]float64{}
+	for _, a := range alerts {
+		waits[a.Name] = a.Duration
+	}
+	for _, r := range s.query(`ALERTS{alertstate="firing"}[10m]`) {
+		fired, list := r.Values[0].at, states[key(r)]
+		now := slices.IndexFunc(list, func(v sample) bool { return v.at == fired })
+		if now < 0 {
+			s.t.Errorf("no state of %v when it fired", r.Metric)
+			continue
+		}
+		first := slices.IndexFunc(list, func(v sample) bool { return v.value == list[now].value })
+		if name := r.Metric["alertname"]; fired-list[first].at < waits[name]-0.001 {
+			names = append(names, name)
 		}
 	}
-	slices.Sort(at)
-	return slices.Compact(at)
+	return names
 }
 
 // rule is an alerting rule as Prometheus has loaded it.
@@ -257,10 +245,10 @@ func (s *server) description(alert, dependency string) string {
 	return ""
 }
 
-// A quiet run raises no alert. Then everything goes wrong at once, and each
-// alert fires at the second evaluation after its "for" at the latest. The rules are the shipped
-// ones with minutes for seconds. At last each query of the dashboard has an
-// answer.
+// A quiet run raises no alert. Then everything goes wrong at once, and each alert
+// fires, after its "for". The rules are the shipped ones with seconds for minutes;
+// TestRules holds them to their times, which are virtual there. At last each query of
+// the dashboard has a response.
 func TestAlertsInAnOutage(t *testing.T) {
 	s := newStage()
 	address := s.serve(t)
@@ -278,45 +266,36 @@ func TestAlertsInAnOutage(t *testing.T) {
 		t.Error("the quiet run has no retries, so it shows nothing")
 	}
 
-	outage := time.Now()
-	began := float64(outage.Add(-interval).UnixMilli()) / 1000
 	s.down.Store(true)
 	alerts := p.alertRules()
 	if len(alerts) < 15 {
 		t.Fatalf("%d alerts are loaded", len(alerts))
 	}
-	for time.Since(outage) < 2*time.Minute && len(p.firing()) < len(alerts) {
+	// Each is active for its "for" on a machine with other work, too, sooner or later.
+	for outage := time.Now(); time.Since(outage) < 4*time.Minute && len(p.firing()) < len(alerts); {
 		time.Sleep(interval)
 	}
-	time.Sleep(2 * interval)
-	fired, evaluations := p.firing(), p.evaluations()
+	fired := p.firing()
 	for _, a := range alerts {
-		at, ok := fired[a.Name]
-		if !ok {
+		if !fired[a.Name] {
 			t.Errorf("%s did not fire: %s", a.Name, a.Query)
-			continue
 		}
-		since, ok := p.trueSince(a.Query, began, at)
-		if !ok {
-			t.Errorf("%s: its expression was never true", a.Name)
-			continue
-		}
-		late := 0
-		for _, e := range evaluations {
-			if e > since+a.Duration && e <= at {
-				late++
-			}
-		}
-		if late > 2 {
-			t.Errorf("%s fired at evaluation %d after its for of %.1f s, %.1f s after its expression was true", a.Name, late, a.Duration, at-since)
-		}
+	}
+	if names := p.tooSoon(alerts); len(names) > 0 {
+		t.Errorf("%v fired before their for was over", names)
 	}
 	for _, r := range p.query(`max_over_time(ALERTS{alertname="ForbearBreakerFlapping"}[5m])`) {
 		if d := r.Metric["dependency"]; d != "stock" {
 			t.Errorf("%s is one outage, and no flapping", d)
 		}
 	}
-	if got := p.description("ForbearBreakerOpened", "payments"); !strings.Contains(got, "A probe failed, and it opened again. ") {
+	const why = "A probe failed, and it opened again. "
+	got := p.description("ForbearBreakerOpened", "payments")
+	for n := 0; !strings.Contains(got, why) && n < 120; n++ { // a scrape that came too late leaves a gap
+		time.Sleep(interval)
+		got = p.description("ForbearBreakerOpened", "payments")
+	}
+	if !strings.Contains(got, why) {
 		t.Errorf("the alert on the breaker of payments says %q, and not why it opened", got)
 	}
 	checkDashboard(t, p)
