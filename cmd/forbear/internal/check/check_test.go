@@ -68,11 +68,12 @@ func TestCheckExitCodes(t *testing.T) {
 
 // Policies that differ are simulated at once: the race detector sees what they share.
 func TestPoliciesAtOnce(t *testing.T) {
-	file := "service: a\ndependencies:\n"
+	var file strings.Builder
+	file.WriteString("service: a\ndependencies:\n")
 	for n := range 4 {
-		file += fmt.Sprintf("  b%d: {owner: a, methods: [GET], max_retries: %d, breaker: {failure_rate: 0.%d, min_calls: 21}}\n", n, n+1, n+3)
+		fmt.Fprintf(&file, "  b%d: {owner: a, methods: [GET], max_retries: %d, breaker: {failure_rate: 0.%d, min_calls: 21}}\n", n, n+1, n+3)
 	}
-	if r := clitest.Run(t, Command(), "", "--checklist", clitest.File(t, "p.yaml", file)); r.Code == cli.ExitUsage {
+	if r := clitest.Run(t, Command(), "", "--checklist", clitest.File(t, "p.yaml", file.String())); r.Code == cli.ExitUsage {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }
