@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 var endpoints = []Endpoint{
@@ -24,7 +25,7 @@ func TestDelivery(t *testing.T) {
 }
 
 func TestSoakDelivery(t *testing.T) {
-	needSoak(t)
+	ringtest.OnlyNightly(t, "the long form")
 	onBoth(t, size{messages: 100_000, kills: 20})
 }
 
@@ -37,10 +38,7 @@ type size struct {
 
 func onBoth(t *testing.T, s size) {
 	t.Run("SQLite", func(t *testing.T) { delivery(t, filepath.Join(t.TempDir(), "forbear.db"), 1, s) })
-	t.Run("PostgreSQL", func(t *testing.T) {
-		server := pgtest.Start(t)
-		delivery(t, server.Database(t), 3, s)
-	})
+	t.Run("PostgreSQL", func(t *testing.T) { delivery(t, pgtest.Database(t), 3, s) })
 }
 
 func delivery(t *testing.T, database string, processes int, s size) {

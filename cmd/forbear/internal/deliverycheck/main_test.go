@@ -1,3 +1,4 @@
+//forbear:plain it drives processes, which share nothing with the test
 package deliverycheck
 
 import (
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 // The processes are this test binary again. They log when childLog is set.
@@ -35,7 +37,16 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m, migrate))
+}
+
+// migrate makes the tables in the database that each test gets a copy of.
+func migrate(url string) error {
+	s, err := durable.New(context.Background(), durable.Options{Database: url, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 func child() error {
@@ -175,11 +186,4 @@ func (b *bench) deadlocks(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func needSoak(t *testing.T) {
-	t.Helper()
-	if os.Getenv("FORBEAR_SOAK") != "1" {
-		t.Skip("the long form: make soak")
-	}
 }

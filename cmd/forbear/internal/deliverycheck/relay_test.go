@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 var oneOrdered = []Endpoint{{ID: "e", Ordered: true}}
@@ -19,16 +20,14 @@ var oneOrdered = []Endpoint{{ID: "e", Ordered: true}}
 // What waits in the outbox is relayed in order by any number of processes that
 // start together.
 func TestOrderedRelay(t *testing.T) {
-	server := pgtest.Start(t)
-	orderedRelay(t, server.Database(t), 6000, 60, 2)
+	orderedRelay(t, pgtest.Database(t), 6000, 60, 2)
 }
 
 func TestSoakOrderedRelay(t *testing.T) {
-	needSoak(t)
+	ringtest.OnlyNightly(t, "the long form")
 	t.Run("SQLite", func(t *testing.T) { orderedRelay(t, filepath.Join(t.TempDir(), "forbear.db"), 15_000, 300, 1) })
-	server := pgtest.Start(t)
 	for _, n := range []int{1, 2, 4} {
-		t.Run(fmt.Sprintf("PostgreSQL by %d", n), func(t *testing.T) { orderedRelay(t, server.Database(t), 15_000, 300, n) })
+		t.Run(fmt.Sprintf("PostgreSQL by %d", n), func(t *testing.T) { orderedRelay(t, pgtest.Database(t), 15_000, 300, n) })
 	}
 }
 
@@ -120,8 +119,7 @@ func (b *bench) waitUntil(t *testing.T, done func(context.Context) (bool, error)
 // A burst over HTTP at an ordered endpoint, at several processes at once.
 func TestOrderedBurst(t *testing.T) {
 	const clients, posts, processes = 64, 3000, 4
-	server := pgtest.Start(t)
-	b := newBench(t, server.Database(t), oneOrdered, 0)
+	b := newBench(t, pgtest.Database(t), oneOrdered, 0)
 	for range processes - 1 {
 		if err := b.fleet.Start(t.Context()); err != nil {
 			t.Fatal(err)

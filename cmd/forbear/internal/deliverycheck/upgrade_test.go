@@ -19,13 +19,12 @@ const earlier = "FORBEAR_TEST_EARLIER"
 // processes are of the version before, also one that is started again, when a later
 // one has changed the schema under them. Every offer ends as the rules say.
 func TestUpgrade(t *testing.T) {
-	server := pgtest.Start(t)
 	before, after := os.Getenv(earlier), os.Args[0]
 	if before == "" {
 		before, after = os.Args[0], filepath.Join(t.TempDir(), "later.test")
 		latertest.Go(t, "test", "-c", "-o", after, ".")
 	}
-	database := server.Database(t)
+	database := pgtest.Shared(t).Database(t) // empty: the version before makes the tables
 	b := newBenchOf(t, before, database, endpoints, 0.01)
 	if err := b.fleet.Launch(2); err != nil {
 		t.Fatal(err)

@@ -76,10 +76,9 @@ func TestRestore(t *testing.T) {
 		})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
-		server := pgtest.Start(t)
-		restore(t, server.Database(t), func(from string) (to string) {
+		restore(t, pgtest.Database(t), func(from string) (to string) {
 			file := filepath.Join(t.TempDir(), "forbear.dump")
-			to = server.Database(t)
+			to = pgtest.Shared(t).Database(t)
 			for _, args := range [][]string{{"pg_dump", "-Fc", "-f", file, from}, {"pg_restore", "-d", to, "--no-owner", file}} {
 				if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 					t.Fatalf("%s: %v: %s", args[0], err, out)

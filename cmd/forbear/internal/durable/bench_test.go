@@ -21,7 +21,7 @@ func BenchmarkStore(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 1024)
 	names := map[string]func() string{
 		"SQLite":     func() string { return filepath.Join(b.TempDir(), "forbear.db") },
-		"PostgreSQL": func() string { return pgtest.Start(b).Database(b) },
+		"PostgreSQL": func() string { return pgtest.Shared(b).Database(b) },
 	}
 	for kind, name := range names {
 		b.Run(kind, func(b *testing.B) {
@@ -80,7 +80,7 @@ func BenchmarkEndpointChange(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		for kind, name := range map[string]func() string{
 			"SQLite":     func() string { return filepath.Join(b.TempDir(), "forbear.db") },
-			"PostgreSQL": func() string { return pgtest.Start(b).Database(b) },
+			"PostgreSQL": func() string { return pgtest.Shared(b).Database(b) },
 		} {
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				place := name()

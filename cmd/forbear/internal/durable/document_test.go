@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -74,7 +75,7 @@ func (all rules) faults(r *rule, at string, v any) (list []string) {
 	switch v := v.(type) {
 	case string:
 		_, err := time.Parse(time.RFC3339, v)
-		if r.Format == "date-time" && err != nil || r.Pattern != "" && !regexp.MustCompile(r.Pattern).MatchString(v) {
+		if r.Format == "date-time" && err != nil || r.Pattern != "" && !compiled(r.Pattern).MatchString(v) {
 			list = append(list, fmt.Sprintf("%s is %q", at, v))
 		}
 	case []any:
@@ -100,6 +101,19 @@ func (all rules) faults(r *rule, at string, v any) (list []string) {
 		}
 	}
 	return list
+}
+
+// patterns are those that the document has, compiled once: it is looked at thousands of
+// times.
+var patterns sync.Map
+
+func compiled(pattern string) *regexp.Regexp {
+	if re, ok := patterns.Load(pattern); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := regexp.MustCompile(pattern)
+	patterns.Store(pattern, re)
+	return re
 }
 
 func typesOf(v any) (names []string) {
@@ -275,10 +289,13 @@ func (w *wrong) operation(t *testing.T, rt route) {
 	}
 }
 
+// placeholder is what a path has in place of an id.
+var placeholder = regexp.MustCompile(`\{\w+\}`)
+
 // request makes one request and holds its response to the document.
 func (w *wrong) request(t *testing.T, rt route, op described, caller, id, query, body string, header ...string) {
 	t.Helper()
-	path := regexp.MustCompile(`\{\w+\}`).ReplaceAllLiteralString(rt.path, id)
+	path := placeholder.ReplaceAllLiteralString(rt.path, id)
 	r := httptest.NewRequest(rt.method, path+"?"+query, strings.NewReader(body))
 	r.Host = "localhost"
 	if caller != "" {

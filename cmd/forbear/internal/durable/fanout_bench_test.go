@@ -18,7 +18,7 @@ import (
 func BenchmarkFanOut(b *testing.B) {
 	names := map[string]func() string{
 		"SQLite":     func() string { return filepath.Join(b.TempDir(), "forbear.db") },
-		"PostgreSQL": func() string { return pgtest.Start(b).Database(b) },
+		"PostgreSQL": func() string { return pgtest.Shared(b).Database(b) },
 	}
 	for kind, name := range names {
 		db, err := database.Open(b.Context(), name())

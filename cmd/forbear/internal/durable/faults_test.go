@@ -23,6 +23,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -38,7 +39,17 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	os.Exit(m.Run())
+	_ = os.Setenv("GORACE", "halt_on_error=1") // a child with a race ends, and is missed
+	os.Exit(pgtest.Main(m, migrate))
+}
+
+// migrate makes the tables in the database that each test gets a copy of.
+func migrate(url string) error {
+	s, err := New(context.Background(), Options{Database: url, Logger: quiet})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 func child() {
@@ -224,28 +235,20 @@ func (s *sink) arrive(t *testing.T, ids []string) (twice int) {
 // arriveFor is much longer than it takes: a busy machine is slow.
 const arriveFor = 4 * time.Minute
 
-func soak() bool { return os.Getenv("FORBEAR_SOAK") == "1" }
-
 // databases runs a test on both.
 func databases(t *testing.T, test func(t *testing.T, database string)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "forbear.db")) })
-	t.Run("PostgreSQL", func(t *testing.T) {
-		server := pgtest.Start(t)
-		test(t, server.Database(t))
-	})
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.Database(t)) })
 }
 
 func TestKillLoop(t *testing.T) {
 	t.Parallel()
 	killLoop(t, 3*time.Second)
 }
-func TestSoakKillLoop(t *testing.T) { needSoak(t); killLoop(t, time.Minute) }
 
-func needSoak(t *testing.T) {
-	t.Helper()
-	if !soak() {
-		t.Skip("the long form: make soak")
-	}
+func TestSoakKillLoop(t *testing.T) {
+	ringtest.OnlyNightly(t, "the long form")
+	killLoop(t, time.Minute)
 }
 
 // Ten producers write while the process is killed again and again: everything
@@ -306,11 +309,7 @@ func TestPostgreSQLRestarts(t *testing.T) {
 // leases and thawed: nothing is lost, and what it held is not written twice.
 func TestFrozenProcess(t *testing.T) {
 	t.Parallel()
-	if !soak() && testing.Short() {
-		t.Skip("takes 15 s")
-	}
-	server := pgtest.Start(t)
-	database := server.Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	prepare(t, database, s.URL)
 	a, b := spawn(t, database, ""), spawn(t, database, "")
@@ -422,7 +421,10 @@ func TestClockJumps(t *testing.T) {
 // pace, and a healthy endpoint beside it does not feel them.
 func TestDueRetriesAfterAnOutage(t *testing.T) { backlog(t, 3000) }
 
-func TestSoakDueRetriesAfterAnOutage(t *testing.T) { needSoak(t); backlog(t, 100_000) }
+func TestSoakDueRetriesAfterAnOutage(t *testing.T) {
+	ringtest.OnlyNightly(t, "the long form")
+	backlog(t, 100_000)
+}
 
 func backlog(t *testing.T, n int) {
 	database := filepath.Join(t.TempDir(), "forbear.db")

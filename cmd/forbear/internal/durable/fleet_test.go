@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -23,11 +24,11 @@ func TestOneOutageOfAFleet(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			oneOutage(t, filepath.Join(t.TempDir(), "forbear.db"), 5*time.Second, 25*time.Minute, 60)
+			oneOutage(t, filepath.Join(t.TempDir(), "forbear.db"), ringtest.Size(2*time.Second, 5*time.Second), 25*time.Minute, 60)
 		})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) { // its clock is its own
-		oneOutage(t, pgtest.Start(t).Database(t), 20*time.Millisecond, 2*time.Minute, 90)
+		oneOutage(t, pgtest.Database(t), 20*time.Millisecond, 2*time.Minute, 90)
 	})
 }
 

@@ -44,7 +44,7 @@ func (g *gates) pass(process int, r *http.Request) {
 func TestGoneIsOneAlertOfAFleet(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { oneAlertEach(t, filepath.Join(t.TempDir(), "forbear.db")) })
-	t.Run("PostgreSQL", func(t *testing.T) { oneAlertEach(t, pgtest.Start(t).Database(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { oneAlertEach(t, pgtest.Database(t)) })
 }
 
 func oneAlertEach(t *testing.T, database string) {

@@ -52,10 +52,11 @@ func unguard(t *testing.T, svc *Service, db *sql.DB) {
 // not look at the encoding of texts.
 func places(t *testing.T, test func(t *testing.T, database string)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "forbear.db")) })
-	server := pgtest.Start(t)
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, server.Database(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.Database(t)) })
 	t.Run("SQL_ASCII", func(t *testing.T) {
+		server := pgtest.Shared(t)
 		server.Exec(t, "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+		t.Cleanup(func() { server.Exec(t, "DROP DATABASE ascii WITH (FORCE)") })
 		test(t, server.URL("ascii"))
 	})
 }

@@ -103,7 +103,7 @@ func TestEncryptionAtRest(t *testing.T) {
 // A store that comes back in the middle of a relay is not the row's fault: here it is
 // back right when the probe asks whether it works.
 func TestRowIsBlamedTwice(t *testing.T) {
-	database := pgtest.Start(t).Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	svc, stop := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
 	defer stop()
@@ -182,8 +182,7 @@ func TestRowTheStoreRefuses(t *testing.T) {
 // An endpoint that another process has just added is known to the process that
 // empties the outbox.
 func TestOutboxKnowsNewEndpoints(t *testing.T) {
-	server := pgtest.Start(t)
-	database := server.Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	svc, stop := start(t, Options{Database: database, Poll: 20 * time.Millisecond})
 	other, db := another(t, database), outside(t, database)

@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -312,15 +313,13 @@ func TestPartialFailuresOnPostgreSQL(t *testing.T) {
 	for i, step := range standardSteps {
 		fast[i] = step / 25
 	}
-	really(t, pgtest.Start(t).Database(t), fast, 20, 50*time.Millisecond, 5*time.Minute)
+	really(t, pgtest.Database(t), fast, 20, 50*time.Millisecond, 5*time.Minute)
 }
 
 // TestSoakPartialFailures is both in full: SQLite for a day, in which everything
 // ends, and PostgreSQL with the standard's schedule in real time.
 func TestSoakPartialFailures(t *testing.T) {
-	if !soak() {
-		t.Skip("takes twenty minutes: FORBEAR_SOAK=1 runs it")
-	}
+	ringtest.OnlyNightly(t, "takes twenty minutes")
 	t.Run("SQLite", func(t *testing.T) {
 		for name, r := range virtually(t, 100, 25*time.Hour) {
 			if len(r.late)+r.dead != r.messages {
@@ -329,7 +328,7 @@ func TestSoakPartialFailures(t *testing.T) {
 		}
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
-		really(t, pgtest.Start(t).Database(t), standardSteps, 300, time.Second, 10*time.Minute)
+		really(t, pgtest.Database(t), standardSteps, 300, time.Second, 10*time.Minute)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -115,7 +116,7 @@ func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	powerCuts(t, 3)
 }
-func TestSoakPowerCut(t *testing.T) { needSoak(t); powerCuts(t, 40) }
+func TestSoakPowerCut(t *testing.T) { ringtest.OnlyNightly(t, "the long form"); powerCuts(t, 40) }
 
 // The power is cut while ten producers write and deliveries are made: every
 // message that was acknowledged is there and arrives, and the database is whole.

@@ -9,16 +9,20 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-func TestRateOfAFleet(t *testing.T)     { rateOfAFleet(t, 4, 0, 2*time.Second) }
-func TestSoakRateOfAFleet(t *testing.T) { needSoak(t); rateOfAFleet(t, 2, 2, 20*time.Second) }
+func TestRateOfAFleet(t *testing.T) { rateOfAFleet(t, 4, 0, 2*time.Second) }
+func TestSoakRateOfAFleet(t *testing.T) {
+	ringtest.OnlyNightly(t, "the long form")
+	rateOfAFleet(t, 2, 2, 20*time.Second)
+}
 
 // Dispatchers on one PostgreSQL keep the rate of an endpoint together: what comes to the
 // receiver in any second of a time, at whose beginning some more join.
 func rateOfAFleet(t *testing.T, n, joining int, length time.Duration) {
-	database := pgtest.Start(t).Database(t)
+	database := pgtest.Database(t)
 	const rate = 100
 	var mu sync.Mutex
 	var seen []time.Time

@@ -35,9 +35,9 @@ func superuser(t *testing.T, database string) *sql.DB {
 // listeners counts the connections that LISTEN, or cuts them.
 func listeners(t *testing.T, db *sql.DB, cut bool) (n int) {
 	t.Helper()
-	query := `SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'`
+	query := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'`
 	if cut {
-		query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'`
+		query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'`
 	}
 	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -49,8 +49,7 @@ func listeners(t *testing.T, db *sql.DB, cut bool) (n int) {
 // what there is, and then it listens again.
 func TestListenConnectionDrops(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
-	database := server.Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	svc, _ := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
 	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
@@ -84,8 +83,7 @@ func listening(t *testing.T, db *sql.DB) {
 // else would.
 func TestListensAgain(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
-	database := server.Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	svc, _ := start(t, Options{Database: database, Poll: 10 * time.Minute})
 	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
@@ -100,8 +98,7 @@ func TestListensAgain(t *testing.T) {
 // Ids are given out before their transactions commit: a row that is committed
 // late, with a lower id than one that was relayed already, is relayed too.
 func TestOutboxRowIsCommittedLate(t *testing.T) {
-	server := pgtest.Start(t)
-	database := server.Database(t)
+	database := pgtest.Database(t)
 	s := newSink(t)
 	svc, _ := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
 	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
@@ -42,7 +43,6 @@ func runEvents(t *testing.T, list []eventScenario) {
 	if len(list) == 0 {
 		t.Fatal("no scenarios")
 	}
-	on := servers{pg: pgtest.Start(t), redis: startRedis(t)}
 	for _, store := range []string{"memory", "sqlite", "postgres", "redis"} {
 		t.Run(store, func(t *testing.T) {
 			for _, s := range list {
@@ -54,10 +54,14 @@ func runEvents(t *testing.T, list []eventScenario) {
 					t.Log(s.Name)
 					place := filepath.Join(t.TempDir(), "forbear.db")
 					if store == "postgres" {
-						place = on.pg.Database(t)
+						place = pgtest.Database(t)
+					}
+					redis := ""
+					if store == "redis" {
+						redis = redistest.Database(t)
 					}
 					synctest.Test(t, func(t *testing.T) {
-						w := newEventWorld(t, store, place, on)
+						w := newEventWorld(t, store, place, redis)
 						if crashes(s.Steps) && (store == "postgres" || store == "redis") {
 							w.options.Lease = 2 * time.Second // of the server's own clock, which is not the bubble's
 						}
@@ -85,8 +89,7 @@ type eventWorld struct {
 	store string
 	place string // of the database
 
-	redis    *redisServer
-	redisURL string
+	redis string // its database
 
 	db   *database.DB
 	keys idempotency.Store
@@ -104,7 +107,7 @@ type eventWorld struct {
 	redriven  []time.Time
 }
 
-func newEventWorld(t *testing.T, store, place string, on servers) *eventWorld {
+func newEventWorld(t *testing.T, store, place, redis string) *eventWorld {
 	db, err := database.Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +124,7 @@ func newEventWorld(t *testing.T, store, place string, on servers) *eventWorld {
 	case "memory":
 		w.keys = &memstore.Idempotency{}
 	case "redis": // the letters are in SQLite
-		w.redis, w.redisURL = on.redis, on.redis.database()
-		w.keys = openRedis(t, w.redisURL)
+		w.redis, w.keys = redis, openRedis(t, redis)
 	}
 	w.registry.MustRegister(w.metrics)
 	w.consume = w.consumer
@@ -295,7 +297,7 @@ func (w *eventWorld) restart() {
 func (w *eventWorld) advance(by time.Duration) {
 	switch w.store {
 	case "redis":
-		w.redis.age(w.t, w.redisURL, by)
+		age(w.t, w.redis, by)
 	case "postgres":
 		(&world{t: w.t, config: Config{Store: w.store, DB: w.place}}).advance(by)
 	}

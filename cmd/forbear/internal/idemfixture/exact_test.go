@@ -24,6 +24,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -165,14 +166,10 @@ func (m *mortal) pay(ctx context.Context, client *http.Client, key string) (aske
 
 // TestSoakKilledTransactions kills the service again and again while clients
 // pay, each operation under one key until it is answered: every payment is
-// booked once. FORBEAR_SOAK makes it 20,000 payments on each database.
+// booked once. At night it is 20,000 payments on each database.
 func TestSoakKilledTransactions(t *testing.T) {
-	operations, every := 600, 100
-	if os.Getenv("FORBEAR_SOAK") != "" {
-		operations, every = 20_000, 200
-	}
-	pg := pgtest.Start(t)
-	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "forbear.db"), "postgres": pg.Database(t)} {
+	operations, every := ringtest.Size(600, 20_000), ringtest.Size(100, 200)
+	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "forbear.db"), "postgres": pgtest.Database(t)} {
 		t.Run(name, func(t *testing.T) { soakKilled(t, place, operations, every) })
 	}
 }

@@ -7,13 +7,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 // TestProcesses kills and freezes the processes that run a request, for real.
 func TestProcesses(t *testing.T) {
-	pg, redis := pgtest.Start(t), startRedis(t)
 	for _, store := range []string{"sqlite", "postgres", "redis"} {
 		t.Run(store, func(t *testing.T) {
 			for _, c := range []struct {
@@ -32,7 +29,7 @@ func TestProcesses(t *testing.T) {
 					continue // it has no transactions to share, or no server that ends them
 				}
 				t.Run(c.name, func(t *testing.T) {
-					w := newWorld(t, store, servers{pg: pg, redis: redis}, func(f *Config) {
+					w := newWorld(t, store, servers{}, func(f *Config) {
 						f.Rerun, f.Wait = c.rerun, 200*time.Millisecond
 						if c.name == "FrozenTransactionFreesItsKey" {
 							f.Lease = time.Second

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/redisstore"
 )
 
-// redisServer is a Redis of the tests' own, which writes all that it is told to
+// redisServer is a Redis of a test's own, which writes all that it is told to
 // disk before it answers.
 type redisServer struct {
 	address, dir string
@@ -32,6 +34,7 @@ type redisServer struct {
 // that installs it.
 func startRedis(t *testing.T) *redisServer {
 	t.Helper()
+	ringtest.NotQuick(t, "starts a Redis")
 	const install = "sudo apt-get install redis-server"
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -39,12 +42,7 @@ func startRedis(t *testing.T) *redisServer {
 		}
 		t.Skipf("NOT RUN: Redis is not installed: %s", install)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &redisServer{address: l.Addr().String(), dir: t.TempDir()}
-	_ = l.Close()
+	s := &redisServer{address: fmt.Sprintf("127.0.0.1:%d", porttest.Free(t)), dir: t.TempDir()}
 	s.boot(t)
 	t.Cleanup(func() { s.halt(syscall.SIGKILL) })
 	return s
@@ -60,7 +58,7 @@ func (s *redisServer) boot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3000 {
-		if answer, err := s.call(0, "PING"); err == nil && answer == "+PONG" {
+		if answer, err := call(s.address+"/0", "PING"); err == nil && answer == "+PONG" {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -77,17 +75,18 @@ func (s *redisServer) halt(sig syscall.Signal) {
 	s.cmd = nil
 }
 
-// call sends one command to a database and returns the first line of the
+// call sends one command to a database, by its URL, and returns the first line of the
 // answer.
-func (s *redisServer) call(db int, args ...string) (string, error) {
-	conn, err := net.Dial("tcp", s.address)
+func call(url string, args ...string) (string, error) {
+	address, db, _ := strings.Cut(strings.TrimPrefix(url, "redis://"), "/")
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
 	in := bufio.NewReader(conn)
 	line := ""
-	for _, command := range [][]string{{"SELECT", strconv.Itoa(db)}, args} {
+	for _, command := range [][]string{{"SELECT", db}, args} {
 		fmt.Fprintf(conn, "*%d\r\n", len(command))
 		for _, a := range command {
 			fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(a), a)
@@ -113,9 +112,9 @@ const aging = `for _, key in ipairs(redis.call('KEYS', 'forbear:key:*')) do
 end
 return redis.status_reply('OK')`
 
-func (s *redisServer) age(t *testing.T, url string, by time.Duration) {
+func age(t *testing.T, url string, by time.Duration) {
 	t.Helper()
-	if _, err := s.call(databaseOf(url), "EVAL", aging, "0", strconv.FormatInt(by.Microseconds(), 10)); err != nil {
+	if _, err := call(url, "EVAL", aging, "0", strconv.FormatInt(by.Microseconds(), 10)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -124,11 +123,6 @@ func (s *redisServer) age(t *testing.T, url string, by time.Duration) {
 func (s *redisServer) database() string {
 	s.databases++
 	return fmt.Sprintf("redis://%s/%d", s.address, s.databases)
-}
-
-func databaseOf(url string) int {
-	n, _ := strconv.Atoi(url[strings.LastIndexByte(url, '/')+1:])
-	return n
 }
 
 // openRedis opens the records of a database.

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/memstore"
 )
@@ -57,20 +56,29 @@ func more(t *testing.T, name string) (d document) {
 
 // runEverywhere runs the scenarios on every kind of store that they ask for.
 func runEverywhere(t *testing.T, list []scenario) {
-	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory", servers{}) })
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite", servers{}) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres", servers{pg: pgtest.Start(t)}) })
-	t.Run("redis", func(t *testing.T) { t.Parallel(); runAll(t, list, "redis", servers{redis: startRedis(t)}) })
+	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory") })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite") })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres") })
+	t.Run("redis", func(t *testing.T) { t.Parallel(); runAll(t, list, "redis") })
 }
 
-func runAll(t *testing.T, list []scenario, store string, on servers) {
+func runAll(t *testing.T, list []scenario, store string) {
+	own := servers{} // for scenarios that halt theirs
 	for _, s := range list {
 		s.Stores.check(t, s.ID)
 		if !slices.Contains(s.Stores, store) {
 			continue
 		}
+		all := t
 		t.Run(s.ID, func(t *testing.T) {
 			t.Log(s.Name)
+			on := servers{}
+			if slices.ContainsFunc(s.Steps, func(s step) bool { return s.Do == "store" }) {
+				if own == (servers{}) {
+					own = ownServers(all, store)
+				}
+				on = own
+			}
 			r := &runner{world: newWorld(t, store, on, func(c *Config) { configure(t, c, s.Steps) }), results: map[string][]*result{}}
 			for i := range s.Steps {
 				r.step(&s.Steps[i])

@@ -1,10 +1,13 @@
+//forbear:plain it drives processes, which share nothing with the test
 package idemfixture
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
 	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
@@ -43,7 +48,17 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(redistest.Main(func() int { return pgtest.Main(m, migrate) }))
+}
+
+// migrate makes the tables in the database that each test gets a copy of.
+func migrate(url string) error {
+	db, err := database.Open(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	_, err = db.Migrate(context.Background())
+	return errors.Join(err, db.Close())
 }
 
 // world is the fixture processes over one store, and the ledger.
@@ -57,11 +72,18 @@ type world struct {
 	instances map[string]*instance
 }
 
-// servers are the stores that are processes of their own; nil where a test has
-// none.
+// servers are those of a test that halts them; nil where it takes a database of the
+// one that all share.
 type servers struct {
 	pg    *pgtest.Server
 	redis *redisServer
+}
+
+func ownServers(t *testing.T, store string) servers {
+	if store == "postgres" {
+		return servers{pg: pgtest.Start(t)}
+	}
+	return servers{redis: startRedis(t)}
 }
 
 type instance struct {
@@ -80,9 +102,17 @@ func newWorld(t *testing.T, store string, s servers, change func(*Config)) *worl
 	case "sqlite":
 		w.config.DB = filepath.Join(t.TempDir(), "forbear.db")
 	case "postgres":
-		w.config.DB = s.pg.Database(t)
+		if s.pg != nil {
+			w.config.DB = s.pg.Database(t)
+		} else {
+			w.config.DB = pgtest.Database(t)
+		}
 	case "redis":
-		w.config.DB = s.redis.database()
+		if s.redis != nil {
+			w.config.DB = s.redis.database()
+		} else {
+			w.config.DB = redistest.Database(t)
+		}
 	}
 	if change != nil {
 		change(&w.config)
@@ -181,7 +211,7 @@ func (w *world) advance(by time.Duration) {
 	w.t.Helper()
 	switch w.config.Store {
 	case "redis":
-		w.redis.age(w.t, w.config.DB, by)
+		age(w.t, w.config.DB, by)
 		return
 	case "memory", "sqlite":
 		w.config.Offset += by
