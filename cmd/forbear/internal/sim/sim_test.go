@@ -1,3 +1,4 @@
+//forbear:plain it simulates; storm races what runs at once
 package sim
 
 import (

@@ -1,3 +1,4 @@
+//forbear:plain it reads and simulates on one goroutine
 package simfile
 
 import (
