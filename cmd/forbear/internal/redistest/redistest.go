@@ -70,7 +70,7 @@ func Database(t testing.TB) string {
 func start() error {
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
-		return fmt.Errorf("Redis is not installed: sudo apt-get install redis-server: %w", err)
+		return fmt.Errorf("redis-server is not installed: sudo apt-get install redis-server: %w", err)
 	}
 	port, err := porttest.Pick()
 	if err != nil {
