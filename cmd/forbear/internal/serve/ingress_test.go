@@ -120,6 +120,7 @@ func TestServeIngress(t *testing.T) {
 		"postgresql, alone": {"--database", pgtest.Database(t), "--no-delivery"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for timeouts
 			l, url := newLedger(t)
 			config := clitest.File(t, "policy.yaml", ingressPolicy(url, "{timeout: 2s, wait: 1s}"))
 			args := append([]string{"--config", config, "--drain", "100ms"}, args...)
