@@ -6,10 +6,12 @@ package ssatest
 import (
 	"errors"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -189,16 +191,21 @@ func (b *builder) Import(path string) (*types.Package, error) {
 // for that by itself.
 type library struct {
 	mu  sync.Mutex
-	imp types.Importer
+	imp func() types.Importer
 }
 
 // standard is shared, because reading export data takes most of the time of a
 // small test.
-var standard = &library{imp: importer.Default()}
+var standard = &library{imp: sync.OnceValue(func() types.Importer {
+	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
+		build.Default.GOROOT = strings.TrimSpace(string(root)) // -trimpath takes it away
+	}
+	return importer.Default()
+})}
 
 // Import implements types.Importer.
 func (l *library) Import(path string) (*types.Package, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.imp.Import(path)
+	return l.imp().Import(path)
 }
