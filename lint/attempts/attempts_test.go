@@ -5,10 +5,9 @@ import (
 	"os"
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/attempts"
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func TestMain(m *testing.M) {
@@ -17,5 +16,5 @@ func TestMain(m *testing.M) {
 }
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), attempts.Analyzer, "a")
+	ruletest.Run(t, attempts.Analyzer, "a")
 }

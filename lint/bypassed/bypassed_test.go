@@ -4,11 +4,10 @@ package bypassed_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/bypassed"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), bypassed.Analyzer, "a")
+	ruletest.Run(t, bypassed.Analyzer, "a")
 }

@@ -4,14 +4,13 @@ package deferloop_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/deferloop"
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), deferloop.Analyzer, "a")
+	ruletest.Run(t, deferloop.Analyzer, "a")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a
@@ -19,5 +18,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), deferloop.Analyzer, "turns")
+	ruletest.Run(t, deferloop.Analyzer, "turns")
 }

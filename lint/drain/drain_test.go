@@ -4,11 +4,10 @@ package drain_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/drain"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), drain.Analyzer, "a")
+	ruletest.Run(t, drain.Analyzer, "a")
 }

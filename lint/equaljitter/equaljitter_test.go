@@ -4,14 +4,13 @@ package equaljitter_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/equaljitter"
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), equaljitter.Analyzer, "a")
+	ruletest.Run(t, equaljitter.Analyzer, "a")
 }
 
 // TestDeferred: what is kept for a later attempt is a warning, so that go vet
@@ -19,5 +18,5 @@ func Test(t *testing.T) {
 func TestDeferred(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	t.Cleanup(func() { config.Set(nil) })
-	analysistest.Run(t, analysistest.TestData(), equaljitter.Analyzer, "deferred")
+	ruletest.Run(t, equaljitter.Analyzer, "deferred")
 }

@@ -4,16 +4,15 @@ package fixedinterval_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/fixedinterval"
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 // Test runs the retries, the near misses and the libraries in one load, which
 // type-checks the standard library once.
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "a", "near", "hidden", "recursion", "started", "libs", "helped", "steps")
+	ruletest.Run(t, fixedinterval.Analyzer, "a", "near", "hidden", "recursion", "started", "libs", "helped", "steps")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a
@@ -21,5 +20,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "turns", "restarts", "local")
+	ruletest.Run(t, fixedinterval.Analyzer, "turns", "restarts", "local")
 }

@@ -4,11 +4,10 @@ package freshkey_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/freshkey"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), freshkey.Analyzer, "a")
+	ruletest.Run(t, freshkey.Analyzer, "a")
 }

@@ -4,11 +4,10 @@ package nested_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/nested"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nested.Analyzer, "a")
+	ruletest.Run(t, nested.Analyzer, "a")
 }

@@ -4,14 +4,13 @@ package nojitter_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/nojitter"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "a", "hidden", "recursion", "helped", "libs", "handed", "github.com/failsafe-go/failsafe-go/retrypolicy")
+	ruletest.Run(t, nojitter.Analyzer, "a", "hidden", "recursion", "helped", "libs", "handed", "github.com/failsafe-go/failsafe-go/retrypolicy")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a
@@ -19,5 +18,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), nojitter.Analyzer, "turns", "waits", "replaced")
+	ruletest.Run(t, nojitter.Analyzer, "turns", "waits", "replaced")
 }

@@ -4,19 +4,18 @@ package nonretryable_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/nonretryable"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "deep", "rpc", "place", "libs", "signals", "tables")
+	ruletest.Run(t, nonretryable.Analyzer, "a", "deep", "rpc", "place", "libs", "signals", "tables")
 }
 
 // TestMedium shows findings of medium confidence too.
 func TestMedium(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "medium", "settable")
+	ruletest.Run(t, nonretryable.Analyzer, "medium", "settable")
 }

@@ -4,11 +4,10 @@ package retryafter_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/retryafter"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), retryafter.Analyzer, "a")
+	ruletest.Run(t, retryafter.Analyzer, "a")
 }

@@ -4,11 +4,10 @@ package rewind_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/rewind"
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), rewind.Analyzer, "a")
+	ruletest.Run(t, rewind.Analyzer, "a")
 }

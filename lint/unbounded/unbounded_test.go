@@ -5,9 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/unbounded"
 )
 
@@ -17,5 +16,5 @@ func TestMain(m *testing.M) {
 }
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), unbounded.Analyzer, "a")
+	ruletest.Run(t, unbounded.Analyzer, "a")
 }

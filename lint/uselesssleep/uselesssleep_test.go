@@ -5,9 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 	"github.com/forbear-go/forbear/lint/uselesssleep"
 )
 
@@ -17,5 +16,5 @@ func TestMain(m *testing.M) {
 }
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), uselesssleep.Analyzer, "a")
+	ruletest.Run(t, uselesssleep.Analyzer, "a")
 }
