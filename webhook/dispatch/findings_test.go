@@ -241,7 +241,7 @@ func TestProcessThatIsCutOff(t *testing.T) {
 				f.start(webhook.Endpoint{})
 				defer f.stop()
 				sent := map[string]time.Time{}
-				for i := range ringtest.Size(90, 360) { // one every ten seconds
+				for i := range ringtest.Size(240, 360) { // one every ten seconds
 					id := fmt.Sprint("m", i)
 					sent[id] = time.Now()
 					if _, err := f.list[i%3].Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {

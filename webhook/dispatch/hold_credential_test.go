@@ -386,7 +386,7 @@ func TestFlappingSecretDoesNotFlood(t *testing.T) {
 			return value, err
 		}
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: flap}, signed)
-		batch(t, d, ringtest.Size(300, 2000))
+		batch(t, d, 2000)
 		time.Sleep(10 * time.Minute)
 		if raised, _ := alerts(t, s, "credential"); raised == 0 || raised > 10*60/5 {
 			t.Errorf("%d alerts in ten minutes", raised)

@@ -225,7 +225,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 				e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}
 				e.Policy.Breaker.Disabled = true // the budget and the pace alone
 				d := run(t, s, dispatch.Config{Transport: r}, e)
-				for range ringtest.Size(50, 300) { // 33 new messages each time
+				for range ringtest.Size(40, 300) { // 33 new messages each time
 					accept(t, d, 33)
 					time.Sleep(300 * time.Millisecond)
 				}
