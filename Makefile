@@ -50,7 +50,7 @@ deps:
 # Each of these runs after one that failed, too, where make is told to keep going.
 .PHONY: raced
 raced: deps
-	$(GO) test $(RACE) $(TESTED) $$(.ci/packages raced)
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) $(TESTED) $$(.ci/packages raced)
 
 .PHONY: plain
 plain: deps
