@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // dependency fails a share of the attempts. Each attempt of each item has its
@@ -115,14 +116,15 @@ func TestPartialFailure(t *testing.T) {
 	}
 }
 
-// partial compares three runs with as many of an oracle.
+// partial compares runs with as many of an oracle.
 func partial(t *testing.T, share float64, base time.Duration, workers int) {
 	policy, unbound := forbear.Policy{}, calm()
 	policy.Backoff.Base, unbound.Backoff.Base = base, base
 	o := batch.Options[int]{Concurrency: workers}
 	var sum struct{ allowed, idealDone, idealSends, done, sends, firsts int }
 	var ideal, got time.Duration
-	for seed := range uint64(3) {
+	seeds := ringtest.Size[uint64](1, 3)
+	for seed := range seeds {
 		d := dependency{seed: seed, share: constant(share), takes: 10 * time.Millisecond}
 		allowed := d.allowed(partialItems, 4, share)
 		sum.allowed += allowed
@@ -147,7 +149,7 @@ func partial(t *testing.T, share float64, base time.Duration, workers int) {
 		})
 	}
 	t.Logf("%3.0f %%    %5v  %4d  %6d   %8v  %6d   %6d  %8v  %6d  %6d", 100*share, base, workers, sum.allowed,
-		(ideal / 3).Round(time.Millisecond), sum.idealSends, sum.done, (got / 3).Round(time.Millisecond), sum.sends, sum.firsts)
+		(ideal / time.Duration(seeds)).Round(time.Millisecond), sum.idealSends, sum.done, (got / time.Duration(seeds)).Round(time.Millisecond), sum.sends, sum.firsts)
 	if sum.idealDone != sum.allowed {
 		t.Errorf("the oracle did %d, and the attempts allow %d", sum.idealDone, sum.allowed)
 	}
@@ -163,7 +165,7 @@ func partial(t *testing.T, share float64, base time.Duration, workers int) {
 // and the last items may find nothing earned. Whatever becomes of an item, it is
 // reported, and most are done.
 func TestEveryOtherAttemptFails(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range ringtest.Size[uint64](2, 8) {
 		synctest.Test(t, func(t *testing.T) {
 			d := dependency{seed: seed, share: constant(0.5), takes: 10 * time.Millisecond}
 			m := &moves{}

@@ -40,7 +40,8 @@ func (l *later) Pop() any {
 	return x
 }
 
-func (b *broker) take() (e consume.Event, ok bool) {
+// take returns an event, or how long it may be until there is one.
+func (b *broker) take() (e consume.Event, idle time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -48,19 +49,21 @@ func (b *broker) take() (e consume.Event, ok bool) {
 		e = heap.Pop(&b.later).(again).e
 	case len(b.fresh) > 0:
 		e, b.fresh = b.fresh[0], b.fresh[1:]
+	case len(b.later) > 0:
+		return e, min(time.Until(b.later[0].at), 50*time.Millisecond)
 	default:
-		return e, false
+		return e, 50 * time.Millisecond
 	}
 	b.takes = append(b.takes, time.Now())
-	return e, true
+	return e, 0
 }
 
 // work handles events as an adapter does, until ctx ends.
 func (b *broker) work(ctx context.Context, c *consume.Consumer) {
 	for c.Ready(ctx) == nil {
-		e, ok := b.take()
-		if !ok {
-			time.Sleep(5 * time.Millisecond)
+		e, idle := b.take()
+		if idle > 0 {
+			time.Sleep(idle)
 			continue
 		}
 		if d := c.Consume(ctx, e); !d.Acknowledge() {

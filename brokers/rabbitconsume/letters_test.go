@@ -58,7 +58,11 @@ func TestLetters(t *testing.T) {
 	if err := topic.Put(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	if m := next(t); m.Body != "later" || m.Headers["message-id"] != "e9" {
+	m := next(t)
+	for m.Body != "later" { // acknowledgements of the others may be lost with the server
+		m = next(t)
+	}
+	if m.Headers["message-id"] != "e9" {
 		t.Errorf("got %+v", m)
 	}
 }

@@ -3,7 +3,6 @@ package rabbitconsume_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -74,21 +73,19 @@ func (q *queue) PublishRaw(t *testing.T, body string) {
 	q.publish(t, amqp.Publishing{ContentType: "application/cloudevents+json", Body: []byte(body)})
 }
 
-// Unacknowledged counts the messages of the queue and of its waiting queues, those
-// that are out and not acknowledged included: only the server's own tool tells.
-// It is -1 while the tool knows no count of the queue.
+// Unacknowledged counts the messages of the queue and of its waiting queues. It is -1
+// while the server knows no count of the queue.
 func (q *queue) Unacknowledged(t *testing.T) int {
 	t.Helper()
-	sum, known := 0, false
-	for line := range strings.SplitSeq(q.ctl(t, "-q", "list_queues", "--no-table-headers", "name", "messages"), "\n") {
-		name, count, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if n, err := strconv.Atoi(count); ok && err == nil && (name == q.name || strings.HasPrefix(name, q.name+".wait.")) {
-			sum += n
-			known = known || name == q.name
-		}
-	}
-	if !known {
+	counts := q.messages(t)
+	if _, known := counts[q.name]; !known {
 		return -1
+	}
+	sum := 0
+	for name, n := range counts {
+		if name == q.name || strings.HasPrefix(name, q.name+".wait.") {
+			sum += n
+		}
 	}
 	return sum
 }

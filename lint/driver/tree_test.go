@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // TestTreeHasFullJitter holds forbear to its own FB1003: no module of the
 // workspace waits with equal jitter, at any confidence, and no directive, waiver
 // or setting excuses one.
 func TestTreeHasFullJitter(t *testing.T) {
+	ringtest.OnlyNightly(t, "make self looks at the tree with the usual confidence")
 	work, err := filepath.Abs("../../go.work")
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 		down = false
 		r.mu.Unlock()
 		time.Sleep(5 * time.Hour)
+		synctest.Wait()
 		if len(bodies) != 1 {
 			t.Fatalf("%d messages of one alert: %v", len(bodies), bodies)
 		}
