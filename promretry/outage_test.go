@@ -33,7 +33,7 @@ type stage struct {
 }
 
 // pace is the time between two calls of one worker.
-const pace = 10 * time.Millisecond
+const pace = 25 * time.Millisecond
 
 func newStage() *stage { return &stage{m: promretry.New(promretry.WithService("checkout"))} }
 

@@ -37,7 +37,7 @@ func binary(t *testing.T, name string) string {
 const (
 	// scale turns the minutes of the rules into the seconds of a test.
 	scale    = 60
-	scrapes  = 250 * time.Millisecond
+	scrapes  = 500 * time.Millisecond
 	interval = 500 * time.Millisecond // of evaluation
 )
 
@@ -272,10 +272,13 @@ func TestAlertsInAnOutage(t *testing.T) {
 		t.Fatalf("%d alerts are loaded", len(alerts))
 	}
 	// Each is active for its "for" on a machine with other work, too, sooner or later.
-	for outage := time.Now(); time.Since(outage) < 4*time.Minute && len(p.firing()) < len(alerts); {
+	fired, outage := p.firing(), time.Now()
+	for n := 1; time.Since(outage) < 4*time.Minute && len(fired) < len(alerts); n++ {
 		time.Sleep(interval)
+		if fired = p.firing(); n%60 == 0 {
+			t.Logf("after %v these have fired: %v", time.Since(outage), slices.Sorted(maps.Keys(fired)))
+		}
 	}
-	fired := p.firing()
 	for _, a := range alerts {
 		if !fired[a.Name] {
 			t.Errorf("%s did not fire: %s", a.Name, a.Query)
