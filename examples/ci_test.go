@@ -145,6 +145,6 @@ func shell(t *testing.T, dir, step string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", step)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(shim)+":"+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"), "GOWORK=off", "GOFLAGS=-mod=mod")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(shim)+":"+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
 	return cmd.CombinedOutput()
 }

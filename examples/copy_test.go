@@ -41,7 +41,7 @@ func TestFoldersCanBeCopied(t *testing.T) {
 		}
 	}
 	build := exec.CommandContext(t.Context(), "go", "vet", "./...")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

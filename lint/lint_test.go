@@ -3,6 +3,7 @@ package lint_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/analysis/checker"
-	"golang.org/x/tools/go/packages"
 
 	"github.com/forbear-go/forbear/lint"
 	"github.com/forbear-go/forbear/lint/driver"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 // retries is code on which most rules ask what a loop does with a status.
@@ -64,10 +65,7 @@ func TestRulesAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadAllSyntax, Dir: dir, Env: append(os.Environ(), "GOWORK=off", "GOFLAGS=")}, ".")
-	if err != nil || packages.PrintErrors(loaded) > 0 {
-		t.Fatal("load:", err)
-	}
+	loaded := slices.Collect(maps.Values(ruletest.Load(t, dir, ".")))
 	findings := func(sequential bool) []string {
 		graph, err := checker.Analyze(lint.Analyzers(), loaded, &checker.Options{Sequential: sequential})
 		if err != nil {

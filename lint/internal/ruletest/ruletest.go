@@ -29,7 +29,15 @@ func Run(t *testing.T, rule *analysis.Analyzer, names ...string) {
 	if ringtest.Nightly() {
 		analysistest.Run(t, analysistest.TestData(), rule, names...)
 	}
-	asked := load(t, names)
+	gopath := analysistest.TestData()
+	roots := Load(t, filepath.Join(gopath, "src"), "./...", "GOPATH="+gopath, "GO111MODULE=off")
+	var asked []*packages.Package
+	for _, name := range names {
+		if roots[name] == nil {
+			t.Fatalf("testdata has no package %s", name)
+		}
+		asked = append(asked, roots[name])
+	}
 	graph, err := checker.Analyze([]*analysis.Analyzer{rule}, asked, &checker.Options{SanityCheck: true})
 	if err != nil {
 		t.Fatal(err)
@@ -43,16 +51,14 @@ func Run(t *testing.T, rule *analysis.Analyzer, names ...string) {
 	}
 }
 
-// load returns the packages of these names. All of testdata is checked from source, so
-// that facts travel between its packages.
-func load(t *testing.T, names []string) (asked []*packages.Package) {
+// Load returns packages by their paths. All that the pattern names is checked from
+// source, so that facts travel between them; what they import has none.
+func Load(t *testing.T, dir, pattern string, env ...string) map[string]*packages.Package {
 	t.Helper()
 	const mode = packages.LoadImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
-	gopath := analysistest.TestData()
 	all, err := packages.Load(&packages.Config{
-		Mode: mode, Dir: filepath.Join(gopath, "src"),
-		Env: append(os.Environ(), "GOPATH="+gopath, "GO111MODULE=off", "GOWORK=off", "GOFLAGS="),
-	}, "./...")
+		Mode: mode, Dir: dir, Env: append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), env...),
+	}, pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,18 +71,12 @@ func load(t *testing.T, names []string) (asked []*packages.Package) {
 	}
 	for _, p := range all {
 		for path := range p.Imports {
-			if roots[path] == nil { // what has no source has no facts
+			if roots[path] == nil {
 				delete(p.Imports, path)
 			}
 		}
 	}
-	for _, name := range names {
-		if roots[name] == nil {
-			t.Fatalf("testdata has no package %s", name)
-		}
-		asked = append(asked, roots[name])
-	}
-	return asked
+	return roots
 }
 
 // want is a finding that a comment announces.
