@@ -137,10 +137,9 @@ func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.De
 func (m *Store) DropBodies(_ context.Context, age time.Duration, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.sorted() {
-		if n == limit || d.dropped || d.state != stateDone || time.Since(d.finished) < age {
-			continue
-		}
+	for _, d := range m.oldest(limit, func(d *delivery) bool {
+		return !d.dropped && d.state == stateDone && time.Since(d.finished) >= age
+	}) {
 		n++
 		d.Message, d.dropped = d.Message.Dropped(), true
 		for i := range d.history {
@@ -156,10 +155,9 @@ func (m *Store) DropBodies(_ context.Context, age time.Duration, limit int) (n i
 func (m *Store) Sweep(_ context.Context, age time.Duration, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.sorted() {
-		if n == limit || d.finished.IsZero() || time.Since(d.finished) < age {
-			continue
-		}
+	for _, d := range m.oldest(limit, func(d *delivery) bool {
+		return !d.finished.IsZero() && time.Since(d.finished) >= age
+	}) {
 		// The message goes with its last delivery.
 		n++
 		delete(m.all, d.ID)

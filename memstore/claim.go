@@ -91,10 +91,10 @@ func (d *delivery) taken(owner string, lease time.Time) webhook.Delivery {
 func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duration, lane webhook.Lane) (list []webhook.Delivery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.sorted() {
-		if len(list) < lane.Max && d.Endpoint == lane.Endpoint && d.state == stateWaiting && time.Since(d.Start) > age {
-			list = append(list, d.taken(owner, time.Now().Add(lease)))
-		}
+	for _, d := range m.oldest(lane.Max, func(d *delivery) bool {
+		return d.Endpoint == lane.Endpoint && d.state == stateWaiting && time.Since(d.Start) > age
+	}) {
+		list = append(list, d.taken(owner, time.Now().Add(lease)))
 	}
 	return list, nil
 }
@@ -105,14 +105,14 @@ func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duratio
 func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.sorted() {
-		if n < limit && d.state == stateWaiting && d.Canceled {
-			n++
+	for _, d := range m.oldest(limit, func(d *delivery) bool {
+		return d.state == stateWaiting && d.Canceled || d.state == stateSending && d.lease.Before(time.Now())
+	}) {
+		n++
+		if d.state == stateWaiting {
 			m.cancel(d)
-		}
-		if n < limit && d.state == stateSending && d.lease.Before(time.Now()) {
+		} else {
 			// No one knows whether the attempt was made: that is what the history says.
-			n++
 			d.history = append(d.history, webhook.Attempt{Number: d.Progress.Attempts + 1, Claim: d.Claims, Due: d.Due, At: d.lease, ErrorType: "interrupted", Worker: d.owner})
 			m.wait(d, d.Due)
 		}

@@ -13,10 +13,9 @@ import (
 func (m *Store) Messages(_ context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range slices.Backward(m.sorted()) {
-		if before > 0 && d.ID >= before || !d.chosen(&f) || f.Application != "" && m.applicationOf(d.Endpoint) != f.Application {
-			continue
-		}
+	for _, d := range slices.Backward(m.oldest(len(m.all), func(d *delivery) bool {
+		return (before <= 0 || d.ID < before) && d.chosen(&f) && (f.Application == "" || m.applicationOf(d.Endpoint) == f.Application)
+	})) {
 		if len(page.Messages) == limit {
 			page.Next = page.Messages[limit-1].Number
 			break
@@ -153,13 +152,13 @@ func (m *Store) restart(d *delivery, letter string) {
 func (m *Store) Abandon(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range m.sorted() {
-		if n == limit || d.state != stateWaiting && d.state != stateHeld {
-			continue
+	for _, d := range m.oldest(limit, func(d *delivery) bool {
+		if d.state != stateWaiting && d.state != stateHeld {
+			return false
 		}
-		if _, err := m.endpoint(d.Endpoint); err == nil {
-			continue
-		}
+		_, err := m.endpoint(d.Endpoint)
+		return err != nil
+	}) {
 		n++
 		d.state, d.finished = stateDead, time.Now()
 		m.deadLetter(d, *d.Abandoned(time.Now()))

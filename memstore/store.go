@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"container/heap"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -103,10 +102,16 @@ func (w *waiting) head() *delivery {
 	return nil
 }
 
-// sorted returns the deliveries in the order of their creation. Ids count
-// up, and a map has no order of its own.
-func (m *Store) sorted() []*delivery {
-	return slices.SortedFunc(maps.Values(m.all), func(a, b *delivery) int { return cmp.Compare(a.ID, b.ID) })
+// oldest returns the first deliveries that are chosen, in the order of their creation.
+// Ids count up, and a map has no order of its own.
+func (m *Store) oldest(limit int, chosen func(*delivery) bool) (list []*delivery) {
+	for _, d := range m.all {
+		if chosen(d) {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b *delivery) int { return cmp.Compare(a.ID, b.ID) })
+	return list[:min(len(list), limit)]
 }
 
 // find returns the first of a list that is what is looked for, or nil. It looks at
