@@ -12,9 +12,10 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo '-race -gcflags=modernc.or
 # What is built in another clone of the same commit is not built again in this one.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
-# No one debugs these binaries. make lint vets them. Tests that may run beside others
-# wait for processes.
-TESTED = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4
+# No one debugs these binaries. make lint vets them. Tests wait for processes more than
+# they compute: so two packages more than there are processors run at once, and within
+# one those tests that may.
+TESTED = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4 -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
