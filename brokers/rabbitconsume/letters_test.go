@@ -12,6 +12,7 @@ import (
 )
 
 func TestLetters(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	q := open(t, s, "orders")
 	topic, err := rabbitconsume.NewLetters(rabbitconsume.LettersOptions{Dial: s.dial, Key: "orders.dead"})

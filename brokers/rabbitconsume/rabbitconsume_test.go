@@ -105,6 +105,7 @@ func (q *queue) Delete(t *testing.T) {
 
 // One server, and a queue for each test.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	n := 0
 	conform.Run(t, func(t *testing.T) conform.Broker {

@@ -14,6 +14,7 @@ import (
 // A server that dies while messages come back from their wait has each of them
 // afterwards, with its content: in one of the two queues, or in both.
 func TestServerDiesWhileMessagesComeBack(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	q := open(t, s, "orders")
 	conn, err := s.dial()
