@@ -125,7 +125,7 @@ func (s *server) boot(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = out.Close()
-	for range 600 {
+	for range 3000 { // five minutes: beside other work it takes one
 		conn, err := s.dial()
 		if err == nil {
 			_ = conn.Close()

@@ -58,6 +58,7 @@ type server struct {
 	// From the start to the end of the process.
 	sockets  *listen.Sockets
 	underWay underWay
+	drained  time.Time      // when the drain is to be over, as far as that is known
 	hup      chan os.Signal // where SIGHUP arrives; nil without a file
 	systemd  *systemd.Notifier
 	before   *handover.Predecessor // nil where this process replaces none
@@ -115,6 +116,7 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	}
 	defer stopAdmin()
+	defer s.sendTelemetry()
 	s.delivery.options.Beside = s.before != nil
 	if err := s.delivery.start(ctx, s.sockets, widest(listeners), s.watch); err != nil {
 		return err

@@ -44,17 +44,17 @@ func (d *drain) register(f *flag.FlagSet) {
 //  2. The listeners close. A connection that has just come brings its first call, and
 //     those that wait for another one are closed.
 //  3. Calls under way get the drain time, and are cut off after it.
-//  4. Telemetry is sent last, within what is left of that time, so that the
-//     spans of the last calls are in it.
 //
 // Where another process has taken over, the listeners close first, since it accepts
 // by now, and readiness is its to report. The delay is then for connections that
 // callers keep: each learns by a response that it is to be closed, and none is closed
 // under a request that has just been sent.
 //
-// The deferred calls of run then end the idempotency records, the deliveries and the
-// admin endpoint, in that order: a call under way may still have written to the
-// former, and the metrics are there to the end. A second signal ends the waiting.
+// The deferred calls of run then end the idempotency records and the deliveries, in that
+// order, since a call under way may still have written to both. Telemetry is sent after
+// them, within what is left of the time, so that the spans of the last calls and of the
+// last deliveries are in it. The admin endpoint ends last: the metrics are there to the
+// end. A second signal ends the waiting.
 func (s *server) shutdown(ctx context.Context, srv *graceful) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGTERM, os.Interrupt)
@@ -83,7 +83,17 @@ func (s *server) shutdown(ctx context.Context, srv *graceful) {
 		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()))
 		_ = srv.Close()
 	}
-	s.watch.close(limited)
+	if limited.Err() == nil {
+		s.drained, _ = limited.Deadline()
+	}
+}
+
+// sendTelemetry sends what is left of it until the drain is to be over, and for a second
+// at least.
+func (s *server) sendTelemetry() {
+	ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(s.drained), time.Second))
+	defer cancel()
+	s.watch.close(ctx)
 }
 
 // graceOf returns how long to accept calls after ctx has ended. A person at a terminal

@@ -20,11 +20,16 @@ func TestDeliveriesContinueTheTrace(t *testing.T) {
 	c.export(t)
 	var mu sync.Mutex
 	var seen []string
+	stopping := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		defer mu.Unlock()
-		if seen = append(seen, r.Header.Get("Traceparent")); len(seen) == 1 {
+		seen = append(seen, r.Header.Get("Traceparent"))
+		first := len(seen) == 1
+		mu.Unlock()
+		if first {
 			w.WriteHeader(http.StatusServiceUnavailable)
+		} else {
+			<-stopping // its span ends after the gateway's last call
 		}
 	}))
 	t.Cleanup(receiver.Close)
@@ -52,6 +57,7 @@ func TestDeliveriesContinueTheTrace(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	time.AfterFunc(500*time.Millisecond, func() { close(stopping) })
 	if code := s.stop(); code != 0 { // which sends what is left
 		t.Errorf("code %d: %s", code, s.log)
 	}
