@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // binary finds a program of Debian's package prometheus.
@@ -250,6 +251,7 @@ func (s *server) description(alert, dependency string) string {
 // TestRules holds them to their times, which are virtual there. At last each query of
 // the dashboard has a response.
 func TestAlertsInAnOutage(t *testing.T) {
+	ringtest.NotQuick(t, "it starts Prometheus")
 	s := newStage()
 	address := s.serve(t)
 	s.start(t)

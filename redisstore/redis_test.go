@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // TestMain silences the client's own log of connections that fail: here they
@@ -40,6 +41,7 @@ type server struct {
 // startRedis starts a server that ends with the test.
 func startRedis(t *testing.T, args ...string) *server {
 	t.Helper()
+	ringtest.NotQuick(t, "it starts Redis")
 	s := &server{args: args}
 	t.Cleanup(func() {
 		s.stop()

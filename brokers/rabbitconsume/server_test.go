@@ -14,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // install is the line that makes the tests run where RabbitMQ is missing.
@@ -33,6 +34,7 @@ type server struct {
 // that installs it.
 func newServer(t *testing.T) *server {
 	t.Helper()
+	ringtest.NotQuick(t, "it starts RabbitMQ")
 	if _, err := os.Stat(programs); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("RabbitMQ is not installed: %s", install)
