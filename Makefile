@@ -12,10 +12,11 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo '-race -gcflags=modernc.or
 # What is built in another clone of the same commit is not built again in this one.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
-# No one debugs these binaries. make lint vets them. Tests wait for processes more than
-# they compute: so two packages more than there are processors run at once, and within
-# one those tests that may.
-TESTED = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4 -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+# Tests wait for processes more than they compute: so two packages more than there are
+# processors run at once, and within one those tests that may. No one debugs these
+# binaries. make lint vets them.
+AT_ONCE = -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+TESTED  = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4 $(AT_ONCE)
 
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -38,7 +39,7 @@ run: ## start forbear with a sample policy and a flaky upstream
 .PHONY: quick
 quick: ## run the tests of what differs from main and of what imports it, without servers
 	@packages=$$(.ci/packages quick) || exit 1; \
-	if [ -n "$$packages" ]; then FORBEAR_RING=quick $(GO) test -ldflags=-w -timeout 5m $$packages; \
+	if [ -n "$$packages" ]; then FORBEAR_RING=quick $(GO) test -ldflags=-w -timeout 5m $(AT_ONCE) $$packages; \
 	else echo "no package differs from main"; fi
 
 .PHONY: test
