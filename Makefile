@@ -66,7 +66,7 @@ nightly: test long tooling package-check site-check chart-check gates fuzz upgra
 # folders.
 .PHONY: touched
 touched: ## run the parts of nightly whose folders the change touches (SINCE=commit: where it began)
-	@bad=0; run() { target=$$1; shift; ! .ci/changed "$$@" || $(MAKE) $$target || bad=1; }; \
+	@.ci/changed >/dev/null || exit 1; bad=0; run() { target=$$1; shift; ! .ci/changed "$$@" || $(MAKE) $$target || bad=1; }; \
 	run tooling tools/go.mod tools/release/ go.work; \
 	run package-check tools/package/ deploy/package/ deploy/systemd/; \
 	run chart-check tools/chart/ deploy/helm/ deploy/kustomize/; \

@@ -16,10 +16,19 @@ import (
 const Env = "FORBEAR_RING"
 
 // Quick reports whether only the quick ring runs.
-func Quick() bool { return os.Getenv(Env) == "quick" }
+func Quick() bool { return ring() == "quick" }
 
 // Nightly reports whether the long sizes are wanted.
-func Nightly() bool { return os.Getenv(Env) == "nightly" }
+func Nightly() bool { return ring() == "nightly" }
+
+// ring panics at a misspelled one, which would run less than was asked for.
+func ring() string {
+	name := os.Getenv(Env)
+	if name != "" && name != "quick" && name != "nightly" {
+		panic(Env + " is " + name + ": it is quick, nightly or unset")
+	}
+	return name
+}
 
 // OnlyNightly skips a test that make test does not wait for. The reason is shown.
 func OnlyNightly(t testing.TB, why string) {

@@ -74,7 +74,7 @@ func TestPartialFailure(t *testing.T) {
 
 // TestDeadEndpoint: it gets at most 1.2 sends for a first attempt.
 func TestDeadEndpoint(t *testing.T) {
-	got := deliver(t, messages(ringtest.Size(300, 3000)), 1, webhook.Endpoint{}, ringtest.Size(time.Hour, 6*time.Hour))
+	got := deliver(t, messages(ringtest.Size(600, 3000)), 1, webhook.Endpoint{}, ringtest.Size(time.Hour, 6*time.Hour))
 	t.Logf("%d sends, %d first attempts", got.Sends, got.Firsts())
 	if got.Sends > got.Firsts()*12/10 {
 		t.Errorf("%d sends for %d first attempts", got.Sends, got.Firsts())

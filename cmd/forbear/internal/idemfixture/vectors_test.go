@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/memstore"
 )
@@ -58,8 +59,13 @@ func more(t *testing.T, name string) (d document) {
 func runEverywhere(t *testing.T, list []scenario) {
 	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory") })
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite") })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres") })
-	t.Run("redis", func(t *testing.T) { t.Parallel(); runAll(t, list, "redis") })
+	for _, store := range []string{"postgres", "redis"} {
+		t.Run(store, func(t *testing.T) {
+			ringtest.NotQuick(t, "it starts a server")
+			t.Parallel()
+			runAll(t, list, store)
+		})
+	}
 }
 
 func runAll(t *testing.T, list []scenario, store string) {
