@@ -26,7 +26,7 @@ func (w *Exact) Slots(now time.Time, counts *[Slots]int64) {
 	newest := slotOf(now, w.width)
 	for i := range w.cells {
 		if a := age(newest, w.cells[i].slot); a < Slots {
-			counts[a] = w.cells[i].n
+			counts[a] += w.cells[i].n // a cell that was never used is one of slot 0, too
 		}
 	}
 }

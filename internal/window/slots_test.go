@@ -33,3 +33,21 @@ func TestSlots(t *testing.T) {
 		}
 	}
 }
+
+// Events of slot 0, the first that a process has, are in the slots like all others:
+// cells that were never used have its number as well.
+func TestSlotsFromTheFirstOn(t *testing.T) {
+	span := 30 * time.Second
+	exact, sharded := window.NewExact(span), window.NewSharded(span)
+	exact.Add(window.Epoch(), 5)
+	sharded.Add(window.Epoch(), 5)
+	for _, at := range []int{0, 1, 29} {
+		var counts [2][window.Slots]int64
+		now := window.Epoch().Add(time.Duration(at) * time.Second)
+		exact.Slots(now, &counts[0])
+		sharded.Slots(now, &counts[1])
+		if counts[0][at] != 5 || counts[1][at] != 5 {
+			t.Errorf("after %d slots: %v", at, counts)
+		}
+	}
+}
