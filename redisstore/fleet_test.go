@@ -43,6 +43,8 @@ func newLoad(t *testing.T, s *server) *load {
 	network := &http.Transport{MaxIdleConnsPerHost: instances, MaxIdleConns: instances}
 	t.Cleanup(network.CloseIdleConnections)
 	policy := forbear.Policy{
+		PerAttempt: 25 * time.Second, Total: 30 * time.Second, // on a busy machine each is slow
+		Budget:  budget.Policy{Window: 5 * time.Minute}, // which is to hold all calls until they are counted
 		Backoff: forbear.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
 		Breaker: breaker.Policy{Disabled: true}, // it would stop all calls, and hide the budget
 	}

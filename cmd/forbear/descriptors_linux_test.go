@@ -94,7 +94,7 @@ func TestReloadsLeaveNothingOpen(t *testing.T) {
 		var text strings.Builder
 		text.WriteString("service: s\ndependencies:\n")
 		for name, url := range map[string]string{"h1": plain.URL, "h2": secure.URL} {
-			fmt.Fprintf(&text, "  %s:\n    url: %s\n    connect: %dms\n    health: {endpoint: '%s/health/%s%d', interval: 20ms}\n"+
+			fmt.Fprintf(&text, "  %s:\n    url: %s\n    connect: %dms\n    per_attempt: 25s\n    total: 30s\n    health: {endpoint: '%s/health/%s%d', interval: 20ms}\n"+
 				"    credentials: {token_url: '%s/token', client_id: c%d, client_secret: {env: CLIENT_SECRET}}\n",
 				name, url, 1500+i, aside.URL, name, i, aside.URL, i)
 		}

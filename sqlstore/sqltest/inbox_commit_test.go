@@ -135,7 +135,8 @@ func testInboxLateCommitIsFenced(t *testing.T, in *inbox) {
 			}
 		})
 		<-begun
-		other := in.mustConsumer(t, in.db.Transactions(in.pool), in.book, brief)
+		// Its own lease is to hold on a busy machine, too.
+		other := in.mustConsumer(t, in.db.Transactions(in.pool), in.book, func(o *consume.Options) { o.Lease = 5 * time.Second })
 		if busy {
 			for other.Consume(t.Context(), event("a")).Reason != "store" { // it has the lease, and cannot begin
 				time.Sleep(10 * time.Millisecond)

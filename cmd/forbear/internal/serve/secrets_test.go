@@ -128,7 +128,7 @@ func untrusted(t *testing.T, h http.Handler) *httptest.Server {
 // misdeeds are the ways to fail.
 var misdeeds = []string{
 	"/status/200", "/status/400", "/status/401", "/status/404", "/status/409", "/status/429", "/status/500", "/status/503",
-	"/retry-after", "/close", "/garbage", "/header", "/slow",
+	"/retry-after", "/close", "/garbage", "/header",
 }
 
 // closed returns an address where nobody listens.
@@ -149,12 +149,12 @@ service: checkout
 profiles:
   quick:
     max_retries: 2
-    per_attempt: 200ms
     backoff: {base: 1ms, cap: 2ms}
     idempotency: generate
 dependencies:
   up: {extends: quick, url: %[1]s}
   guarded: {extends: quick, url: %[1]s, idempotency: reuse, breaker: {min_calls: 1, failure_rate: 25%%}}
+  hasty: {extends: quick, per_attempt: 200ms, url: %[1]s}
   peer: {extends: quick, url: %[2]s}
   gone: {extends: quick, url: %[3]s}
 gateway:
@@ -162,6 +162,7 @@ gateway:
   routes:
     - {prefix: /up, dependency: up}
     - {prefix: /guarded, dependency: guarded}
+    - {prefix: /hasty, dependency: hasty}
     - {prefix: /peer, dependency: peer}
     - {prefix: /gone, dependency: gone}
 `, up.URL, tls.URL, closed(t))))
@@ -170,7 +171,7 @@ gateway:
 	for _, m := range misdeeds {
 		paths = append(paths, "/up"+m, "/guarded"+m)
 	}
-	paths = append(paths, "/peer/status/200", "/gone/status/200", "/no-such-route", "/up/../status/200")
+	paths = append(paths, "/hasty/slow", "/peer/status/200", "/gone/status/200", "/no-such-route", "/up/../status/200")
 	for _, path := range paths {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			resp, err := client.Do(secretive(t, method, s.base, path))
