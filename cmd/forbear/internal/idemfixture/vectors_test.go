@@ -85,7 +85,12 @@ func runAll(t *testing.T, list []scenario, store string) {
 				}
 				on = own
 			}
-			r := &runner{world: newWorld(t, store, on, func(c *Config) { configure(t, c, s.Steps) }), results: map[string][]*result{}}
+			r := &runner{world: newWorld(t, store, on, func(c *Config) {
+				if on == (servers{}) {
+					c.StoreTimeout = time.Minute // the store is well, if slow on a busy machine
+				}
+				configure(t, c, s.Steps)
+			}), results: map[string][]*result{}}
 			for i := range s.Steps {
 				r.step(&s.Steps[i])
 			}

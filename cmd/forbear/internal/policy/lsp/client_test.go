@@ -75,7 +75,7 @@ func (c *client) send(message map[string]any) {
 
 func (c *client) next() map[string]any {
 	c.t.Helper()
-	_ = c.from.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.from.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	header, err := c.in.ReadMIMEHeader()
 	if err != nil {
 		c.t.Fatalf("no message: %v", err)
