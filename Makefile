@@ -21,7 +21,11 @@ TESTED  = -ldflags=-w -shuffle=on -vet=off -timeout 20m -parallel 4 $(AT_ONCE)
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # The modules apart from it: what they require lifts no version of the product.
-APART = $(CURDIR)/tools $(CURDIR)/tools/chart $(CURDIR)/tools/package $(CURDIR)/tools/site $(CURDIR)/bench
+APART = $(CURDIR)/tools $(CURDIR)/bench $(HEAVY)
+# Below these are whole programs, Helm, nfpm and Hugo, which take minutes to compile: they
+# are vetted after a change below their folders, and at night.
+HEAVY = $(CURDIR)/tools/chart $(CURDIR)/tools/package $(CURDIR)/tools/site
+VETTED = $(CURDIR)/tools $(CURDIR)/bench $(if $(ALL),$(HEAVY),$(shell for m in chart package site; do ! .ci/changed tools/$$m/ || echo $(CURDIR)/tools/$$m; done))
 BIN   = $(CURDIR)/bin
 FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
@@ -60,7 +64,7 @@ plain: deps
 	$(GO) test $(TESTED) $$(.ci/packages plain)
 
 .PHONY: nightly
-nightly: test long tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
+nightly: test long heavy tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
 
 # Packaging, chart, site and release wait for the night, but for a change below their
 # folders.
@@ -75,6 +79,10 @@ touched: ## run the parts of nightly whose folders the change touches (SINCE=com
 .PHONY: long
 long: deps ## run all tests at full size, without the race detector
 	FORBEAR_RING=nightly $(GO) test $(TESTED) -timeout 3h work
+
+.PHONY: heavy
+heavy:
+	@$(MAKE) vet fix static ALL=1
 
 # What is given out. VERSION is by default that of the last tag and what came after.
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo 0.0.0-dev))
@@ -169,17 +177,17 @@ tidy: $(BIN)/forbear-release ## write what each module requires into its go.mod 
 .PHONY: vet
 vet:
 	$(GO) vet work
-	@for m in $(APART); do GOWORK=off $(GO) -C $$m vet ./... || exit 1; done
+	@for m in $(VETTED); do GOWORK=off $(GO) -C $$m vet ./... || exit 1; done
 
 .PHONY: fix
 fix:
 	$(GO) fix -diff work
-	@for m in $(APART); do echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || exit 1; done
+	@for m in $(VETTED); do echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || exit 1; done
 
 .PHONY: static
 static: $(BIN)/staticcheck
 	$(BIN)/staticcheck work
-	@for m in $(APART); do echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || exit 1; done
+	@for m in $(VETTED); do echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || exit 1; done
 
 .PHONY: self
 self: ## run forbear's linter on forbear itself
