@@ -37,15 +37,15 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// wraps is an error that wraps itself; hostile panics when it is asked for its text.
+// wraps is an error that wraps itself; panics does so when it is asked for its text.
 type (
-	wraps   struct{}
-	hostile struct{}
+	wraps  struct{}
+	panics struct{}
 )
 
 func (w wraps) Error() string { return strings.Repeat("long ", 10_000) }
 func (w wraps) Unwrap() error { return w }
-func (hostile) Error() string { panic("planted") }
+func (panics) Error() string  { panic("planted") }
 
 // An error cannot make a cause large, endless, or the end of the process.
 func TestCauseIsBounded(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCauseIsBounded(t *testing.T) {
 	if a := c.Failed(); len(a.Error) > deadletter.MaxAttemptError {
 		t.Errorf("%d bytes for an attempt", len(a.Error))
 	}
-	if c := deadletter.CauseOf(forbear.Failure{Err: hostile{}}); c.Error != "(its text panicked: string)" {
+	if c := deadletter.CauseOf(forbear.Failure{Err: panics{}}); c.Error != "(its text panicked: string)" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -70,7 +70,7 @@ func TestCauseOfAPanic(t *testing.T) {
 	}{
 		{"password=planted is wrong", "password=[redacted] is wrong"},
 		{errors.New("boom"), "boom"},
-		{hostile{}, "(its text panicked: string)"},
+		{panics{}, "(its text panicked: string)"},
 		{7, "7"},
 		{struct{ Name string }{"planted"}, "a value of type struct { Name string }"},
 	} {

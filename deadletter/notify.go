@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/upgrade"
 )
 
 // AlertFormat says how an alert becomes JSON.
@@ -81,6 +83,7 @@ func (n *HTTPNotifier) Notify(ctx context.Context, a Alert) error {
 		client = &http.Client{Timeout: alertTimeout}
 	}
 	once := *client
+	once.Transport = upgrade.Never(once.Transport)
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := once.Do(req)
 	if err != nil {

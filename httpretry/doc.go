@@ -40,5 +40,6 @@
 // its handshake, and the time from the end of the request to the headers of the
 // response. While a body moves, in either direction, Policy.BodyIdle bounds how long it
 // may stand still; how slowly the caller writes or reads is the caller's affair. Streams
-// of events and upgraded connections (101) have no such bound.
+// of events have no such bound, nor have the connections of upgrades that the request asks
+// for; a 101 that it does not ask for comes without a body, its connection closed.
 package httpretry

@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/resend"
+	"github.com/forbear-go/forbear/internal/upgrade"
 )
 
 // exchange is one RoundTrip: the request and what all its attempts share. It
@@ -69,6 +70,9 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			return x.giveUp(call, a, err)
 		}
 		resp, err := x.t.next.RoundTrip(a.req)
+		if a.req.Header["Upgrade"] == nil {
+			upgrade.Refuse(resp)
+		}
 		err = redacted(x.req, a.explain(err))
 		f := x.classify(a, resp, err)
 		if v := a.visited(); v != nil {

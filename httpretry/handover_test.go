@@ -68,8 +68,10 @@ func TestUpgradesLeaveNothing(t *testing.T) {
 	p := fast
 	p.MaxConcurrent = 1
 	r := quiet(t, p)
-	resp, err := httpretry.NewTransport(&script{steps: []step{up}}, r).
-		RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+	req := newRequest(t, http.MethodGet, "http://payments.test/", "", "")
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	resp, err := httpretry.NewTransport(&script{steps: []step{up}}, r).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

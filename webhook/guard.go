@@ -148,5 +148,8 @@ func (g Guard) Transport(connect time.Duration) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: 64 << 10,
+		// Of a connection over HTTP/2 that has died without a word nothing else is
+		// heard: all attempts would be made on it, each to its timeout.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/internal/upgrade"
 )
 
 // ClientCredentials is a [credential.Source] that asks an authorization server
@@ -123,7 +124,9 @@ func (e exchangeError) Unwrap() error { return e.error }
 func (exchangeError) Quotes() bool { return true }
 
 func (c *ClientCredentials) fetch(req *http.Request) (credential.Token, error) {
-	resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
+	client := *cmp.Or(c.HTTP, http.DefaultClient)
+	client.Transport = upgrade.Never(client.Transport)
+	resp, err := client.Do(req)
 	if err != nil {
 		return credential.Token{}, exchangeError{withoutURL(err)}
 	}

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/upgrade"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -84,7 +85,7 @@ func Start(c Config) (*Prober, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default()).With(slog.String("endpoint", u.Host))
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Prober{config: c, cancel: cancel, done: make(chan struct{})}
-	p.client = http.Client{Transport: c.Transport, Timeout: c.Timeout, CheckRedirect: stay}
+	p.client = http.Client{Transport: upgrade.Never(c.Transport), Timeout: c.Timeout, CheckRedirect: stay}
 	go p.run(ctx)
 	return p, nil
 }

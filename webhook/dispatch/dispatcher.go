@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/upgrade"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -176,7 +177,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
-		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
+		client:  &http.Client{Transport: upgrade.Never(cfg.Transport), CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/upgrade"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -80,7 +81,7 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	}
 	// Not through an http.Client: it would follow redirects, and each hop would
 	// be another way in.
-	resp, err := transport.RoundTrip(req)
+	resp, err := upgrade.Never(transport).RoundTrip(req)
 	if err != nil {
 		return response{failure: noResponse(ctx, actx, req, err)}
 	}
@@ -180,6 +181,9 @@ func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhoo
 		h.put("X-Correlation-Id", m.CorrelationID)
 	}
 	req := e.plain.WithContext(ctx)
-	req.Header, req.Body, req.ContentLength = h.Header, io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.Header, req.ContentLength = h.Header, int64(len(body))
+	if req.Body = http.NoBody; len(body) > 0 { // another empty one would be sent in chunks (RFC 9110 section 8.6)
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
 	return req, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/upgrade"
 )
 
 // defaultURL is where serve says whether it is to be sent requests.
@@ -78,7 +79,7 @@ func ask(ctx context.Context, target string) (said string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	resp, err := t.RoundTrip(r)
+	resp, err := upgrade.Never(t).RoundTrip(r)
 	if err != nil {
 		return "", false, err
 	}

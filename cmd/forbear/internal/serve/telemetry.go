@@ -119,10 +119,18 @@ func (t *telemetry) inbound(next http.Handler) http.Handler {
 }
 
 // shutdown sends what is left, until ctx ends. What cannot be sent by then is lost:
-// the process does not hang on a dead collector.
+// the process does not hang on a dead collector. An exporter of the SDK may: it reads the
+// connection of a collector that has switched protocols, which ends with no context.
 func (t *telemetry) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	return errors.Join(t.traces.Shutdown(ctx), t.meters.Shutdown(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(t.traces.Shutdown(ctx), t.meters.Shutdown(ctx)) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/forbear-go/forbear/internal/hostile"
 )
 
 // collector receives OTLP over HTTP.
@@ -159,5 +163,42 @@ func TestTelemetryIsOffUnlessAskedFor(t *testing.T) {
 	t.Setenv("OTEL_SDK_DISABLED", "true")
 	if wantsTelemetry() {
 		t.Error("on, though disabled")
+	}
+}
+
+// Whatever a collector does, the process ends in its time.
+func TestHostileCollectors(t *testing.T) {
+	for _, s := range hostile.Servers() {
+		if s.Status == http.StatusOK || s.Status >= 200 && s.Status%100 > 4 {
+			continue // those differ in nothing that matters here
+		}
+		site := hostile.Start(t, s)
+		for k, v := range map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": site.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+			"OTEL_METRIC_EXPORT_INTERVAL": "5", "OTEL_BSP_SCHEDULE_DELAY": "5", "OTEL_EXPORTER_OTLP_TIMEOUT": "100",
+		} {
+			t.Setenv(k, v)
+		}
+		all, err := newTelemetry(t.Context(), slog.New(slog.DiscardHandler), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := all.tracer.Start(t.Context(), "span")
+		span.End()
+		for range 1000 {
+			if site.Requests() > 0 {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ended := make(chan error, 1)
+		go func() { ended <- all.shutdown(ctx) }()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Errorf("%s: the end of telemetry hangs", s.Name)
+		}
+		cancel()
 	}
 }

@@ -1,0 +1,35 @@
+package httpretry_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/hostile"
+)
+
+// A call ends with its context, whatever the server does: also the reading of a body that
+// is the connection of an upgrade which the request has not asked for.
+func TestHostileServers(t *testing.T) {
+	below := &http.Transport{DisableKeepAlives: true}
+	hostile.Hold(t, func(t *testing.T, s hostile.Server, url string) int {
+		r := quiet(t, forbear.Policy{MaxRetries: 1}) // of a POST without a key there are none
+		client := &http.Client{Transport: httpretry.NewTransport(below, r), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		resp, err := client.Do(newRequest(t, http.MethodPost, url, "{}", "").WithContext(ctx))
+		if err != nil {
+			return 1
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != s.Status {
+			t.Errorf("%s: status %d", s.Name, resp.StatusCode)
+		}
+		return 1
+	})
+}
