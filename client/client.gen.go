@@ -1153,7 +1153,9 @@ type Letter struct {
 	// Panic what the work panicked with, redacted
 	Panic        string `json:"panic,omitempty,omitzero"`
 	PartitionKey string `json:"partition_key,omitempty,omitzero"`
-	Payload      []byte `json:"payload,omitempty,omitzero"`
+
+	// Payload on reveal alone; in lines of an export without it null
+	Payload []byte `json:"payload,omitempty,omitzero"`
 
 	// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
 	Policy         Policy      `json:"policy,omitempty,omitzero"`
@@ -1270,6 +1272,9 @@ type MessageContent struct {
 
 	// Unreadable Why nothing of it can be read: for one, the process that responds lacks the key that it is encrypted under, whose id is named.
 	Unreadable string `json:"unreadable,omitempty,omitzero"`
+
+	// WebhookID what receivers see as webhook-id, where that is not the id itself: of one with a dot, msg_sha256_ and its SHA-256
+	WebhookID string `json:"webhook_id,omitempty,omitzero"`
 }
 
 // MessageFilter Chooses messages; an empty field chooses all.

@@ -16,7 +16,9 @@ var ErrSending = errors.New("it is being sent, or redriven: try again when that 
 // MessageContent is what is sent of a message, and to which of its endpoints: an id may
 // stand for another message at another endpoint.
 type MessageContent struct {
-	Endpoints      []string  `json:"endpoints"`
+	Endpoints []string `json:"endpoints"`
+	// WebhookID is what receivers see as webhook-id, where that is not the id itself.
+	WebhookID      string    `json:"webhook_id,omitempty"`
 	Type           string    `json:"type,omitempty"`
 	Source         string    `json:"source,omitempty"`
 	Subject        string    `json:"subject,omitempty"`
@@ -37,8 +39,12 @@ type MessageContent struct {
 
 // Content returns what is sent of m to endpoints.
 func (m *Message) Content(endpoints []string) MessageContent {
+	sent := m.SentID()
+	if sent == m.ID {
+		sent = ""
+	}
 	return MessageContent{
-		Endpoints: endpoints, Type: m.Type, Source: m.Source, Subject: m.Subject, Key: m.Key, IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
+		Endpoints: endpoints, WebhookID: sent, Type: m.Type, Source: m.Source, Subject: m.Subject, Key: m.Key, IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
 		ContentType: cmp.Or(m.ContentType, defaultContentType), Headers: m.Headers, Created: m.Created, Payload: m.Body,
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/layer"
@@ -53,6 +55,22 @@ func (m *Message) SentKey() string {
 	}
 	sum := sha256.Sum256([]byte(m.ID))
 	return hex.EncodeToString(sum[:])
+}
+
+// hashedID begins the ids that [Message.SentID] makes.
+const hashedID = "msg_sha256_"
+
+// SentID returns the webhook-id of all attempts of a message: its ID, or SHA-256 of
+// it where the ID has a dot, which Standard Webhooks forbids since an attempt signs
+// "id.timestamp.body". It depends on nothing else, so that it is the same in each
+// attempt, in each process and after a redrive. An ID that looks like one of these is
+// hashed as well: no two IDs of visible characters are sent as the same.
+func (m *Message) SentID() string {
+	if signable(m.ID) && !strings.HasPrefix(m.ID, hashedID) {
+		return m.ID
+	}
+	sum := sha256.Sum256([]byte(m.ID))
+	return hashedID + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // crockford is the alphabet of ids: its order is that of the numbers, and no two

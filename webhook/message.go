@@ -12,7 +12,7 @@ import (
 // Application.
 type Message struct {
 	// ID and an endpoint identify the message for good: the id is sent as
-	// webhook-id in every attempt. The same message again is a duplicate, and
+	// webhook-id in every attempt, as [Message.SentID] has it. The same message again is a duplicate, and
 	// another one with the same id and endpoint is refused with [ErrConflict].
 	// An ID is made when it is empty.
 	ID        string   `json:"id"`

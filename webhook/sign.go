@@ -91,8 +91,12 @@ func (s *Signer) Empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 
 
 // Sign returns the value of webhook-signature: one signature for each secret,
 // separated by spaces. What is signed is "id.timestamp.body", so that neither the
-// id nor the time can be exchanged.
-func (s *Signer) Sign(id string, at time.Time, body []byte) string {
+// id nor the time can be exchanged. An id that could be taken for more than one is
+// refused with [ErrInvalid]: see [Message.SentID].
+func (s *Signer) Sign(id string, at time.Time, body []byte) (string, error) {
+	if !signable(id) {
+		return "", fmt.Errorf("%w webhook-id %.40q: want visible characters without a dot (Message.SentID)", ErrInvalid, id)
+	}
 	head := make([]byte, 0, 160)
 	head = append(append(head, id...), '.')
 	head = append(strconv.AppendInt(head, at.Unix(), 10), '.')
@@ -109,8 +113,13 @@ func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	for _, key := range s.keys {
 		out = appendSignature(out, "v1a,", ed25519.Sign(key, append(head, body...)))
 	}
-	return string(out)
+	return string(out), nil
 }
+
+// signable reports whether an id ends where the text that is signed says so. With a
+// dot in it, "id.timestamp.body" could be divided elsewhere: one signature would
+// hold for another id, time and body (Standard Webhooks, signature scheme).
+func signable(id string) bool { return visible(id, maxID) && !strings.Contains(id, ".") }
 
 // appendSignature adds one signature to the header's value, behind its version.
 func appendSignature(out []byte, version string, sum []byte) []byte {
@@ -130,10 +139,15 @@ const Tolerance = 5 * time.Minute
 // Verify is for receivers in Go: it checks the three headers of an attempt
 // against a secret ("whsec_...") or a public key ("whpk_..."). body has to be what
 // arrived, byte for byte: JSON that was decoded and encoded again does not match.
-// Its errors match [ErrSignature].
+// An id with a dot, or a timestamp that is not digits alone, is refused whatever its
+// signature: the same signature would hold for another message. Its errors match
+// [ErrSignature].
 func Verify(secret, id, timestamp, signature string, body []byte, now time.Time) error {
+	if id == "" || strings.Contains(id, ".") {
+		return fmt.Errorf("%w: the id is empty or has a dot", ErrSignature)
+	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil {
+	if err != nil || strings.Trim(timestamp, "0123456789") != "" {
 		return fmt.Errorf("%w: timestamp is no number", ErrSignature)
 	}
 	if off := now.Sub(time.Unix(seconds, 0)); off > Tolerance || off < -Tolerance {

@@ -31,6 +31,9 @@ func (m *Message) Prepare(now time.Time) error {
 	return m.check(MaxPayload)
 }
 
+// maxID bounds the id of a message, in bytes.
+const maxID = 128
+
 // faults collects what is wrong with a message or an endpoint, so that a user
 // sees all of it at once.
 type faults struct {
@@ -51,7 +54,7 @@ func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, e
 // check refuses what could never be delivered.
 func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
-	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
+	f.when(m.ID != "" && !visible(m.ID, maxID), "id is not 1 to %d visible characters", maxID)
 	f.when(dots(m.ID), "id is %q, which no path can name", m.ID)
 	f.when(m.Application == "" && len(m.Endpoints) == 0, "it names no endpoint and no application")
 	f.when(len(m.Endpoints) > maxEndpoints, "%d endpoints, want at most %d", len(m.Endpoints), maxEndpoints)

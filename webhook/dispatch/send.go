@@ -170,10 +170,15 @@ func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhoo
 	}
 	now := e.d.now()
 	h.put("User-Agent", "forbear-webhook/1")
-	h.put("Webhook-Id", m.ID)
+	id := m.SentID()
+	h.put("Webhook-Id", id)
 	h.put("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
 	if !sign.Empty() {
-		h.put("Webhook-Signature", sign.Sign(m.ID, now, body))
+		signature, err := sign.Sign(id, now, body)
+		if err != nil {
+			return nil, err
+		}
+		h.put("Webhook-Signature", signature)
 	}
 	h.put("Idempotency-Key", m.SentKey())
 	h.put(httpretry.HeaderAttempt, strconv.Itoa(attempt-1))

@@ -44,6 +44,7 @@ func (r *run) content(c *webhook.MessageContent) {
 		return
 	}
 	for _, f := range []struct{ name, value string }{
+		{"webhook-id", c.WebhookID},
 		{"type", c.Type},
 		{"source", c.Source},
 		{"subject", c.Subject},
