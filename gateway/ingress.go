@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -47,6 +49,27 @@ func (rt *route) keyed(r *http.Request) bool {
 	return !rt.Ingress.Options.Optional || len(r.Header.Values(idempotency.Header)) > 0
 }
 
+// keyPlace returns where the key of a request is valid: at one dependency, one host,
+// which is a part of the target URI (RFC 9110 section 7.1), and one route. Routes share
+// a store, and callers use keys such as "order-4711" for several services: the same key
+// at another place must not get the response of this one. The host is the one that the
+// service is told of, without its port, as routes match it: an attempt over another
+// listener of the gateway, or over TLS, is the same operation.
+func (rt *route) keyPlace() func(*http.Request) string {
+	conditions := url.Values{}
+	for name, value := range rt.Headers {
+		conditions.Set(name, value)
+	}
+	dependency, route := url.PathEscape(rt.Retryer.Dependency()), (&url.URL{Path: rt.Prefix}).EscapedPath()
+	if len(conditions) > 0 {
+		route += "?" + conditions.Encode()
+	}
+	return func(r *http.Request) string {
+		host := strings.ToLower(withoutPort(rt.forward.Origin.Host(r)))
+		return dependency + "/" + url.PathEscape(host) + route
+	}
+}
+
 // handler returns the route's handler for requests that carry keys.
 func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Handler, error) {
 	in.Timeout = cmp.Or(in.Timeout, 30*time.Second)
@@ -54,6 +77,7 @@ func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Ha
 		in.Options.Disposition = ingressDisposition
 	}
 	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
+	in.Options.Place = rt.keyPlace()
 	sender := rt.forward
 	sender.Send, sender.Accept, sender.Failed = once{send}, rt.ingressResponse, rt.ingressFailed
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

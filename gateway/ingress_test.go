@@ -113,14 +113,23 @@ func TestIngressUnknownOutcomeIsNotRunAgain(t *testing.T) {
 		"connection cut": {func(w http.ResponseWriter, _ *http.Request) { cut(w, "") }, 502},
 		"cut in the answer": {func(w http.ResponseWriter, _ *http.Request) {
 			cut(w, "HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nhalf")
-		}, 0},
+		}, 502},
+		"cut in a chunk": {func(w http.ResponseWriter, _ *http.Request) {
+			cut(w, "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\nX-Paid: yes\r\n\r\n5\r\nhalf!\r\n50\r\nof")
+		}, 502},
+		"timeout in the answer": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, 504},
 		"its own 504": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(504) }, 504},
 		"its own 502": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, 502},
 		"timeout":     {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post, effects, store := ingress(t, 300*time.Millisecond, tt.service)
-			if status, body, _ := post(); status != tt.first {
+			if status, body, _ := post(); status != tt.first || strings.Contains(body, "half") {
 				t.Errorf("first: %d %s, want %d", status, body, tt.first)
 			}
 			for range 2 {
@@ -221,6 +230,12 @@ func TestJWT(t *testing.T) {
 		"expired":         {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": past}), ""},
 		"no end":          {ed, token("EdDSA", map[string]any{"sub": "ann"}), ""},
 		"not yet":         {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": in, "nbf": in}), ""},
+		"nbf is a text":   {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": in, "nbf": "x"}), ""},
+		"nbf is null":     {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": in, "nbf": nil}), ""},
+		"nbf is far off":  {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": in, "nbf": 1e300}), ""},
+		"nbf is over":     {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": in, "nbf": past}), "ann"},
+		"with an issuer":  {ed, token("EdDSA", map[string]any{"sub": "ann lee", "iss": "https://a.test", "exp": in}), "https://a.test ann%20lee"},
+		"of two words":    {ed, token("EdDSA", map[string]any{"sub": "a b", "exp": in}), "a%20b"},
 		"other audience":  {hs, token("HS256", map[string]any{"sub": "ann", "exp": in, "aud": "ship"}), ""},
 		"no claim":        {ed, token("EdDSA", map[string]any{"exp": in}), ""},
 		"no token":        {ed, "", ""},

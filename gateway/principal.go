@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"net/http"
 	"net/netip"
@@ -69,7 +70,9 @@ type JWT struct {
 	Leeway time.Duration
 }
 
-// Principal is the Scope of [idempotency.Options].
+// Principal is the Scope of [idempotency.Options]: the token's issuer and the claim,
+// with a space between. A subject is unique only within its issuer (RFC 7519 section
+// 4.1.2).
 func (j JWT) Principal(r *http.Request) (string, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	parts := strings.Split(token, ".")
@@ -94,11 +97,20 @@ func (j JWT) Principal(r *http.Request) (string, error) {
 	if !j.valid(claims, time.Now()) {
 		return "", errPrincipal
 	}
-	if s, ok := claims[j.Claim].(string); ok && s != "" {
-		return s, nil
+	s, ok := claims[j.Claim].(string)
+	if !ok || s == "" {
+		return "", errPrincipal
 	}
-	return "", errPrincipal
+	if issuer, _ := claims["iss"].(string); issuer != "" {
+		return word(issuer) + " " + word(s), nil
+	}
+	return word(s), nil
 }
+
+// word returns s without spaces, and no two as the same.
+func word(s string) string { return words.Replace(s) }
+
+var words = strings.NewReplacer("%", "%25", " ", "%20")
 
 // part decodes the head or the claims of a token (RFC 7515 section 7.1).
 func part(text string, into any) error {
@@ -164,13 +176,15 @@ func verify(key crypto.PublicKey, alg, signed string, sig []byte) error {
 func (j JWT) valid(claims map[string]any, now time.Time) bool {
 	at := func(name string) (time.Time, bool) {
 		v, ok := claims[name].(float64)
-		return time.Unix(int64(v), 0), ok
+		return time.Unix(int64(v), 0), ok && math.Abs(v) < 1<<53 // beyond it the conversion may be anything
 	}
 	if exp, ok := at("exp"); !ok || !now.Before(exp.Add(j.Leeway)) {
 		return false
 	}
-	if nbf, ok := at("nbf"); ok && now.Add(j.Leeway).Before(nbf) {
-		return false
+	if _, said := claims["nbf"]; said {
+		if nbf, ok := at("nbf"); !ok || now.Add(j.Leeway).Before(nbf) {
+			return false
+		}
 	}
 	if j.Issuer != "" && claims["iss"] != j.Issuer {
 		return false

@@ -137,10 +137,10 @@ func TestJWTKeys(t *testing.T) {
 			token string
 			want  string
 		}{
-			"RS256":                {sign(t, head("RS256"), good, rs), "ann"},
-			"RS256 by kid":         {sign(t, head("RS256", "kid", "r"), good, rs), "ann"},
-			"ES256":                {sign(t, head("ES256", "kid", "s"), good, es), "ann"},
-			"EdDSA":                {sign(t, head("EdDSA", "kid", "d"), good, ed), "ann"},
+			"RS256":                {sign(t, head("RS256"), good, rs), "https://id.example ann"},
+			"RS256 by kid":         {sign(t, head("RS256", "kid", "r"), good, rs), "https://id.example ann"},
+			"ES256":                {sign(t, head("ES256", "kid", "s"), good, es), "https://id.example ann"},
+			"EdDSA":                {sign(t, head("EdDSA", "kid", "d"), good, ed), "https://id.example ann"},
 			"alg none":             {sign(t, head("none"), good, nil), ""},
 			"alg None":             {sign(t, head("None"), good, nil), ""},
 			"no alg":               {sign(t, head(""), good, rs), ""},
@@ -156,7 +156,7 @@ func TestJWTKeys(t *testing.T) {
 			"not yet":              {sign(t, head("ES256"), but("nbf", in), es), ""},
 			"other audience":       {sign(t, head("ES256"), but("aud", "ship"), es), ""},
 			"other audiences":      {sign(t, head("ES256"), but("aud", []string{"ship", "mail"}), es), ""},
-			"one of the audiences": {sign(t, head("ES256"), but("aud", []string{"ship", "pay"}), es), "ann"},
+			"one of the audiences": {sign(t, head("ES256"), but("aud", []string{"ship", "pay"}), es), "https://id.example ann"},
 			"no audience":          {sign(t, head("ES256"), but("aud", nil), es), ""},
 			"other issuer":         {sign(t, head("ES256"), but("iss", "https://evil.example"), es), ""},
 			"no claim":             {sign(t, head("ES256"), but("sub", nil), es), ""},

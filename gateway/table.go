@@ -63,14 +63,20 @@ func (rt *route) compare(other *route) int {
 // names that host.
 func (g *Gateway) table(host string) (t *table, named bool) {
 	if len(g.hosts) > 1 || g.hosts[""] == nil {
-		if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-			host = host[:i]
-		}
+		host = withoutPort(host)
 		if t = g.hosts[strings.ToLower(host)]; t != nil && host != "" {
 			return t, true
 		}
 	}
 	return g.hosts[""], false
+}
+
+// withoutPort returns the host of a Host header.
+func withoutPort(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		return host[:i]
+	}
+	return host
 }
 
 // find returns the route of a request: of those whose prefix is the longest, the first

@@ -85,8 +85,7 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	if err != nil || scope == "" {
 		return c, unauthenticated, NoPrincipal
 	}
-	scope = ScopeOf(scope)
-	body, err := h.body(x.w, x.r, scope)
+	body, err := h.body(x.w, x.r, ScopeOf(scope)) // whose it is decides who waits, wherever it goes
 	switch {
 	case errors.Is(err, errTooLarge):
 		return c, tooLarge, TooLarge
@@ -98,14 +97,19 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 		return c, unreadable, Invalid
 	}
 	x.body = body
+	if h.Place != nil {
+		if place := h.Place(x.r); place != "" {
+			scope = place + " " + scope
+		}
+	}
 	return Claim{
-		ID: ID{Scope: scope, Key: Digest(key)}, Fingerprint: h.Fingerprint(x.r, body), Operation: operation(x.r), Owner: rand.Text(),
+		ID: ID{Scope: ScopeOf(scope), Key: Digest(key)}, Fingerprint: h.Fingerprint(x.r, body), Operation: operation(x.r), Owner: rand.Text(),
 		Lease: h.Lease, Retention: h.Retention, Rerun: h.Rerun,
 	}, p, ""
 }
 
-// ScopeOf returns the [ID.Scope] of a principal: its name, or the name's digest
-// where that is longer than 200 bytes or no text.
+// ScopeOf returns the [ID.Scope] of a principal: its name, with the place before it
+// where there is one, or the digest of that where it is longer than 200 bytes or no text.
 func ScopeOf(principal string) string {
 	if len(principal) > 200 || !utf8.ValidString(principal) || strings.ContainsRune(principal, 0) {
 		return "sha256:" + Digest(principal)

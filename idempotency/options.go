@@ -16,6 +16,10 @@ type Options struct {
 	// An error, or an empty scope, gets 401. [SingleTenant] is for
 	// services with one caller.
 	Scope func(*http.Request) (string, error)
+	// Place returns where its key is valid, for handlers that serve several places
+	// from one store: the same key at another place is another key. It has no spaces.
+	// Nil, or "", adds nothing to the scope.
+	Place func(*http.Request) string
 
 	// Retention is how long a response is kept after completion. Default 48 h;
 	// less than 24 h is refused.

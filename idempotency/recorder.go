@@ -84,6 +84,17 @@ func (r *recorder) Flush() {
 	}
 }
 
+// Unsend forgets what the handler has written, for another response in its place, and
+// reports whether nothing of it has gone out. A proxy uses it whose response broke off.
+func (r *recorder) Unsend() bool {
+	if r.opened {
+		return false
+	}
+	r.buf.Reset()
+	r.status, r.sent = 0, nil
+	return true
+}
+
 // pass opens the response.
 func (r *recorder) pass(tombstone string) {
 	if r.opened || r.lost {

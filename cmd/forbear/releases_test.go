@@ -49,12 +49,13 @@ func TestReleasedDatabases(t *testing.T) {
 		t.Fatalf("no database of a release: %v", err)
 	}
 	for _, v := range versions {
+		paidOnce := v.Name() != "v0.1.0-dev" // whose keys were valid everywhere, and are not looked up: see UPGRADING.md
 		dir := filepath.Join(releases, v.Name())
 		t.Run(v.Name()+" SQLite", func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "forbear.db")
 			unzip(t, filepath.Join(dir, "sqlite.db.gz"), path)
 			shift(t, "sqlite", path)
-			newReleased(t, path, text(t, filepath.Join(dir, "sqlite.token"))).check()
+			newReleased(t, path, text(t, filepath.Join(dir, "sqlite.token"))).check(paidOnce)
 		})
 		t.Run(v.Name()+" PostgreSQL", func(t *testing.T) {
 			url := server.Database(t)
@@ -64,7 +65,7 @@ func TestReleasedDatabases(t *testing.T) {
 			if out, err := exec.CommandContext(t.Context(), builtProgram(t), "migrate", "--database", url).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			newReleased(t, url, text(t, filepath.Join(dir, "postgres.token"))).check()
+			newReleased(t, url, text(t, filepath.Join(dir, "postgres.token"))).check(paidOnce)
 		})
 	}
 }
@@ -225,8 +226,8 @@ func (r *released) work(driver string) (token string) {
 	return made.Token
 }
 
-// check looks for all that work has left.
-func (r *released) check() {
+// check looks for all that work has left. paidOnce says that its idempotency key is known.
+func (r *released) check(paidOnce bool) {
 	r.Helper()
 	for _, id := range []string{"well", "refuses", "down"} { // the receiver has another port now
 		r.must(200, "PATCH", "/v1/endpoints/"+id, `{"url":"`+r.web.URL+`/hook/`+id+`"}`)
@@ -258,8 +259,10 @@ func (r *released) check() {
 			r.Errorf("%s got %q, want %q", key, body, want[key])
 		}
 	}
-	if status, text := r.call("POST", "/pay", "10", "Idempotency-Key", "k1"); status != 200 || text != "paid 1" || r.paid.Load() != 0 {
-		r.Errorf("a payment that was made: %d %s, and %d more", status, text, r.paid.Load())
+	for range 2 {
+		if status, text := r.call("POST", "/pay", "10", "Idempotency-Key", "k1"); status != 200 || text != "paid 1" || (r.paid.Load() == 0) != paidOnce {
+			r.Errorf("a payment that was made: %d %s, and %d more", status, text, r.paid.Load())
+		}
 	}
 	if status, _ := r.call("GET", "/v1/messages", "", "Authorization", "Bearer "+r.token+"x"); status != 401 {
 		r.Errorf("another token: %d", status)

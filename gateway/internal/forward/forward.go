@@ -213,7 +213,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		}
 		addTrailers(h, resp.Trailer)
 	case err == errCallerLeft:
-	case !c.began: // the caller can still get another response
+	case !c.began || unsent(w): // the caller can still get another response
 		clear(h)
 		call.body.last(h)
 		f.Failed(ctx, w, err)
@@ -225,6 +225,13 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		c.flush()
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// unsent takes back what was written of a response where the writer has held all of it
+// back, and reports whether it has.
+func unsent(w http.ResponseWriter) bool {
+	b, ok := w.(interface{ Unsend() bool })
+	return ok && b.Unsend()
 }
 
 func (f *Forwarder) streams(resp *http.Response) bool {

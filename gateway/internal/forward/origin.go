@@ -44,6 +44,14 @@ func (o Origin) Trusts(r *http.Request) bool {
 	return slices.ContainsFunc(o.Trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
+// Host returns what the target is told of the host that a request is for.
+func (o Origin) Host(r *http.Request) string {
+	if said := r.Header["X-Forwarded-Host"]; len(said) > 0 && o.Trusts(r) {
+		return strings.Join(said, ", ")
+	}
+	return r.Host
+}
+
 // Loops reports whether a request has passed this gateway before.
 func (o Origin) Loops(r *http.Request) bool {
 	for _, list := range r.Header["Via"] {

@@ -110,7 +110,7 @@ type keyring struct {
 // flags declares the flags but for those of the store.
 func (k *keyring) flags(f *flag.FlagSet) {
 	f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`: held, started, completed, released or all")
-	f.StringVar(&k.named.scope, "scope", "", "records of this `principal`, or event:GROUP")
+	f.StringVar(&k.named.scope, "scope", "", "records of this `scope`, as list shows it: a principal, behind its place at a gateway, or event:GROUP")
 	f.IntVar(&k.filter.Limit, "limit", 100, "list, show: at most this `many`, up to 1000")
 	f.StringVar(&k.format, "o", "text", "list, show: output format: `text or json`")
 	f.StringVar(&k.named.key, "key", "", "show, settle: the `key` as the customer has it; - reads it from standard input")

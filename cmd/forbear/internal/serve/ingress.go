@@ -145,8 +145,7 @@ func (in *ingress) stop() error {
 }
 
 // ingressOf returns what a route of the file says about keys, or nil. The store
-// is the same for all routes, so that a key means one request of a caller
-// however it arrives.
+// is the same for all routes; a key is valid at its own.
 func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.Ingress, error) {
 	in := r.Idempotency
 	if !in.On {
@@ -165,13 +164,18 @@ func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.
 	}, nil
 }
 
+// allCallers is the principal of all callers of a route, where they are one. No caller
+// can be called that: the value of a header does not begin with a space, nor does what
+// [gateway.JWT] returns.
+const allCallers = " all"
+
 // scopeOf returns the function that finds the caller: the keys of one caller
 // must not reach the records of another. Files of keys are beside the policy
 // file, unless their path says otherwise.
 func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request) (string, error), error) {
 	switch {
 	case p.Single:
-		return idempotency.SingleTenant(), nil
+		return func(*http.Request) (string, error) { return allCallers, nil }, nil
 	case p.JWT == (policyfile.JWT{}):
 		name := cmp.Or(p.Header, policyfile.DefaultPrincipal)
 		if len(file.Gateway.TrustedProxies) > 0 {

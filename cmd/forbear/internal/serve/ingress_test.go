@@ -238,7 +238,7 @@ func TestServeIngressReload(t *testing.T) {
 	}
 	list := clitest.Run(t, keys.Command(), "", "list", "--database", db, "-o", "json")
 	var held struct{ Scope, Key, Operation string }
-	if err := json.Unmarshal([]byte(list.Out), &held); err != nil || held.Scope != "all" || held.Operation != "POST /pay/cut" {
+	if err := json.Unmarshal([]byte(list.Out), &held); err != nil || held.Scope != "payments/127.0.0.1/pay  all" || held.Operation != "POST /pay/cut" {
 		t.Fatalf("keys list: %+v", list)
 	}
 	if got := clitest.Run(t, keys.Command(), "", "settle", "--database", db, "--done", "201", "--why", "in the ledger", held.Scope, held.Key); got.Code != cli.ExitOK {
