@@ -21,8 +21,14 @@ type sealedLine struct {
 	Sealed []byte `json:"sealed"`
 }
 
-// Export writes a letter as one line of JSON, as it is; see [Letter.Mask].
-func Export(w io.Writer, l Letter) error { return export(w, l) }
+// Export writes a letter as one line of JSON, as it is; see [Letter.Mask]. A payload
+// that was left out is null: in base64, any text in its place would pass for one.
+func Export(w io.Writer, l Letter) error {
+	return export(w, struct {
+		Letter
+		Payload []byte `json:"payload"`
+	}{l, l.Payload})
+}
 
 // export writes v without escaping HTML: payloads are shown as they are.
 func export(w io.Writer, v any) error {

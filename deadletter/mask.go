@@ -37,10 +37,7 @@ func CarriesCredential(name string) bool {
 // payload's. Lists and exports show this form; more is shown only on request, and
 // the request is recorded.
 func (l Letter) Mask() Letter {
-	l.Headers = MaskHeaders(l.Headers)
-	if l.Payload != nil {
-		l.Payload = []byte(Masked)
-	}
+	l.Headers, l.Payload = MaskHeaders(l.Headers), nil
 	history := make([]Attempt, len(l.History))
 	for i, a := range l.History {
 		a.Response, a.Error = "", unquoted(a.Error)

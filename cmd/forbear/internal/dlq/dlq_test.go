@@ -90,6 +90,8 @@ func TestDLQVerbs(t *testing.T) {
 		{"show l1 --reveal --actor bob", 0, "payload      planted-payload"},
 		{"show l1 -o json", 0, `"value":"***"`},
 		{"export", 0, `"destination":"acme"`},
+		{"export", 0, `"payload":null}`},
+		{"export --reveal", 0, `"payload":"cGxhbnRlZC1wYXlsb2Fk"}`},
 		{"export --state resolved", 1, "no such dead letters"},
 		{"redrive --all --dry-run", 0, "3 dead letters would be redriven"},
 		{"redrive l1 --dry-run", 0, "1 dead letter would be redriven"},
@@ -246,5 +248,34 @@ func TestDLQLeavesAnOldSchemaAlone(t *testing.T) {
 	}
 	if r := clitest.Run(t, migrate.Command(), "", "--status", "--database", path); r.Code != 1 || !strings.Contains(r.Out, "missing") {
 		t.Errorf("the status is %+v", r)
+	}
+}
+
+// An export that was not asked to reveal has no payloads, and nothing in their place
+// that base64 would make one of. It says so beside the file.
+func TestExportSaysWhatItLeavesOut(t *testing.T) {
+	db := deadDatabase(t, 3, "")
+	for _, c := range []struct {
+		args string
+		says bool
+	}{{"export", true}, {"export --reveal", false}} {
+		r := clitest.Run(t, Command(), "", append(strings.Fields(c.args), "--database", db)...)
+		if r.Code != 0 || strings.Count(r.Out, "\n") != 3 {
+			t.Fatalf("%s: %+v", c.args, r)
+		}
+		if says := strings.Count(r.Errors, "\n") == 1 && strings.Contains(r.Errors, "left out: --reveal"); says != c.says || !c.says && r.Errors != "" {
+			t.Errorf("%s says %q", c.args, r.Errors)
+		}
+		n := 0
+		err := deadletter.ReadExport(strings.NewReader(r.Out), nil, func(l deadletter.Letter) error {
+			n++
+			if want := map[bool]string{true: "", false: "planted-payload"}[c.says]; string(l.Payload) != want || c.says && l.Payload != nil {
+				t.Errorf("%s has the payload %q", c.args, l.Payload)
+			}
+			return nil
+		})
+		if err != nil || n != 3 {
+			t.Errorf("%s: read %d letters, %v", c.args, n, err)
+		}
 	}
 }

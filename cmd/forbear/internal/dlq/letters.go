@@ -314,7 +314,16 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	if n == 0 {
 		return q.nothing("no such dead letters")
 	}
+	q.leftOut()
 	return cli.ExitOK, q.revealed(unreadable)
+}
+
+// leftOut says what an export that was not asked to reveal lacks: a file that is kept for
+// later must not be taken for a whole one.
+func (q *dlq) leftOut() {
+	if !q.reveal {
+		fmt.Fprintln(q.std.Err, "forbear: dlq: payloads, what errors quote and values of headers were left out: --reveal writes them, and is written to the audit trail")
+	}
 }
 
 // line writes a letter as a line of JSON, masked unless more was asked for.
@@ -342,6 +351,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 	if err := deadletter.ReadExport(f, q.cipher, q.line); err != nil {
 		return 0, fmt.Errorf("%s: %w", q.id, err)
 	}
+	q.leftOut()
 	return cli.ExitOK, nil
 }
 
