@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -38,7 +39,7 @@ func (c *client) generateKey(ctx context.Context, method string) context.Context
 func keyOf(ctx context.Context) (key string, own bool) {
 	md, own := metadata.FromOutgoingContext(ctx)
 	if v := md[HeaderKey]; len(v) > 0 {
-		key = v[0]
+		key = idemkey.Text(v[0])
 	}
 	return key, own
 }

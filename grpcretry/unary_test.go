@@ -112,6 +112,9 @@ func TestKeysAndIdempotence(t *testing.T) {
 		{name: "a key of 65 characters", ctx: func(ctx context.Context) context.Context {
 			return grpcretry.WithKey(ctx, strings.Repeat("k", 65))
 		}, attempts: 1, keyed: true},
+		{name: "a key of 64 characters in quotes", ctx: func(ctx context.Context) context.Context {
+			return grpcretry.WithKey(ctx, `"`+strings.Repeat("k", 64)+`"`)
+		}, attempts: 3, keyed: true},
 		{name: "forbear's key", keys: forbear.KeyGenerate, attempts: 3, keyed: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/textproto"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -13,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/upgrade"
@@ -52,10 +52,10 @@ type exchange struct {
 func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
 	s.NeedsKey = NeedsKey(x.req.Method) && !p.Idempotent && !layer.Idempotent(x.req.Context())
 	s.Refreshable = x.authorized()
-	s.Key = textproto.TrimString(x.req.Header.Get(HeaderKey)) // as net/http sends it
+	s.Key = idemkey.Text(x.req.Header.Get(HeaderKey))
 	if s.NeedsKey && s.Key == "" {
 		x.key = x.ownKey(p.Keys)
-		s.Key = x.key
+		s.Key = idemkey.Text(x.key)
 	}
 	x.prepareBody(s, p)
 }

@@ -1,10 +1,7 @@
 package idempotency
 
 import (
-	"errors"
-	"fmt"
-
-	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -16,21 +13,13 @@ const Header = "Idempotency-Key"
 func NewKey() string { return uuid.New() }
 
 // ErrKey is what errors of [CheckKey] match.
-var ErrKey = errors.New("invalid idempotency key")
+var ErrKey = idemkey.Err
 
 // CheckKey reports what is wrong with a key: it must have 1 to 64 characters
 // all of them printable ASCII.
-func CheckKey(key string) error {
-	switch n := len(key); {
-	case n == 0:
-		return fmt.Errorf("%w: empty", ErrKey)
-	case n > layer.MaxKeyLen:
-		return fmt.Errorf("%w: %d characters, at most %d (R-6)", ErrKey, n, layer.MaxKeyLen)
-	}
-	for i := range len(key) {
-		if key[i] <= ' ' || key[i] > '~' {
-			return fmt.Errorf("%w: character %d is not printable ASCII", ErrKey, i+1)
-		}
-	}
-	return nil
-}
+func CheckKey(key string) error { return idemkey.Check(key) }
+
+// ParseKey reads a key as a header line has it: the bare characters, or a quoted
+// string of RFC 9651 with parameters, which are ignored. Errors are [ErrKey], and
+// do not repeat the value.
+func ParseKey(line string) (string, error) { return idemkey.Parse(line) }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -46,11 +47,18 @@ func (m *Message) Dropped() Message {
 	return kept
 }
 
-// SentKey returns the Idempotency-Key of all attempts of a message: its own, or
-// its id, hashed when it is longer than R-6 allows. It depends on nothing else, so
+// SentKey returns the Idempotency-Key of all attempts of a message: its own, without the
+// quotes that it may have been written in, or its id, hashed when it is longer than R-6
+// allows or would be read as another key, or as two. It depends on nothing else, so
 // that it is the same in each attempt and in each process.
 func (m *Message) SentKey() string {
-	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= layer.MaxKeyLen {
+	if k := m.IdempotencyKey; k != "" {
+		if text := idemkey.Text(k); idemkey.Bare(text) {
+			return text
+		}
+		return k
+	}
+	if k := m.ID; len(k) <= layer.MaxKeyLen && idemkey.Bare(k) {
 		return k
 	}
 	sum := sha256.Sum256([]byte(m.ID))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/idemkey"
 )
 
 // One signed attempt must not verify as a message of another id, time and body. The
@@ -71,5 +73,47 @@ func TestSentIDs(t *testing.T) {
 	// The digest is written down in the guide: receivers may look ids up by it.
 	if got, want := (&Message{ID: "a.b"}).SentID(), "msg_sha256_LnM23I66h-9HLfVow1SCq_JXXcPl6sDFxiuP-urCyTQ"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A key has two spellings, bare and in quotes, and receivers read both as one. What goes
+// out is bare, and no two messages' keys are read as the same, or one as two.
+func TestSentKeys(t *testing.T) {
+	for _, c := range []struct {
+		name, key, id, want string
+	}{
+		{"bare", "k1", "m", "k1"},
+		{"in quotes", `"k1"`, "m", "k1"},
+		{"with parameters", `"k1";a=1`, "m", "k1"},
+		{"the id", "", "m", "m"},
+		{"an id with dots", "", "a.b", "a.b"},
+		{"an id in quotes", "", `"m"`, ""}, // a digest: it is not the key of the message m
+		{"an id of two keys", "", "a,b", ""},
+		{"a long id", "", strings.Repeat("i", 65), ""},
+	} {
+		m := Message{ID: c.id, IdempotencyKey: c.key}
+		got := m.SentKey()
+		if digest := len(got) == 64 && strings.Trim(got, "0123456789abcdef") == ""; got != c.want && (c.want != "" || !digest) {
+			t.Errorf("%s: got %q", c.name, got)
+		}
+		if text, err := idemkey.Parse(got); err != nil || text != got {
+			t.Errorf("%s: a receiver reads %q, %v", c.name, text, err)
+		}
+		if again := (&Message{ID: c.id, IdempotencyKey: got}).SentKey(); again != got {
+			t.Errorf("%s: a redrive sends %q in place of %q", c.name, again, got)
+		}
+	}
+	quoted, bare := Message{ID: "m", IdempotencyKey: `"k1"`}, Message{ID: "m", IdempotencyKey: "k1"}
+	if !quoted.SameContent(&bare) {
+		t.Error("a message whose key is written in quotes is another one")
+	}
+	for key, ok := range map[string]bool{
+		`"` + strings.Repeat("k", 64) + `"`: true, `"` + strings.Repeat("k", 65) + `"`: false, `""`: false, "\"k\";\r\nX: 1": false, "\"a,b\"\n": false,
+		`"k";` + strings.Repeat("a", 256): false,
+	} {
+		m := Message{ID: "m", Endpoints: []string{"a"}, IdempotencyKey: key, Body: []byte("{}")}
+		if err := m.check(MaxPayload); (err == nil) != ok {
+			t.Errorf("%.80q: got %v", key, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -60,7 +61,7 @@ func (m *Message) check(maxPayload int) error {
 	f.when(len(m.Endpoints) > maxEndpoints, "%d endpoints, want at most %d", len(m.Endpoints), maxEndpoints)
 	f.when(m.Application != "" && !name(m.Application), "application "+nameRule)
 	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want either")
-	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, layer.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
+	f.when(m.IdempotencyKey != "" && !(visible(m.IdempotencyKey, 256) && visible(idemkey.Text(m.IdempotencyKey), layer.MaxKeyLen)), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
 		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -56,10 +57,15 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	if err := s.confineMessage(r, endpoints, &n.Application); err != nil {
 		return 0, nil, err
 	}
+	if n.ID == "" {
+		var err error
+		if n.ID, err = keyOf(r); err != nil {
+			return 0, nil, err
+		}
+	}
 	m := webhook.Message{
 		Application: n.Application,
-		// The caller's Idempotency-Key makes a repeated POST harmless.
-		ID: cmp.Or(n.ID, r.Header.Get("Idempotency-Key")), Endpoints: endpoints, Type: n.Type, Source: n.Source, Subject: n.Subject, Key: n.Key,
+		ID:          n.ID, Endpoints: endpoints, Type: n.Type, Source: n.Source, Subject: n.Subject, Key: n.Key,
 		IdempotencyKey: n.IdempotencyKey, CorrelationID: cmp.Or(n.CorrelationID, r.Header.Get("X-Correlation-ID")), ContentType: n.ContentType,
 		Headers: n.Headers, NotBefore: n.NotBefore, Body: n.Payload,
 	}
@@ -77,6 +83,23 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 		return http.StatusOK, a[0], nil
 	}
 	return http.StatusAccepted, a[0], nil
+}
+
+// keyOf returns the caller's Idempotency-Key, in either of its spellings: as the id of
+// a message it makes a repeated POST harmless. "" is none.
+func keyOf(r *http.Request) (string, error) {
+	lines := r.Header.Values(idempotency.Header)
+	if len(lines) == 0 {
+		return "", nil
+	}
+	key, err := idempotency.ParseKey(lines[0])
+	if err == nil && len(lines) > 1 {
+		err = fmt.Errorf("%w: %d header lines", idempotency.ErrKey, len(lines))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w message: %s: %w", webhook.ErrInvalid, idempotency.Header, err)
+	}
+	return key, nil
 }
 
 // confineMessage keeps a message to the caller's application, or to endpoints of it.

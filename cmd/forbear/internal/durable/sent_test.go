@@ -1,7 +1,10 @@
 package durable
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +38,37 @@ func TestMessageShowsItsWebhookID(t *testing.T) {
 			sent = id
 		}
 		v.signed(t, sent, time.Now(), secret)
+	}
+}
+
+// The key of a POST is one key in each of its spellings: the same message again in the
+// other one is a duplicate, not a second message.
+func TestPostedKeyHasOneMeaning(t *testing.T) {
+	s, stop := start(t, Options{Transport: &verifier{}})
+	defer stop()
+	put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/a"})
+	post := func(keys ...string) (int, map[string]any) {
+		t.Helper()
+		r := httptest.NewRequest("POST", "/v1/messages", strings.NewReader(`{"endpoint":"a","payload":1}`))
+		r.Host = "127.0.0.1:8080"
+		r.Header["Idempotency-Key"] = keys
+		w := httptest.NewRecorder()
+		s.Handler.ServeHTTP(w, r)
+		var v map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		return w.Code, v
+	}
+	if status, v := post("order-4711"); status != http.StatusAccepted || v["id"] != "order-4711" {
+		t.Errorf("got %d %v", status, v)
+	}
+	if status, v := post(`"order-4711"`); status != http.StatusOK || v["id"] != "order-4711" || v["duplicate"] != true {
+		t.Errorf("in quotes: got %d %v", status, v)
+	}
+	for _, keys := range [][]string{{""}, {"a,b"}, {`"a`}, {"a", "b"}, {strings.Repeat("k", 65)}} {
+		if status, v := post(keys...); status != http.StatusUnprocessableEntity {
+			t.Errorf("%q: got %d %v", keys, status, v)
+		}
 	}
 }
