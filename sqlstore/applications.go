@@ -20,7 +20,7 @@ import (
 func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error) {
 	expected, suspended, reason := a.Version, a.Suspended, a.Reason
 	a.Version, a.Created, a.Suspended, a.Reason, a.Error = 0, time.Time{}, false, "", "" // not of the configuration
-	spec, err := w.db.sealJSON(a)
+	spec, err := w.db.sealJSON(place("applications.spec", a.ID), a)
 	if err != nil {
 		return a, err
 	}
@@ -109,7 +109,7 @@ func (db *DB) scanApplication(r *sql.Rows) (a webhook.Application, unreadable, e
 // application makes an application of its columns. One that cannot be read comes with its
 // error.
 func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
-	if err = db.unsealJSON(c.spec, &a); err != nil {
+	if err = db.unsealJSON(place("applications.spec", c.id), c.spec, &a); err != nil {
 		err = fmt.Errorf("application %q %w: %w", c.id, webhook.ErrUnreadable, err)
 		a = webhook.Application{ID: c.id, Error: err.Error()}
 	}
@@ -193,16 +193,16 @@ func null(s string) any {
 }
 
 // sealJSON seals the JSON of v, and unsealJSON is its inverse.
-func (db *DB) sealJSON(v any) (string, error) {
+func (db *DB) sealJSON(at cell, v any) (string, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
-	return db.sealText(plain)
+	return db.sealText(at, plain)
 }
 
-func (db *DB) unsealJSON(text string, v any) error {
-	plain, err := db.unsealText(text)
+func (db *DB) unsealJSON(at cell, text string, v any) error {
+	plain, err := db.unsealText(at, text)
 	if err != nil {
 		return err
 	}

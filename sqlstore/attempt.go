@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (db *DB) sealAttempt(row *attemptRow, a *webhook.Attempt) error {
 		if strings.HasPrefix(response, sealedText) {
 			response = " " + response
 		}
-		text, err := db.sealText([]byte(response))
+		text, err := db.sealText(attemptCell("response", row.Delivery, a.Claim), []byte(response))
 		if err != nil {
 			return err
 		}
@@ -88,19 +89,29 @@ func (db *DB) sealAttempt(row *attemptRow, a *webhook.Attempt) error {
 	if err != nil {
 		return err
 	}
-	text, err := db.sealText(plain)
+	text, err := db.sealText(attemptCell("cause", row.Delivery, a.Claim), plain)
 	row.Cause = &text
 	return err
 }
 
 // historyQuery reads in the order of claims, which is that of time: a claim has
 // one attempt at most.
-const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, ''), COALESCE(cause, '{}') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
+const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, ''), COALESCE(cause, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
+
+// attemptCell is where something sealed of an attempt belongs.
+func attemptCell(column string, delivery int64, claim int) cell {
+	return place("attempts."+column, strconv.FormatInt(delivery, 10), strconv.Itoa(claim))
+}
+
+// scanAttempts returns what scans the attempts of a delivery.
+func (db *DB) scanAttempts(delivery int64) func(*sql.Rows) (webhook.Attempt, error) {
+	return func(r *sql.Rows) (webhook.Attempt, error) { return db.scanAttempt(delivery, r) }
+}
 
 // scanAttempt is the inverse of an attemptRow. What it quotes may be encrypted under a
 // key that is missing. The attempt says so then, and that is no error: the letter of its
 // delivery must be written.
-func (db *DB) scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
+func (db *DB) scanAttempt(delivery int64, r *sql.Rows) (a webhook.Attempt, err error) {
 	var due, began, took, wait int64
 	var response, cause string
 	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &response, &cause)
@@ -109,20 +120,20 @@ func (db *DB) scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	}
 	a.Due, a.At = at(due), at(began)
 	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
-	if err := db.openAttempt(&a, response, cause); err != nil {
+	if err := db.openAttempt(delivery, &a, response, cause); err != nil {
 		a.Error = "what was recorded of it cannot be read: " + err.Error()
 	}
 	return a, nil
 }
 
 // openAttempt is the inverse of sealAttempt.
-func (db *DB) openAttempt(a *webhook.Attempt, response, cause string) error {
-	plain, err := db.unsealText(response)
+func (db *DB) openAttempt(delivery int64, a *webhook.Attempt, response, cause string) error {
+	plain, err := db.unsealText(attemptCell("response", delivery, a.Claim), response)
 	if err != nil {
 		return err
 	}
 	a.Response = string(plain)
-	if plain, err = db.unsealText(cause); err != nil {
+	if plain, err = db.unsealText(attemptCell("cause", delivery, a.Claim), cause); err != nil || len(plain) == 0 {
 		return err
 	}
 	var c attemptCause

@@ -82,26 +82,29 @@ type bodyDigest struct {
 // message. A body that cannot be read stays until its history goes.
 func (w *Webhooks) digests(ctx context.Context, list []ended) (map[int64]bodyDigest, error) {
 	var ids []int64
+	names := map[int64]string{}
 	for _, e := range list {
 		if e.state == delivered {
 			ids = append(ids, e.message)
+			names[e.message] = e.messageID
 		}
 	}
 	digests := make(map[int64]bodyDigest, len(ids))
 	err := w.db.each(ctx, func(r *sql.Rows) error {
-		var id int64
+		var id, made int64
 		var sealed []byte
-		if err := r.Scan(&id, &sealed); err != nil {
+		if err := r.Scan(&id, &sealed, &made); err != nil {
 			return err
 		}
-		body, err := w.db.unseal(sealed)
+		at := bodyOf(names[id], made)
+		body, err := w.db.unseal(at, sealed)
 		if err != nil {
 			return nil
 		}
-		sealed, err = w.db.seal((&webhook.Message{Body: body}).Dropped().Body)
+		sealed, err = w.db.seal(at, (&webhook.Message{Body: body}).Dropped().Body)
 		digests[id] = bodyDigest{id, hex.EncodeToString(sealed)}
 		return err
-	}, `SELECT seq, body FROM forbear_messages WHERE seq {in ids} AND dropped IS NULL`, asJSON{ids})
+	}, `SELECT seq, body, created FROM forbear_messages WHERE seq {in ids} AND dropped IS NULL`, asJSON{ids})
 	return digests, err
 }
 

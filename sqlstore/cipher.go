@@ -1,12 +1,12 @@
 package sqlstore
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +15,9 @@ import (
 // and times, and the reasons of dead letters.
 
 // Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
-// use.
+// use. That of [NewCipher] binds what a database keeps to its table, column and row
+// besides, so that who can write rows, and has no key, cannot have one shown in the
+// place of another; another's does not.
 type Cipher interface {
 	Seal(plain []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
@@ -23,21 +25,19 @@ type Cipher interface {
 
 // NewCipher returns AES-256-GCM under the first key; the others open what was
 // sealed before a rotation: see [DB.Reencrypt]. A key is 32 bytes, named by an id of
-// 1 to 31 visible characters.
+// 1 to 31 visible characters. Each seal has a key of its own, derived from that: however
+// many there are, no rotation is due for their number (see [master]).
 func NewCipher(keys ...Key) (Cipher, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no encryption key")
 	}
-	c := &keyring{aeads: map[string]cipher.AEAD{}}
+	c := &keyring{masters: map[string]*master{}}
 	for _, k := range keys {
-		if len(k.Secret) != 32 || !keyID(k.ID) || c.aeads[k.ID] != nil {
+		if len(k.Secret) != 32 || !keyID(k.ID) || c.masters[k.ID] != nil {
 			return nil, fmt.Errorf("encryption key %.40q: want a unique id of up to %d visible characters and 32 bytes, got %d", k.ID, maxKeyID, len(k.Secret))
 		}
-		block, err := aes.NewCipher(k.Secret)
-		if err != nil {
-			return nil, err
-		}
-		if c.aeads[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		var err error
+		if c.masters[k.ID], err = newMaster(k.Secret); err != nil {
 			return nil, err
 		}
 	}
@@ -61,46 +61,77 @@ func NewKey(id string) Key {
 // keyring is the cipher of several keys. What it seals names its key, so that
 // keys can be rotated without rewriting what is stored.
 type keyring struct {
-	aeads   map[string]cipher.AEAD // by the key's id
-	current string                 // the id of the key that seals
+	masters map[string]*master // by the key's id
+	current string             // the id of the key that seals
 }
 
-// Seal implements [Cipher]: the length of the key's id, the id, the box. The
-// first two are authenticated with it.
-func (c *keyring) Seal(plain []byte) ([]byte, error) {
-	// The key's id in front tells Open which key to take, after any rotation.
+// Seal implements [Cipher], for what has no place in a database: exports, and files.
+func (c *keyring) Seal(plain []byte) ([]byte, error) { return c.sealAt("", plain) }
+
+// Open implements [Cipher].
+func (c *keyring) Open(sealed []byte) ([]byte, error) {
+	plain, _, err := c.openAt("", sealed)
+	return plain, err
+}
+
+// boundMark is behind the key's id in what is bound to its place. Earlier versions had a
+// random nonce there: they find what is bound changed, and refuse it.
+const boundMark = "\x00at\x02"
+
+// sealAt seals for a place: the length of the key's id, the id, the mark, the box. What
+// is in front, and the place, are authenticated with it.
+func (c *keyring) sealAt(at cell, plain []byte) ([]byte, error) {
+	// The key's id in front tells openAt which key to take, after any rotation.
 	head := append([]byte{byte(len(c.current))}, c.current...)
-	return c.aeads[c.current].Seal(head, nil, plain, head), nil
+	head = append(head, boundMark...)
+	return c.masters[c.current].seal(head, plain, slices.Concat(head, []byte(at)))
 }
 
 // ErrKey says that something is encrypted under a key that is not at hand. The error
 // that wraps it names the key.
 var ErrKey = errors.New("encrypted under a key that is not among those given")
 
-// Open implements [Cipher].
-func (c *keyring) Open(sealed []byte) ([]byte, error) {
+// openAt is the inverse of sealAt. It opens what earlier versions have sealed, too, and
+// reports whether it was bound.
+func (c *keyring) openAt(at cell, sealed []byte) (plain []byte, bound bool, err error) {
 	id, ok := keyOf(sealed)
 	if !ok {
-		return nil, errors.New("not encrypted, or cut short")
+		return nil, false, errors.New("not encrypted, or cut short")
 	}
-	aead := c.aeads[id]
-	if aead == nil {
-		return nil, fmt.Errorf("%w: key %q", ErrKey, id)
+	m := c.masters[id]
+	if m == nil {
+		return nil, false, fmt.Errorf("%w: key %q", ErrKey, id)
 	}
 	n := 1 + len(id)
-	plain, err := aead.Open(nil, nil, sealed[n:], sealed[:n])
-	if err != nil {
-		return nil, fmt.Errorf("encrypted under key %q and changed since: %w", id, err)
+	if bound = isBound(sealed); bound {
+		n += len(boundMark)
+		if plain, err = m.open(sealed[n:], slices.Concat(sealed[:n], []byte(at))); err == nil {
+			return plain, true, nil
+		}
+	} else if plain, err = m.before.Open(nil, nil, sealed[n:], sealed[:n]); err == nil {
+		return plain, false, nil
 	}
-	return plain, nil
+	return nil, bound, fmt.Errorf("encrypted under key %q and changed since, or moved here from another row: %w", id, err)
+}
+
+var errShort = errors.New("cut short")
+
+// isBound reports whether what a keyring has sealed, or the beginning of it, is bound to
+// its place.
+func isBound(b []byte) bool {
+	return len(b) > 0 && len(b) > int(b[0]) && bytes.HasPrefix(b[1+int(b[0]):], []byte(boundMark))
 }
 
 // maxKeyID bounds the ids of keys. What is sealed begins with a length of at most
 // that, which no text does but one that begins with white space.
 const maxKeyID = 31
 
-// overhead is what AES-GCM adds: its nonce and its tag.
-const overhead = 12 + 16
+const (
+	// overhead is what AES-GCM adds: its nonce and its tag.
+	overhead = 12 + 16
+	// maxSealed is what sealing adds at most.
+	maxSealed = 1 + maxKeyID + len(boundMark) + deriveBy + overhead
+)
 
 // keyID reports whether a key can have this id.
 func keyID(id string) bool {
@@ -123,55 +154,88 @@ func keyOf(b []byte) (id string, ok bool) {
 // sealedText marks a text that was encrypted.
 const sealedText = "sealed:"
 
-// seal and its three like encrypt when the database has a cipher, and pass the
-// content on as it is otherwise.
-func (db *DB) seal(plain []byte) ([]byte, error) {
-	if db.cipher == nil {
-		return plain, nil
-	}
-	return db.cipher.Seal(plain)
+// ErrUnsealed refuses what is not encrypted, or not bound to its place, in a database all
+// of which was: see [DB.Reencrypt].
+var ErrUnsealed = errors.New("not encrypted for this place, as all in this database is: it was written past forbear, or by one of an earlier version or without the key")
+
+// cell is where something sealed belongs: its table and column, and what identifies its
+// row.
+type cell string
+
+// place returns the cell of a column, "table.column". Keys have no zero characters.
+func place(column string, key ...string) cell {
+	return cell(column + "\x00" + strings.Join(key, "\x00"))
 }
 
-func (db *DB) unseal(sealed []byte) ([]byte, error) {
+// seal and its three like encrypt when the database has a cipher, and pass the
+// content on as it is otherwise.
+func (db *DB) seal(at cell, plain []byte) ([]byte, error) {
+	switch c := db.cipher.(type) {
+	case nil:
+		if db.sealed.Load() && len(plain) > 0 {
+			return nil, fmt.Errorf("%w: everything in this database is encrypted, and no key is given", ErrKey)
+		}
+		return plain, nil
+	case *keyring:
+		return c.sealAt(at, plain)
+	default:
+		return c.Seal(plain)
+	}
+}
+
+func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 	id, named := keyOf(sealed)
-	if db.cipher == nil {
+	c, ours := db.cipher.(*keyring)
+	switch {
+	case db.cipher == nil:
 		// What a key file of forbear's has sealed is never handed on as a payload. Ids of
 		// other forms are not looked for: a payload may begin with anything.
 		if named && fileID(id) {
 			return nil, noKey(id)
 		}
 		return sealed, nil
+	case !ours:
+		return db.cipher.Open(sealed)
+	case !named && db.sealed.Load() && len(sealed) > 0:
+		return nil, ErrUnsealed
+	case !named:
+		return sealed, nil // written before encryption was switched on
 	}
-	if _, ours := db.cipher.(*keyring); ours {
-		if !named {
-			return sealed, nil // written before encryption was switched on
-		}
+	plain, bound, err := c.openAt(at, sealed)
+	if err == nil && !bound && db.sealed.Load() {
+		return nil, ErrUnsealed
 	}
-	return db.cipher.Open(sealed)
+	return plain, err
 }
 
 // noKey says what is missing where there is no key at all.
 func noKey(id string) error { return fmt.Errorf("%w: key %q, and none is given", ErrKey, id) }
 
-func (db *DB) sealText(plain []byte) (string, error) {
-	if db.cipher == nil {
-		return string(plain), nil
+func (db *DB) sealText(at cell, plain []byte) (string, error) {
+	sealed, err := db.seal(at, plain)
+	if db.cipher == nil || err != nil {
+		return string(sealed), err
 	}
-	sealed, err := db.cipher.Seal(plain)
-	return sealedText + base64.StdEncoding.EncodeToString(sealed), err
+	return sealedText + base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-func (db *DB) unsealText(text string) ([]byte, error) {
+func (db *DB) unsealText(at cell, text string) ([]byte, error) {
 	box, ok := strings.CutPrefix(text, sealedText)
-	if !ok {
+	_, ours := db.cipher.(*keyring)
+	switch {
+	case !ok && ours && db.sealed.Load() && text != "":
+		return nil, ErrUnsealed
+	case !ok:
 		return []byte(text), nil // written before encryption was switched on
-	}
-	if db.cipher == nil {
+	case db.cipher == nil:
 		return nil, noKey(keyOfText(text))
 	}
 	sealed, err := base64.StdEncoding.DecodeString(box)
 	if err != nil {
 		return nil, err
 	}
-	return db.cipher.Open(sealed)
+	if _, named := keyOf(sealed); ours && !named {
+		return nil, errors.New("encrypted, and cut short")
+	}
+	return db.unseal(at, sealed)
 }

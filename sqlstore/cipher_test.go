@@ -21,28 +21,28 @@ func TestSealedIsTold(t *testing.T) {
 		}
 		return &DB{cipher: c}
 	}
-	sealed, err := ring(old).seal([]byte("plain"))
+	sealed, err := ring(old).seal("c", []byte("plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, db := range map[string]*DB{"none": {}, "another": ring(current)} {
-		if got, err := db.unseal(sealed); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "01ab23cd") {
+		if got, err := db.unseal("c", sealed); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "01ab23cd") {
 			t.Errorf("with %s key: %q, %v", name, got, err)
 		}
 	}
 	for name, db := range map[string]*DB{"its key": ring(old), "both": ring(current, old)} {
-		if got, err := db.unseal(sealed); string(got) != "plain" || err != nil {
+		if got, err := db.unseal("c", sealed); string(got) != "plain" || err != nil {
 			t.Errorf("with %s: %q, %v", name, got, err)
 		}
 	}
 	changed := bytes.Clone(sealed)
 	changed[len(changed)-1] ^= 1
-	if got, err := ring(old).unseal(changed); err == nil || errors.Is(err, ErrKey) {
+	if got, err := ring(old).unseal("c", changed); err == nil || errors.Is(err, ErrKey) {
 		t.Errorf("changed: %q, %v", got, err)
 	}
 	for _, plain := range []string{"", "{}", `{"order":4711,"of":"` + strings.Repeat("x", 300) + `"}`, "\x08", "\x08 1ab23cd" + strings.Repeat("x", 40), strings.Repeat("~", 400), "\xff\x00\x01"} {
 		for name, db := range map[string]*DB{"none": {}, "one": ring(old)} {
-			if got, err := db.unseal([]byte(plain)); string(got) != plain || err != nil {
+			if got, err := db.unseal("c", []byte(plain)); string(got) != plain || err != nil {
 				t.Errorf("%q with %s: %q, %v", plain, name, got, err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestResponseLooksSealed(t *testing.T) {
 	if err := db.sealAttempt(&row, &webhook.Attempt{Response: "sealed:AAAA"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := db.unsealText(*row.Response); err != nil || strings.TrimSpace(string(got)) != "sealed:AAAA" {
+	if got, err := db.unsealText(attemptCell("response", 0, 0), *row.Response); err != nil || strings.TrimSpace(string(got)) != "sealed:AAAA" {
 		t.Errorf("it comes back as %q, %v", got, err)
 	}
 }

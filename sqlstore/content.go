@@ -78,7 +78,7 @@ func (db *DB) scanKept(r *sql.Rows, id string) (m webhook.Message, dropped, eras
 	if err = r.Scan(&meta, &body, &created, &dropped); err != nil {
 		return m, dropped, false, err
 	}
-	v, err := db.openEnvelope(meta)
+	v, err := db.openEnvelope(id, meta, created)
 	if err == nil {
 		m, err = db.decode(id, meta, created, body)
 	}
@@ -236,8 +236,8 @@ func (t *tx) eraseMessage(id string, seq int64, ids []int64) error {
 	}
 	m = m.Erased()
 	e := encoded{made: m.Created.UnixMicro()}
-	if e.meta, err = t.db.sealText([]byte(`{"erased":true}`)); err == nil {
-		e.body, err = t.db.seal(m.Body)
+	if e.meta, err = t.db.sealText(metaOf(id, e.made), []byte(`{"erased":true}`)); err == nil {
+		e.body, err = t.db.seal(bodyOf(id, e.made), m.Body)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type DB struct {
 	ordered chan *op // those that decide about the order of keys
 	records records
 	cipher  Cipher
+	sealed  atomic.Bool // all that is read must be encrypted for its place: see mark
 	listen  func(ctx context.Context, channel string, wake func(payload string)) error
 	notify  notifier
 	endings endings // of idempotency records

@@ -66,8 +66,22 @@ func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	if err != nil {
 		return letterRow{}, err
 	}
-	sealed, err := db.seal(plain)
+	sealed, err := db.seal(letterCell(l.ID), plain)
 	return letterRow{l, sealed}, err
+}
+
+// letterCell is where what is sealed of a letter belongs.
+func letterCell(id string) cell { return place("letters.sealed", id) }
+
+// moveLetter makes l the letter of that id.
+func (db *DB) moveLetter(l *letterRow, id string) error {
+	plain, err := db.unseal(letterCell(l.ID), l.sealed)
+	if err != nil {
+		return err
+	}
+	l.ID = id
+	l.sealed, err = db.seal(letterCell(id), plain)
+	return err
 }
 
 // setCause writes anew what a letter says; the arguments are those of [letterRow.cause].
@@ -148,7 +162,7 @@ func (db *DB) readLetter(r *sql.Rows) (l deadletter.Letter, unreadable, err erro
 		return l, nil, fmt.Errorf("dead letter %q: %w", id, err)
 	}
 	var o original
-	plain, why := db.unseal(sealed)
+	plain, why := db.unseal(letterCell(id), sealed)
 	if why == nil {
 		why = json.Unmarshal(plain, &o)
 	}

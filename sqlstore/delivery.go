@@ -77,7 +77,7 @@ func (t *tx) known(query, id, endpoint string) (k known, err error) {
 	}
 	if k.dropped && err == nil {
 		var v envelope
-		v, err = t.db.openEnvelope(meta)
+		v, err = t.db.openEnvelope(id, meta, made)
 		k.erased = v.Erased
 	}
 	return k, err

@@ -40,7 +40,7 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	e.Version, e.Held, e.Error = 0, "", "" // not of the configuration
 	e.DisabledBy, e.Reason, e.Since, e.FailingSince = "", "", time.Time{}, time.Time{}
 	e.State = cmp.Or(e.State, webhook.Enabled)
-	spec, err := w.db.sealJSON(e)
+	spec, err := w.db.sealJSON(place("endpoints.spec", e.ID), e)
 	if err != nil {
 		return e, err
 	}
@@ -98,7 +98,7 @@ func (t *tx) readable(id string) error {
 	if err != nil || !found {
 		return err
 	}
-	if _, err := t.db.unsealText(spec); err != nil {
+	if _, err := t.db.unsealText(place("endpoints.spec", id), spec); err != nil {
 		return own(fmt.Errorf("endpoint %q %w: %w", id, webhook.ErrUnreadable, err))
 	}
 	return nil
@@ -191,7 +191,7 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 		row.ID = id
 		return row, nil
 	}
-	err = er.db.unsealJSON(spec, &row.Endpoint)
+	err = er.db.unsealJSON(place("endpoints.spec", id), spec, &row.Endpoint)
 	if err == nil && row.Application != "" {
 		row.Tenant, err = er.tenant(row.Application, tenant)
 	}

@@ -168,7 +168,7 @@ func (db *DB) scanWhole(r *sql.Rows, more ...any) (rec idempotency.Record, err e
 	var body []byte
 	rec, err = db.scanRecord(r, append([]any{&body}, more...)...)
 	if err == nil && rec.Response != nil && len(body) > 0 {
-		rec.Response.Body, err = db.unseal(body)
+		rec.Response.Body, err = db.unseal(recordCell("body", rec.ID), body)
 	}
 	return rec, err
 }
@@ -196,7 +196,7 @@ func (db *DB) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, err 
 	// of an earlier run.
 	if rec.State == idempotency.Completed {
 		rec.Response = &idempotency.Response{Status: status, Tombstone: tombstone}
-		plain, err := db.unsealText(header)
+		plain, err := db.unsealText(recordCell("header", rec.ID), header)
 		if err != nil {
 			return rec, err
 		}
@@ -236,7 +236,7 @@ const setCompleted = recordCompleted + `, note = '', status = ?, header = ?, bod
 // Complete implements idempotency.Store.
 func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	// Sealed before the transaction, for the writer's sake.
-	header, body, err := i.db.sealResponse(a)
+	header, body, err := i.db.sealResponse(k.ID, a)
 	if err != nil {
 		return err
 	}
@@ -248,16 +248,21 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 	return err
 }
 
+// recordCell is where something sealed of a record belongs.
+func recordCell(column string, id idempotency.ID) cell {
+	return place("idempotency."+column, id.Scope, id.Key)
+}
+
 // sealResponse makes the columns of a stored response.
-func (db *DB) sealResponse(a idempotency.Response) (header string, body []byte, err error) {
+func (db *DB) sealResponse(id idempotency.ID, a idempotency.Response) (header string, body []byte, err error) {
 	plain, err := json.Marshal(a.Header)
 	if err != nil {
 		return "", nil, err
 	}
-	if header, err = db.sealText(plain); err != nil || len(a.Body) == 0 {
+	if header, err = db.sealText(recordCell("header", id), plain); err != nil || len(a.Body) == 0 {
 		return header, []byte{}, err
 	}
-	body, err = db.seal(a.Body)
+	body, err = db.seal(recordCell("body", id), a.Body)
 	return header, body, err
 }
 

@@ -63,7 +63,7 @@ func recordState(s idempotency.State) rowState {
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	set, args := recordReleased, []any{}
 	if a := res.Response; a != nil {
-		header, body, err := i.db.sealResponse(*a)
+		header, body, err := i.db.sealResponse(id, *a)
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		if err != nil || response == nil {
 			return v, err
 		}
-		header, body, err := x.db.sealResponse(*response)
+		header, body, err := x.db.sealResponse(c.ID, *response)
 		if err != nil {
 			return v, err
 		}

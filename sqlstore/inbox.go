@@ -43,7 +43,7 @@ func (x *Transactions) Begin(ctx context.Context, k idempotency.Token, lease tim
 // record. It waits for another run of the same event that is being committed: of two
 // that did the same work only one can be.
 func (x *Transactions) CompleteIn(ctx context.Context, txn *sql.Tx, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
-	header, body, err := x.db.sealResponse(a)
+	header, body, err := x.db.sealResponse(k.ID, a)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -39,6 +40,17 @@ type envelope struct {
 	Erased         bool             `json:"erased,omitempty"` // alone
 }
 
+// A message's row is found by its deliveries, which have its id: what is sealed of it is
+// bound to that, and to when it was made, which two messages of one id differ in. The
+// number of the row is not known when it is sealed.
+func metaOf(id string, made int64) cell {
+	return place("messages.meta", id, strconv.FormatInt(made, 10))
+}
+
+func bodyOf(id string, made int64) cell {
+	return place("messages.body", id, strconv.FormatInt(made, 10))
+}
+
 // plain is the text of an envelope with nothing in it: such messages are not
 // parsed when they are claimed.
 const plain = ""
@@ -46,7 +58,11 @@ const plain = ""
 // encode makes a row of a message. Its not-before becomes a wait, so that the
 // store's clock counts from when the row is written.
 func (db *DB) encode(m webhook.Message) (encoded, error) {
+	now := db.now()
 	e := encoded{Message: m, made: m.Created.UnixMicro()}
+	if m.Created.IsZero() {
+		e.made = now.UnixMicro()
+	}
 	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore, false}
 	// Mostly they are the same: decode knows that.
 	if v.CorrelationID == m.ID {
@@ -58,7 +74,7 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 	}
 	// A message with nothing in it is not sealed: it has nothing to hide.
 	if string(text) != "{}" {
-		if e.meta, err = db.sealText(text); err != nil {
+		if e.meta, err = db.sealText(metaOf(m.ID, e.made), text); err != nil {
 			return e, err
 		}
 	}
@@ -66,12 +82,8 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 	if m.Body == nil {
 		m.Body = []byte{}
 	}
-	if e.body, err = db.seal(m.Body); err != nil {
+	if e.body, err = db.seal(bodyOf(m.ID, e.made), m.Body); err != nil {
 		return e, err
-	}
-	now := db.now()
-	if m.Created.IsZero() {
-		e.made = now.UnixMicro()
 	}
 	if !m.NotBefore.IsZero() {
 		e.wait = max(m.NotBefore.Sub(now), 0)
@@ -82,7 +94,7 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 // decode is the inverse of encode, but for the endpoints, which are the
 // deliveries.
 func (db *DB) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
-	v, err := db.openEnvelope(meta)
+	v, err := db.openEnvelope(id, meta, made)
 	if err != nil {
 		return m, err
 	}
@@ -90,16 +102,16 @@ func (db *DB) decode(id, meta string, made int64, body []byte) (m webhook.Messag
 		ID: id, Type: v.Type, Source: v.Source, Subject: v.Subject, Key: v.Key, IdempotencyKey: v.IdempotencyKey,
 		CorrelationID: cmp.Or(v.CorrelationID, id), ContentType: v.ContentType, Headers: v.Headers, NotBefore: v.NotBefore, Created: at(made),
 	}
-	m.Body, err = db.unseal(body)
+	m.Body, err = db.unseal(bodyOf(id, made), body)
 	return m, err
 }
 
 // openEnvelope reads what a row keeps of a message besides its body.
-func (db *DB) openEnvelope(meta string) (v envelope, err error) {
+func (db *DB) openEnvelope(id, meta string, made int64) (v envelope, err error) {
 	if meta == plain {
 		return v, nil
 	}
-	text, err := db.unsealText(meta)
+	text, err := db.unsealText(metaOf(id, made), meta)
 	if err != nil {
 		return v, err
 	}

@@ -194,7 +194,11 @@ func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return migrationState(func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) })
+	list, err := migrationState(func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) })
+	if i := version(list, markStep); err == nil && i >= 0 && !list[i].Applied.IsZero() {
+		err = db.lookForMark(ctx)
+	}
+	return list, err
 }
 
 // migrationState lists the steps with the time when each was applied.

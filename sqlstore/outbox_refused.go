@@ -66,9 +66,9 @@ func (t *tx) keepRefused(letter string, o *outboxRow) error {
 		switch plain := text(v); {
 		case plain == "":
 		case columns[i] == "body":
-			values[i], err = t.db.seal([]byte(plain))
+			values[i], err = t.db.seal(refusedCell(columns[i], letter), []byte(plain))
 		default:
-			values[i], err = t.db.sealText([]byte(plain))
+			values[i], err = t.db.sealText(refusedCell(columns[i], letter), []byte(plain))
 		}
 		if err != nil {
 			return err
@@ -77,6 +77,9 @@ func (t *tx) keepRefused(letter string, o *outboxRow) error {
 	_, err = t.exec(`UPDATE forbear_outbox_refused SET `+strings.Join(columns, " = ?, ")+` = ? WHERE letter = ?`, append(values, letter)...)
 	return err
 }
+
+// refusedCell is where something sealed of a row that is kept belongs.
+func refusedCell(column, letter string) cell { return place("outbox_refused."+column, letter) }
 
 // addRefused puts the body of a row that is kept into its letter.
 func (db *DB) addRefused(ctx context.Context, l *deadletter.Letter) error {
@@ -88,10 +91,10 @@ func (db *DB) addRefused(ctx context.Context, l *deadletter.Letter) error {
 		if err := r.Scan(&body); err != nil {
 			return err
 		}
-		plain, err := db.unseal(body)
+		plain, err := db.unseal(refusedCell("body", l.ID), body)
 		if l.Payload = plain; err != nil {
 			l.Unreadable = fmt.Sprintf("the row of dead letter %q %v: %v", l.ID, webhook.ErrUnreadable, err)
 		}
 		return nil
-	}, `SELECT body FROM forbear_outbox_refused WHERE letter = ? AND octet_length(body) <= ?`, l.ID, maxOutboxBatch+maxKeyID+overhead+1)
+	}, `SELECT body FROM forbear_outbox_refused WHERE letter = ? AND octet_length(body) <= ?`, l.ID, maxOutboxBatch+maxSealed)
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/base64"
@@ -22,19 +23,37 @@ import (
 type sealedPart struct {
 	name  string // as operators read it
 	table string
-	key   []string
+	key   []string // by which a row is written
 	texts []string // columns by sealText
 	blobs []string // columns by seal
+
+	// Where they are not the table and its key:
+	from  string   // what is read
+	order string   // what it is read in the order of
+	place []string // what the cells are made of
 }
 
 var sealedParts = []sealedPart{
-	{"applications", "forbear_applications", []string{"id"}, []string{"spec"}, nil},
-	{"endpoints", "forbear_endpoints", []string{"id"}, []string{"spec"}, nil},
-	{"messages", "forbear_messages", []string{"seq"}, []string{"meta"}, []string{"body"}},
-	{"attempts", "forbear_attempts", []string{"delivery", "claim"}, []string{"response", "cause"}, nil},
-	{"dead letters", "forbear_letters", []string{"seq"}, nil, []string{"sealed"}},
-	{"refused rows", "forbear_outbox_refused", []string{"letter"}, refusedTexts, []string{"body"}},
-	{"idempotency records", "forbear_idempotency", []string{"scope", "hash"}, []string{"header"}, []string{"body"}},
+	{name: "applications", table: "forbear_applications", key: []string{"id"}, texts: []string{"spec"}},
+	{name: "endpoints", table: "forbear_endpoints", key: []string{"id"}, texts: []string{"spec"}},
+	{
+		name: "messages", table: "forbear_messages", key: []string{"seq"}, texts: []string{"meta"}, blobs: []string{"body"},
+		// Only deliveries know the id.
+		from: "forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message", order: "d.id", place: []string{"d.message_id", "m.created"},
+	},
+	{name: "attempts", table: "forbear_attempts", key: []string{"delivery", "claim"}, texts: []string{"response", "cause"}},
+	{name: "dead letters", table: "forbear_letters", key: []string{"seq"}, blobs: []string{"sealed"}, place: []string{"id"}},
+	{name: "refused rows", table: "forbear_outbox_refused", key: []string{"letter"}, texts: refusedTexts, blobs: []string{"body"}},
+	{name: "idempotency records", table: "forbear_idempotency", key: []string{"scope", "hash"}, texts: []string{"header"}, blobs: []string{"body"}},
+}
+
+// cell returns where a column of a row belongs.
+func (p sealedPart) cell(column string, row *sealedRow) cell {
+	keys := make([]string, len(row.place))
+	for i, v := range row.place {
+		keys[i] = text(v)
+	}
+	return place(strings.TrimPrefix(p.table, "forbear_")+"."+column, keys...)
 }
 
 // Sealed counts the rows of a part of the database by the key that they are encrypted
@@ -43,7 +62,9 @@ type Sealed struct {
 	Part string
 	Key  string // its id; "" for what is not encrypted
 	Rows int64
-	// Current says that this is the key that seals now.
+	// Unbound says that an earlier version has sealed it, without binding it to its row.
+	Unbound bool
+	// Current says that it is as it would be sealed now: bound, and under the first key.
 	Current bool
 }
 
@@ -70,11 +91,71 @@ func (db *DB) SealedUnder(ctx context.Context) ([]Sealed, error) {
 	return list, err
 }
 
-// Reencrypt writes anew what is not encrypted under the first key, what was written
-// before encryption was switched on included, and returns the number of rows. It may
-// be ended and called again, beside processes at work; those must have the key. progress is
-// called after each batch, with the count of the part's rows that were looked at.
+// maxPasses bounds how often Reencrypt goes over the database. Processes that write in
+// another form meanwhile would keep it at it.
+const maxPasses = 3
+
+// Reencrypt writes anew what is not encrypted under the first key and for its place,
+// what was written before encryption was switched on included, and returns the number of
+// rows. It may be ended and called again, beside processes at work; those must have the
+// key, and be of this version. progress is called after each batch, with the count of the
+// part's rows that were looked at.
+//
+// When a pass finds nothing to write anew, the database is marked: from then on what is
+// not encrypted for its place is refused with [ErrUnsealed]. Processes that deliver learn
+// it by their next heartbeat, others when they start. See [DB.AllSealed].
 func (db *DB) Reencrypt(ctx context.Context, progress func(part string, rows, written int64)) (written int64, err error) {
+	for range maxPasses {
+		n, stale, err := db.reencrypt(ctx, func(part string, rows, n int64) { progress(part, rows, written+n) })
+		if written += n; err != nil {
+			return written, err
+		}
+		if stale == 0 {
+			return written, db.mark(ctx)
+		}
+	}
+	return written, nil
+}
+
+// sealedMark is the name of the row of forbear_sweeps which says that everything was
+// found sealed.
+const sealedMark = "sealed"
+
+// markStep is the step of the schema that has made forbear_sweeps.
+const markStep = 70
+
+// mark notes that all is sealed, for all processes and for good.
+func (db *DB) mark(ctx context.Context) error {
+	err := db.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO forbear_sweeps (name, finished, delivery) VALUES (?, {t}, 0) ON CONFLICT (name) DO NOTHING`, sealedMark, after(0))
+		return err
+	})
+	if err == nil {
+		db.sealed.Store(true)
+	}
+	return err
+}
+
+// markQuery looks for the mark.
+const markQuery = `SELECT 1 FROM forbear_sweeps WHERE name = '` + sealedMark + `'`
+
+// lookForMark learns whether all is sealed.
+func (db *DB) lookForMark(ctx context.Context) error {
+	if db.sealed.Load() {
+		return nil
+	}
+	return db.each(ctx, func(*sql.Rows) error {
+		db.sealed.Store(true)
+		return nil
+	}, markQuery)
+}
+
+// AllSealed reports whether [DB.Reencrypt] has found everything encrypted for its place,
+// so that anything else is refused. It is known once the schema was looked at.
+func (db *DB) AllSealed() bool { return db.sealed.Load() }
+
+// reencrypt goes over the database once. stale is how many rows were to be written anew.
+func (db *DB) reencrypt(ctx context.Context, progress func(part string, rows, written int64)) (written, stale int64, err error) {
 	part, looked := "", int64(0)
 	err = db.passSealed(ctx, func(p sealedPart, rows []sealedRow) error {
 		if p.name != part {
@@ -82,6 +163,7 @@ func (db *DB) Reencrypt(ctx context.Context, progress func(part string, rows, wr
 		}
 		looked += int64(len(rows))
 		rows = slices.DeleteFunc(rows, func(r sealedRow) bool { return r.empty || r.current })
+		stale += int64(len(rows))
 		page := resealPage
 		if p.table == "forbear_outbox_refused" {
 			page = 1 // they are large
@@ -99,15 +181,23 @@ func (db *DB) Reencrypt(ctx context.Context, progress func(part string, rows, wr
 		progress(part, looked, written)
 		return nil
 	})
-	return written, err
+	return written, stale, err
 }
 
 // sealedRow is a row with what its columns are sealed under.
 type sealedRow struct {
+	order   []any // where it is in what is read
 	key     []any
-	id      string // of the key, "" for none
+	place   []any
+	id      string // of the encryption key, "" for none
+	unbound bool   // it is sealed, and not for its place
 	current bool
 	empty   bool // it has nothing to seal
+}
+
+// same reports whether two are one row.
+func (r sealedRow) same(o sealedRow) bool {
+	return slices.EqualFunc(r.key, o.key, func(a, b any) bool { return text(a) == text(b) })
 }
 
 // passSealed calls f for all rows of all parts, in pages.
@@ -126,7 +216,8 @@ func (db *DB) passSealed(ctx context.Context, f func(sealedPart, []sealedRow) er
 			if len(rows) == 0 {
 				break
 			}
-			from = rows[len(rows)-1].key
+			from = rows[len(rows)-1].order
+			rows = slices.CompactFunc(rows, sealedRow.same) // a message of several deliveries
 			if err := f(p, rows); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -138,43 +229,59 @@ func (db *DB) passSealed(ctx context.Context, f func(sealedPart, []sealedRow) er
 // sealedPage reads the keys of the rows behind one, and the beginnings of what is
 // sealed there.
 func (db *DB) sealedPage(ctx context.Context, ring *keyring, p sealedPart, from []any) ([]sealedRow, error) {
-	columns := slices.Clone(p.key)
+	key := cmp.Or(p.order, strings.Join(p.key, ", "))
+	columns := slices.Concat(strings.Split(key, ", "), p.key, p.places())
 	for _, c := range slices.Concat(p.texts, p.blobs) {
 		columns = append(columns, fmt.Sprintf("substr(%s, 1, %d)", c, sealedHead))
 	}
-	key, where := strings.Join(p.key, ", "), ""
+	where := ""
 	if from != nil {
 		where = ` WHERE (` + key + `) > (` + placeholders(len(from)) + `)`
 	}
-	return readAll(ctx, db, func(r *sql.Rows) (sealedRow, error) { return p.scanHeads(r, ring) },
-		`SELECT `+strings.Join(columns, ", ")+` FROM `+p.table+where+` ORDER BY `+key+` LIMIT ?`, append(slices.Clone(from), censusPage)...)
+	return readAll(ctx, db, func(r *sql.Rows) (sealedRow, error) { return p.scanHeads(r, ring, strings.Count(key, ",")+1) },
+		`SELECT `+strings.Join(columns, ", ")+` FROM `+cmp.Or(p.from, p.table)+where+` ORDER BY `+key+` LIMIT ?`, append(slices.Clone(from), censusPage)...)
+}
+
+// places are the columns that cells are made of.
+func (p sealedPart) places() []string {
+	if p.place != nil {
+		return p.place
+	}
+	return p.key
 }
 
 // scanHeads reads a row of sealedPage. One column that is not under the current key
 // makes the row one to be written anew.
-func (p sealedPart) scanHeads(r *sql.Rows, ring *keyring) (row sealedRow, err error) {
-	row.key = make([]any, len(p.key))
+func (p sealedPart) scanHeads(r *sql.Rows, ring *keyring, ordered int) (row sealedRow, err error) {
+	keys := make([]any, ordered+len(p.key)+len(p.places()))
+	row.order, row.key, row.place = keys[:ordered], keys[ordered:ordered+len(p.key)], keys[ordered+len(p.key):]
 	texts, blobs := make([]sql.NullString, len(p.texts)), make([][]byte, len(p.blobs))
-	if err := r.Scan(pointers(row.key, texts, blobs)...); err != nil {
+	if err := r.Scan(pointers(keys, texts, blobs)...); err != nil {
 		return row, err
 	}
 	row.empty, row.current = true, true
-	note := func(id string) {
-		if row.empty = false; id == ring.current && row.current {
-			row.id = id
-		} else if id != ring.current {
-			row.id, row.current = id, false
+	note := func(box []byte) {
+		id, sealed := keyOf(box)
+		bound := sealed && isBound(box)
+		if row.empty = false; id == ring.current && bound {
+			if row.current {
+				row.id = id
+			}
+			return
 		}
+		if row.current || id != ring.current { // one of another key says more than one that is not bound
+			row.id, row.unbound = id, sealed && !bound
+		}
+		row.current = false
 	}
 	for _, s := range texts {
 		if s.String != "" {
-			note(keyOfText(s.String))
+			note(boxOfText(s.String))
 		}
 	}
 	for _, b := range blobs {
 		if len(b) > 0 {
-			id, _ := keyOf(b)
-			note(id)
+			note(b)
 		}
 	}
 	return row, nil
@@ -196,13 +303,18 @@ func pointers(key []any, texts []sql.NullString, blobs [][]byte) (dest []any) {
 
 // keyOfText is keyOf for what sealText returns, or for the beginning of it.
 func keyOfText(s string) string {
+	id, _ := keyOf(boxOfText(s))
+	return id
+}
+
+// boxOfText returns the beginning of what is sealed in a text, and nil for one that is not.
+func boxOfText(s string) []byte {
 	box, ok := strings.CutPrefix(s, sealedText)
 	if !ok {
-		return ""
+		return nil
 	}
 	b, _ := base64.StdEncoding.DecodeString(box[:len(box)/4*4])
-	id, _ := keyOf(b)
-	return id
+	return b
 }
 
 // count adds a page to the counts, which are in the order of the parts.
@@ -211,10 +323,10 @@ func count(list []Sealed, p sealedPart, rows []sealedRow) []Sealed {
 		if r.empty {
 			continue
 		}
-		i := slices.IndexFunc(list, func(s Sealed) bool { return s.Part == p.name && s.Key == r.id })
+		i := slices.IndexFunc(list, func(s Sealed) bool { return s.Part == p.name && s.Key == r.id && s.Unbound == r.unbound })
 		if i < 0 {
 			i = len(list)
-			list = append(list, Sealed{Part: p.name, Key: r.id, Current: r.current})
+			list = append(list, Sealed{Part: p.name, Key: r.id, Unbound: r.unbound, Current: r.current})
 		}
 		list[i].Rows++
 	}
@@ -231,7 +343,7 @@ type resealed struct {
 func (db *DB) reseal(ctx context.Context, p sealedPart, rows []sealedRow) (int64, error) {
 	list := make([]resealed, 0, len(rows))
 	for _, r := range rows {
-		row, err := db.sealAnew(ctx, p, r.key)
+		row, err := db.sealAnew(ctx, p, &r)
 		if err != nil {
 			return 0, err
 		}
@@ -266,7 +378,8 @@ func (db *DB) reseal(ctx context.Context, p sealedPart, rows []sealedRow) (int64
 }
 
 // sealAnew reads a row and seals it under the current key; nil when it has gone.
-func (db *DB) sealAnew(ctx context.Context, p sealedPart, key []any) (*resealed, error) {
+func (db *DB) sealAnew(ctx context.Context, p sealedPart, from *sealedRow) (*resealed, error) {
+	key := from.key
 	where := ` FROM ` + p.table + ` WHERE ` + strings.Join(p.key, " = ? AND ") + ` = ?`
 	if p.table == "forbear_letters" {
 		return db.sealLetterAnew(ctx, where, key)
@@ -281,27 +394,27 @@ func (db *DB) sealAnew(ctx context.Context, p sealedPart, key []any) (*resealed,
 		return nil, err
 	}
 	row := &resealed{key: key}
-	for _, s := range texts {
-		anew := ""
+	for i, s := range texts {
+		anew, at := "", p.cell(p.texts[i], from)
 		if s.String != "" {
-			plain, err := db.unsealText(s.String)
+			plain, err := db.unsealText(at, s.String)
 			if err != nil {
 				return nil, err
 			}
-			if anew, err = db.sealText(plain); err != nil {
+			if anew, err = db.sealText(at, plain); err != nil {
 				return nil, err
 			}
 		}
 		row.old, row.new = append(row.old, s.String), append(row.new, anew)
 	}
-	for _, b := range blobs {
-		anew := []byte{}
+	for i, b := range blobs {
+		anew, at := []byte{}, p.cell(p.blobs[i], from)
 		if len(b) > 0 {
-			plain, err := db.unseal(b)
+			plain, err := db.unseal(at, b)
 			if err != nil {
 				return nil, err
 			}
-			if anew, err = db.seal(plain); err != nil {
+			if anew, err = db.seal(at, plain); err != nil {
 				return nil, err
 			}
 		}

@@ -185,7 +185,7 @@ func (s *search) add(r *sql.Rows) error {
 	if err := r.Scan(&i.Number, &i.ID, &i.Endpoint, &state, &due, &finished, &cancel, &meta, &created, &i.Application); err != nil {
 		return err
 	}
-	v, err := s.db.openEnvelope(meta)
+	v, err := s.db.openEnvelope(i.ID, meta, created)
 	if err != nil {
 		i.Error = fmt.Sprintf("message %q %v: %v", i.ID, webhook.ErrUnreadable, err)
 	}

@@ -201,19 +201,19 @@ func TestCipherRotates(t *testing.T) {
 		return &DB{cipher: c}
 	}
 	old, rotated, other, none := seal(first), seal(second, first), seal(second), &DB{}
-	text, err := old.sealText([]byte("secret"))
+	text, err := old.sealText("c", []byte("secret"))
 	if err != nil || strings.Contains(text, "secret") {
 		t.Fatalf("sealed as %q, %v", text, err)
 	}
-	if got, err := rotated.unsealText(text); string(got) != "secret" || err != nil {
+	if got, err := rotated.unsealText("c", text); string(got) != "secret" || err != nil {
 		t.Errorf("after the rotation: %q, %v", got, err)
 	}
 	for name, db := range map[string]*DB{"another key": other, "no key": none} {
-		if got, err := db.unsealText(text); err == nil {
+		if got, err := db.unsealText("c", text); err == nil {
 			t.Errorf("%s opens it: %q", name, got)
 		}
 	}
-	if got, err := rotated.unsealText("plain"); string(got) != "plain" || err != nil {
+	if got, err := rotated.unsealText("c", "plain"); string(got) != "plain" || err != nil {
 		t.Errorf("written before encryption: %q, %v", got, err)
 	}
 	for name, keys := range map[string][]Key{"none": nil, "twice": {first, first}, "short": {{ID: "x", Secret: []byte("short")}}} {

@@ -63,7 +63,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 	// One query a delivery: a message has few, and their rows are closed by now.
 	for i, id := range ids {
 		list[i].History = []webhook.Attempt{}
-		if err := w.db.each(ctx, into(&list[i].History, w.db.scanAttempt), historyQuery, id); err != nil {
+		if err := w.db.each(ctx, into(&list[i].History, w.db.scanAttempts(id)), historyQuery, id); err != nil {
 			return nil, err
 		}
 		for _, a := range list[i].History {

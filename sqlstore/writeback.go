@@ -259,7 +259,7 @@ func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, 
 // deadLetter adds the letter of a delivery with its history, or returns the
 // letter that was being redriven to the dead ones.
 func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
-	history, err := collect(t, t.db.scanAttempt, historyQuery, delivery)
+	history, err := collect(t, t.db.scanAttempts(delivery), historyQuery, delivery)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,9 @@ func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error
 	if redriven == "" {
 		return t.putLetter(l)
 	}
-	l.ID = redriven
+	if err := t.db.moveLetter(&l, redriven); err != nil {
+		return err
+	}
 	args := append(l.cause(), string(deadletter.RedriveDead), after(0), l.ID)
 	if _, err = t.exec(`UPDATE forbear_letters SET `+setCause+`, `+letterDead+`, outcome = ?, dead_at = {t} WHERE id = ?`, args...); err != nil {
 		return err

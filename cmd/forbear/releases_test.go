@@ -56,6 +56,7 @@ func TestReleasedDatabases(t *testing.T) {
 			unzip(t, filepath.Join(dir, "sqlite.db.gz"), path)
 			shift(t, "sqlite", path)
 			newReleased(t, path, text(t, filepath.Join(dir, "sqlite.token"))).check(paidOnce)
+			reencrypted(t, path)
 		})
 		t.Run(v.Name()+" PostgreSQL", func(t *testing.T) {
 			url := server.Database(t)
@@ -66,7 +67,22 @@ func TestReleasedDatabases(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			newReleased(t, url, text(t, filepath.Join(dir, "postgres.token"))).check(paidOnce)
+			reencrypted(t, url)
 		})
+	}
+}
+
+// reencrypted encrypts what an earlier version has encrypted as this one does. It says
+// that all is, and does nothing the second time.
+func reencrypted(t *testing.T, database string) {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "key")
+	write(t, key, releaseKey+"\n")
+	for _, want := range []string{"rows rewritten", "\n0 rows rewritten"} {
+		out, err := exec.CommandContext(t.Context(), builtProgram(t), "database", "reencrypt", "--database", database, "--encryption-key-file", key).CombinedOutput()
+		if text := "\n" + string(out); err != nil || !strings.Contains(text, want) || !strings.Contains(text, "everything is encrypted for its row") || strings.Contains(text, "not bound") {
+			t.Errorf("%v, want %q\n%s", err, want, out)
+		}
 	}
 }
 

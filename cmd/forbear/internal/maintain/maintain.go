@@ -36,7 +36,8 @@ Reencrypt writes anew what is not encrypted under the first of the keys: what
 is under another one, and what was written before there was a key. It goes on
 where it was ended, and counts at the end what is encrypted under which key;
 --check only counts. The exit code is 1 while anything is not under the first
-key. To rotate a key without a pause:
+key. When nothing is left, the database is marked: what is not encrypted for its
+row is refused from then on, so all processes must have a key first. To rotate a key without a pause:
 
   1. give all processes both keys, the old one first;
   2. when all have it, give them both with the new one first;

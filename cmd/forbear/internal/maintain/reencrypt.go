@@ -43,8 +43,11 @@ func (m *maintenance) reencrypt(ctx context.Context, operands []string) (int, er
 	code := cli.ExitOK
 	for _, s := range list {
 		key := "key " + s.Key
-		if s.Key == "" {
+		switch {
+		case s.Key == "":
 			key = "not encrypted"
+		case s.Unbound:
+			key += ", not bound to its row"
 		}
 		if !s.Current {
 			code = cli.ExitFound
@@ -52,11 +55,13 @@ func (m *maintenance) reencrypt(ctx context.Context, operands []string) (int, er
 		fmt.Fprintf(m.std.Out, "%-20s %-14s %d\n", s.Part, key, s.Rows)
 	}
 	if code != cli.ExitOK {
-		what := "a process still writes under another one, give it the new key first and run this again"
+		what := "a process still writes otherwise, give it the new key and this version first and run this again"
 		if m.check {
 			what = "run reencrypt without --check"
 		}
-		m.std.Fail("database: not everything is encrypted under the first key: %s", what)
+		m.std.Fail("database: not everything is encrypted under the first key, for its row: %s", what)
+	} else if m.db.AllSealed() {
+		fmt.Fprintln(m.std.Err, "everything is encrypted for its row: what is not is refused from now on")
 	}
 	return code, nil
 }
