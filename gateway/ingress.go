@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,7 @@ func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Ha
 	}
 	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
 	in.Options.Place = rt.keyPlace()
+	in.Options.KeepHeaders = append(slices.Clip(in.Options.KeepHeaders), idempotency.AllHeaders)
 	sender := rt.forward
 	sender.Send, sender.Accept, sender.Failed = once{send}, rt.ingressResponse, rt.ingressFailed
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

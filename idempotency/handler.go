@@ -243,6 +243,9 @@ func (x *keyedRequest) replay(a *Response) {
 	x.h.Observe(Event{Result: Replayed, Waited: x.waited})
 	head := x.w.Header()
 	maps.Copy(head, a.Header)
+	if _, typed := head["Content-Type"]; !typed {
+		head["Content-Type"] = nil // or the server would guess one
+	}
 	head.Set(x.h.ReplayHeader, "true")
 	if id := forbear.CorrelationID(x.r.Context()); id != "" {
 		head.Set(problem.HeaderCorrelation, id) // of this request, not of the one whose response it is

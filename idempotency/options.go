@@ -79,7 +79,7 @@ type Options struct {
 	// [Fingerprint].
 	Fingerprint func(r *http.Request, body []byte) string
 	// KeepHeaders are names of response headers to store beyond the default
-	// list. Set-Cookie and the like are never stored.
+	// list, or [AllHeaders]. Set-Cookie and the like are never stored.
 	KeepHeaders []string
 	// ReplayHeader is the name of the replay marker. Default
 	// Idempotent-Replayed.
