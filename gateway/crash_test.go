@@ -195,12 +195,18 @@ func TestRequestLinesOfHTTP2(t *testing.T) {
 		}
 	}()
 	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, "http://"+l.Addr().String()), Retryer: retryer(t, quick)})
-	for _, tc := range []struct{ method, path string }{
-		{"GET /admin HTTP/1.1", "/up/x"},
-		{"GET", "/up/x HTTP/1.1"},
-		{"GET", "/up/x?a b"},
-		{"GET", "/up/x\ty"},
-		{"G(T", "/up/x"},
+	for _, tc := range []struct{ method, path, authority string }{
+		{"GET /admin HTTP/1.1", "/up/x", "a"},
+		{"GET", "/up/x HTTP/1.1", "a"},
+		{"GET", "/up/x?a b", "a"},
+		{"GET", "/up/x\ty", "a"},
+		{"G(T", "/up/x", "a"},
+		{"GET", "/up/x", "a,b"},
+		{"GET", "/up/x", "x y"},
+		{"GET", "/up/x", "x/y"},
+		{"GET", "/up/x", "x#"},
+		{"GET", "/up/x", "u@x"},
+		{"GET", "/up/x", "x:80,y"},
 	} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 		if err != nil {
@@ -208,7 +214,7 @@ func TestRequestLinesOfHTTP2(t *testing.T) {
 		}
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 		_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+h2Frame(4, 0, 0, "")+
-			h2Frame(1, 5, 1, h2Field(":method", tc.method)+h2Field(":scheme", "http")+h2Field(":path", tc.path)+h2Field(":authority", "a")))
+			h2Frame(1, 5, 1, h2Field(":method", tc.method)+h2Field(":scheme", "http")+h2Field(":path", tc.path)+h2Field(":authority", tc.authority)))
 		// Until the stream has its response, or is refused.
 		in := bufio.NewReader(c)
 		for {

@@ -187,6 +187,8 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 	r := x.in
 	refusal := g.guard(r, rt)
 	switch {
+	case !forward.Authority(r.Host):
+		x.problem(w, badHost)
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
 		x.problem(w, badMethod)

@@ -140,6 +140,7 @@ func (b *watched) Close() error {
 // ingressResponse completes a response that will be stored. One that switches
 // protocols has no end to store.
 func (rt *route) ingressResponse(resp *http.Response) error {
+	ownWords(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")
 	}

@@ -28,6 +28,7 @@ var (
 	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
 	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
 	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the target has dot segments, a fragment or a user, or cannot be passed on as it is written")
+	badHost      = newProblem(http.StatusBadRequest, "bad-host", "Bad host", "the request's host (Host, or :authority) is not one name or address, with or without a port")
 	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
 	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
 	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")

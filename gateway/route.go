@@ -93,6 +93,7 @@ func (rt *route) prepare(out *http.Request) {
 // accept completes what the dependency sent. Upgraded connections are left
 // alone: their headers belong to the protocol they switch to.
 func (rt *route) accept(resp *http.Response) error {
+	ownWords(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
@@ -103,6 +104,13 @@ func (rt *route) accept(resp *http.Response) error {
 		x.stopped(resp.Header, e)
 	}
 	return nil
+}
+
+// ownWords takes off what the gateway alone says of a call: a caller would take the
+// dependency's word for it.
+func ownWords(h http.Header) {
+	delete(h, HeaderStop)
+	delete(h, HeaderAttempts)
 }
 
 // stopped writes into h why a call ended. A failure that no retry could have

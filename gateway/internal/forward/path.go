@@ -87,6 +87,28 @@ func Sound(r *http.Request) bool {
 		!strings.Contains(u.RawQuery, "#") && !blank(u.RawQuery) && !blank(u.RawPath)
 }
 
+// Authority reports whether s can be the host of a request, with or without a port: a name
+// or an address (RFC 9110 section 7.2), or "" where none is asked for. HTTP/2 has no line
+// that would end in it and lets everything through, which goes on in X-Forwarded-Host:
+// there a comma begins the host of another hop. Of the characters that a name may have
+// by RFC 3986, those that no name has are refused.
+func Authority(s string) bool {
+	host, port := s, ""
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		host, port = s[:i], s[i+1:]
+	}
+	more := "-._~%"
+	if inner, ok := strings.CutPrefix(host, "["); ok { // an IPv6 address
+		if host, ok = strings.CutSuffix(inner, "]"); !ok {
+			return false
+		}
+		more += ":"
+	}
+	return strings.Trim(port, "0123456789") == "" && !strings.ContainsFunc(host, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(more, c))
+	})
+}
+
 // method reports whether s is a token, as a method is (RFC 9110 section 5.6.2).
 func method(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
