@@ -72,6 +72,10 @@ type Config struct {
 	// Observe is called at the end of each call, on its goroutine and with its context;
 	// nil for no one. Requests for the gateway's own health are no calls.
 	Observe func(context.Context, *Record)
+	// Ready says whether requests should be sent here for now, and if not why, in words
+	// that anyone may read: the health endpoint repeats them. It is asked for each probe,
+	// and does not block. Nil means always.
+	Ready func() (state string, ok bool)
 	// Logger gets the calls that failed. Nil means slog.Default(). Retries are logged
 	// by the Retryers.
 	Logger *slog.Logger
@@ -84,6 +88,7 @@ type Gateway struct {
 	origin   forward.Origin
 	log      *slog.Logger
 	observe  func(context.Context, *Record) // or nil
+	ready    func() (state string, ok bool) // or nil
 	draining atomic.Bool
 }
 
@@ -91,7 +96,7 @@ type Gateway struct {
 func New(c Config) (*Gateway, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	g := &Gateway{
-		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe,
+		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe, ready: c.Ready,
 		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
 	}
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}

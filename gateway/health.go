@@ -18,6 +18,12 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 			report(w, http.StatusServiceUnavailable, "draining")
 			return
 		}
+		if g.ready != nil {
+			if state, ok := g.ready(); !ok {
+				report(w, http.StatusServiceUnavailable, state)
+				return
+			}
+		}
 		report(w, http.StatusOK, "ok")
 	default:
 		newIncoming(r).problem(w, noRoute)

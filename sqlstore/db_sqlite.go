@@ -54,7 +54,7 @@ func SQLiteNames(path string) (write, read string) {
 	if ok {
 		more = "&" + more
 	}
-	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=secure_delete(FAST)" + more
+	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=secure_delete(FAST)" + more
 	made := ""
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		made = "&_pragma=auto_vacuum(2)" // a new file can give its free pages back; on one that is there this waits for its writers
@@ -89,7 +89,10 @@ func (sqlite) shrink(t *tx) (more bool, err error) {
 
 // start starts the one writer: SQLite takes one at a time, and a second would
 // only wait for it.
-func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops, nil) }
+func (sqlite) start(db *DB, write *sql.DB) {
+	db.place = placeOf(write)
+	db.startWriter(write, db.ops, nil)
+}
 
 // overwrite changes the connection of the writer, and what is committed with it.
 func (sqlite) overwrite(t *tx, on bool) error {

@@ -83,6 +83,9 @@ type dialect interface {
 	// occupied reports whether an error says that others work on a table that was to
 	// be changed, or change the schema.
 	occupied(err error) bool
+	// elsewhere reports whether an error says that the server takes no writes: the
+	// database that does may be behind another connection.
+	elsewhere(err error) bool
 	// denied reports whether an error says that a user has not the right to do
 	// something, or that the database can only be read.
 	denied(err error) bool

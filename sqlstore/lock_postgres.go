@@ -75,6 +75,9 @@ func (postgres) denied(err error) bool {
 	return s == insufficientPrivilege || s == readOnlyTransaction
 }
 
+// elsewhere goes by the code.
+func (postgres) elsewhere(err error) bool { return sqlState(err) == readOnlyTransaction }
+
 // schemaWait is how long a step waits for a table, in milliseconds. All that comes
 // after it waits meanwhile, and is let by when it gives up. It is less than
 // deadlock_timeout has by default: a step that waits for a transaction which waits for

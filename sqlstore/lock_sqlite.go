@@ -37,6 +37,9 @@ func (sqlite) occupied(err error) bool { return sqliteCode(err) == busy }
 // denied goes by the code.
 func (sqlite) denied(err error) bool { return sqliteCode(err) == readOnly }
 
+// elsewhere is never so: a file has no standby.
+func (sqlite) elsewhere(error) bool { return false }
+
 // sqliteCode returns the lower byte of an error's code, which each driver has in its
 // own way: this is modernc.org/sqlite's. It is 0 where there is none.
 func sqliteCode(err error) int {

@@ -50,6 +50,9 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 	// All at once first: nearly every relay ends here.
 	done, err := r.move(ctx, limit, false)
 	if err == nil || ctx.Err() != nil {
+		if err == nil && done.Rows == 0 {
+			done.Stuck, err = w.waits(ctx)
+		}
 		return done, err
 	}
 	done = webhook.RelayResult{}
@@ -63,6 +66,7 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 			}
 			one, err = r.move(ctx, 1, try == relayTries)
 		}
+		done.Stuck = append(done.Stuck, one.Stuck...)
 		if err != nil || one.Rows == 0 {
 			return done, err
 		}
@@ -71,6 +75,20 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 		done.Dead = append(done.Dead, one.Dead...)
 	}
 	return done, nil
+}
+
+// outboxPatience is how long the first row may wait while none can be moved, before that is
+// said. Who holds it for a moment is no one to speak of.
+const outboxPatience = time.Minute
+
+// waits says that rows wait, when they have done so for long: what is not moved is passed
+// over without an error.
+func (w *Webhooks) waits(ctx context.Context) (stuck []error, err error) {
+	age, err := w.OutboxAge(ctx)
+	if err == nil && age > outboxPatience {
+		stuck = []error{fmt.Errorf("rows of the outbox wait, the first one for %v, and none can be moved: another transaction holds them, or their application or endpoint cannot be served (on PostgreSQL, see pg_locks)", age.Round(time.Second))}
+	}
+	return stuck, err
 }
 
 // OutboxAge returns how long the first row of the outbox has been waiting; 0
@@ -108,9 +126,11 @@ type relayed struct {
 
 // move moves the first rows that can be moved.
 func (r *relaying) move(ctx context.Context, limit int, last bool) (webhook.RelayResult, error) {
+	var stuck []error
 	for {
 		done, err := do(ctx, r.w.db, func(t *tx) (relayed, error) { return t.relay(r, limit, last) })
-		if err != nil || done.Rows > 0 || len(done.waits) == 0 {
+		stuck = append(stuck, done.Stuck...)
+		if done.Stuck = stuck; err != nil || done.Rows > 0 || len(done.waits) == 0 {
 			return done.RelayResult, err
 		}
 		r.behind, r.keys = done.last, done.waits
@@ -129,6 +149,42 @@ func (t *tx) relay(r *relaying, limit int, last bool) (done relayed, err error) 
 	if err != nil {
 		return done, err
 	}
+	if !last {
+		return t.moveRows(r, limit, false, aside)
+	}
+	err = t.sheltered(func() (err error) {
+		done, err = t.moveRows(r, limit, true, aside)
+		return err
+	})
+	if err == nil || t.couldAccept(probeEndpoints) != nil { // else the store is to blame
+		return done, err
+	}
+	return t.pass(r, err)
+}
+
+// pass leaves the first row where it is, and says why: its page is damaged and it cannot be
+// read, or a trigger refuses to delete it.
+func (t *tx) pass(r *relaying, why error) (done relayed, err error) {
+	o := &outboxRow{}
+	if found, err := t.row([]any{&o.id}, `SELECT id FROM forbear_outbox WHERE id > ? ORDER BY id LIMIT 1 {skip locked}`, r.behind); err != nil || !found {
+		return done, err
+	}
+	var key any
+	_ = t.sheltered(func() error { // without its key it holds up no others
+		_, err := t.row([]any{&key}, `SELECT order_key FROM forbear_outbox WHERE id = ?`, o.id)
+		return err
+	})
+	o.msg.Key = text(key)
+	done.waits = maps.Clone(r.keys)
+	done.wait(o)
+	done.last = o.id
+	done.Stuck = []error{fmt.Errorf("row %d of the outbox cannot be moved, and others pass it: %w", o.id, why)}
+	return done, nil
+}
+
+// moveRows reads rows, accepts them or makes letters of them, and takes them out of the
+// outbox.
+func (t *tx) moveRows(r *relaying, limit int, last bool, aside []string) (done relayed, err error) {
 	list, err := t.outboxRows(r.behind, limit)
 	if err != nil || len(list) == 0 {
 		return done, err
@@ -166,7 +222,10 @@ func (t *tx) relay(r *relaying, limit int, last bool) (done relayed, err error) 
 		done.Dead = append(done.Dead, l)
 	}
 	done.Rows = len(ids)
-	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
+	deleted, err := t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
+	if err == nil && deleted != int64(len(ids)) { // they would be accepted again and again
+		err = fmt.Errorf("%d rows of the outbox were to be deleted, and %d were: a trigger or a policy keeps them", len(ids), deleted)
+	}
 	return done, err
 }
 
@@ -252,9 +311,8 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 	accept := func() error { return t.sheltered(func() error { return t.acceptAll(calls) }) }
 	err := accept()
 	if err != nil {
-		works, probeErr := t.accepts(o.msg.Endpoints)
-		if probeErr != nil || !works {
-			return cmp.Or(probeErr, err)
+		if probe := t.couldAccept(o.msg.Endpoints); probe != nil {
+			return err
 		}
 		err = accept()
 	}
@@ -264,35 +322,18 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 	return nil
 }
 
-// accepts reports whether a message without any peculiarity could be accepted now. It
-// is undone in any case.
-func (t *tx) accepts(endpoints []string) (bool, error) {
-	plain, err := t.db.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: endpoints})
-	if err != nil {
-		return false, err
-	}
-	err = t.sheltered(func() error {
-		return cmp.Or(t.acceptAll([]*acceptance{{rows: []encoded{plain}}}), errTaken)
-	})
-	return errors.Is(err, errTaken), nil
-}
-
-// errTaken undoes what was accepted for a try only: it rolls the savepoint back.
-var errTaken = errors.New("taken")
-
 // sheltered runs f so that its failure does not end the transaction.
 func (t *tx) sheltered(f func() error) error {
 	if err := t.execOnce("SAVEPOINT forbear_row"); err != nil {
 		return err
 	}
 	err := f()
-	if err == nil {
-		return nil
+	if err != nil {
+		if back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
+			return back // the connection is gone
+		}
 	}
-	if back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
-		return back // the connection is gone
-	}
-	return err
+	return cmp.Or(err, t.execOnce("RELEASE SAVEPOINT forbear_row"))
 }
 
 // refuse makes a dead letter of a row that cannot be accepted. It has the row

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 )
@@ -17,6 +19,8 @@ type tx struct {
 	conn     session
 	prepared map[string]*sql.Stmt // by text, where the driver does not keep its own; nil: not
 	alerts   []deadletter.Alert   // raised at the end of the transaction
+	until    time.Time            // when a writer's connection has been used for long enough; zero: never
+	log      os.FileInfo          // the write-ahead log of an SQLite file; nil: not seen yet
 }
 
 // session is a connection, or a transaction on one. While a transaction is
@@ -167,12 +171,15 @@ func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, "
 // repeat them.
 var errOwn = errors.New("refused by the store")
 
-// ownError adds errOwn to what it is, without a word of its own.
-type ownError struct{ error }
+// markedError adds a mark to what it is, without a word of its own.
+type markedError struct {
+	error
+	mark error
+}
 
-func (e ownError) Unwrap() error { return e.error }
+func (e markedError) Unwrap() error { return e.error }
 
-func (e ownError) Is(target error) bool { return target == errOwn }
+func (e markedError) Is(target error) bool { return target == e.mark }
 
 // own marks err as the store's own.
-func own(err error) error { return ownError{err} }
+func own(err error) error { return markedError{err, errOwn} }

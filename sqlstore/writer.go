@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"runtime"
+	"time"
 )
 
 // writer is the group commit: it gathers the writes that wait and commits them
@@ -122,29 +123,53 @@ func (w *writer) commit(group []*op) {
 		defer w.commit(later)
 	}
 	err := w.together(group)
-	if err == nil {
-		for _, o := range group {
-			o.done <- nil
-		}
+	if errors.Is(err, errNotBegun) && !w.db.d.occupied(err) {
+		err = w.together(group) // what failed may have been the connection
+	}
+	// Also for a group of one, for the same reason, unless the store has refused it: it
+	// would be refused again.
+	if err != nil && !errors.Is(err, errNotBegun) && (len(group) > 1 || !errors.Is(err, errOwn)) {
+		w.replay(group)
 		return
 	}
-	// Alone, and refused by the store: it would be refused again.
-	if len(group) == 1 && errors.Is(err, errOwn) {
-		group[0].done <- err
-		return
-	}
-	// Also for a group of one: what failed may have been the connection.
 	for _, o := range group {
-		o.done <- w.together([]*op{o})
+		w.end(o, err)
 	}
 }
+
+// replay runs the members of a group one by one. When the database cannot be reached
+// any more, each of those that are left would only wait for the same.
+func (w *writer) replay(group []*op) {
+	var err error
+	for _, o := range group {
+		if !errors.Is(err, errNotBegun) {
+			err = w.together([]*op{o})
+		}
+		w.end(o, err)
+	}
+}
+
+// end tells a write's caller what became of it.
+func (w *writer) end(o *op, err error) {
+	if o.accept != nil {
+		w.db.last.Store(&acceptEnd{time.Now(), err})
+	}
+	o.done <- err
+}
+
+// errNotBegun marks errors that come before the first statement of a group: none of its
+// members is to blame, and none of them would fare better alone.
+var errNotBegun = errors.New("not begun")
+
+// notBegun adds errNotBegun to what err is, without a word of its own.
+func notBegun(err error) error { return markedError{err, errNotBegun} }
 
 // together runs a group in one transaction, all of it or nothing.
 func (w *writer) together(group []*op) (err error) {
 	ctx, cancel := w.db.d.bounded(group)
 	defer cancel()
 	if err := w.connect(ctx); err != nil {
-		return err
+		return notBegun(err)
 	}
 	// Alerts of a try that was rolled back are not raised.
 	w.tx.ctx, w.tx.alerts = ctx, nil
@@ -153,19 +178,23 @@ func (w *writer) together(group []*op) (err error) {
 	bare := w.db.d.bare(group)
 	if !bare {
 		if _, err := w.tx.exec(w.db.d.begin()); err != nil {
-			w.drop()
-			return err
+			if !w.db.d.occupied(err) { // there is nothing wrong with the connection
+				w.drop()
+			}
+			return notBegun(err)
 		}
 	}
 	if err = w.run(group); err == nil && !bare {
 		_, err = w.tx.exec("COMMIT")
 	}
 	if err == nil {
-		return nil
+		// What was committed into a file that is not there any more is not acknowledged.
+		return w.db.place.check(w.tx)
 	}
 	// The database may have ended the transaction by itself; a rollback that
-	// fails for another reason costs the connection.
-	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) {
+	// fails for another reason costs the connection. A server that takes no writes may
+	// have become a standby, and new connections lead elsewhere.
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) || w.db.d.elsewhere(err) {
 		w.drop()
 	}
 	return err
@@ -210,11 +239,15 @@ func (w *writer) run(group []*op) error {
 }
 
 // connect takes a connection out of the pool for the writer alone, unless it
-// has one.
+// has one. A file that is not in its place is not opened anew: that would make one.
 func (w *writer) connect(ctx context.Context) error {
-	if w.conn != nil {
+	if err := w.db.place.check(w.tx); err != nil {
+		return err
+	}
+	if w.conn != nil && (w.tx.until.IsZero() || time.Now().Before(w.tx.until)) {
 		return nil
 	}
+	w.drop()
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
 		return err

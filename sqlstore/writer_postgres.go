@@ -3,12 +3,18 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // groupTimeout bounds one transaction: a server that does not respond must not
 // hold up the writer for good.
 const groupTimeout = 30 * time.Second
+
+// connectionAge is how long a writer keeps a connection at most.
+const connectionAge = 5 * time.Minute
 
 // session keeps PostgreSQL from reading whole tables. It cannot know that a
 // claim finds a handful of rows, and joins what it believes to be thousands
@@ -16,7 +22,11 @@ const groupTimeout = 30 * time.Second
 // its estimate is so high that it would compile the statement, which takes
 // longer than any of ours. And it ends the transaction of a process that was
 // frozen in the middle of one, whose locks would hold up all others.
+//
+// It is used for a while only: what it leads to may have stopped being the primary
+// without a word, and only new connections find the one that is.
 func (postgres) session(_ context.Context, t *tx) error {
+	t.until = time.Now().Add(wait.Jitter(connectionAge/2) + connectionAge/2)
 	return t.execOnce(`SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
 		SET idle_in_transaction_session_timeout = '10s'; SET default_transaction_isolation = 'read committed'`)
 }
@@ -90,5 +100,9 @@ func (postgres) single(ctx context.Context, db *DB, f func(t *tx) error) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	return f(&tx{ctx: ctx, db: db, conn: conn})
+	err = f(&tx{ctx: ctx, db: db, conn: conn})
+	if db.d.elsewhere(err) { // not back to the pool
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return err
 }

@@ -169,6 +169,10 @@ type RelayResult struct {
 	Accepted int // of these, duplicates apart
 	// Dead are the letters of rows that could not be accepted, in brief.
 	Dead []deadletter.Letter
+	// Stuck are reasons why rows stay: those that others pass, since they can be neither
+	// accepted nor refused, or that all of them have waited for long. No error: it holds
+	// up none of the others.
+	Stuck []error
 }
 
 // Step is what a dispatcher wants of its store: either part may be empty.

@@ -210,7 +210,7 @@ func TestMigrationWaitsForTheFile(t *testing.T) {
 	raw := pool(t, "sqlite", place)
 	run1(t, raw, `CREATE TABLE other (id INTEGER)`) // makes the file
 	writing, _ := sqlstore.SQLiteNames(place)
-	write, err := sql.Open("sqlite", strings.Replace(writing, "busy_timeout(10000)", "busy_timeout(1)", 1))
+	write, err := sql.Open("sqlite", strings.Replace(writing, "busy_timeout(5000)", "busy_timeout(1)", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

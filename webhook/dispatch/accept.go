@@ -139,13 +139,14 @@ func (d *Dispatcher) ordered(m *webhook.Message) (ordered map[string]bool) {
 const (
 	relayBusy    = 5 * time.Second // after the last row
 	relayQuicker = 10
+	stuckEvery   = time.Minute // how often the log says that rows stay
 )
 
 // watchOutbox relays until ctx ends.
 func (d *Dispatcher) watchOutbox(ctx context.Context) {
-	var last time.Time
+	var last, told time.Time
 	for ctx.Err() == nil {
-		if d.relay(ctx) {
+		if d.relay(ctx, &told) {
 			last = time.Now()
 		}
 		pause := d.cfg.Poll / 4
@@ -159,8 +160,8 @@ func (d *Dispatcher) watchOutbox(ctx context.Context) {
 // relay empties the outbox, as messages that are accepted like all others, and
 // reports whether there were any. A row that is refused has become a dead letter, of
 // which the observers learn here: there is no endpoint, and so no lane, whose Retryer
-// could say so.
-func (d *Dispatcher) relay(ctx context.Context) (found bool) {
+// could say so. told is when the log has last said that rows stay.
+func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
@@ -173,6 +174,10 @@ func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 		})
 		for _, l := range done.Dead {
 			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
+		}
+		if len(done.Stuck) > 0 && time.Since(*told) > stuckEvery {
+			*told = time.Now()
+			d.warn(ctx, "rows stay in the outbox", errors.Join(done.Stuck...))
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
 		if done.Accepted > 0 {

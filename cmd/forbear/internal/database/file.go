@@ -69,6 +69,8 @@ func openFile(ctx context.Context, name string) (*sql.DB, error) {
 	switch {
 	case isServer(name):
 		return nil, fmt.Errorf("database %s: %w", Name(name), ErrServer)
+	case check(name) != nil:
+		return nil, check(name)
 	case !ok:
 		return nil, fmt.Errorf("database %s: it is no plain file", name)
 	}

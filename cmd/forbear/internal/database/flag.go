@@ -26,6 +26,7 @@ const Usage = "an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE
 // in one database without a flag each.
 func Flag(f *flag.FlagSet, name *string, usage string) {
 	f.StringVar(name, "database", cmp.Or(os.Getenv("FORBEAR_DATABASE"), Default), usage)
+	f.Lookup("database").DefValue = Name(*name) // which --help shows
 }
 
 // minKey is the least length of a key file in bytes: AES-256 wants as many, and

@@ -22,23 +22,26 @@ const private fs.FileMode = 0o600
 
 // place prepares the place of an SQLite file before it is opened: a new one is
 // made, so that no umask makes it wider than private, and one that is wider is
-// mended. SQLite gives its other files the mode of this one.
+// mended, unless the file is an application's as well. SQLite gives its other files the
+// mode of this one.
 //
 // The file is not opened where it is there: to close it would take away the locks
 // that SQLite has on it elsewhere in this process.
-func place(name string) (mended string, err error) {
-	path, ok := filePath(name)
-	if !ok {
-		return "", nil
-	}
+func place(path string, others bool) (mended, open string, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, private)
 	switch {
 	case err == nil:
-		return "", errors.Join(f.Chmod(private), f.Close()) // a umask may have taken from it
+		return "", "", errors.Join(f.Chmod(private), f.Close()) // a umask may have taken from it
+	case errors.Is(err, fs.ErrExist) && others:
+		if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
+			open = path
+		}
+		return "", open, nil
 	case errors.Is(err, fs.ErrExist):
-		return narrow(path)
+		mended, err = narrow(path)
+		return mended, "", err
 	default:
-		return "", unusable(path, err)
+		return "", "", unusable(path, err)
 	}
 }
 
@@ -116,7 +119,7 @@ func opening(name string, err error) error {
 // database.
 func Exists(name string) error {
 	path, ok := filePath(name)
-	if !ok || strings.Contains(name, "://") {
+	if !ok || check(name) != nil || isServer(name) {
 		return nil
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

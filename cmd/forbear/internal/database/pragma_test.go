@@ -12,7 +12,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	db := openTest(t, filepath.Join(t.TempDir(), "forbear.db"))
 	for i, pool := range db.pools {
 		name := [...]string{"writing", "reading"}[i]
-		want := map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "10000", "foreign_keys": "1", "query_only": [...]string{"0", "1"}[i], "auto_vacuum": "2"}
+		want := map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "5000", "foreign_keys": "1", "query_only": [...]string{"0", "1"}[i], "auto_vacuum": "2"}
 		if i == 0 {
 			want["journal_size_limit"] = "67108864"
 		}

@@ -34,7 +34,7 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 		switch {
 		case beside:
 			return fmt.Errorf("it lacks %s, beside which the process that hands over could not work: stop that one and start anew", names(breaking))
-		case isServer(d.name):
+		case d.server:
 			return fmt.Errorf("it lacks %s, beside which processes of the version before could not work: run forbear migrate --database %s when none is left", names(breaking), d.name)
 		}
 	}

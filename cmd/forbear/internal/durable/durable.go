@@ -32,6 +32,7 @@ import (
 // Durations of 0 mean the defaults of the parts they go to.
 type Options struct {
 	Database   string          // a postgres:// URL or the path of an SQLite file
+	Shared     bool            // forbear's tables may be added to an SQLite file of an application
 	Allow      []netip.Prefix  // addresses that webhooks may reach besides public ones
 	SecretsDir string          // where file: references are looked up
 	ExportDir  string          // where expired dead letters go
@@ -92,7 +93,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Now != nil {
 		opts = append(opts, sqlstore.WithClock(o.Now))
 	}
-	db, err := database.Open(ctx, o.Database, opts...)
+	db, err := database.OpenFor(ctx, o.Database, database.Use{Writes: true, Shared: o.Shared}, opts...)
 	if err != nil {
 		return nil, err
 	}

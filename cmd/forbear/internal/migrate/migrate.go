@@ -56,6 +56,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		database.Flag(f, &name, database.Usage)
 		status := f.Bool("status", false, "only show which steps are applied, and which are missing")
 		rolling := f.Bool("rolling", false, "apply nothing that processes of the version before cannot work beside")
+		shared := f.Bool("shared-database", false, "allow forbear's tables in an SQLite file that is an application's own: see forbear serve --help")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
@@ -69,7 +70,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 				return std.Fail("migrate: %v", err)
 			}
 		}
-		db, err := database.Open(ctx, name)
+		db, err := database.OpenFor(ctx, name, database.Use{Shared: *shared})
 		if err != nil {
 			return std.Fail("migrate: %v", err)
 		}

@@ -60,9 +60,11 @@ func (d *delivery) register(all *flag.FlagSet) {
 		f.VisitAll(func(g *flag.Flag) {
 			d.flags = append(d.flags, g.Name)
 			all.Var(g.Value, g.Name, g.Usage)
+			all.Lookup(g.Name).DefValue = g.DefValue // the value's own text may have a password
 		})
 	}()
 	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
+	f.BoolVar(&o.Shared, "shared-database", false, "allow forbear's tables in an SQLite file that is an application's own, as for its outbox: the file is changed to WAL, and its mode stays")
 	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
 	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "the `file` with the certificate of --api, which speaks TLS then; it is read again when it changes")
 	f.StringVar(&d.tls.Key, "api-tls-key", "", "the `file` with its key (default: that of --api-tls-cert)")
@@ -232,7 +234,7 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 	if err != nil {
 		return nil, err
 	}
-	db, err := database.Open(ctx, d.options.Database, sqlstore.WithCipher(c))
+	db, err := database.OpenFor(ctx, d.options.Database, database.Use{Writes: true, Shared: d.options.Shared}, sqlstore.WithCipher(c))
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,11 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
@@ -27,6 +29,23 @@ type live struct {
 	gateway  *gateway.Gateway
 	serving  bool // its listeners are open to callers
 	draining bool
+
+	store atomic.Pointer[database.DB] // nil: nothing is stored
+}
+
+// stored says whether the database takes what callers are to be told is stored.
+func (l *live) stored() (state string, ok bool) {
+	db := l.store.Load()
+	if db == nil {
+		return "ok", true
+	}
+	return db.Ready()
+}
+
+// follow makes readiness depend on a database, until that is closed.
+func (l *live) follow(db *database.DB, log *slog.Logger) {
+	db.Watch(log)
+	l.store.Store(db)
 }
 
 // serve makes the process ready: see ready.
@@ -47,7 +66,7 @@ func (l *live) ready() (state string, ok bool) {
 	case !l.serving:
 		return "starting", false
 	default:
-		return "ok", true
+		return l.stored()
 	}
 }
 
@@ -125,7 +144,7 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Ready: s.live.stored, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
 	})
 	if err != nil {
 		return err

@@ -121,6 +121,9 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.delivery.start(ctx, s.sockets, widest(listeners), s.watch); err != nil {
 		return err
 	}
+	if db := s.delivery.database(); db != nil {
+		s.live.follow(db, s.log)
+	}
 	defer s.ended("delivery did not end well", s.delivery.stop)
 	defer s.ended("the idempotency records were not closed well", s.ingress.stop)
 	if err := s.startIngress(ctx); err != nil {

@@ -1,0 +1,116 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// errName refuses what is neither a server nor a file. What was given is not repeated:
+// it may hold a password.
+var errName = errors.New("want postgres://user@host/database, libpq's keywords such as 'host=... dbname=...', or the path of an SQLite file (./ before one with a colon in its name)")
+
+// The forms of a name that are not a path.
+var (
+	// keywords is one of those that libpq's connection strings begin with, or that hold
+	// a secret.
+	keywords = regexp.MustCompile(`(?i)(?:^|\s)(?:host|hostaddr|port|dbname|database|user|password|passfile|service|servicefile|sslmode|sslpassword|application_name|connect_timeout|target_session_attrs)\s*=`)
+	// scheme is that of a URL, with or without its slashes. A single letter is a drive.
+	scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+]+):`)
+	// login is a URL without a scheme.
+	login = regexp.MustCompile(`^[^/\\]*:[^/\\]*@`)
+)
+
+// isServer reports whether a name is that of a PostgreSQL database.
+func isServer(name string) bool { return isURL(name) || isKeywords(name) }
+
+// isURL reports whether a name is a PostgreSQL URL; like all schemes its own is written
+// in any case.
+func isURL(name string) bool {
+	before, _, ok := strings.Cut(name, "://")
+	before = strings.ToLower(before)
+	return ok && (before == "postgres" || before == "postgresql")
+}
+
+// isKeywords reports whether a name is a connection string of libpq's other form.
+func isKeywords(name string) bool { return !isURL(name) && keywords.MatchString(name) }
+
+// check refuses a name that is of no form which Open understands. As a path it would
+// make a file that is named after a password.
+func check(name string) error {
+	if isServer(name) {
+		return nil
+	}
+	found := scheme.FindStringSubmatch(name)
+	switch {
+	case found != nil && strings.EqualFold(found[1], "file"):
+		return errors.New("database file:...: want the path alone, as in --database forbear.db")
+	case found != nil:
+		return fmt.Errorf("database %s:...: %w", found[1], errName)
+	case login.MatchString(name), strings.Contains(name, "://"):
+		return fmt.Errorf("database: %w", errName)
+	}
+	return nil
+}
+
+// parse reads the name of a server.
+func parse(name string) (*pgx.ConnConfig, error) {
+	if isURL(name) {
+		if placeOfURL(name) == hidden {
+			return nil, fmt.Errorf("database %s: it cannot be read: characters such as / and @ in a password are written as %%2F and %%40", hidden)
+		}
+		before, after, _ := strings.Cut(name, "://")
+		name = strings.ToLower(before) + "://" + after
+	}
+	cfg, err := pgx.ParseConfig(name)
+	if err != nil { // without the parser's words, which repeat the name
+		return nil, fmt.Errorf("database %s: it cannot be read", Name(name))
+	}
+	return cfg, nil
+}
+
+// Name returns what may be shown of a database's name: a path, or a server's place.
+func Name(name string) string {
+	switch {
+	case isURL(name):
+		return placeOfURL(name)
+	case isKeywords(name):
+		return placeOfKeywords(name)
+	case check(name) != nil:
+		return "(unreadable)"
+	}
+	path, _, _ := strings.Cut(name, "?")
+	return path
+}
+
+// hidden stands for a server whose name cannot be told from its secrets.
+const hidden = "postgres://(unreadable)"
+
+// placeOfURL hides what a URL may hold besides its place. A password with a slash in it
+// that is not escaped reads as a part of the path.
+func placeOfURL(name string) string {
+	u, err := url.Parse(name)
+	if err != nil || strings.Contains(u.Path, "@") {
+		return hidden
+	}
+	return strings.ToLower(u.Scheme) + "://" + u.Host + u.Path
+}
+
+// placeOfKeywords is placeOfURL of the other form.
+func placeOfKeywords(name string) string {
+	cfg, err := pgx.ParseConfig(name)
+	if err != nil {
+		return hidden
+	}
+	u := url.URL{Scheme: "postgres", Host: net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), Path: "/" + cfg.Database}
+	if strings.HasPrefix(cfg.Host, "/") {
+		u.Host, u.RawQuery = "", url.Values{"host": {cfg.Host}}.Encode()
+	}
+	return u.String()
+}

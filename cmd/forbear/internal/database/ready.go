@@ -1,0 +1,128 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+const (
+	// probeEvery is the pause between two probes, and probeTime what one may take.
+	probeEvery = 2 * time.Second
+	probeTime  = 5 * time.Second
+)
+
+// health is what the last probe of a database has found. The zero value is that of one
+// that is not watched. It is safe for concurrent use.
+type health struct {
+	mu     sync.Mutex
+	cause  string // why it takes no writes, in a word; "" for that it does
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// Watch probes the database until Close, and logs when it takes no more messages and
+// when it does again. It is called once.
+func (d *DB) Watch(log *slog.Logger) {
+	h := &d.health
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cancel = cancel
+	h.ended.Go(func() {
+		for ctx.Err() == nil {
+			d.probe(ctx, log)
+			wait.Sleep(ctx, probeEvery)
+		}
+	})
+}
+
+// Ready says whether the database takes messages, as the last probe found it, and if not
+// why, in words that anyone may read.
+func (d *DB) Ready() (state string, ok bool) {
+	d.health.mu.Lock()
+	defer d.health.mu.Unlock()
+	if d.health.cause == "" {
+		return "ok", true
+	}
+	return "database: " + d.health.cause, false
+}
+
+// probe tries once.
+func (d *DB) probe(ctx context.Context, log *slog.Logger) {
+	within, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	err := d.Probe(within)
+	if ctx.Err() != nil {
+		return
+	}
+	cause := causeOf(err)
+	h := &d.health
+	h.mu.Lock()
+	before := h.cause
+	h.cause = cause
+	h.mu.Unlock()
+	switch {
+	case cause != "" && before == "":
+		log.Error("the database takes no messages: not ready until it does", slog.String("database", d.name), slog.String("cause", cause), slog.String("error", err.Error()))
+	case cause == "" && before != "":
+		log.Info("the database takes messages again: ready", slog.String("database", d.name))
+	}
+}
+
+// end ends the probes.
+func (h *health) end() {
+	if h.cancel != nil {
+		h.cancel()
+	}
+	h.ended.Wait()
+}
+
+// causes are the codes of PostgreSQL's errors, as far as they say why nothing can be
+// written.
+var causes = map[string]string{
+	"25006": "read-only",
+	"42501": "no permission",
+	"42P01": "its tables are missing",
+	"53100": "disk full",
+	"53300": "too many connections",
+	"55P03": "locked",
+	"57014": "no response in time",
+	"57P01": "shutting down",
+	"57P03": "starting",
+}
+
+// causeOf returns the reason of an error in a few words, which hold nothing of the
+// server's; "" for none.
+func causeOf(err error) string {
+	var server interface{ SQLState() string }
+	var file interface{ Code() int }
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, sqlstore.ErrMoved):
+		return "its file was moved, replaced or deleted"
+	case errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return "read-only"
+	case errors.As(err, &server) && causes[server.SQLState()] != "":
+		return causes[server.SQLState()]
+	case errors.As(err, &file):
+		switch file.Code() & 0xff {
+		case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
+			return "locked by another process"
+		case 8: // SQLITE_READONLY
+			return "read-only"
+		case 13: // SQLITE_FULL
+			return "disk full"
+		}
+		return "the file cannot be written"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no response in time"
+	}
+	return "not reached"
+}

@@ -1,0 +1,103 @@
+package pgtest
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Relay is an address that leads to one server after the other, as the name of a database
+// does in a failover. It is safe for concurrent use.
+type Relay struct {
+	l  net.Listener
+	mu sync.Mutex
+	to string
+	on map[net.Conn]bool // both ends of what is open
+}
+
+// NewRelay starts a relay to an address; it ends with the test.
+func NewRelay(t testing.TB, to string) *Relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Relay{l: l, to: to, on: map[net.Conn]bool{}}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			ended.Go(func() { r.carry(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.Lead("")
+		r.Cut()
+		ended.Wait()
+	})
+	return r
+}
+
+// Lead has new connections lead to another address; to "" they are closed at once. Those
+// that are open stay where they are.
+func (r *Relay) Lead(to string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to = to
+}
+
+// Cut closes all connections that are open.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.on {
+		_ = c.Close()
+	}
+}
+
+// URL returns the URL of a database with the relay's address in it.
+func (r *Relay) URL(database string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		panic(err)
+	}
+	u.Host = r.l.Addr().String()
+	return u.String()
+}
+
+// carry copies both ways until one end closes.
+func (r *Relay) carry(client net.Conn) {
+	r.mu.Lock()
+	to := r.to
+	r.mu.Unlock()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	r.mu.Lock()
+	r.on[client], r.on[server] = true, true
+	if r.to != to { // it was cut meanwhile, perhaps
+		_ = client.Close()
+	}
+	r.mu.Unlock()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			_ = client.Close()
+			_ = server.Close()
+		})
+	}
+	both.Wait()
+	r.mu.Lock()
+	delete(r.on, client)
+	delete(r.on, server)
+	r.mu.Unlock()
+}

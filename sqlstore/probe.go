@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// acceptEnd is what became of the last write that was to accept messages. What the store
+// refuses by itself, such as a conflict, would have been written.
+type acceptEnd struct {
+	at  time.Time
+	err error
+}
+
+// How long an outcome counts when no other follows. A disk that is full has room for what
+// is small, so that a probe alone would not see it.
+const (
+	successLasts = 2 * time.Second
+	failureLasts = 10 * time.Second
+)
+
+// Probe returns why the database accepts no messages, or nil when it does. It takes the
+// way of a write that accepts one, up to its end, where that is undone: nothing is
+// stored. What became of a message within the last seconds counts instead.
+func (db *DB) Probe(ctx context.Context) error {
+	if o := db.last.Load(); o != nil {
+		ago := time.Since(o.at)
+		switch done := o.err == nil || errors.Is(o.err, errOwn); {
+		case done && ago < successLasts:
+			return nil
+		case !done && ago < failureLasts:
+			return o.err
+		}
+	}
+	_, err := do(ctx, db, func(t *tx) (struct{}, error) { return struct{}{}, t.couldAccept(probeEndpoints) })
+	return err
+}
+
+// probeEndpoints are where a message is for that is accepted for a try only.
+var probeEndpoints = []string{"probe"}
+
+// couldAccept returns why a message without any peculiarity cannot be accepted now. What
+// it does is undone in any case.
+func (t *tx) couldAccept(endpoints []string) error {
+	plain, err := t.db.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: endpoints})
+	if err != nil {
+		return err
+	}
+	err = t.sheltered(func() error {
+		if err := t.acceptAll([]*acceptance{{rows: []encoded{plain}}}); err != nil {
+			return err
+		}
+		return errTaken
+	})
+	if errors.Is(err, errTaken) {
+		return nil
+	}
+	return err
+}
+
+// errTaken undoes what was accepted for a try only: it rolls the savepoint back.
+var errTaken = errors.New("taken")
