@@ -59,7 +59,11 @@ func SQLiteNames(path string) (write, read string) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		made = "&_pragma=auto_vacuum(2)" // a new file can give its free pages back; on one that is there this waits for its writers
 	}
-	return base + made + "&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
+	there := "" // to read makes no file, which would take the log away from one that was moved
+	if !strings.Contains(more, "&mode=") {
+		there = "&mode=rw"
+	}
+	return base + made + "&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + there + "&_pragma=query_only(1)"
 }
 
 // connections knows no limit: a file has no server.

@@ -13,6 +13,7 @@ import (
 type Relay struct {
 	l  net.Listener
 	mu sync.Mutex
+	up sync.RWMutex // held for writing while nothing passes
 	to string
 	on map[net.Conn]bool // both ends of what is open
 }
@@ -61,6 +62,25 @@ func (r *Relay) Cut() {
 	}
 }
 
+// Freeze lets nothing pass, and closes nothing either, as a machine does that has stopped;
+// thaw ends that.
+func (r *Relay) Freeze() (thaw func()) {
+	r.up.Lock()
+	return sync.OnceFunc(r.up.Unlock)
+}
+
+// passing writes to a connection, unless nothing passes.
+type passing struct {
+	r *Relay
+	net.Conn
+}
+
+func (p passing) Write(b []byte) (int, error) {
+	p.r.up.RLock()
+	defer p.r.up.RUnlock()
+	return p.Conn.Write(b)
+}
+
 // URL returns the URL of a database with the relay's address in it.
 func (r *Relay) URL(database string) string {
 	u, err := url.Parse(database)
@@ -90,7 +110,7 @@ func (r *Relay) carry(client net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
+			_, _ = io.Copy(passing{r, way[0]}, way[1])
 			_ = client.Close()
 			_ = server.Close()
 		})
