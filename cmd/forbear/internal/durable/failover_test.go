@@ -41,7 +41,9 @@ func newComparer(t *testing.T) *comparer {
 	return e
 }
 
-func payloadOf(id string) string { return `{"of":"` + id + `","more":"` + strings.Repeat(id, 20) + `"}` }
+func payloadOf(id string) string {
+	return `{"of":"` + id + `","more":"` + strings.Repeat(id, 20) + `"}`
+}
 
 // missing returns how many of the ids have not arrived.
 func (e *comparer) missing(ids []string) (n int) {

@@ -1,0 +1,88 @@
+package sqltest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// A row that cannot be deleted, since an application's trigger raises or keeps it without a
+// word, is neither accepted nor a dead letter: it stays, that is said, and only rows of its
+// key wait behind it.
+func TestRowThatCannotBeDeleted(t *testing.T) {
+	for _, tt := range []struct{ name, driver, keep string }{
+		{"SQLite, raises", "sqlite", `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id = 'stuck' BEGIN SELECT RAISE(ABORT, 'it is kept'); END`},
+		{"SQLite, without a word", "sqlite", `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id = 'stuck' BEGIN SELECT RAISE(IGNORE); END`},
+		{"PostgreSQL, raises", "pgx", `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.message_id = 'stuck' THEN RAISE 'it is kept'; END IF; RETURN old; END $$;
+			CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox FOR EACH ROW EXECUTE FUNCTION keep()`},
+		{"PostgreSQL, without a word", "pgx", `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.message_id = 'stuck' THEN RETURN NULL; END IF; RETURN old; END $$;
+			CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox FOR EACH ROW EXECUTE FUNCTION keep()`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			place := file(t)
+			if tt.driver == "pgx" {
+				place = pgtest.Database(t)
+			}
+			w := open(t, place).Webhooks()
+			raw := pool(t, tt.driver, place)
+			for _, row := range []struct{ id, key string }{{"before", ""}, {"stuck", "k"}, {"free", ""}, {"behind", "k"}, {"other", "j"}} {
+				run1(t, raw, `INSERT INTO forbear_outbox (message_id, endpoint, type, order_key, body) VALUES ('`+row.id+`', 'a', 't', '`+row.key+`', '{}')`)
+			}
+			run1(t, raw, tt.keep)
+			ordered := func(m *webhook.Message) (map[string]bool, error) { return map[string]bool{"a": true}, nil }
+			var stuck []error
+			for range 3 { // as it is done again and again
+				done, err := w.Relay(t.Context(), 100, ordered)
+				if err != nil || len(done.Dead) > 0 {
+					t.Fatalf("got %+v, %v", done, err)
+				}
+				stuck = done.Stuck
+			}
+			if len(stuck) != 1 || !strings.Contains(stuck[0].Error(), "row 2 of the outbox") {
+				t.Errorf("said: %v", stuck)
+			}
+			for id, want := range map[string]int{"before": 1, "stuck": 0, "free": 1, "behind": 0, "other": 1} {
+				if list, err := w.Deliveries(t.Context(), id); err != nil || len(list) != want {
+					t.Errorf("%s: %d deliveries, %v; want %d", id, len(list), err, want)
+				}
+			}
+			run1(t, raw, strings.NewReplacer("sqlite", `DROP TRIGGER keep`, "pgx", `DROP TRIGGER keep ON forbear_outbox`).Replace(tt.driver))
+			if done, err := w.Relay(t.Context(), 100, ordered); err != nil || done.Accepted != 2 || len(done.Stuck) > 0 {
+				t.Errorf("when it can be deleted: %+v, %v", done, err)
+			}
+		})
+	}
+}
+
+// Rows that another session holds are passed over. When all are, and for long, that is said.
+func TestRowsThatAreHeld(t *testing.T) {
+	name := pgtest.Database(t)
+	w := open(t, name).Webhooks()
+	raw := pool(t, "pgx", name)
+	admit := func(*webhook.Message) (map[string]bool, error) { return nil, nil }
+	for _, tt := range []struct {
+		age  time.Duration
+		want int
+	}{{time.Second, 0}, {time.Hour, 1}} {
+		run1(t, raw, `DELETE FROM forbear_outbox`)
+		created := time.Now().Add(-tt.age).UnixMicro()
+		if _, err := raw.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, type, body, created) VALUES ('m', 'a', 't', '{}', $1)`, created); err != nil {
+			t.Fatal(err)
+		}
+		holds, err := raw.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := holds.ExecContext(t.Context(), `SELECT 1 FROM forbear_outbox FOR UPDATE`); err != nil {
+			t.Fatal(err)
+		}
+		done, err := w.Relay(t.Context(), 100, admit)
+		_ = holds.Rollback()
+		if err != nil || done.Rows > 0 || len(done.Stuck) != tt.want {
+			t.Errorf("after %v: %+v, %v", tt.age, done, err)
+		}
+	}
+}
