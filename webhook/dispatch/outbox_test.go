@@ -2,7 +2,10 @@ package dispatch_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,6 +103,37 @@ func TestOutboxIsWatched(t *testing.T) {
 		last := slices.IndexFunc(o.looks, func(at time.Time) bool { return at.Sub(begin) > 18*time.Second })
 		if rest := o.looks[last:]; len(rest) > 16 {
 			t.Errorf("%d looks in the last 14 s", len(rest))
+		}
+	})
+}
+
+// stuck is an outbox whose rows cannot be moved.
+type stuck struct{ *memstore.Store }
+
+func (stuck) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (done webhook.RelayResult, err error) {
+	done.Stuck = []error{errors.New("row 7 is kept")}
+	return done, nil
+}
+
+// Rows that stay are in the log, once a minute.
+func TestRowsThatStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stuck{&memstore.Store{}}
+		var log strings.Builder
+		d, err := dispatch.New(dispatch.Config{Store: s, Alerts: s, Logger: slog.New(slog.NewTextHandler(&log, nil)), Transport: &receiver{respond: always(200)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d.Run(ctx) }()
+		time.Sleep(5*time.Minute + time.Second)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "row 7 is kept"); n < 5 || n > 6 {
+			t.Errorf("%d lines: %s", n, log.String())
 		}
 	})
 }
