@@ -9,7 +9,10 @@ import (
 // stays the caller's to close, after the database.
 //
 // Give the pool a bound that fits the server, SetMaxOpenConns(16) for example,
-// and as many idle connections. Without a bound the store takes at most a twelfth
+// and as many idle connections, and an age, SetConnMaxLifetime(5 * time.Minute): after a
+// failover only new connections find the server that takes writes. One on which a server
+// says that it takes none is given up; with target_session_attrs=read-write in the
+// address none is opened to such a server. Without a bound the store takes at most a twelfth
 // of the connections that the server has for the pool's user at once, beside its
 // writers' six, and the transactions of [DB.Transactions] at most a sixth: what
 // comes beyond that waits.

@@ -35,7 +35,7 @@ func (db *DB) Probe(ctx context.Context) error {
 			return o.err
 		}
 	}
-	_, err := do(ctx, db, func(t *tx) (struct{}, error) { return struct{}{}, t.couldAccept(probeEndpoints) })
+	_, err := doAs(ctx, db, op{alone: true, volatile: true}, func(t *tx) (struct{}, error) { return struct{}{}, t.couldAccept(probeEndpoints) })
 	return err
 }
 
