@@ -72,7 +72,12 @@ func ours(cfg *pgx.ConnConfig, use Use) {
 	cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		switch e := conn.ParameterStatus("server_encoding"); e {
 		case "UTF8", "": // a proxy need not say
-		case "SQL_ASCII": // takes any bytes as they are
+		case "SQL_ASCII":
+			// It takes any bytes as they are, and would refuse to give back those that are no
+			// UTF-8 to a client that wants it: a row of the outbox may have some.
+			if err := conn.Exec(ctx, "SET client_encoding = 'SQL_ASCII'").Close(); err != nil {
+				return err
+			}
 		default:
 			return encodingError(e)
 		}
