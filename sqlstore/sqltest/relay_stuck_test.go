@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,22 +11,33 @@ import (
 )
 
 // A row that cannot be deleted, since an application's trigger raises or keeps it without a
-// word, is neither accepted nor a dead letter: it stays, that is said, and only rows of its
-// key wait behind it.
-func TestRowThatCannotBeDeleted(t *testing.T) {
-	for _, tt := range []struct{ name, driver, keep string }{
-		{"SQLite, raises", "sqlite", `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id = 'stuck' BEGIN SELECT RAISE(ABORT, 'it is kept'); END`},
-		{"SQLite, without a word", "sqlite", `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id = 'stuck' BEGIN SELECT RAISE(IGNORE); END`},
-		{"PostgreSQL, raises", "pgx", `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.message_id = 'stuck' THEN RAISE 'it is kept'; END IF; RETURN old; END $$;
-			CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox FOR EACH ROW EXECUTE FUNCTION keep()`},
-		{"PostgreSQL, without a word", "pgx", `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.message_id = 'stuck' THEN RETURN NULL; END IF; RETURN old; END $$;
-			CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox FOR EACH ROW EXECUTE FUNCTION keep()`},
+// word, or that cannot be read is neither accepted nor a dead letter: it stays, that is said,
+// and only rows of its key wait behind it.
+func TestRowThatStays(t *testing.T) {
+	const function = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.message_id = 'stuck' THEN %s; END IF; RETURN old; END $$;
+		CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox FOR EACH ROW EXECUTE FUNCTION keep()`
+	const trigger = `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id = 'stuck' BEGIN SELECT %s; END`
+	ascii := func(t *testing.T) string {
+		server := pgtest.Shared(t)
+		server.Exec(t, "CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+		t.Cleanup(func() { server.Exec(t, "DROP DATABASE bytes WITH (FORCE)") })
+		return server.URL("bytes") + "&client_encoding=UTF8"
+	}
+	onServer := func(t *testing.T) string { return pgtest.Database(t) }
+	for _, tt := range []struct {
+		name, driver string
+		place        func(t *testing.T) string
+		keep, undo   string
+	}{
+		{"SQLite, a trigger raises", "sqlite", file, fmt.Sprintf(trigger, "RAISE(ABORT, 'it is kept')"), `DROP TRIGGER keep`},
+		{"SQLite, a trigger keeps it without a word", "sqlite", file, fmt.Sprintf(trigger, "RAISE(IGNORE)"), `DROP TRIGGER keep`},
+		{"PostgreSQL, a trigger raises", "pgx", onServer, fmt.Sprintf(function, "RAISE 'it is kept'"), `DROP TRIGGER keep ON forbear_outbox`},
+		{"PostgreSQL, a trigger keeps it without a word", "pgx", onServer, fmt.Sprintf(function, "RETURN NULL"), `DROP TRIGGER keep ON forbear_outbox`},
+		{"PostgreSQL, no text of the client's encoding", "pgx", ascii,
+			`UPDATE forbear_outbox SET type = convert_from('\xff', 'SQL_ASCII') WHERE message_id = 'stuck'`, `UPDATE forbear_outbox SET type = 't' WHERE message_id = 'stuck'`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			place := file(t)
-			if tt.driver == "pgx" {
-				place = pgtest.Database(t)
-			}
+			place := tt.place(t)
 			w := open(t, place).Webhooks()
 			raw := pool(t, tt.driver, place)
 			for _, row := range []struct{ id, key string }{{"before", ""}, {"stuck", "k"}, {"free", ""}, {"behind", "k"}, {"other", "j"}} {
@@ -49,9 +61,9 @@ func TestRowThatCannotBeDeleted(t *testing.T) {
 					t.Errorf("%s: %d deliveries, %v; want %d", id, len(list), err, want)
 				}
 			}
-			run1(t, raw, strings.NewReplacer("sqlite", `DROP TRIGGER keep`, "pgx", `DROP TRIGGER keep ON forbear_outbox`).Replace(tt.driver))
+			run1(t, raw, tt.undo)
 			if done, err := w.Relay(t.Context(), 100, ordered); err != nil || done.Accepted != 2 || len(done.Stuck) > 0 {
-				t.Errorf("when it can be deleted: %+v, %v", done, err)
+				t.Errorf("when nothing is wrong with it any more: %+v, %v", done, err)
 			}
 		})
 	}
