@@ -3,6 +3,8 @@ package serve
 import (
 	"database/sql"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +57,27 @@ func TestReadyGoesByTheDatabase(t *testing.T) {
 	ready(200, "ok")
 	if !strings.Contains(s.log.String(), "the database takes messages again") {
 		t.Errorf("the log does not say that it is back: %s", s.log)
+	}
+}
+
+// So does one that delivers nothing and stores idempotency keys.
+func TestReadyOfKeysAlone(t *testing.T) {
+	up := httptest.NewServer(http.NotFoundHandler())
+	defer up.Close()
+	database := filepath.Join(t.TempDir(), "forbear.db")
+	s := startServe(t, "--config", clitest.File(t, "policy.yaml", ingressPolicy(up.URL, "{principal: single}")), "--database", database, "--no-delivery", "--admin", "off")
+	if code, body := status(t, "GET", s.base+"/health/ready", ""); code != 200 {
+		t.Errorf("before: %d %s", code, body)
+	}
+	if err := os.Remove(database); err != nil {
+		t.Fatal(err)
+	}
+	code, body := 0, ""
+	for end := time.Now().Add(time.Minute); code != 503 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		code, body = status(t, "GET", s.base+"/health/ready", "")
+	}
+	if code != 503 || !strings.Contains(body, "deleted") {
+		t.Errorf("after: %d %s", code, body)
 	}
 }
 
