@@ -248,17 +248,24 @@ func (w *writer) connect(ctx context.Context) error {
 		return nil
 	}
 	w.drop()
-	conn, err := w.pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	w.conn, w.tx = conn, &tx{ctx: ctx, db: w.db, conn: conn}
-	if err := w.db.d.session(ctx, w.tx); err != nil {
+	var err error
+	for range connectTries {
+		conn, connErr := w.pool.Conn(ctx)
+		if connErr != nil {
+			return connErr
+		}
+		w.conn, w.tx = conn, &tx{ctx: ctx, db: w.db, conn: conn}
+		if err = w.db.d.session(ctx, w.tx); err == nil {
+			return nil
+		}
 		w.drop()
-		return err
 	}
-	return nil
+	return err
 }
+
+// connectTries is how many connections of the pool are tried: a server that has ended all
+// of them leaves the pool with some that it was idle with.
+const connectTries = 3
 
 // drop gives up the connection for good.
 func (w *writer) drop() {

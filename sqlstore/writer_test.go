@@ -127,6 +127,7 @@ func TestBadConnectionIsGivenUp(t *testing.T) {
 		{"rolled back by SQLite", sqlite{}, []string{"A", "ROLLBACK"}, 1},
 		{"rollback on PostgreSQL", postgres{}, []string{"A", "ROLLBACK"}, 2},
 		{"settings on PostgreSQL", postgres{}, []string{"SET"}, 2},
+		{"all that the pool has on PostgreSQL", postgres{}, []string{"SET", "SET", "SET", "SET", "SET"}, 6},
 	} {
 		w, f := fakeWriter(t, tt.d)
 		left := slices.Clone(tt.fail)

@@ -25,8 +25,10 @@ func TestMovedFile(t *testing.T) {
 			b, err := os.ReadFile(p)
 			return errors.Join(err, os.Rename(p, p+".old"), os.WriteFile(p, b, 0o600))
 		}, func(p string) error { return os.Rename(p+".old", p) }},
-		{"folder moved", func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+".old") },
-			func(p string) error { return os.Rename(filepath.Dir(p)+".old", filepath.Dir(p)) }},
+		{
+			"folder moved", func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+".old") },
+			func(p string) error { return os.Rename(filepath.Dir(p)+".old", filepath.Dir(p)) },
+		},
 		{"log deleted", func(p string) error { return os.Remove(p + "-wal") }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,8 +33,10 @@ func TestRowThatStays(t *testing.T) {
 		{"SQLite, a trigger keeps it without a word", "sqlite", file, fmt.Sprintf(trigger, "RAISE(IGNORE)"), `DROP TRIGGER keep`},
 		{"PostgreSQL, a trigger raises", "pgx", onServer, fmt.Sprintf(function, "RAISE 'it is kept'"), `DROP TRIGGER keep ON forbear_outbox`},
 		{"PostgreSQL, a trigger keeps it without a word", "pgx", onServer, fmt.Sprintf(function, "RETURN NULL"), `DROP TRIGGER keep ON forbear_outbox`},
-		{"PostgreSQL, no text of the client's encoding", "pgx", ascii,
-			`UPDATE forbear_outbox SET type = convert_from('\xff', 'SQL_ASCII') WHERE message_id = 'stuck'`, `UPDATE forbear_outbox SET type = 't' WHERE message_id = 'stuck'`},
+		{
+			"PostgreSQL, no text of the client's encoding", "pgx", ascii,
+			`UPDATE forbear_outbox SET type = convert_from('\xff', 'SQL_ASCII') WHERE message_id = 'stuck'`, `UPDATE forbear_outbox SET type = 't' WHERE message_id = 'stuck'`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			place := tt.place(t)
