@@ -7,6 +7,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // writer is the group commit: it gathers the writes that wait and commits them
@@ -248,19 +250,21 @@ func (w *writer) connect(ctx context.Context) error {
 		return nil
 	}
 	w.drop()
-	var err error
-	for range connectTries {
-		conn, connErr := w.pool.Conn(ctx)
-		if connErr != nil {
-			return connErr
+	tries := 0
+	for pause := (wait.Backoff{Base: 5 * time.Millisecond, Cap: 50 * time.Millisecond}); ; {
+		conn, err := w.pool.Conn(ctx)
+		if err != nil {
+			return err
 		}
 		w.conn, w.tx = conn, &tx{ctx: ctx, db: w.db, conn: conn}
 		if err = w.db.d.session(ctx, w.tx); err == nil {
 			return nil
 		}
 		w.drop()
+		if tries++; tries == connectTries || !wait.Sleep(ctx, pause.Next()) {
+			return err
+		}
 	}
-	return err
 }
 
 // connectTries is how many connections of the pool are tried: a server that has ended all

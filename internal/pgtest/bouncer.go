@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Bouncer starts a PgBouncer in front of the server of a database, by its URL, and
@@ -67,17 +69,16 @@ func Bouncer(t testing.TB, behind, mode string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for wait.Sleep(ctx, wait.Jitter(100*time.Millisecond)) {
+		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()
-			break
-		}
-		if time.Now().After(end) {
-			said, _ := os.ReadFile(log.Name())
-			t.Fatalf("PgBouncer does not respond: %v\n%s", err, said)
+			u.Host = address
+			return u.String()
 		}
 	}
-	u.Host = address
-	return u.String()
+	said, _ := os.ReadFile(log.Name())
+	t.Fatalf("PgBouncer does not respond:\n%s", said)
+	return ""
 }

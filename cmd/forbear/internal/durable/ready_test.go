@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +86,10 @@ func TestReadiness(t *testing.T) {
 			readiness(t, s, true)
 			undo := tt.stop(t, place)
 			state := readiness(t, s, false)
-			for end := time.Now().Add(time.Minute); !contains(tt.want, state) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); !slices.Contains(tt.want, state) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 				state, _ = s.DB.Ready() // the first words may be those of a connection that broke
 			}
-			if !contains(tt.want, state) {
+			if !slices.Contains(tt.want, state) {
 				t.Errorf("not ready as %q, want %q", state, tt.want)
 			}
 			if undo == nil {
@@ -101,15 +102,6 @@ func TestReadiness(t *testing.T) {
 }
 
 func newDatabase(t *testing.T) string { return pgtest.Database(t) }
-
-func contains(list []string, one string) bool {
-	for _, s := range list {
-		if s == one {
-			return true
-		}
-	}
-	return false
-}
 
 // A server that has stopped without a word is noticed, too.
 func TestReadinessOfAFrozenServer(t *testing.T) {
