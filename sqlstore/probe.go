@@ -11,16 +11,31 @@ import (
 // acceptEnd is what became of the last write that was to accept messages. What the store
 // refuses by itself, such as a conflict, would have been written.
 type acceptEnd struct {
-	at  time.Time
-	err error
+	at     time.Time
+	err    error
+	failed int // in a row, this one among them
 }
 
 // How long an outcome counts when no other follows. A disk that is full has room for what
-// is small, so that a probe alone would not see it.
+// is small, so that a probe alone would not see it. One that failed may have itself to
+// blame, and the next ones would be taken: as many as this say that it is the database.
 const (
 	successLasts = 2 * time.Second
 	failureLasts = 10 * time.Second
+	failuresTell = 3
 )
+
+// accepted notes the end of a write that was to accept messages.
+func (db *DB) accepted(err error) {
+	end := &acceptEnd{at: time.Now(), err: err}
+	if before := db.last.Load(); err != nil && !errors.Is(err, errOwn) {
+		end.failed = 1
+		if before != nil {
+			end.failed += before.failed
+		}
+	}
+	db.last.Store(end)
+}
 
 // Probe returns why the database accepts no messages, or nil when it does. It takes the
 // way of a write that accepts one, up to its end, where that is undone: nothing is
@@ -28,10 +43,10 @@ const (
 func (db *DB) Probe(ctx context.Context) error {
 	if o := db.last.Load(); o != nil {
 		ago := time.Since(o.at)
-		switch done := o.err == nil || errors.Is(o.err, errOwn); {
-		case done && ago < successLasts:
+		switch {
+		case o.failed == 0 && ago < successLasts:
 			return nil
-		case !done && ago < failureLasts:
+		case o.failed >= failuresTell && ago < failureLasts:
 			return o.err
 		}
 	}

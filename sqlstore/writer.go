@@ -154,7 +154,7 @@ func (w *writer) replay(group []*op) {
 // end tells a write's caller what became of it.
 func (w *writer) end(o *op, err error) {
 	if o.accept != nil {
-		w.db.last.Store(&acceptEnd{time.Now(), err})
+		w.db.accepted(err)
 	}
 	o.done <- err
 }
