@@ -226,7 +226,7 @@ func (c caller) mayWrite(before *webhook.Endpoint, e *webhook.Endpoint) error {
 	}
 	policy := e.Policy
 	policy.Kind = before.Policy.Kind
-	guarded := before.Auth != nil || before.TLS != nil
+	guarded := before.Auth != nil || before.TLS != nil || slices.ContainsFunc(before.Secrets, webhook.IsRef)
 	switch {
 	case slices.ContainsFunc(e.Secrets, func(s string) bool { return webhook.IsRef(s) && !slices.Contains(before.Secrets, s) }):
 		return c.refuse("a reference in secrets")
@@ -235,7 +235,7 @@ func (c caller) mayWrite(before *webhook.Endpoint, e *webhook.Endpoint) error {
 	case !reflect.DeepEqual(e.TLS, before.TLS):
 		return c.refuse("tls")
 	case guarded && e.URL != before.URL:
-		return c.refuse("the url of an endpoint with auth or tls")
+		return c.refuse("the url of an endpoint with auth, tls or a reference in secrets")
 	case !reflect.DeepEqual(policy, before.Policy):
 		return c.refuse("policy")
 	case e.Concurrency != before.Concurrency:

@@ -124,7 +124,7 @@ func (s *Service) checkSuspended(r *http.Request, a webhook.Application) error {
 
 // patchApplication changes the fields that the body names (RFC 7396).
 func (s *Service) patchApplication(r *http.Request) (int, any, error) {
-	patch, err := readPatch(r)
+	patch, err := readPatch[shownApplication](r)
 	if err != nil {
 		return 0, nil, err
 	}

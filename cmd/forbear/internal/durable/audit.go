@@ -6,8 +6,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -16,7 +18,7 @@ import (
 // because they could forge a line of the trail.
 func actor(r *http.Request) string {
 	name := r.Header.Get("X-Forbear-Actor")
-	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if len(name) > 64 || !utf8.ValidString(name) || strings.ContainsFunc(name, label.Control) {
 		name = ""
 	}
 	if name != "" {

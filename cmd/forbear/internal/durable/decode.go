@@ -15,30 +15,37 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// read reads a JSON body, with its durations as the API has them; unknown fields
-// are refused, so that a misspelt one is not a silent default. A second JSON value
+// read reads a JSON body, with its durations as the API has them; fields that are
+// unknown or there twice are refused, so that none is a silent default: see strict. A second JSON value
 // is refused as well, since it would be dropped without a word. Errors name the
 // field as the caller wrote it, and never quote a value.
 func read(r *http.Request, v any) error {
-	text, err := io.ReadAll(r.Body)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+	text, err := bodyOf(r)
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		return fmt.Errorf("%w: the body ended early", errBadRequest)
-	}
 	return readText(text, v)
+}
+
+// bodyOf reads a request's body.
+func bodyOf(r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); !ok && err != nil {
+		err = fmt.Errorf("%w: the body ended early", errBadRequest)
+	}
+	return text, err
 }
 
 // readText is read for a body that is there.
 func readText(text []byte, v any) error {
 	t := reflect.TypeOf(v).Elem()
 	raw, err := json.RawMessage(text), error(nil)
-	if timed(t) && json.Valid(text) {
+	if json.Valid(text) {
+		if err := strict(t, text); err != nil {
+			return err
+		}
 		raw, err = inward.value(t, "", text)
 	}
 	if err == nil {
@@ -183,7 +190,8 @@ func mismatch(t reflect.Type, at string, raw json.RawMessage) error {
 	return nil
 }
 
-// mismatchInObject looks at the fields of an object, in the order of their names.
+// mismatchInObject looks at the fields of an object, in the order of their names, which
+// strict has seen.
 func mismatchInObject(t reflect.Type, at string, raw json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -191,15 +199,7 @@ func mismatchInObject(t reflect.Type, at string, raw json.RawMessage) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		path := strings.TrimPrefix(at+"."+name, ".")
-		ft := fieldType(t, name)
-		if ft == nil {
-			var known []string
-			for _, f := range jsonFields(t) {
-				known = append(known, f.name)
-			}
-			return fmt.Errorf("unknown field %.60q%s", path, nearest.Hint(name, known, ""))
-		}
-		if err := mismatch(ft, path, fields[name]); err != nil {
+		if err := mismatch(fieldType(t, name), path, fields[name]); err != nil {
 			return err
 		}
 	}

@@ -101,9 +101,6 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
 	}
-	if err := cmp.Or(s.checkState(r, e), s.checkFields(r, e)); err != nil {
-		return 0, nil, err
-	}
 	if e, err = s.replace(r, e, c); err != nil {
 		return 0, nil, err
 	}
@@ -124,7 +121,7 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	e.ID, e.Version, e.Policy.Kind = webhook.NewID("ep"), webhook.VersionNone, forbear.Webhook
-	if err := cmp.Or(s.checkState(r, e), callerOf(r).mayWrite(nil, &e)); err != nil {
+	if err := checkPut(r, nil, &e); err != nil {
 		return 0, nil, err
 	}
 	e, err := s.Dispatcher.PutEndpoint(r.Context(), e)
@@ -155,49 +152,72 @@ func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
 }
 
 // replace puts an endpoint, if the condition holds when it is written. Without a
-// condition a PUT replaces what is there, as PUT does; with If-None-Match it adds;
-// with If-Match it goes through the same comparison as a PATCH.
-func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (webhook.Endpoint, error) {
-	e.Version = 0 // the body's says nothing: If-Match does
-	if c.create {
-		if c.given {
-			return e, c.failed("endpoint", e.ID, "it cannot both be there and be new")
+// condition a PUT replaces what is there, as PUT does; with If-None-Match it adds. What is
+// checked is the very version that is replaced, as with PATCH: another write that comes in
+// between, such as the operator's, is seen and not undone.
+func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (put webhook.Endpoint, err error) {
+	if c.create && c.given {
+		return e, c.failed("endpoint", e.ID, "it cannot both be there and be new")
+	}
+	for range replacements {
+		if !c.create {
+			put, err = s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
+				return change(r, stored, e, c)
+			})
+			if c.given || !errors.Is(err, webhook.ErrNotFound) {
+				// If-Match on an endpoint that is not there is 412 and not 404: the condition
+				// is asked first (RFC 9110 section 13.1.1).
+				return put, c.missing("endpoint", e.ID, err)
+			}
+		}
+		if err = checkPut(r, nil, &e); err != nil {
+			return e, err
 		}
 		e.Version = webhook.VersionNone
-	}
-	if !c.given {
-		put, err := s.Dispatcher.PutEndpoint(r.Context(), e)
-		if errors.Is(err, webhook.ErrVersion) {
-			err = c.failed("endpoint", e.ID, "it is there already")
+		put, err = s.Dispatcher.PutEndpoint(r.Context(), e)
+		switch {
+		case !errors.Is(err, webhook.ErrVersion):
+			return put, err
+		case c.create:
+			return e, c.failed("endpoint", e.ID, "it is there already")
 		}
-		return put, err
 	}
-	put, err := s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
-		err := c.check("endpoint", stored.ID, stored.Version)
-		next := e
-		if len(e.Secrets) == 0 && !e.Unsigned { // it keeps them, as without If-Match
-			next.Secrets = stored.Secrets
-		}
-		next.OldSecrets = stored.OldSecrets
-		*stored = next
-		return err
-	})
-	// If-Match on an endpoint that is not there is 412 and not 404: the condition is
-	// asked first (RFC 9110 section 13.1.1).
-	return put, c.missing("endpoint", e.ID, err)
+	return put, err
 }
 
-// checkFields refuses what the caller may not write of an endpoint, as it is stored.
-func (s *Service) checkFields(r *http.Request, e webhook.Endpoint) error {
-	c := callerOf(r)
-	if c.Application == "" {
-		return nil
+// replacements is how often an endpoint that was not there, and then was, is put anew:
+// others add and delete it meanwhile.
+const replacements = 8
+
+// change makes of a stored endpoint the one that is put in its place.
+func change(r *http.Request, stored *webhook.Endpoint, next webhook.Endpoint, c condition) error {
+	if err := cmp.Or(c.check("endpoint", stored.ID, stored.Version), checkPut(r, stored, &next)); err != nil {
+		return err
 	}
-	stored, err := s.DB.Webhooks().Endpoint(r.Context(), e.ID)
-	if errors.Is(err, webhook.ErrNotFound) {
-		return c.mayWrite(nil, &e)
+	if len(next.Secrets) == 0 && !next.Unsigned { // it keeps them
+		next.Secrets = stored.Secrets
 	}
-	return cmp.Or(err, c.mayWrite(&stored, &e))
+	next.OldSecrets = stored.OldSecrets
+	*stored = next
+	return nil
+}
+
+// checkPut refuses what the caller may not put in the place of what is stored, or of
+// nothing: what is another application's, what is for the operator to write, and a state
+// that the endpoint is not in. A body that says "disabled" would otherwise be taken, and
+// the endpoint served on.
+func checkPut(r *http.Request, stored, next *webhook.Endpoint) error {
+	is := webhook.Enabled
+	if stored != nil {
+		is = cmp.Or(stored.State, is)
+		if stored.Application != next.Application {
+			return fmt.Errorf("endpoint %q: %w", stored.ID, webhook.ErrTaken)
+		}
+	}
+	if next.State != "" && next.State != is {
+		return fmt.Errorf("%w endpoint: state is %q and cannot be put as %.20q: %s", webhook.ErrInvalid, is, next.State, theWay)
+	}
+	return callerOf(r).mayWrite(stored, next)
 }
 
 // theWay says how the state of an endpoint is changed, for the errors of those who
@@ -205,28 +225,12 @@ func (s *Service) checkFields(r *http.Request, e webhook.Endpoint) error {
 // operators.
 const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/enable or test-and-enable serves it again"
 
-// checkState refuses a state that the endpoint is not in: a body that says
-// "disabled" would otherwise be taken, and the endpoint served on.
-func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
-	if e.State == "" {
-		return nil
-	}
-	stored, err := s.endpoint(r.Context(), e.ID)
-	if err != nil && !errors.Is(err, webhook.ErrNotFound) {
-		return err
-	}
-	if is := cmp.Or(stored.State, webhook.Enabled); e.State != is {
-		return fmt.Errorf("%w endpoint: state is %q and cannot be put as %.20q: %s", webhook.ErrInvalid, is, e.State, theWay)
-	}
-	return nil
-}
-
 // patchEndpoint changes the fields that the body names (RFC 7396). The patch is
 // merged in the write itself, so that of two operators who change different fields
 // at a time neither undoes the other. The audit names the fields, and not their
 // values.
 func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
-	patch, err := readPatch(r)
+	patch, err := readPatch[shownEndpoint](r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -262,8 +266,7 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 }
 
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
-// them. Names are compared in lower case, because encoding/json would accept any
-// case.
+// them, and some are in responses alone.
 var readOnly = []string{"id", "application", "state", "reason", "since", "version", "failing_since", "held", "error", "disabled_by", "old_secrets", "secret", "public_key"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
@@ -271,7 +274,7 @@ var readOnly = []string{"id", "application", "state", "reason", "since", "versio
 func checkPatch(patch map[string]any) error {
 	for name := range patch {
 		switch {
-		case !slices.Contains(readOnly, strings.ToLower(name)):
+		case !slices.Contains(readOnly, name):
 			continue
 		case name == "id":
 			return fmt.Errorf("%w endpoint: id cannot be changed: PUT another endpoint", webhook.ErrInvalid)

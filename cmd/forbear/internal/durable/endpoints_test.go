@@ -179,7 +179,7 @@ func TestPatch(t *testing.T) {
 		{"two values", `{} {}`, 400, "something follows"},
 		{"the id", `{"id":"a"}`, 422, "PUT another"},
 		{"the state", `{"state":"disabled"}`, 422, "/disable"},
-		{"the state, spelt otherwise", `{"State":"disabled"}`, 422, "/disable"},
+		{"the state, spelt otherwise", `{"State":"disabled"}`, 400, "did you mean state?"},
 		{"no state", `{"state":null}`, 422, "test-and-enable"},
 		{"the reason", `{"reason":"x"}`, 422, "test-and-enable"},
 		{"since", `{"since":"2026-01-01T00:00:00Z"}`, 422, "test-and-enable"},

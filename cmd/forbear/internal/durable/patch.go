@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
@@ -26,18 +25,27 @@ var patchTypes = []string{mergePatch, "application/json", "application/x-www-for
 // errMediaType is 415: a JSON Patch (RFC 6902), for one, would be misread.
 var errMediaType = errors.New("unsupported media type")
 
-// readPatch reads the body of a PATCH. One without a type is taken for what
-// this path takes. null and arrays are refused: as merge patches they would replace
-// the endpoint.
-func readPatch(r *http.Request) (map[string]any, error) {
+// readPatch reads the body of a PATCH of what is shown as a T, with the names of its
+// fields alone. One without a type is taken for what this path takes. null and arrays are
+// refused: as merge patches they would replace the whole.
+func readPatch[T shownEndpoint | shownApplication](r *http.Request) (map[string]any, error) {
 	if text := r.Header.Get("Content-Type"); text != "" {
 		kind, _, err := mime.ParseMediaType(text)
 		if err != nil || !slices.Contains(patchTypes, kind) {
 			return nil, fmt.Errorf("%w: Content-Type is %.60q: want %s", errMediaType, text, mergePatch)
 		}
 	}
+	text, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if json.Valid(text) {
+		if err := strict(reflect.TypeFor[T](), text); err != nil {
+			return nil, err
+		}
+	}
 	var raw json.RawMessage
-	if err := read(r, &raw); err != nil {
+	if err := readText(text, &raw); err != nil {
 		return nil, err
 	}
 	patch, err := object(raw)
@@ -68,9 +76,7 @@ func applyPatch[T webhook.Endpoint | webhook.Application](e *T, patch map[string
 	if err != nil {
 		return nil, err
 	}
-	if err := merge(merged, patch, ""); err != nil {
-		return nil, err
-	}
+	merge(merged, patch)
 	text, err := json.Marshal(merged)
 	if err != nil {
 		return nil, err
@@ -101,15 +107,9 @@ func fieldsOf(e any) (map[string]any, error) {
 }
 
 // merge applies a patch as RFC 7396 has it: objects are merged, null removes,
-// and all else, arrays included, replaces what is there. path names the objects
-// above for the errors. Keys of policy.classify are the user's own and keep their
-// case.
-func merge(target, patch map[string]any, path string) error {
+// and all else, arrays included, replaces what is there.
+func merge(target, patch map[string]any) {
 	for name, value := range patch {
-		// The decoder takes "Rate" for "rate", of which there would be two.
-		if path != "policy.classify." && name != strings.ToLower(name) {
-			return fmt.Errorf("%w: unknown field %.60q", errBadRequest, path+name)
-		}
 		switch v := value.(type) {
 		case nil:
 			delete(target, name)
@@ -118,15 +118,12 @@ func merge(target, patch map[string]any, path string) error {
 			if !ok {
 				inner = map[string]any{}
 			}
-			if err := merge(inner, v, path+name+"."); err != nil {
-				return err
-			}
+			merge(inner, v)
 			target[name] = inner
 		default:
 			target[name] = v
 		}
 	}
-	return nil
 }
 
 // differences names the fields in which two objects differ, down to the second

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
@@ -66,6 +67,8 @@ func (q queries) check(r *http.Request, rt route) error {
 			return fmt.Errorf("%w: unknown parameter %.40q%s", errBadRequest, name, instead(name, allowed))
 		case !allowed[i].list && len(query[name]) > 1:
 			return fmt.Errorf("%w: %s is there %d times: want one", errBadRequest, name, len(query[name]))
+		case len(query[name]) > maxPage:
+			return fmt.Errorf("%w: %s is there %d times: want at most %d", errBadRequest, name, len(query[name]), maxPage)
 		}
 		if err := storable(name, query[name]...); err != nil {
 			return err
@@ -108,7 +111,7 @@ func checkPath(r *http.Request, rt route) error {
 // that it does not have.
 func storable(name string, values ...string) error {
 	for _, v := range values {
-		if !utf8.ValidString(v) || strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		if !utf8.ValidString(v) || strings.ContainsFunc(v, label.Control) {
 			return fmt.Errorf("%w: %s has control characters, or is no UTF-8", errBadRequest, name)
 		}
 	}

@@ -141,7 +141,7 @@ func fieldType(t reflect.Type, name string) reflect.Type {
 		return t.Elem()
 	}
 	for _, f := range jsonFields(t) {
-		if strings.EqualFold(f.name, name) {
+		if f.name == name {
 			return f.kind
 		}
 	}
