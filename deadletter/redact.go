@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 // redacted stands for what looked like a secret within a text.
@@ -77,7 +79,7 @@ func window(text string, limit int) string {
 // printable is s as valid UTF-8 without control characters.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+		if label.Control(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 // Addresses are those that the gateway listens on. In the file a single one is
@@ -73,14 +75,11 @@ const maxSocketPath = 103
 // found out when it is opened.
 func listenable(s string) bool {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
-		return path != "" && path != "@" && len(path) <= maxSocketPath && !strings.ContainsFunc(path, control)
+		return path != "" && path != "@" && len(path) <= maxSocketPath && !strings.ContainsFunc(path, label.Control)
 	}
 	if name, ok := strings.CutPrefix(s, "systemd:"); ok {
-		return len(name) <= 255 && !strings.Contains(name, ":") && !strings.ContainsFunc(name, control)
+		return len(name) <= 255 && !strings.Contains(name, ":") && !strings.ContainsFunc(name, label.Control)
 	}
 	_, port, err := net.SplitHostPort(s)
 	return err == nil && isPort(port)
 }
-
-// control reports whether r is a control character, which no line of a log may hold.
-func control(r rune) bool { return r < ' ' || r == 0x7f }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
@@ -36,7 +37,7 @@ func (d *decoder) text(n *yaml.Node, what string, into *string) {
 	case !ok:
 	case len(s) > most:
 		d.fault(n, "", "%s is longer than %d bytes", what, most)
-	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case strings.ContainsFunc(s, label.Control):
 		d.fault(n, "", "%s holds control characters", what)
 	default:
 		*into = s

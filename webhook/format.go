@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // defaultContentType is that of a message which names none.
@@ -63,7 +64,7 @@ func structured(m *Message, ct string) ([]byte, error) {
 	}
 	media, _, _ := mime.ParseMediaType(ct)
 	switch isJSON := media == "application/json" || strings.HasSuffix(media, "+json"); {
-	case isJSON && json.Valid(m.Body):
+	case isJSON && json.Valid(m.Body) && utf8.Valid(m.Body): // the former passes over bytes that are no text
 		event["data"] = json.RawMessage(m.Body)
 	case len(m.Body) > 0:
 		event["data_base64"] = base64.StdEncoding.EncodeToString(m.Body)

@@ -6,7 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
+
+// JSON whose bytes are no text would make the whole event unreadable.
+func TestStructuredKeepsWhatIsNoText(t *testing.T) {
+	m := Message{ID: "m1", Body: []byte("\"caf\xe9\"")}
+	body, err := m.Encode(FormatStructured, http.Header{})
+	if err != nil || !utf8.Valid(body) || !strings.Contains(string(body), `"data_base64":"ImNhZuki"`) {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
 
 func TestCloudEvents(t *testing.T) {
 	m := &Message{ID: "m1", Type: "order.made", Source: "/shop", Subject: "a\"b%ü", Body: []byte(`{"n":1}`), Created: time.Unix(1, 0)}

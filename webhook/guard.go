@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,15 @@ type Guard struct {
 	// Allow lists prefixes that are let through all the same, for development
 	// and for receivers inside.
 	Allow []netip.Prefix
+
+	inside bool // nothing else
+}
+
+// Inside returns a guard that lets through what g allows beyond public addresses, and
+// nothing else: for what is sent in clear.
+func (g Guard) Inside() Guard {
+	g.inside = true
+	return g
 }
 
 // blocked lists what is not public beyond what netip knows: the special-purpose
@@ -32,8 +42,14 @@ type Guard struct {
 var blocked = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32",
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10",
+	"168.63.129.16/32", // the host of a machine in Azure, for all of its tenants
+	"2001::/23", "2001:db8::/32", "3fff::/20",
 )
+
+// unicast is what IANA has allotted of IPv6 for the internet. What is outside of it is
+// special, such as the addresses that stand for one of IPv4 (::ffff:0:0/96, ::ffff:0:0:0/96,
+// ::/96), or not allotted.
+var unicast = netip.MustParsePrefix("2000::/3")
 
 // embedding lists prefixes whose addresses hold an IPv4 address that the
 // network may forward to: NAT64 in its last four bytes, 6to4 in bytes 2 to 5.
@@ -50,13 +66,16 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// Check refuses an address that is not public and not allowed.
+// Check refuses, with [ErrBlocked], an address that is not public and not allowed.
 func (g Guard) Check(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	for _, p := range g.Allow {
 		if p.Contains(ip) {
 			return nil
 		}
+	}
+	if g.inside {
+		return fmt.Errorf("%w: %v is not inside, where http is allowed", ErrBlocked, ip)
 	}
 	if !public(ip) {
 		return fmt.Errorf("%w: %v is not public", ErrBlocked, ip)
@@ -82,7 +101,7 @@ func public(ip netip.Addr) bool {
 	case sixto4.Contains(ip):
 		return public(netip.AddrFrom4([4]byte(b[2:6])))
 	}
-	return true
+	return ip.Is4() || unicast.Contains(ip)
 }
 
 // CheckURL refuses a URL that is not a plain http or https address, and one
@@ -101,6 +120,8 @@ func (g Guard) CheckURL(text string) error {
 		return fmt.Errorf("%w url: credentials do not belong there", ErrInvalid)
 	case u.Fragment != "":
 		return fmt.Errorf("%w url: a fragment is never sent", ErrInvalid)
+	case !port(u.Port()):
+		return fmt.Errorf("%w url: the port is outside 1-65535", ErrInvalid)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return g.Check(ip)
@@ -112,6 +133,12 @@ func (g Guard) CheckURL(text string) error {
 		return g.Check(netip.MustParseAddr("127.0.0.1"))
 	}
 	return nil
+}
+
+// port reports whether s is a port, or none.
+func port(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil && n > 0
 }
 
 // numeric reports whether some resolver may read host as an IPv4 address:

@@ -53,12 +53,23 @@ func TestGuardBlocks(t *testing.T) {
 		{"2002:808:808::1", true},
 		{"2001:0:1::1", false},
 		{"fec0::1", false},
+		{"::ffff:0:127.0.0.1", false},
+		{"::ffff:0:8.8.8.8", false},
+		{"4000::1", false},
+		{"1fff::1", false},
+		{"100::1", false},
+		{"5f00::1", false},
+		{"168.63.129.16", false},
+		{"168.63.129.17", true},
 	} {
 		if err := (Guard{}).Check(netip.MustParseAddr(c.addr)); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrBlocked) {
 			t.Errorf("%s: got %v, want allowed %v", c.addr, err, c.ok)
 		}
 	}
 	g := Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	if in := g.Inside(); in.Check(netip.MustParseAddr("127.0.0.1")) != nil || !errors.Is(in.Check(netip.MustParseAddr("8.8.8.8")), ErrBlocked) || !errors.Is(in.CheckURL("http://8.8.8.8/"), ErrBlocked) {
+		t.Error("what is inside and no more lets through the wrong addresses")
+	}
 	if g.Check(netip.MustParseAddr("::ffff:127.0.0.1")) != nil || g.Check(netip.MustParseAddr("10.0.0.1")) == nil {
 		t.Error("the allow list lets through the wrong addresses")
 	}
@@ -90,6 +101,12 @@ func TestGuardURL(t *testing.T) {
 		{"https://u:p@example.com/", false},
 		{"https://example.com/#f", false},
 		{"file:///etc/passwd", false},
+		{"https://example.com:0/", false},
+		{"https://example.com:99999/", false},
+		{"https://example.com:65536/", false},
+		{"https://example.com:65535/", true},
+		{"https://example.com:/", true},
+		{"https://[::ffff:0:127.0.0.1]/", false},
 		{"", false},
 	} {
 		if err := (Guard{}).CheckURL(c.url); (err == nil) != c.ok {
@@ -113,6 +130,13 @@ func TestGuardAtConnectTime(t *testing.T) {
 		}
 		if !errors.Is(err, ErrBlocked) {
 			t.Errorf("%s: got %v, want it blocked", host, err)
+		}
+		elsewhere := &http.Client{Transport: Guard{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}.Inside().Transport(time.Second)}
+		if resp, err = elsewhere.Get("http://" + net.JoinHostPort(strings.Trim(host, "[]"), port)); !errors.Is(err, ErrBlocked) {
+			t.Errorf("%s is not what is allowed inside: got %v", host, err)
+		}
+		if err == nil {
+			_ = resp.Body.Close()
 		}
 	}
 	if hit {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 func TestRedact(t *testing.T) {
@@ -33,7 +35,7 @@ func FuzzRedact(f *testing.F) {
 		if len(out) > MaxResponse || !utf8.ValidString(out) || strings.ContainsRune(out, 0) {
 			t.Errorf("%d bytes: %q", len(out), out)
 		}
-		if _, token, ok := strings.Cut(sent, " "); ok && len(token) > len(redacted) && utf8.ValidString(token) && !strings.ContainsFunc(token, control) &&
+		if _, token, ok := strings.Cut(sent, " "); ok && len(token) > len(redacted) && utf8.ValidString(token) && !strings.ContainsFunc(token, label.Control) &&
 			strings.Contains(out, token) && !strings.Contains(redacted, token) {
 			t.Errorf("%q is left in %q", token, out)
 		}

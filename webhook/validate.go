@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/idemkey"
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -67,7 +69,22 @@ func (m *Message) check(maxPayload int) error {
 	}
 	year := m.NotBefore.UTC().Year()
 	f.when(year < 1 || year > 9999, "not_before is in the year %d", year) // RFC 3339 ends with 9999
+	f.when(!m.Created.IsZero() && m.NotBefore.After(m.Created.AddDate(maxAhead, 0, 0)), "not_before is more than %d years ahead", maxAhead)
+	f.when(!reference(m.Source), "source is not a URI or a path, such as /shop: what is special in it is written as %%XX (RFC 3986)")
 	return f.join(m.CheckPayload(maxPayload), checkHeaders(m.Headers))
+}
+
+// maxAhead is how many years ahead a message can be due. What counts in nanoseconds holds
+// no more than 292.
+const maxAhead = 100
+
+// reference reports whether s is a URI reference (RFC 3986), which CloudEvents wants a
+// source to be, or empty.
+func reference(s string) bool {
+	_, err := url.Parse(s) // also finds a % without its digits
+	return err == nil && strings.Count(s, "#") <= 1 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r)
+	})
 }
 
 // CheckPayload refuses, with [ErrInvalid], a body of more than limit bytes, 0 for
@@ -93,8 +110,8 @@ func (e *Endpoint) Validate(g Guard) error {
 	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
 	f.when(e.Unsigned && len(e.Secrets) > 0, "it has secrets and is unsigned: want one of them")
 	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
-	for label := range e.Policy.Classify {
-		f.when(!errorType(label), "policy.classify: %.40q is no error type%s", label, nearest.Hint(label, errorTypes, ": want http_404 or http_5xx, or one such as connection_reset"))
+	for name := range e.Policy.Classify {
+		f.when(!errorType(name), "policy.classify: %.40q is no error type%s", name, nearest.Hint(name, errorTypes, ": want http_404 or http_5xx, or one such as connection_reset"))
 	}
 	for i, t := range e.Types {
 		f.when(!pattern(t), `types[%d] %.40q: want a type, such as "order.shipped", the beginning of one, such as "order.*", or "*"`, i, t)
@@ -159,13 +176,14 @@ func errorType(label string) bool {
 }
 
 // ownHeaders are headers that a message or an endpoint may not set: the
-// transport's, forbear's and those that carry credentials, which would be
-// persisted. Names are in canonical form.
+// transport's, forbear's, which would be replaced, and those that carry credentials, which
+// would be persisted. Names are in canonical form.
 var ownHeaders = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "Host": true, "Content-Length": true,
 	"Transfer-Encoding": true, "Connection": true, "Upgrade": true, "Te": true, "Trailer": true, "Keep-Alive": true,
 	"Webhook-Id": true, "Webhook-Timestamp": true, "Webhook-Signature": true, "X-Retry-Attempt": true,
-	"Idempotency-Key": true, "Content-Type": true, "User-Agent": true,
+	"Idempotency-Key": true, "Content-Type": true, "User-Agent": true, "X-Correlation-Id": true,
+	"Ce-Specversion": true, "Ce-Id": true, "Ce-Source": true, "Ce-Type": true, "Ce-Subject": true, "Ce-Partitionkey": true, "Ce-Time": true,
 }
 
 // maxHeaders bounds the header lines of a message or an endpoint.
@@ -193,11 +211,7 @@ func checkHeaders(headers []Header) error {
 
 // printable reports whether s survives the way through a store, a header and
 // back: UTF-8 without control characters.
-func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, control) }
-
-// control reports whether r is a control character of ASCII: those end a header
-// line, and PostgreSQL refuses text with a zero.
-func control(r rune) bool { return r < ' ' || r == 0x7f }
+func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, label.Control) }
 
 // visible reports whether s is 1 to limit characters of ASCII that can be seen:
 // what fits into a header, a path and a log line without an escape.

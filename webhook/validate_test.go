@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMessagesAreChecked(t *testing.T) {
@@ -23,6 +24,21 @@ func TestMessagesAreChecked(t *testing.T) {
 		{"header with a line break", func(m *Message) { m.Headers = []Header{{Name: "X-A", Value: "1\r\nX-B: 2"}} }},
 		{"header name", func(m *Message) { m.Headers = []Header{{Name: "X A", Value: "1"}} }},
 		{"content type", func(m *Message) { m.ContentType = "a\nb" }},
+		{"a control character of C1", func(m *Message) { m.Type = "a\u0085b" }},
+		{"the other escape", func(m *Message) { m.Key = "a\u009bb" }},
+		{"a turn of direction", func(m *Message) { m.Subject = "a\u202eb" }},
+		{"an isolate", func(m *Message) { m.Subject = "a\u2066b" }},
+		{"a mark of direction", func(m *Message) { m.Headers = []Header{{Name: "X-A", Value: "\u200f"}} }},
+		{"the Arabic one", func(m *Message) { m.CorrelationID = "\u061c" }},
+		{"a correlation id as a header", func(m *Message) { m.Headers = []Header{{Name: "x-correlation-id", Value: "1"}} }},
+		{"an attribute of the event as a header", func(m *Message) { m.Headers = []Header{{Name: "ce-id", Value: "1"}} }},
+		{"a source with a space", func(m *Message) { m.Source = "my shop" }},
+		{"a source that ends in a %", func(m *Message) { m.Source = "/shop%" }},
+		{"a source beyond ASCII", func(m *Message) { m.Source = "/café" }},
+		{"a source with two fragments", func(m *Message) { m.Source = "/a#b#c" }},
+		{"a source that begins with a colon", func(m *Message) { m.Source = ":shop" }},
+		{"due in the year 9999", func(m *Message) { m.Created, m.NotBefore = time.Now(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }},
+		{"due in 101 years", func(m *Message) { m.Created = time.Now(); m.NotBefore = m.Created.AddDate(101, 0, 0) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := ok()
@@ -32,9 +48,14 @@ func TestMessagesAreChecked(t *testing.T) {
 		})
 	}
 	m := ok()
-	if err := m.check(MaxPayload); err != nil {
-		t.Error(err)
+	for _, source := range []string{"", "/shop", "urn:forbear", "https://example.com/shop?a=1#b", "mailto:a@example.com", "shop", "/caf%C3%A9", "//host/x", "1-555-123-4567"} {
+		m.Created = time.Now()
+		m.Source, m.Subject, m.NotBefore = source, "Ünïcode 😀\u200d", m.Created.AddDate(99, 0, 0)
+		if err := m.check(MaxPayload); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
 	}
+	m = ok()
 	m.ID = strings.Repeat("i", 128)
 	if k := m.SentKey(); len(k) != 64 || k != m.SentKey() {
 		t.Errorf("key of a long id is %q", k)

@@ -3,8 +3,19 @@ package label
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
+
+// Control reports whether r is a control character, as "no control characters" is meant
+// everywhere: those of ASCII and of C1, which begin a line of their own or drive a
+// terminal, and those that turn the direction of a text, which then shows as another one.
+func Control(r rune) bool {
+	if r < utf8.RuneSelf { // most are
+		return r < ' ' || r == 0x7f
+	}
+	return r < 0xa0 || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // maxField bounds a field that came from outside, in bytes.
 const maxField = 128
@@ -17,8 +28,7 @@ func Clean(s string) string {
 		s = s[:maxField]
 	}
 	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 || r == '\ufeff' ||
-			r >= '\u200b' && r <= '\u200f' || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+		if Control(r) || r == utf8.RuneError || r == '\ufeff' || r >= '\u200b' && r <= '\u200d' || r == '\u2028' || r == '\u2029' {
 			return -1
 		}
 		return r

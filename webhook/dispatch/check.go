@@ -71,8 +71,8 @@ func (d *Dispatcher) checkTLS(ctx context.Context, t *webhook.TLS) error {
 
 // checkAuth refuses a source of the Authorization that could not work: it is one
 // reference, or OAuth client credentials in full. A token's server is held to the
-// same addresses as the endpoints, and to TLS unless addresses inside are allowed,
-// as in development.
+// same addresses as the endpoints, and to TLS: http is for those inside that are allowed,
+// as in development, or the client's secret would cross the internet in clear.
 func (d *Dispatcher) checkAuth(ctx context.Context, a *webhook.Auth) error {
 	ref := ""
 	switch {
@@ -87,8 +87,12 @@ func (d *Dispatcher) checkAuth(ctx context.Context, a *webhook.Auth) error {
 	case !strings.HasPrefix(a.TokenURL, "https://") && len(d.cfg.Guard.Allow) == 0:
 		return fmt.Errorf("%w auth: token_url is not https", webhook.ErrInvalid)
 	default:
-		if err := d.cfg.Guard.CheckURL(a.TokenURL); err != nil {
-			return err
+		guard := d.cfg.Guard
+		if !strings.HasPrefix(a.TokenURL, "https://") {
+			guard = guard.Inside()
+		}
+		if err := guard.CheckURL(a.TokenURL); err != nil {
+			return fmt.Errorf("auth: token_url: %w", err)
 		}
 		ref = a.ClientSecret
 	}

@@ -92,8 +92,12 @@ func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Conte
 	if !c.refreshable() {
 		return c
 	}
+	client := d.client
+	if !strings.HasPrefix(auth.TokenURL, "https://") {
+		client = d.inside // of a name the address is known no earlier
+	}
 	source := &oauth.ClientCredentials{
-		URL: auth.TokenURL, ID: auth.ClientID, Scopes: auth.Scopes, Early: early, HTTP: d.client,
+		URL: auth.TokenURL, ID: auth.ClientID, Scopes: auth.Scopes, Early: early, HTTP: client,
 		Secret: func(ctx context.Context) (string, error) { return c.secrets.lookup(ctx, auth.ClientSecret) },
 	}
 	c.cache = tokens.New(tokens.SourceFunc(func(ctx context.Context) (tokens.Token, error) {

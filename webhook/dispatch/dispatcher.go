@@ -82,6 +82,7 @@ type Dispatcher struct {
 	cfg    Config
 	log    *slog.Logger
 	client *http.Client // for tokens; attempts use the transport itself
+	inside *http.Client // for tokens that are fetched in clear
 	now    func() time.Time
 	tls    *tlsTransports
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
@@ -175,9 +176,14 @@ func New(cfg Config) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	inside := http.RoundTripper(cfg.Guard.Inside().Transport(httpretry.DefaultConnect))
+	if cfg.Wrap != nil {
+		inside = cfg.Wrap(inside)
+	}
 	d := &Dispatcher{
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
 		client:  &http.Client{Transport: upgrade.Never(cfg.Transport), CheckRedirect: noRedirect},
+		inside:  &http.Client{Transport: upgrade.Never(inside), CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -218,5 +219,40 @@ func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 	d := dispatcher(t, &memstore.Store{}, &vault{})
 	if _, err := d.UpdateEndpoint(t.Context(), "none", func(*webhook.Endpoint) error { return nil }); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("an unknown endpoint: got %v", err)
+	}
+}
+
+// A client's secret crosses the internet under TLS alone: http is for what is allowed
+// inside, as the addresses of endpoints are not.
+func TestTokensInClearStayInside(t *testing.T) {
+	v := &vault{}
+	v.set("env:CLIENT", "planted")
+	for _, c := range []struct {
+		address string
+		inside  bool // that 127.0.0.0/8 is allowed
+		want    error
+	}{
+		{"https://token.example.com/", false, nil},
+		{"https://token.example.com/", true, nil},
+		{"http://127.0.0.1:9/token", true, nil},
+		{"http://localhost:9/token", true, nil},
+		{"http://127.0.0.1:9/token", false, webhook.ErrInvalid},
+		{"http://8.8.8.8/token", true, webhook.ErrBlocked},
+		{"http://[2606:2800:220:1::1]/token", true, webhook.ErrBlocked},
+		{"http://10.0.0.1/token", true, webhook.ErrBlocked},
+		{"http://token.example.com:0/", true, webhook.ErrInvalid},
+	} {
+		cfg := dispatch.Config{Store: &memstore.Store{}, Alerts: &memstore.Store{}, Logger: quiet, Secrets: v.get}
+		if c.inside {
+			cfg.Guard.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		}
+		d, err := dispatch.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/", Auth: &webhook.Auth{TokenURL: c.address, ClientID: "c", ClientSecret: "env:CLIENT"}})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s, inside %v: got %v, want %v", c.address, c.inside, err, c.want)
+		}
 	}
 }
