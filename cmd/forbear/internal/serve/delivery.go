@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
@@ -204,18 +205,24 @@ func (d *delivery) stop() error {
 	return cmp.Or(err, d.service.Close())
 }
 
-// token returns the token that the API demands, or "". The minimum length
-// refuses a file that holds a placeholder.
+// token returns the token that the API demands, or "". The minimum length refuses what
+// can be guessed, and a placeholder.
 func (d *delivery) token() (string, error) {
-	if d.tokenFile == "" {
-		return os.Getenv("FORBEAR_API_TOKEN"), nil
+	text, from := os.Getenv(cli.EnvAPIToken), cli.EnvAPIToken
+	if d.tokenFile != "" {
+		b, err := os.ReadFile(d.tokenFile)
+		if err != nil {
+			return "", err
+		}
+		text, from = string(b), d.tokenFile
+	} else if text == "" {
+		return "", nil
 	}
-	b, err := os.ReadFile(d.tokenFile)
-	token := strings.TrimSpace(string(b))
-	if err == nil && len(token) < 16 {
-		err = fmt.Errorf("%s: a token has at least 16 characters", d.tokenFile)
+	token := strings.TrimSpace(text)
+	if len(token) < 16 {
+		return "", fmt.Errorf("%s: a token has at least 16 characters: openssl rand -hex 32 makes one", from)
 	}
-	return token, err
+	return token, nil
 }
 
 // database returns that of the deliveries, or nil where there are none. Other parts
