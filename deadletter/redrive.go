@@ -55,13 +55,17 @@ func (r *Redriver) Plan(ctx context.Context, j Job) (Job, error) {
 	return j, err
 }
 
-// Start makes a job; a process that runs [Redriver.Run] takes it up.
+// Start makes a job; a process that runs [Redriver.Run] takes it up, if there is anything
+// to do.
 func (r *Redriver) Start(ctx context.Context, j Job, id string) (Job, error) {
 	j, err := r.Plan(ctx, j)
 	if err != nil {
 		return j, err
 	}
 	j.ID, j.State, j.Created = id, JobRunning, time.Now().UTC()
+	if j.Total == 0 {
+		j.State, j.Why = JobDone, "no letters were chosen" // and no process need take it up
+	}
 	// Letters that die from here on belong to a later job: a letter that dies
 	// again is not sent around in circles.
 	if j.Filter.Until.IsZero() {

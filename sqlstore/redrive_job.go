@@ -57,11 +57,20 @@ func (l *DeadLetters) Job(ctx context.Context, id string) (deadletter.Job, error
 
 // Jobs implements deadletter.Store.
 func (l *DeadLetters) Jobs(ctx context.Context, application string) ([]deadletter.Job, error) {
-	condition, args := ``, []any(nil)
+	return l.JobPage(ctx, application, "", 100)
+}
+
+// JobPage returns up to limit redrives, of one application or all, the newest first, from
+// the one behind after on, which is the id of an earlier page's last.
+func (l *DeadLetters) JobPage(ctx context.Context, application, after string, limit int) ([]deadletter.Job, error) {
+	text, args := `SELECT `+jobColumns+` FROM forbear_jobs WHERE 1 = 1`, []any(nil)
 	if application != "" {
-		condition, args = ` WHERE application = ?`, []any{application}
+		text, args = text+` AND application = ?`, append(args, application)
 	}
-	return readAll(ctx, l.db, scanJob, `SELECT `+jobColumns+` FROM forbear_jobs`+condition+` ORDER BY created DESC LIMIT 100`, args...)
+	if after != "" {
+		text, args = text+` AND (created, id) < (SELECT created, id FROM forbear_jobs WHERE id = ?)`, append(args, after)
+	}
+	return readAll(ctx, l.db, scanJob, text+` ORDER BY created DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
 // ClaimJob implements deadletter.Store. The condition stands twice: of two

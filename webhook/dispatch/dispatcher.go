@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/rate"
 	"github.com/forbear-go/forbear/internal/upgrade"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -90,7 +91,7 @@ type Dispatcher struct {
 	lanes      lanes
 	agenda     agenda
 	refreshes  refreshes
-	limits     limits // of what applications send
+	limits     rate.Limits // of what applications send
 	unreadable unreadable
 	members    members
 	joins      chan struct{} // an endpoint has a rate

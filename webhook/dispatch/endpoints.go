@@ -276,7 +276,8 @@ const testType = "forbear.test"
 
 // Test sends a test message to an endpoint in the name of a party, and leaves the
 // endpoint's state as it is. messageType and body may be empty: then they are
-// forbear's own. What a tenant may not enable is sent nothing.
+// forbear's own. What a tenant may not enable is sent nothing. More tests than the rate of
+// the endpoint or of its application allows get a [*RateError].
 func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []byte, by webhook.Party) (TestResult, error) {
 	e, err := d.cfg.Store.Endpoint(ctx, id)
 	if err == nil && by != webhook.ByOperator {
@@ -290,6 +291,9 @@ func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []by
 		m.Body, _ = json.Marshal(map[string]string{"type": m.Type}) // never fails
 	}
 	if err := cmp.Or(m.CheckPayload(d.cfg.MaxPayload), m.Prepare(d.now().UTC())); err != nil {
+		return TestResult{}, err
+	}
+	if err := d.limitTest(&e); err != nil {
 		return TestResult{}, err
 	}
 	return d.try(ctx, m)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/memstore"
@@ -255,4 +256,60 @@ func TestTokensInClearStayInside(t *testing.T) {
 			t.Errorf("%s, inside %v: got %v, want %v", c.address, c.inside, err, c.want)
 		}
 	}
+}
+
+// Tests count against the rates of the endpoint and of its application: they are sent past
+// the queue, which keeps to the former.
+func TestTestsKeepTheRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memstore.Store{}
+		d := dispatcher(t, s, &vault{})
+		if _, err := d.PutApplication(t.Context(), webhook.Application{ID: "acme", Rate: 2}); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []webhook.Endpoint{
+			{ID: "slow", URL: "https://example.com/", Rate: 1},
+			{ID: "a", URL: "https://example.com/", Application: "acme"}, {ID: "b", URL: "https://example.com/", Application: "acme"},
+			{ID: "free", URL: "https://example.com/"},
+		} {
+			if _, err := d.PutEndpoint(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		test := func(id string) (err error) {
+			_, err = d.Test(t.Context(), id, "", nil, webhook.ByTenant)
+			return err
+		}
+		for _, c := range []struct {
+			id   string
+			ok   bool
+			wait time.Duration // before
+		}{
+			{"slow", true, 0}, {"slow", false, 0}, {"slow", true, time.Second}, {"slow", false, 0},
+			{"a", true, 0}, {"b", true, 0}, {"b", false, 0}, {"a", false, 0}, {"a", true, time.Second / 2},
+		} {
+			time.Sleep(c.wait)
+			err := test(c.id)
+			limit, _ := errors.AsType[*dispatch.RateError](err)
+			if c.ok != (err == nil) || !c.ok && (limit == nil || limit.RetryAfter <= 0 || limit.RetryAfter > time.Second) {
+				t.Errorf("%s: got %v, want it sent %v", c.id, err, c.ok)
+			}
+		}
+		// What the tests took is gone for messages as well.
+		if _, err := d.Accept(t.Context(), webhook.Message{Application: "acme", Body: []byte("{}")}); !errors.Is(err, dispatch.ErrRate) {
+			t.Errorf("a message: got %v", err)
+		}
+		for range 100 {
+			if err := test("free"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if _, err := d.TestAndEnable(t.Context(), "slow"); err != nil {
+			t.Errorf("after a while: got %v", err)
+		}
+		if _, err := d.TestAndEnable(t.Context(), "slow"); !errors.Is(err, dispatch.ErrRate) {
+			t.Errorf("enabling: got %v", err)
+		}
+	})
 }

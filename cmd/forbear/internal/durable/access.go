@@ -51,6 +51,9 @@ var errForbidden = errors.New("forbidden")
 // ErrNoToken refuses an API that other machines reach and that demands no token.
 var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs a token")
 
+// refusedToken is why a caller gets 401.
+const refusedToken = "the API token is missing, wrong or expired"
+
 // authorize lets in who has the token of the command line or one of the store, and
 // puts a caller into the request's context. Where there is neither, the request has to be addressed
 // to this very machine: a name that a stranger controls may resolve to it. An API that
@@ -80,9 +83,11 @@ func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 		case o.Token == "" && !o.Open && err != nil:
 			s.fail(w, r, err)
 		case o.Token != "" || o.Open || demanded:
+			s.refused(r, http.StatusUnauthorized, refusedToken)
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing, wrong or expired")
+			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", refusedToken)
 		case !loopback.Host(r.Host) || forwarded(r):
+			s.refused(r, http.StatusForbidden, "a name that is not this machine's, or a proxy, without a token")
 			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only, and no proxy")
 		default:
 			next.ServeHTTP(w, r)

@@ -90,7 +90,8 @@ func (s *Service) routes() []route {
 // handler is the API under /v1/. Paths are registered without their methods, so
 // that a wrong method and an unknown path get problems too, and not the plain text
 // of net/http. The order is deliberate: requests from other sites are refused first,
-// then those without the token, and only then is a path looked up.
+// then those without the token, and only then is a path looked up. Around all of it callers
+// get their time, those without a token too.
 func (s *Service) handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	paths := map[string]map[string]http.HandlerFunc{}
@@ -131,7 +132,7 @@ func (s *Service) handler(o Options) http.Handler {
 	forgery.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a state-changing request from another site")
 	}))
-	return forgery.Handler(s.authorize(o, exact(mux)))
+	return s.patience.bound(forgery.Handler(s.authorize(o, exact(mux))))
 }
 
 // parted cuts the last part off a path.

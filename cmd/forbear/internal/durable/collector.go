@@ -35,13 +35,14 @@ var (
 	held      = prometheus.NewDesc("webhook_endpoints_held", "Endpoints that this process sends nothing to because a secret or a token is not to be had.", nil, nil)
 	breakers  = prometheus.NewDesc("webhook_endpoints_breaker", "Enabled endpoints by the state of their circuit breakers in this process.", []string{"state"}, nil)
 	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
+	refusedBy = prometheus.NewDesc("delivery_api_refused_total", "Calls of the delivery API that were refused: for want of a token (unauthorized), or since the token is not good for them (forbidden).", []string{"reason"}, nil)
 	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
 )
 
 // Describe implements [prometheus.Collector]. The list must hold every metric of
 // Collect: a registry refuses what was not described.
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, unread, outdated, endpoints, held, breakers, letters, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, unread, outdated, endpoints, held, breakers, letters, refusedBy, healthy} {
 		ch <- d
 	}
 }
@@ -62,6 +63,8 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send(postponed, prometheus.CounterValue, float64(st.Postponed))
 	send(held, prometheus.GaugeValue, float64(len(s.Dispatcher.Held())))
 	send(outdated, prometheus.GaugeValue, float64(len(s.Dispatcher.Unreadable())))
+	send(refusedBy, prometheus.CounterValue, float64(s.refusals.unauthorized.Load()), "unauthorized")
+	send(refusedBy, prometheus.CounterValue, float64(s.refusals.forbidden.Load()), "forbidden")
 	for state, n := range s.Dispatcher.Breakers() {
 		send(breakers, prometheus.GaugeValue, float64(n), state.String())
 	}

@@ -32,10 +32,11 @@ func read(r *http.Request, v any) error {
 // bodyOf reads a request's body.
 func bodyOf(r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(r.Body)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); !ok && err != nil {
-		err = fmt.Errorf("%w: the body ended early", errBadRequest)
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	if err == nil || large || errors.Is(err, errStalled) || errors.Is(err, errTooMany) || errors.Is(err, errOverloaded) {
+		return text, err
 	}
-	return text, err
+	return nil, fmt.Errorf("%w: the body ended early", errBadRequest)
 }
 
 // readText is read for a body that is there.

@@ -77,6 +77,9 @@ type Service struct {
 
 	tokens    tokenCache
 	queries   queries
+	admission *admission
+	patience  patience
+	refusals  refusals
 	retention *deadletter.Retention
 	path      string
 	// maxRequest bounds a request to the API, in bytes.
@@ -112,11 +115,17 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.Update(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
-	s := &Service{DB: db, tokens: tokenCache{store: db.Tokens()}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload)}
+	s := &Service{DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
+		admission: newAdmission(), patience: patience{idle: standstill, whole: bodyTime},
+		refusals: refusals{delay: refusalDelay},
+	}
 	if o.Open && o.Token == "" {
 		if some, err := s.tokens.any(ctx); err != nil || !some {
 			return nil, cmp.Or(err, ErrNoToken)
 		}
+	}
+	if err := s.sayOpen(ctx, o); err != nil {
+		return nil, err
 	}
 	var err error
 	guard := webhook.Guard{Allow: o.Allow}

@@ -15,19 +15,21 @@ type act struct {
 	states []string
 	// batch is how many it is done to at once.
 	batch int
+	// sends says that messages are sent by it.
+	sends bool
 }
 
 var (
 	canceling = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
 		return s.Dispatcher.Cancel(ctx, page.Numbers(), by)
-	}, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, webhook.MaxAct}
+	}, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, webhook.MaxAct, false}
 	sendingAgain = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
 		return s.Dispatcher.SendAgain(ctx, page.Numbers(), by)
-	}, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, webhook.MaxAct}
+	}, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, webhook.MaxAct, true}
 	// Each takes a transaction of its own.
 	erasing = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
 		return s.DB.Webhooks().EraseAll(ctx, page.Messages, by)
-	}, messageStates, usualPage}
+	}, messageStates, usualPage, false}
 )
 
 // oneMessage is the body of what is done to one message. It may be left out.
@@ -78,9 +80,20 @@ func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		results, err := a.do(s, r.Context(), page, actor(r))
+		results, err := s.act(r, a, page)
 		return http.StatusOK, map[string]any{"messages": nonNil(results)}, err
 	}
+}
+
+// act does it. What a tenant sends again counts against the application's rate, as new
+// messages do.
+func (s *Service) act(r *http.Request, a act, page webhook.MessagePage) ([]webhook.MessageResult, error) {
+	if a.sends {
+		if err := s.Dispatcher.Limit(callerOf(r).Application, len(page.Messages)); err != nil {
+			return nil, err
+		}
+	}
+	return a.do(s, r.Context(), page, actor(r))
 }
 
 // actOnMany does it to a batch of those that a filter chooses, from the newest
@@ -113,7 +126,7 @@ func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 		if body.DryRun || len(page.Messages) == 0 {
 			return http.StatusOK, result, nil
 		}
-		results, err := a.do(s, r.Context(), page, actor(r))
+		results, err := s.act(r, a, page)
 		result.Done = 0
 		for _, m := range results {
 			if m.Done {

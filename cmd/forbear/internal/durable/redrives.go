@@ -3,6 +3,7 @@ package durable
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -42,6 +43,16 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	if c.Application != "" && n.MaxRedrives > deadletter.DefaultMaxRedrives {
 		return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", deadletter.DefaultMaxRedrives))
 	}
+	if c.Application != "" {
+		// What it redrives is sent beside its messages, and no faster.
+		a, err := s.application(r.Context(), c.Application)
+		if err != nil {
+			return 0, nil, err
+		}
+		if a.Rate > 0 {
+			n.Rate = min(cmp.Or(n.Rate, deadletter.DefaultRate), a.Rate)
+		}
+	}
 	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
 	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
 	plan, err := s.Redriver.Plan(r.Context(), j)
@@ -55,23 +66,43 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, j, err
 }
 
-// listRedrives lists the latest redrives that the caller may see.
+// listRedrives lists the redrives that the caller may see, the newest first. next is the
+// last one's id, to go on behind it.
 func (s *Service) listRedrives(r *http.Request) (int, any, error) {
-	application := r.URL.Query().Get("application")
-	if err := callerOf(r).confine(&application); err != nil {
+	q := r.URL.Query()
+	application, after := q.Get("application"), q.Get("after")
+	limit, err := limitOf(q)
+	if err = cmp.Or(err, callerOf(r).confine(&application)); err != nil {
 		return 0, nil, err
 	}
-	list, err := s.DB.DeadLetters().Jobs(r.Context(), application)
-	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
+	if after != "" {
+		if _, err := s.job(r, after); errors.Is(err, deadletter.ErrNotFound) {
+			return 0, nil, fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, after)
+		} else if err != nil {
+			return 0, nil, err
+		}
+	}
+	list, err := s.DB.DeadLetters().JobPage(r.Context(), application, after, limit)
+	next := ""
+	if len(list) == limit {
+		next = list[limit-1].ID
+	}
+	return http.StatusOK, map[string]any{"redrives": nonNil(list), "next": next}, err
 }
 
-// getRedrive shows how far a redrive is. One of another application is not found.
+// getRedrive shows how far a redrive is.
 func (s *Service) getRedrive(r *http.Request) (int, any, error) {
-	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))
-	if c := callerOf(r); err == nil && c.Application != "" && j.Filter.Application != c.Application {
-		err = fmt.Errorf("redrive %q: %w", j.ID, deadletter.ErrNotFound)
-	}
+	j, err := s.job(r, r.PathValue("id"))
 	return http.StatusOK, j, err
+}
+
+// job returns a redrive that the caller may see: another application's is not found.
+func (s *Service) job(r *http.Request, id string) (deadletter.Job, error) {
+	j, err := s.DB.DeadLetters().Job(r.Context(), id)
+	if c := callerOf(r); err == nil && c.Application != "" && j.Filter.Application != c.Application {
+		err = fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
+	}
+	return j, err
 }
 
 // setRedrive pauses, resumes or cancels a redrive. One that is not there is 404,

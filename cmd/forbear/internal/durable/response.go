@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/problem"
@@ -32,8 +33,14 @@ type stream struct {
 // since they may show payloads.
 func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		w.Header().Set("X-Correlation-ID", correlation(r))
+		leave, err := s.admission.enter(r, rt)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer leave()
+		r.Body = http.MaxBytesReader(w, r.Body, s.maxRequest)
 		if err := cmp.Or(checkPath(r, rt), s.permit(r, rt), s.queries.check(r, rt)); err != nil {
 			s.fail(w, r, err)
 			return
@@ -52,6 +59,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			}
 			body = a.body
 		}
+		out := s.patience.writer(w)
 		switch b := body.(type) {
 		case nil:
 			w.WriteHeader(status)
@@ -61,7 +69,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			if r.Method == http.MethodHead {
 				return
 			}
-			if err := b.write(w); err != nil {
+			if err := b.write(out); err != nil {
 				s.log.Warn("response cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 				panic(http.ErrAbortHandler) // a short response must not look whole
 			}
@@ -73,7 +81,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
-			_, _ = w.Write(append(text, '\n'))
+			_, _ = out.Write(append(text, '\n'))
 		}
 	}
 }
@@ -108,6 +116,9 @@ var faults = []struct {
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
 	{webhook.ErrInUse, http.StatusConflict, "in-use"},
 	{dispatch.ErrRate, http.StatusTooManyRequests, "rate"},
+	{errTooMany, http.StatusTooManyRequests, "too-many-requests"},
+	{errOverloaded, http.StatusServiceUnavailable, "overloaded"},
+	{errStalled, http.StatusRequestTimeout, "body-stalled"},
 	{errForbidden, http.StatusForbidden, "forbidden"},
 	{sqlstore.ErrTokenExists, http.StatusConflict, "conflict"},
 	{sqlstore.ErrTokenNotFound, http.StatusNotFound, "not-found"},
@@ -139,7 +150,13 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Retry-After", "1")
 		}
 		if rate, ok := errors.AsType[*dispatch.RateError](err); ok {
-			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(rate.RetryAfter.Seconds()), 'f', 0, 64))
+			retryAfter(w, rate.RetryAfter)
+		}
+		if many, ok := errors.AsType[*tooMany](err); ok {
+			retryAfter(w, many.after)
+		}
+		if f.err == errForbidden {
+			s.refused(r, f.status, detail(err))
 		}
 		writeProblem(w, r, f.status, f.kind, detail(err))
 		return
@@ -149,11 +166,16 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again")
 }
 
+// retryAfter says when to come again, in whole seconds.
+func retryAfter(w http.ResponseWriter, d time.Duration) {
+	w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(d.Seconds()), 'f', 0, 64))
+}
+
 // detail is the text of an error for a problem, whose title has what the errors of this
 // package begin with. Several faults are on one line.
 func detail(err error) string {
 	text := err.Error()
-	for _, own := range []error{errBadRequest, errPrecondition, errMediaType, errForbidden} {
+	for _, own := range []error{errBadRequest, errPrecondition, errMediaType, errForbidden, errTooMany, errOverloaded} {
 		text = strings.TrimPrefix(text, own.Error()+": ")
 	}
 	return strings.ReplaceAll(text, "\n", "; ")
@@ -163,6 +185,7 @@ func detail(err error) string {
 // what nothing may repeat. It works before adapt has run too, as for an unknown
 // path.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(standstill))
 	problem.Write(w, problem.Problem{
 		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: cmp.Or(w.Header().Get("X-Correlation-ID"), correlation(r)),

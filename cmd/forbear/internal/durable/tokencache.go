@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"crypto/sha256"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -20,10 +21,12 @@ const maxTokens = 10_000
 // is safe for concurrent use.
 type tokenCache struct {
 	store *sqlstore.Tokens
+	log   *slog.Logger
 
 	mu     sync.Mutex
 	known  map[[sha256.Size]byte]knownToken // by digest
-	exists bool                             // whether there is any
+	exists bool                             // whether there is any, or was
+	gone   bool                             // the last one, which was logged
 	looked time.Time                        // when exists was read
 }
 
@@ -55,7 +58,8 @@ func (c *tokenCache) find(ctx context.Context, text string) (sqlstore.Token, err
 	return t, nil
 }
 
-// any reports whether there is a token. That there is one is not forgotten when the
+// any reports whether there is a token, or has been: with the last one the API does not
+// open to those who have none. That there is one is not forgotten when the
 // store is away.
 func (c *tokenCache) any(ctx context.Context) (bool, error) {
 	c.mu.Lock()
@@ -70,8 +74,12 @@ func (c *tokenCache) any(ctx context.Context) (bool, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.exists, c.looked = exists, time.Now()
-	return exists, nil
+	if c.looked = time.Now(); !exists && c.exists && !c.gone {
+		c.log.Warn("the last token of the delivery API is gone: it lets no one in until there is another: forbear token create")
+	}
+	c.gone = !exists && c.exists
+	c.exists = c.exists || exists
+	return c.exists, nil
 }
 
 // forget makes changes by this process known to it at once.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -102,4 +103,21 @@ func (s *Service) revokeToken(r *http.Request) (int, any, error) {
 	err := s.tokens.store.Revoke(r.Context(), r.PathValue("name"), actor(r))
 	s.tokens.forget()
 	return http.StatusNoContent, nil, err
+}
+
+// sayOpen logs that the API demands no token though it did: the last one was revoked, and
+// the process began anew.
+func (s *Service) sayOpen(ctx context.Context, o Options) error {
+	if o.Token != "" {
+		return nil
+	}
+	some, err := s.tokens.any(ctx)
+	if err != nil || some {
+		return err
+	}
+	list, _, err := s.DB.DeadLetters().AuditPage(ctx, deadletter.AuditFilter{Action: "token-revoke"}, 0, 1)
+	if len(list) > 0 {
+		s.log.Warn("the delivery API demands no token, since its tokens were revoked: any process of this machine may use it; forbear token create makes one")
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package dispatch
+package rate
 
 import (
 	"fmt"
@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Buckets of applications that have sent nothing for a while are forgotten, and those of
+// Buckets of names that have taken nothing for a while are forgotten, and those of
 // others keep what was taken.
 func TestBucketsAreForgotten(t *testing.T) {
-	var l limits
+	var l Limits
 	now := time.Now()
-	if wait := l.take("busy", 10, 100, now); wait != 0 { // and owes 90: nine seconds' worth
+	if wait := l.Take("busy", 10, 100, now); wait != 0 { // and owes 90: nine seconds' worth
 		t.Fatalf("it waits %v", wait)
 	}
 	for i := range 20 * someBuckets {
 		now = now.Add(time.Millisecond / 5)
-		l.take(fmt.Sprint("idle", i), 10, 1, now)
+		l.Take(fmt.Sprint("idle", i), 10, 1, now)
 	}
 	if n := len(l.buckets); n > 3*someBuckets {
 		t.Errorf("%d buckets are kept", n)
 	}
-	if wait := l.take("busy", 10, 1, now); wait < 4*time.Second {
+	if wait := l.Take("busy", 10, 1, now); wait < 4*time.Second {
 		t.Errorf("after %v it owes nothing: it waits %v", 20*someBuckets*time.Millisecond/5, wait)
 	}
 }
