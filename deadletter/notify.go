@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/upgrade"
 )
 
@@ -31,24 +33,50 @@ func (f AlertFormat) Encode(a Alert) ([]byte, error) {
 			"id": a.ID, "queue": a.Queue, "reason": a.Reason, "count": a.Count, "detail": a.Detail, "letter": a.Letter, "first_at": a.First, "last_at": a.Last,
 		})
 	case FormatSlack:
-		return json.Marshal(map[string]any{"text": a.Text()})
+		return json.Marshal(struct {
+			Text   string `json:"text"`
+			Parse  string `json:"parse"`
+			Mrkdwn bool   `json:"mrkdwn"`
+			Links  bool   `json:"unfurl_links"`
+			Media  bool   `json:"unfurl_media"`
+		}{Text: slackText.Replace(a.Text()), Parse: "none"})
 	case FormatAlertmanager:
 		return json.Marshal([]map[string]any{{
-			"labels":      map[string]string{"alertname": "ForbearDeadLetter", "severity": "error", "queue": a.Queue, "reason": a.Reason},
-			"annotations": map[string]string{"summary": a.Text(), "count": strconv.Itoa(a.Count), "letter": a.Letter},
+			"labels":      map[string]string{"alertname": "ForbearDeadLetter", "severity": "error", "queue": unmarked(a.Queue), "reason": unmarked(a.Reason)},
+			"annotations": map[string]string{"summary": unmarked(a.Text()), "count": strconv.Itoa(a.Count), "letter": unmarked(a.Letter)},
 			"startsAt":    a.First.UTC().Format(time.RFC3339),
 		}})
 	}
 	return nil, fmt.Errorf("unknown alert format %q: want json, slack or alertmanager", f)
 }
 
-// Text is the alert in one line.
+// slackText makes a text one that Slack shows as it is: <!channel> calls everybody, and a
+// link may say that it leads elsewhere. Tenants choose the names that alerts have.
+var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// unmarked is a text for a receiver that puts it into a message of a form which is not
+// known here, as Alertmanager's templates do without escaping it.
+func unmarked(s string) string { return markup.Replace(oneLine(s)) }
+
+var markup = strings.NewReplacer("<", "‹", ">", "›")
+
+// oneLine is s with a space for each control character.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if label.Control(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}
+
+// Text is the alert in one line, without control characters.
 func (a Alert) Text() string {
 	s := fmt.Sprintf("forbear: %d x %s in queue %s", a.Count, a.Reason, a.Queue)
 	if a.Detail != "" {
 		s += ": " + a.Detail
 	}
-	return s
+	return oneLine(s)
 }
 
 // HTTPNotifier posts alerts to a URL. The URL may hold a token, as Slack's do:

@@ -1,7 +1,9 @@
 package deadletter_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,4 +21,51 @@ func TestAlertsToHostileServers(t *testing.T) {
 		}
 		return 1
 	})
+}
+
+// What a tenant has named is data wherever an alert goes: it calls no channel, is no link,
+// and begins no line.
+func TestNamesInAlertsAreData(t *testing.T) {
+	const name = "<!channel> <https://evil.example|your bank> &lt; *x*\r\nFAKE\x1b[31m\u202e\u0085"
+	a := deadletter.Alert{ID: 1, Queue: "webhooks:" + name, Reason: "exhausted" + name, Detail: "endpoint " + name, Letter: name, Count: 1}
+	for _, f := range []deadletter.AlertFormat{deadletter.FormatSlack, deadletter.FormatAlertmanager, deadletter.FormatPlain} {
+		text, err := f.Encode(a)
+		var v any
+		if err != nil || json.Unmarshal(text, &v) != nil {
+			t.Fatalf("%s: %s, %v", f, text, err)
+		}
+		shown := strings.Join(texts(v), "\x00")
+		if f == deadletter.FormatPlain {
+			if !strings.Contains(shown, a.Queue) {
+				t.Errorf("the name is not there as it is: %q", shown)
+			}
+			continue
+		}
+		if strings.ContainsAny(shown, "<>\r\n\x1b\u202e\u0085") || !strings.Contains(shown, "!channel") {
+			t.Errorf("%s: %q", f, shown)
+		}
+	}
+	text, _ := deadletter.FormatSlack.Encode(a)
+	var slack map[string]any
+	_ = json.Unmarshal(text, &slack)
+	if s, _ := slack["text"].(string); slack["mrkdwn"] != false || slack["parse"] != "none" || !strings.Contains(s, "&lt;!channel&gt;") || !strings.Contains(s, "&amp;lt;") {
+		t.Errorf("Slack gets %s", text)
+	}
+}
+
+// texts lists the texts of a JSON value.
+func texts(v any) (list []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, inner := range v {
+			list = append(list, texts(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range v {
+			list = append(list, texts(inner)...)
+		}
+	}
+	return list
 }
