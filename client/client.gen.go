@@ -1676,6 +1676,8 @@ type RedriveState string
 
 // Redrives defines model for Redrives.
 type Redrives struct {
+	// Next Empty at the end.
+	Next     string    `json:"next"`
 	Redrives []Redrive `json:"redrives"`
 }
 
@@ -1966,6 +1968,12 @@ type GetMessageParams struct {
 type ListRedrivesParams struct {
 	// Application what is of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
+
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListStatsParams defines parameters for ListStats.
@@ -2575,9 +2583,9 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
 	OpenAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListRedrives The latest redrives
+	// ListRedrives A page of the redrives
 	//
-	// The latest hundred.
+	// The newest first. An application sees its own.
 	//
 	// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
 	ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3690,9 +3698,9 @@ func (c *Client) OpenAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// ListRedrives The latest redrives
+// ListRedrives A page of the redrives
 //
-// The latest hundred.
+// The newest first. An application sees its own.
 //
 // Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
 func (c *Client) ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6049,6 +6057,26 @@ func NewListRedrivesRequest(server string, params *ListRedrivesParams) (*http.Re
 			}
 		}
 
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -6959,9 +6987,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
 	OpenAPIWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*OpenAPIResponse, error)
 
-	// ListRedrivesWithResponse The latest redrives
+	// ListRedrivesWithResponse A page of the redrives
 	//
-	// The latest hundred.
+	// The newest first. An application sees its own.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7366,6 +7394,8 @@ type PatchApplicationResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Application
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -7375,6 +7405,11 @@ type PatchApplicationResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r PatchApplicationResponse) GetJSON200() *Application {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PatchApplicationResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -7421,6 +7456,8 @@ type PutApplicationResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Application
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -7430,6 +7467,11 @@ type PutApplicationResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r PutApplicationResponse) GetJSON200() *Application {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PutApplicationResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -7476,6 +7518,8 @@ type RotateApplicationSecretsResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Application
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -7485,6 +7529,11 @@ type RotateApplicationSecretsResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r RotateApplicationSecretsResponse) GetJSON200() *Application {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r RotateApplicationSecretsResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -7622,6 +7671,8 @@ type DiscardDeadLettersResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *DiscardResult
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -7629,6 +7680,11 @@ type DiscardDeadLettersResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r DiscardDeadLettersResponse) GetJSON200() *DiscardResult {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r DiscardDeadLettersResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -7807,6 +7863,8 @@ type DiscardDeadLetterResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Letter
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -7814,6 +7872,11 @@ type DiscardDeadLetterResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r DiscardDeadLetterResponse) GetJSON200() *Letter {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r DiscardDeadLetterResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -7909,6 +7972,8 @@ type PostEndpointResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Endpoint
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers201 the parsed response headers for an HTTP 201 response
@@ -7918,6 +7983,11 @@ type PostEndpointResponse struct {
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r PostEndpointResponse) GetJSON201() *Endpoint {
 	return r.JSON201
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PostEndpointResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8060,6 +8130,8 @@ type PatchEndpointResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Endpoint
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -8069,6 +8141,11 @@ type PatchEndpointResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r PatchEndpointResponse) GetJSON200() *Endpoint {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PatchEndpointResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8115,6 +8192,8 @@ type PutEndpointResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Endpoint
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -8124,6 +8203,11 @@ type PutEndpointResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r PutEndpointResponse) GetJSON200() *Endpoint {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PutEndpointResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8170,6 +8254,8 @@ type DisableEndpointResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Endpoint
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -8179,6 +8265,11 @@ type DisableEndpointResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r DisableEndpointResponse) GetJSON200() *Endpoint {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r DisableEndpointResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8273,6 +8364,8 @@ type RotateEndpointSecretsResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Endpoint
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -8282,6 +8375,11 @@ type RotateEndpointSecretsResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r RotateEndpointSecretsResponse) GetJSON200() *Endpoint {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r RotateEndpointSecretsResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8371,6 +8469,8 @@ type TestEndpointResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *TestResult
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8378,6 +8478,11 @@ type TestEndpointResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r TestEndpointResponse) GetJSON200() *TestResult {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r TestEndpointResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8517,6 +8622,8 @@ type AcceptMessageResponse struct {
 	JSON200 *Accepted
 	// JSON202 the response for an HTTP 202 `application/json` response
 	JSON202 *Accepted
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8529,6 +8636,11 @@ func (r AcceptMessageResponse) GetJSON200() *Accepted {
 // GetJSON202 returns the response for an HTTP 202 `application/json` response
 func (r AcceptMessageResponse) GetJSON202() *Accepted {
 	return r.JSON202
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r AcceptMessageResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8570,6 +8682,8 @@ type CancelMessagesResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ManyResult
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8577,6 +8691,11 @@ type CancelMessagesResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r CancelMessagesResponse) GetJSON200() *ManyResult {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CancelMessagesResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8618,6 +8737,8 @@ type EraseMessagesResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ManyResult
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8625,6 +8746,11 @@ type EraseMessagesResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r EraseMessagesResponse) GetJSON200() *ManyResult {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r EraseMessagesResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8666,6 +8792,8 @@ type SendMessagesAgainResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ManyResult
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8673,6 +8801,11 @@ type SendMessagesAgainResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r SendMessagesAgainResponse) GetJSON200() *ManyResult {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r SendMessagesAgainResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8803,6 +8936,8 @@ type CancelMessageResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *MessageResults
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8810,6 +8945,11 @@ type CancelMessageResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r CancelMessageResponse) GetJSON200() *MessageResults {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CancelMessageResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8851,6 +8991,8 @@ type SendMessageAgainResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *MessageResults
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -8858,6 +9000,11 @@ type SendMessageAgainResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r SendMessageAgainResponse) GetJSON200() *MessageResults {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r SendMessageAgainResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -8997,6 +9144,8 @@ type StartRedriveResponse struct {
 	JSON200 *Redrive
 	// JSON202 the response for an HTTP 202 `application/json` response
 	JSON202 *Redrive
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -9009,6 +9158,11 @@ func (r StartRedriveResponse) GetJSON200() *Redrive {
 // GetJSON202 returns the response for an HTTP 202 `application/json` response
 func (r StartRedriveResponse) GetJSON202() *Redrive {
 	return r.JSON202
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r StartRedriveResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -9338,6 +9492,8 @@ type CreateTokenResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *MadeToken
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *Problem
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
 }
@@ -9345,6 +9501,11 @@ type CreateTokenResponse struct {
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateTokenResponse) GetJSON201() *MadeToken {
 	return r.JSON201
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CreateTokenResponse) GetApplicationProblemJSON408() *Problem {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
@@ -10262,9 +10423,9 @@ func (c *ClientWithResponses) OpenAPIWithResponse(ctx context.Context, reqEditor
 	return ParseOpenAPIResponse(rsp)
 }
 
-// ListRedrivesWithResponse The latest redrives
+// ListRedrivesWithResponse A page of the redrives
 //
-// The latest hundred.
+// The newest first. An application sees its own.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10670,6 +10831,13 @@ func ParsePatchApplicationResponse(rsp *http.Response) (*PatchApplicationRespons
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10716,6 +10884,13 @@ func ParsePutApplicationResponse(rsp *http.Response) (*PutApplicationResponse, e
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10761,6 +10936,13 @@ func ParseRotateApplicationSecretsResponse(rsp *http.Response) (*RotateApplicati
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -10873,6 +11055,13 @@ func ParseDiscardDeadLettersResponse(rsp *http.Response) (*DiscardDeadLettersRes
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -10998,6 +11187,13 @@ func ParseDiscardDeadLetterResponse(rsp *http.Response) (*DiscardDeadLetterRespo
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11063,6 +11259,13 @@ func ParsePostEndpointResponse(rsp *http.Response) (*PostEndpointResponse, error
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11192,6 +11395,13 @@ func ParsePatchEndpointResponse(rsp *http.Response) (*PatchEndpointResponse, err
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11238,6 +11448,13 @@ func ParsePutEndpointResponse(rsp *http.Response) (*PutEndpointResponse, error) 
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11283,6 +11500,13 @@ func ParseDisableEndpointResponse(rsp *http.Response) (*DisableEndpointResponse,
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11363,6 +11587,13 @@ func ParseRotateEndpointSecretsResponse(rsp *http.Response) (*RotateEndpointSecr
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11441,6 +11672,13 @@ func ParseTestEndpointResponse(rsp *http.Response) (*TestEndpointResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11548,6 +11786,13 @@ func ParseAcceptMessageResponse(rsp *http.Response) (*AcceptMessageResponse, err
 		}
 		response.JSON202 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11580,6 +11825,13 @@ func ParseCancelMessagesResponse(rsp *http.Response) (*CancelMessagesResponse, e
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11614,6 +11866,13 @@ func ParseEraseMessagesResponse(rsp *http.Response) (*EraseMessagesResponse, err
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11646,6 +11905,13 @@ func ParseSendMessagesAgainResponse(rsp *http.Response) (*SendMessagesAgainRespo
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11742,6 +12008,13 @@ func ParseCancelMessageResponse(rsp *http.Response) (*CancelMessageResponse, err
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -11774,6 +12047,13 @@ func ParseSendMessageAgainResponse(rsp *http.Response) (*SendMessageAgainRespons
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -11880,6 +12160,13 @@ func ParseStartRedriveResponse(rsp *http.Response) (*StartRedriveResponse, error
 			return nil, err
 		}
 		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -12111,6 +12398,13 @@ func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) 
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

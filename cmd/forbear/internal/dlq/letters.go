@@ -203,7 +203,7 @@ func (q *dlq) print(l *deadletter.Letter) {
 	case l.Unreadable != "":
 		line("payload", "%s", l.Unreadable)
 	case q.reveal:
-		fmt.Fprintf(q.std.Out, "  %-12s %s\n", "payload", l.Payload)
+		fmt.Fprintf(q.std.Out, "  %-12s %s\n", "payload", cli.Printable(string(l.Payload)))
 	default:
 		line("payload", "%s (--reveal shows it, and is written to the audit trail)", deadletter.Masked)
 	}
