@@ -102,6 +102,9 @@ func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Conte
 	}
 	c.cache = tokens.New(tokens.SourceFunc(func(ctx context.Context) (tokens.Token, error) {
 		t, err := source.Token(ctx)
+		if errors.Is(err, webhook.ErrBlocked) {
+			err = webhook.ErrBlocked // what a name resolves to inside is for the operator alone
+		}
 		if err != nil && !errors.Is(err, ErrSecret) {
 			err = fmt.Errorf("%w: %w", ErrSecret, err)
 		}

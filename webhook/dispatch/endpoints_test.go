@@ -269,7 +269,8 @@ func TestTestsKeepTheRates(t *testing.T) {
 		}
 		for _, e := range []webhook.Endpoint{
 			{ID: "slow", URL: "https://example.com/", Rate: 1},
-			{ID: "a", URL: "https://example.com/", Application: "acme"}, {ID: "b", URL: "https://example.com/", Application: "acme"},
+			{ID: "a", URL: "https://example.com/", Application: "acme"},
+			{ID: "b", URL: "https://example.com/", Application: "acme"},
 			{ID: "free", URL: "https://example.com/"},
 		} {
 			if _, err := d.PutEndpoint(t.Context(), e); err != nil {
@@ -285,8 +286,15 @@ func TestTestsKeepTheRates(t *testing.T) {
 			ok   bool
 			wait time.Duration // before
 		}{
-			{"slow", true, 0}, {"slow", false, 0}, {"slow", true, time.Second}, {"slow", false, 0},
-			{"a", true, 0}, {"b", true, 0}, {"b", false, 0}, {"a", false, 0}, {"a", true, time.Second / 2},
+			{"slow", true, 0},
+			{"slow", false, 0},
+			{"slow", true, time.Second},
+			{"slow", false, 0},
+			{"a", true, 0},
+			{"b", true, 0},
+			{"b", false, 0},
+			{"a", false, 0},
+			{"a", true, time.Second / 2},
 		} {
 			time.Sleep(c.wait)
 			err := test(c.id)
@@ -312,4 +320,30 @@ func TestTestsKeepTheRates(t *testing.T) {
 			t.Errorf("enabling: got %v", err)
 		}
 	})
+}
+
+// What a tenant sees of a token that could not be fetched has no address of the inside.
+func TestInnerAddressesAreNotShown(t *testing.T) {
+	s, v := &memstore.Store{}, &vault{}
+	v.set("env:CLIENT", "planted")
+	d, err := dispatch.New(dispatch.Config{Store: s, Alerts: s, Logger: quiet, Secrets: v.get})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As of a name that resolves to it: the address itself would be refused.
+	e := webhook.Endpoint{ID: "a", URL: "https://example.com/", Auth: &webhook.Auth{TokenURL: "https://127.0.0.1:1/", ClientID: "c", ClientSecret: "env:CLIENT"}}
+	if _, err := s.PutEndpoint(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := d.Test(t.Context(), "a", "", nil, webhook.ByTenant)
+	if err != nil || res.ErrorType != "credential" || !strings.Contains(res.Response, webhook.ErrBlocked.Error()) || strings.Contains(res.Response, "127.0.0.1") {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	shown, err := d.Endpoint(t.Context(), "a")
+	if err != nil || strings.Contains(shown.Held, "127.0.0.1") {
+		t.Errorf("held is %q, %v", shown.Held, err)
+	}
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -187,10 +188,16 @@ func TestOpenAPINeedsAToken(t *testing.T) {
 // Before a loopback address a proxy would publish what needs no token.
 func TestProxiesNeedAToken(t *testing.T) {
 	s, _ := start(t, Options{})
-	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "X-Real-IP"} {
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "X-Real-IP", "Via", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "CDN-Loop"} {
 		if status, _ := call(t, s, "GET", "/v1/endpoints", "", name, "192.0.2.7"); status != 403 {
 			t.Errorf("with %s: %d", name, status)
 		}
+	}
+	old := httptest.NewRequest("GET", "/v1/endpoints", nil)
+	old.Host, old.Proto, old.ProtoMinor = "127.0.0.1:8080", "HTTP/1.0", 0
+	w := httptest.NewRecorder()
+	if s.Handler.ServeHTTP(w, old); w.Code != 403 {
+		t.Errorf("over HTTP/1.0: %d", w.Code)
 	}
 	auth := token(t, s, `{"name":"ci","scope":"admin"}`)
 	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "X-Forwarded-For", "192.0.2.7", "Authorization", "b"+auth[1:]); status != 200 {

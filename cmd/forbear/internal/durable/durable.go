@@ -115,7 +115,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.Update(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
-	s := &Service{DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
+	s := &Service{
+		DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
 		admission: newAdmission(), patience: patience{idle: standstill, whole: bodyTime},
 		refusals: refusals{delay: refusalDelay},
 	}
