@@ -86,6 +86,10 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 
 // Sweep implements idempotency.Store.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
+	// A process that keeps records and delivers nothing has no other beat.
+	if err := i.db.lookForMark(ctx); err != nil {
+		return 0, err
+	}
 	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
 		// The last condition is for a record that was claimed anew since the list
 		// was made.

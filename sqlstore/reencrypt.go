@@ -103,7 +103,8 @@ const maxPasses = 3
 //
 // When a pass finds nothing to write anew, the database is marked: from then on what is
 // not encrypted for its place is refused with [ErrUnsealed]. Processes that deliver learn
-// it by their next heartbeat, others when they start. See [DB.AllSealed].
+// it by their next heartbeat, those that keep records by their next sweep, others when
+// they start. See [DB.AllSealed].
 func (db *DB) Reencrypt(ctx context.Context, progress func(part string, rows, written int64)) (written int64, err error) {
 	for range maxPasses {
 		n, stale, err := db.reencrypt(ctx, func(part string, rows, n int64) { progress(part, rows, written+n) })

@@ -104,6 +104,11 @@ func TestSealedRowsCannotBeMoved(t *testing.T) {
 		if _, err := s.DB.Webhooks().Heartbeat(t.Context(), "me", time.Minute); err != nil || !s.DB.AllSealed() {
 			t.Fatalf("%v, all sealed %v", err, s.DB.AllSealed())
 		}
+		third, stopThird := startUnder(t, database, &logged{}, key)
+		defer stopThird()
+		if !third.DB.AllSealed() {
+			t.Error("a process that starts does not know that all is sealed")
+		}
 		if payload, why := shown(); payload != `"in the clear"` || why != "" {
 			t.Errorf("what was taken up is %q, %s", payload, why)
 		}
