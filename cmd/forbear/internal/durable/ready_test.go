@@ -125,8 +125,10 @@ func TestReadinessOfAFullDisk(t *testing.T) {
 	s, _ := start(t, Options{Database: t.TempDir() + "/forbear.db?_pragma=max_page_count(400)"})
 	put(t, s, webhook.Endpoint{ID: "a", URL: "http://127.0.0.1:9"})
 	var err error
-	for i := 0; err == nil && i < 100; i++ {
-		_, err = s.Dispatcher.Accept(t.Context(), webhook.Message{Endpoints: []string{"a"}, Body: []byte(`"` + strings.Repeat("x", 100<<10) + `"`)})
+	for i, failed := 0, 0; failed < 3 && i < 100; i++ { // a single one that failed says nothing
+		if _, err = s.Dispatcher.Accept(t.Context(), webhook.Message{Endpoints: []string{"a"}, Body: []byte(`"` + strings.Repeat("x", 100<<10) + `"`)}); err != nil {
+			failed++
+		}
 	}
 	if err == nil {
 		t.Fatal("it does not become full")
