@@ -81,7 +81,8 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	}
 	// Not through an http.Client: it would follow redirects, and each hop would
 	// be another way in.
-	resp, err := upgrade.Never(transport).RoundTrip(req)
+	resp, err := transport.RoundTrip(req)
+	upgrade.Refuse(resp)
 	if err != nil {
 		return response{failure: noResponse(ctx, actx, req, err)}
 	}

@@ -79,7 +79,8 @@ func ask(ctx context.Context, target string) (said string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	resp, err := upgrade.Never(t).RoundTrip(r)
+	resp, err := t.RoundTrip(r)
+	upgrade.Refuse(resp)
 	if err != nil {
 		return "", false, err
 	}
