@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
@@ -262,6 +263,28 @@ func TestBudgetHoldsUnder64Goroutines(t *testing.T) {
 				t.Errorf("%d retries for %d requests, want at most %d", got, initial.Load(), most)
 			}
 		})
+	}
+}
+
+// A caller whose clock is a little behind, at the edge of a slot, cannot spend again
+// what was spent by one that came before it.
+func TestBudgetHoldsForAStraggler(t *testing.T) {
+	b := budget.NewRatio(budget.Policy{Ratio: 0.1, Window: time.Minute})
+	behind := window.Epoch().Add(time.Hour)
+	now := behind.Add(window.Width(time.Minute))
+	for range 100 {
+		b.Request(behind)
+	}
+	retries := 0
+	for _, at := range []time.Time{now, behind} {
+		for range 10 {
+			if b.Spend(at, 0) {
+				retries++
+			}
+		}
+	}
+	if retries != 10 {
+		t.Errorf("%d retries for 100 requests, want 10", retries)
 	}
 }
 

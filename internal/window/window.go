@@ -71,12 +71,14 @@ func (w *Exact) Remove(now time.Time) {
 	}
 }
 
-// Sum returns the number of events in the window that ends now.
+// Sum returns the number of events in the window that ends now, and of those that
+// were counted for later: of two callers the one with the newer clock may come first,
+// and what it took is taken.
 func (w *Exact) Sum(now time.Time) int64 {
 	slot := slotOf(now, w.width)
 	var sum int64
 	for i := range w.cells {
-		if c := &w.cells[i]; age(slot, c.slot) <= Slots {
+		if c := &w.cells[i]; age(slot, c.slot)+Slots <= 2*Slots {
 			sum += c.n
 		}
 	}
