@@ -42,23 +42,20 @@ func bodyOf(r *http.Request) ([]byte, error) {
 // readText is read for a body that is there.
 func readText(text []byte, v any) error {
 	t := reflect.TypeOf(v).Elem()
-	raw, err := json.RawMessage(text), error(nil)
-	if json.Valid(text) {
-		if err := strict(t, text); err != nil {
-			return err
-		}
-		raw, err = inward.value(t, "", text)
+	if !json.Valid(text) {
+		return whyNot(t, text, nil)
 	}
+	if err := strict(t, text); err != nil {
+		return err
+	}
+	raw, err := inward.value(t, "", text)
 	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.DisallowUnknownFields()
-		if err = dec.Decode(v); err == nil {
-			if _, err = dec.Token(); errors.Is(err, io.EOF) {
-				return zeroes(text, v)
-			}
-		}
+		err = json.Unmarshal(raw, v)
 	}
-	return whyNot(t, text, err)
+	if err != nil {
+		return whyNot(t, text, err)
+	}
+	return zeroes(text, v)
 }
 
 // zeroes refuses a text with a zero, which databases take for an error of their own. A

@@ -76,8 +76,8 @@ func (w *walk) object(t reflect.Type, path string) error {
 	seen := map[string]bool{}
 	for w.next('}') {
 		raw := w.skip()
-		var name string
-		if err := json.Unmarshal(raw, &name); err != nil {
+		name, err := unquote(raw)
+		if err != nil {
 			return fmt.Errorf("%w: a name of a field cannot be read", errBadRequest)
 		}
 		at := strings.TrimPrefix(path+"."+name, ".")
@@ -98,6 +98,15 @@ func (w *walk) object(t reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// unquote returns what a JSON string says.
+func unquote(raw []byte) (name string, err error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	err = json.Unmarshal(raw, &name)
+	return name, err
 }
 
 // names lists the fields of a struct.

@@ -135,7 +135,7 @@ func (tr translation) object(t reflect.Type, path string, raw json.RawMessage) (
 }
 
 // fieldType returns the type of a struct's field, or of a map's values; nil when
-// there is none of that name. Case does not count, as for encoding/json.
+// there is none of that name, to the letter.
 func fieldType(t reflect.Type, name string) reflect.Type {
 	if t.Kind() == reflect.Map {
 		return t.Elem()
@@ -154,9 +154,29 @@ type jsonField struct {
 	kind reflect.Type
 }
 
+// ofTypes keeps what was found out about types, which each request asks for.
+type ofTypes[V any] struct{ known sync.Map }
+
+// get returns what find says of t, and asks it once.
+func (o *ofTypes[V]) get(t reflect.Type, find func(reflect.Type) V) V {
+	if v, ok := o.known.Load(t); ok {
+		return v.(V)
+	}
+	v := find(t)
+	o.known.Store(t, v)
+	return v
+}
+
+var (
+	fieldLists ofTypes[[]jsonField]
+	timedTypes ofTypes[bool]
+)
+
 // jsonFields lists the fields of a struct that JSON knows, those of embedded
 // structs among them.
-func jsonFields(t reflect.Type) (list []jsonField) {
+func jsonFields(t reflect.Type) []jsonField { return fieldLists.get(t, findFields) }
+
+func findFields(t reflect.Type) (list []jsonField) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
@@ -171,16 +191,7 @@ func jsonFields(t reflect.Type) (list []jsonField) {
 
 // timed reports whether a value of type t may hold durations. Most do not: their
 // text is not looked at.
-func timed(t reflect.Type) bool {
-	if known, ok := timedTypes.Load(t); ok {
-		return known.(bool)
-	}
-	is := isTimed(t)
-	timedTypes.Store(t, is)
-	return is
-}
-
-var timedTypes sync.Map // reflect.Type -> bool
+func timed(t reflect.Type) bool { return timedTypes.get(t, isTimed) }
 
 func isTimed(t reflect.Type) bool {
 	switch {
