@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/label"
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // AlertFormat says how an alert becomes JSON.
@@ -111,7 +111,7 @@ func (n *HTTPNotifier) Notify(ctx context.Context, a Alert) error {
 		client = &http.Client{Timeout: alertTimeout}
 	}
 	once := *client
-	once.Transport = upgrade.Never(once.Transport)
+	once.Transport = resend.Once(once.Transport)
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := once.Do(req)
 	if err != nil {

@@ -15,21 +15,22 @@ import (
 // A call ends with its context, whatever the server does: also the reading of a body that
 // is the connection of an upgrade which the request has not asked for.
 func TestHostileServers(t *testing.T) {
-	below := &http.Transport{DisableKeepAlives: true}
-	hostile.Hold(t, func(t *testing.T, s hostile.Server, url string) int {
-		r := quiet(t, forbear.Policy{MaxRetries: 1}) // of a POST without a key there are none
-		client := &http.Client{Transport: httpretry.NewTransport(below, r), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		resp, err := client.Do(newRequest(t, http.MethodPost, url, "{}", "").WithContext(ctx))
-		if err != nil {
+	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
+		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+			r := quiet(t, forbear.Policy{MaxRetries: 1}) // of a POST without a key there are none
+			client := &http.Client{Transport: httpretry.NewTransport(transport, r), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			resp, err := client.Do(newRequest(t, http.MethodPost, url, "{}", "").WithContext(ctx))
+			if err != nil {
+				return 1
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode != s.Status {
+				t.Errorf("%s: status %d", s.Name, resp.StatusCode)
+			}
 			return 1
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode != s.Status {
-			t.Errorf("%s: status %d", s.Name, resp.StatusCode)
-		}
-		return 1
+		})
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/credential"
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // ClientCredentials is a [credential.Source] that asks an authorization server
@@ -125,7 +125,7 @@ func (exchangeError) Quotes() bool { return true }
 
 func (c *ClientCredentials) fetch(req *http.Request) (credential.Token, error) {
 	client := *cmp.Or(c.HTTP, http.DefaultClient)
-	client.Transport = upgrade.Never(client.Transport)
+	client.Transport = resend.Once(client.Transport)
 	resp, err := client.Do(req)
 	if err != nil {
 		return credential.Token{}, exchangeError{withoutURL(err)}

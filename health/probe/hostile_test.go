@@ -12,17 +12,18 @@ import (
 
 // A question ends in its time, whatever the endpoint does, and so does the prober.
 func TestHostileEndpoints(t *testing.T) {
-	transport := &http.Transport{DisableKeepAlives: true}
-	hostile.Hold(t, func(t *testing.T, s hostile.Server, url string) int {
-		first := &once{RoundTripper: transport, asked: make(chan struct{})}
-		p, err := probe.Start(probe.Config{URL: url, Interval: time.Millisecond, Timeout: time.Second, Transport: first, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		<-first.asked
-		p.Close()
-		return 1
+	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
+		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+			first := &once{RoundTripper: transport, asked: make(chan struct{})}
+			p, err := probe.Start(probe.Config{URL: url, Interval: time.Millisecond, Timeout: time.Second, Transport: first, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
+			<-first.asked
+			p.Close()
+			return 1
+		})
 	})
 }
 

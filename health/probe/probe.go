@@ -23,7 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -85,7 +85,7 @@ func Start(c Config) (*Prober, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default()).With(slog.String("endpoint", u.Host))
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Prober{config: c, cancel: cancel, done: make(chan struct{})}
-	p.client = http.Client{Transport: upgrade.Never(c.Transport), Timeout: c.Timeout, CheckRedirect: stay}
+	p.client = http.Client{Transport: resend.Once(c.Transport), Timeout: c.Timeout, CheckRedirect: stay}
 	go p.run(ctx)
 	return p, nil
 }
@@ -119,6 +119,7 @@ func (p *Prober) ask(ctx context.Context) error {
 	if err != nil {
 		return errors.New("the request cannot be made")
 	}
+	req.Close = true // a connection that was kept may have died since, which says nothing of now
 	resp, err := p.client.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {

@@ -27,6 +27,7 @@ type Server struct {
 	// Stands says that it goes on until the sender leaves: a bound of the
 	// sender's own has to end it.
 	Stands bool
+	HTTP2  bool
 }
 
 const (
@@ -35,7 +36,7 @@ const (
 	hint    = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 )
 
-// Servers returns all of them.
+// Servers returns those of HTTP/1.1; see [HTTP2].
 func Servers() []Server {
 	list := []Server{
 		// Another protocol.
@@ -159,14 +160,24 @@ func wait(c net.Conn) {
 	}
 }
 
+// Each calls hold with the servers of HTTP/1.1 and with those of HTTP/2, and with a
+// transport that speaks to them and keeps no connection.
+func Each(t *testing.T, hold func(t *testing.T, servers []Server, transport *http.Transport)) {
+	var first, second http.Protocols
+	first.SetHTTP1(true)
+	second.SetUnencryptedHTTP2(true)
+	t.Run("HTTP1.1", func(t *testing.T) { hold(t, Servers(), &http.Transport{DisableKeepAlives: true, Protocols: &first}) })
+	t.Run("HTTP2", func(t *testing.T) { hold(t, HTTP2(), &http.Transport{DisableKeepAlives: true, Protocols: &second}) })
+}
+
 // Hold sends to each of the servers and fails for those that send does not come back
 // from, that were asked more often than send says that it has asked, or whose connection
 // is kept. The bound of a single exchange is the sender's own.
-func Hold(t *testing.T, send func(t *testing.T, s Server, url string) (asked int)) {
+func Hold(t *testing.T, servers []Server, send func(t *testing.T, s Server, url string) (asked int)) {
 	t.Helper()
 	var sending sync.WaitGroup
 	var missed atomic.Int64
-	places, servers := make(chan struct{}, 16), Servers()
+	places := make(chan struct{}, 16)
 	for _, s := range servers {
 		places <- struct{}{}
 		sending.Go(func() {
@@ -248,7 +259,13 @@ func (s *Site) serve(c net.Conn, server Server) {
 		delete(s.open, c)
 		s.mu.Unlock()
 	}()
-	if !server.Deaf {
+	switch {
+	case server.Deaf:
+	case server.HTTP2:
+		if request2(c) != nil {
+			return
+		}
+	default:
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
 			return

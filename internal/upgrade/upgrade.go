@@ -8,32 +8,6 @@ package upgrade
 
 import "net/http"
 
-// Never returns a RoundTripper that sends requests through next and lets no server
-// upgrade: see [Refuse]. Whatever forbear sends by itself goes through one. A nil next is
-// http.DefaultTransport.
-func Never(next http.RoundTripper) http.RoundTripper {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return plain{next}
-}
-
-type plain struct{ next http.RoundTripper }
-
-// RoundTrip implements [http.RoundTripper].
-func (p plain) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := p.next.RoundTrip(req)
-	Refuse(resp)
-	return resp, err
-}
-
-// CloseIdleConnections closes those of the transport below.
-func (p plain) CloseIdleConnections() {
-	if c, ok := p.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
 // Refuse closes the connection of an upgrade that nobody has asked for, which RFC 9110
 // section 15.2.2 forbids servers: what remains is a response with the status 101 and no
 // body. Other responses, and nil, stay as they are.

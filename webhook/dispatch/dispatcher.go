@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/rate"
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -183,8 +183,8 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
-		client:  &http.Client{Transport: upgrade.Never(cfg.Transport), CheckRedirect: noRedirect},
-		inside:  &http.Client{Transport: upgrade.Never(inside), CheckRedirect: noRedirect},
+		client:  &http.Client{Transport: resend.Once(cfg.Transport), CheckRedirect: noRedirect},
+		inside:  &http.Client{Transport: resend.Once(inside), CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}

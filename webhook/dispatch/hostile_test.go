@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -15,10 +16,12 @@ import (
 
 // Whatever a receiver does, an attempt ends in its time and is counted as what it was,
 // the process stops, and no connection is kept.
-func TestHostileReceivers(t *testing.T) {
+func TestHostileReceivers(t *testing.T) { hostile.Each(t, holdDispatcher) }
+
+func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transport) {
 	guard := webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	transport := guard.Transport(time.Second)
-	transport.DisableKeepAlives = true
+	transport.DisableKeepAlives, transport.Protocols = true, plain.Protocols
 	d := run(t, &memstore.Store{}, dispatch.Config{Guard: guard, Transport: transport})
 	endpoint := func(t *testing.T, url string) string {
 		id := webhook.NewID("e")
@@ -27,29 +30,33 @@ func TestHostileReceivers(t *testing.T) {
 		}
 		return id
 	}
-	t.Run("deliveries", func(t *testing.T) {
-		hostile.Hold(t, func(t *testing.T, s hostile.Server, url string) int {
-			e := endpoint(t, url)
-			m := webhook.Message{ID: webhook.NewID("m"), Endpoints: []string{e}, Body: []byte("{}")}
-			if _, err := d.Accept(t.Context(), m); err != nil {
-				t.Error(err)
-			}
-			until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.Attempts > 0 })
-			// What has begun ends, and there are no more.
-			if err := d.SetState(t.Context(), e, webhook.Disabled, webhook.ByOperator, ""); err != nil {
-				t.Error(err)
-			}
-			i := until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.State != webhook.StateSending })
-			got := i.History[0]
-			judge(t, s, got.Status, got.ErrorType)
-			if (i.State == webhook.StateDelivered) != (got.Status/100 == 2) {
-				t.Errorf("%s: %s after %d", s.Name, i.State, got.Status)
-			}
-			return i.Attempts
-		})
-	})
+	deliver := func(body []byte) func(*testing.T) {
+		return func(t *testing.T) {
+			hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+				e := endpoint(t, url)
+				m := webhook.Message{ID: webhook.NewID("m"), Endpoints: []string{e}, Body: body}
+				if _, err := d.Accept(t.Context(), m); err != nil {
+					t.Error(err)
+				}
+				until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.Attempts > 0 })
+				// What has begun ends, and there are no more.
+				if err := d.SetState(t.Context(), e, webhook.Disabled, webhook.ByOperator, ""); err != nil {
+					t.Error(err)
+				}
+				i := until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.State != webhook.StateSending })
+				got := i.History[0]
+				judge(t, s, got.Status, got.ErrorType)
+				if (i.State == webhook.StateDelivered) != (got.Status/100 == 2) {
+					t.Errorf("%s: %s after %d", s.Name, i.State, got.Status)
+				}
+				return i.Attempts
+			})
+		}
+	}
+	t.Run("deliveries", deliver([]byte("{}")))
+	t.Run("deliveries without a payload", deliver(nil)) // which net/http would send again
 	t.Run("tests of endpoints", func(t *testing.T) {
-		hostile.Hold(t, func(t *testing.T, s hostile.Server, url string) int {
+		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
 			got, err := d.Test(t.Context(), endpoint(t, url), "", nil, webhook.ByOperator)
 			if judge(t, s, got.Status, got.ErrorType); err != nil {
 				t.Errorf("%s: %v", s.Name, err)

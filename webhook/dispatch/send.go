@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -81,8 +81,7 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	}
 	// Not through an http.Client: it would follow redirects, and each hop would
 	// be another way in.
-	resp, err := transport.RoundTrip(req)
-	upgrade.Refuse(resp)
+	resp, err := resend.Once(transport).RoundTrip(req)
 	if err != nil {
 		return response{failure: noResponse(ctx, actx, req, err)}
 	}

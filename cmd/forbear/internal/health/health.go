@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // defaultURL is where serve says whether it is to be sent requests.
@@ -79,8 +79,7 @@ func ask(ctx context.Context, target string) (said string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	resp, err := t.RoundTrip(r)
-	upgrade.Refuse(resp)
+	resp, err := resend.Once(t).RoundTrip(r)
 	if err != nil {
 		return "", false, err
 	}
