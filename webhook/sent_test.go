@@ -23,10 +23,7 @@ func TestSignedTextHasOneReading(t *testing.T) {
 
 	// A body that begins as a timestamp: the same text with an id that has dots.
 	body := fmt.Sprintf("%d.5", later.Unix())
-	sig, err := s.Sign("msg_1", now, []byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sig := s.Sign("msg_1", now, []byte(body))
 	if err := Verify(secret, "msg_1", fmt.Sprint(now.Unix()), sig, []byte(body), now); err != nil {
 		t.Errorf("the message itself: %v", err)
 	}
@@ -34,8 +31,8 @@ func TestSignedTextHasOneReading(t *testing.T) {
 		t.Errorf("the same text, divided elsewhere, verifies: %v", err)
 	}
 	for _, id := range []string{"", "a.b", ".", "x.1800000000.{", "a b", "a\nb", "ü", strings.Repeat("i", 129)} {
-		if sig, err := s.Sign(id, now, nil); sig != "" || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q is signed: %s, %v", id, sig, err)
+		if sig := s.Sign(id, now, nil); sig != "" {
+			t.Errorf("%q is signed: %s", id, sig)
 		}
 	}
 	for _, stamp := range []string{"+1800000000", "-1", "", " 1800000000", "1_800_000_000", "0x6b49d200"} {

@@ -91,11 +91,12 @@ func (s *Signer) Empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 
 
 // Sign returns the value of webhook-signature: one signature for each secret,
 // separated by spaces. What is signed is "id.timestamp.body", so that neither the
-// id nor the time can be exchanged. An id that could be taken for more than one is
-// refused with [ErrInvalid]: see [Message.SentID].
-func (s *Signer) Sign(id string, at time.Time, body []byte) (string, error) {
+// id nor the time can be exchanged. An id that could be taken for more than one, with a
+// dot or with what is no visible character, gets no signature: the value is empty, and
+// [Verify] refuses it. [Message.SentID] is never one.
+func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	if !signable(id) {
-		return "", fmt.Errorf("%w webhook-id %.40q: want visible characters without a dot (Message.SentID)", ErrInvalid, id)
+		return ""
 	}
 	head := make([]byte, 0, 160)
 	head = append(append(head, id...), '.')
@@ -113,7 +114,7 @@ func (s *Signer) Sign(id string, at time.Time, body []byte) (string, error) {
 	for _, key := range s.keys {
 		out = appendSignature(out, "v1a,", ed25519.Sign(key, append(head, body...)))
 	}
-	return string(out), nil
+	return string(out)
 }
 
 // signable reports whether an id ends where the text that is signed says so. With a

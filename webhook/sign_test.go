@@ -15,9 +15,9 @@ func TestSignatureVector(t *testing.T) {
 	if err := s.Add("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
-	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want || err != nil {
-		t.Errorf("got %s, %v, want %s", got, err, want)
+	got := s.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -32,10 +32,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	body := []byte(`{"a":1}`)
-	sig, err := s.Sign("msg_1", now, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sig := s.Sign("msg_1", now, body)
 	if n := len(strings.Fields(sig)); n != 3 {
 		t.Fatalf("%d signatures, want one for each secret: %s", n, sig)
 	}
@@ -86,8 +83,8 @@ func FuzzVerify(f *testing.F) {
 			if s.Add(secret) != nil {
 				return
 			}
-			if want, err := s.Sign("msg_1", time.Unix(n, 0), body); err != nil || !strings.Contains(sig, want[3:10]) {
-				t.Errorf("accepted %q, %v", sig, err)
+			if want := s.Sign("msg_1", time.Unix(n, 0), body); !strings.Contains(sig, want[3:10]) {
+				t.Errorf("accepted %q", sig)
 			}
 		}
 	})
