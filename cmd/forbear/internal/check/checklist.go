@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
@@ -81,7 +82,8 @@ func scrape(ctx context.Context, url string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: resend.Once(nil)}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
