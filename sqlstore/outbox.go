@@ -33,10 +33,10 @@ const (
 type admit = func(*webhook.Message) (ordered map[string]bool, err error)
 
 // Relay implements webhook.Store. One transaction moves many rows. When it
-// fails the rows are moved one by one, so that the one to blame, if there is
-// one, becomes a dead letter and holds no one up.
-func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.RelayResult, error) {
-	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
+// fails they are moved one by one, and then more and more of them, so that the one to
+// blame, if there is one, becomes a dead letter and holds no one up.
+func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (done webhook.RelayResult, err error) {
+	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT 1`)
 	if err == nil && len(ids) == 0 {
 		var back bool
 		if back, err = w.comesBack(ctx); back {
@@ -44,37 +44,43 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 		}
 	}
 	if err != nil || len(ids) == 0 {
-		return webhook.RelayResult{}, err
-	}
-	r := &relaying{w: w, ok: ok, behind: math.MinInt64}
-	// All at once first: nearly every relay ends here.
-	done, err := r.move(ctx, limit, false)
-	if err == nil || ctx.Err() != nil {
-		if err == nil && done.Rows == 0 {
-			done.Stuck, err = w.waits(ctx)
-		}
 		return done, err
 	}
-	done = webhook.RelayResult{}
-	for range ids {
-		one, err := r.move(ctx, 1, false)
-		// A row is blamed at its last try only.
-		for try := 2; err != nil && try <= relayTries; try++ {
-			// The database may only have been busy, or away for a moment.
-			if !wait.Sleep(ctx, wait.Jitter(relayPause<<try)) {
-				return done, err
-			}
-			one, err = r.move(ctx, 1, try == relayTries)
+	r := &relaying{w: w, ok: ok, behind: math.MinInt64}
+	for n := limit; done.Rows < limit; n = min(2*n, limit-done.Rows) {
+		// All at once first: nearly every relay ends here.
+		some, err := r.move(ctx, n, false)
+		if err != nil && ctx.Err() == nil {
+			n = 1
+			some, err = r.moveOne(ctx)
 		}
-		done.Stuck = append(done.Stuck, one.Stuck...)
-		if err != nil || one.Rows == 0 {
+		done.Rows += some.Rows
+		done.Accepted += some.Accepted
+		done.Dead = append(done.Dead, some.Dead...)
+		if done.Stuck = append(done.Stuck, some.Stuck...); err != nil {
 			return done, err
 		}
-		done.Rows += one.Rows
-		done.Accepted += one.Accepted
-		done.Dead = append(done.Dead, one.Dead...)
+		if some.Rows == 0 || n == limit {
+			break
+		}
 	}
-	return done, nil
+	if done.Rows == 0 && len(done.Stuck) == 0 {
+		done.Stuck, err = w.waits(ctx)
+	}
+	return done, err
+}
+
+// moveOne moves one row, which is blamed at its last try only: the database may have been
+// busy, or away for a moment.
+func (r *relaying) moveOne(ctx context.Context) (done webhook.RelayResult, err error) {
+	for try := 1; ; try++ {
+		if done, err = r.move(ctx, 1, try == relayTries); err == nil || try == relayTries {
+			return done, err
+		}
+		if !wait.Sleep(ctx, wait.Jitter(relayPause<<(try+1))) {
+			return done, err
+		}
+	}
 }
 
 // outboxPatience is how long the first row may wait while none can be moved, before that is
