@@ -103,7 +103,8 @@ type Store interface {
 	// Jobs returns the latest hundred, or those of one application's letters alone.
 	Jobs(ctx context.Context, application string) ([]Job, error)
 	// ClaimJob leases one running job that no process holds to owner; ok is
-	// false when there is none.
+	// false when there is none. Of an application's letters one job at a time is
+	// held, so that many of its jobs send no faster than one, and cost no more.
 	ClaimJob(ctx context.Context, owner string, lease time.Duration) (j Job, ok bool, err error)
 	// UpdateJob writes back a claimed job and renews its lease. It returns
 	// ErrFenced when the lease was lost. A state that was set in the

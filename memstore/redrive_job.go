@@ -68,8 +68,14 @@ func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (dead
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
+	held := map[string]bool{} // applications
 	for _, j := range m.jobs {
-		if j.State == deadletter.JobRunning && j.lease.Before(now) {
+		if j.Filter.Application != "" && j.State == deadletter.JobRunning && !j.lease.Before(now) {
+			held[j.Filter.Application] = true
+		}
+	}
+	for _, j := range m.jobs {
+		if j.State == deadletter.JobRunning && j.lease.Before(now) && !held[j.Filter.Application] {
 			j.lease = now.Add(lease)
 			j.Fence++
 			return j.Job, true, nil

@@ -34,6 +34,7 @@ type DB struct {
 	endings endings     // of idempotency records
 	place   whereabouts // of an SQLite file
 	last    atomic.Pointer[acceptEnd]
+	probed  atomic.Int64 // when a probe last wrote, in ns; 0: it failed since
 
 	mu     sync.RWMutex
 	closed bool

@@ -79,7 +79,9 @@ func (l *DeadLetters) JobPage(ctx context.Context, application, after string, li
 func (l *DeadLetters) ClaimJob(ctx context.Context, owner string, lease time.Duration) (j deadletter.Job, ok bool, err error) {
 	list, err := do(ctx, l.db, func(t *tx) ([]deadletter.Job, error) {
 		return collect(t, scanJob, `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
-			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t} ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0))
+			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t}
+				AND (application IS NULL OR application NOT IN (SELECT application FROM forbear_jobs WHERE application IS NOT NULL AND `+jobRunning+` AND lease >= {t}))
+				ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0), after(0))
 	})
 	if err != nil || len(list) == 0 {
 		return j, false, err

@@ -247,6 +247,27 @@ func testJobs(t *testing.T, s Store) {
 	}
 	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobCanceled, "bob"))
 	wantErr(t, "a canceled job was resumed", s.SetJobState(t.Context(), "j1", deadletter.JobRunning, "bob"), deadletter.ErrState)
+
+	// Jobs of one application take turns; those of others, and the operator's, do not wait.
+	for _, j := range []struct{ id, application string }{{"a1", "a"}, {"a2", "a"}, {"b1", "b"}, {"all", ""}, {"all2", ""}} {
+		check(t, s.PutJob(t.Context(), deadletter.Job{ID: j.id, By: "ann", State: deadletter.JobRunning, Rate: 10, Total: 1, Filter: deadletter.Filter{Application: j.application}}))
+	}
+	held := map[string]deadletter.Job{}
+	for range 6 {
+		j, ok, err := s.ClaimJob(t.Context(), "w1", lease)
+		if check(t, err); ok {
+			held[j.ID] = j
+		}
+	}
+	if _, first := held["a1"]; len(held) != 4 || !first {
+		t.Errorf("held are %v", held)
+	}
+	first := held["a1"]
+	first.State = deadletter.JobDone
+	must(s.UpdateJob(t.Context(), first, lease))(t)
+	if j, ok, err = s.ClaimJob(t.Context(), "w1", lease); err != nil || !ok || j.ID != "a2" {
+		t.Errorf("after the first of its application: %+v, %v", j, ok)
+	}
 }
 
 // Many letters of one queue and reason make one alert with a count, so that

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 const (
 	refusalLine  = time.Second     // between two lines of the log about one source
 	refusalAudit = time.Minute     // between two entries of the audit trail about one source
+	maxAudited   = 60              // entries in an hour about all of them: the trail is kept for good
 	refusalFresh = time.Minute     // for which failures count
 	freeFailures = 10              // of one source, before it is slowed
 	refusalDelay = time.Second / 2 // of what is refused then; who has a token is not delayed
@@ -37,6 +39,7 @@ type refusals struct {
 	delayed atomic.Int64
 	mu      sync.Mutex
 	sources map[string]*source
+	audited []time.Time // the entries of the last hour
 }
 
 // source is an address, and what was refused to it.
@@ -75,8 +78,10 @@ func (f *refusals) count(from string, status int, now time.Time) (lines, entries
 	if s.silent++; now.Sub(s.logged) >= refusalLine {
 		lines, s.silent, s.logged = s.silent, 0, now
 	}
-	if s.unsaid++; now.Sub(s.audited) >= refusalAudit {
+	f.audited = slices.DeleteFunc(f.audited, func(at time.Time) bool { return now.Sub(at) >= time.Hour })
+	if s.unsaid++; now.Sub(s.audited) >= refusalAudit && len(f.audited) < maxAudited {
 		entries, s.unsaid, s.audited = s.unsaid, 0, now
+		f.audited = append(f.audited, now)
 	}
 	return lines, entries, s.failures > freeFailures
 }
