@@ -34,7 +34,8 @@ type DB struct {
 	endings endings     // of idempotency records
 	place   whereabouts // of an SQLite file
 	last    atomic.Pointer[acceptEnd]
-	probed  atomic.Int64 // when a probe last wrote, in ns; 0: it failed since
+	passed  atomic.Pointer[relaying] // where the next look at the outbox goes on
+	probed  atomic.Int64             // when a probe last wrote, in ns; 0: it failed since
 
 	mu     sync.RWMutex
 	closed bool

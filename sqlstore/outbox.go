@@ -47,6 +47,9 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (done webhook
 		return done, err
 	}
 	r := &relaying{w: w, ok: ok, behind: math.MinInt64}
+	if before := w.db.passed.Swap(nil); before != nil {
+		r.behind, r.keys = before.behind, before.keys
+	}
 	for n := limit; done.Rows < limit; n = min(2*n, limit-done.Rows) {
 		// All at once first: nearly every relay ends here.
 		some, err := r.move(ctx, n, false)
@@ -64,11 +67,19 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (done webhook
 			break
 		}
 	}
-	if done.Rows == 0 && len(done.Stuck) == 0 {
+	switch {
+	case len(done.Stuck) >= maxPassed:
+		w.db.passed.Store(r)
+	case done.Rows == 0 && len(done.Stuck) == 0:
 		done.Stuck, err = w.waits(ctx)
 	}
 	return done, err
 }
+
+// maxPassed bounds the rows that one Relay passes, each in a transaction of its own. Where
+// more of them stay, as they all do when their role lost its rights, the next one goes on
+// behind them, until it comes to the end.
+const maxPassed = 64
 
 // moveOne moves one row, which is blamed at its last try only: the database may have been
 // busy, or away for a moment.
@@ -139,7 +150,9 @@ func (r *relaying) move(ctx context.Context, limit int, last bool) (webhook.Rela
 		if done.Stuck = stuck; err != nil || done.Rows > 0 || len(done.waits) == 0 {
 			return done.RelayResult, err
 		}
-		r.behind, r.keys = done.last, done.waits
+		if r.behind, r.keys = done.last, done.waits; len(stuck) >= maxPassed {
+			return done.RelayResult, nil
+		}
 	}
 }
 

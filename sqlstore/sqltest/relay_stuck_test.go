@@ -71,6 +71,29 @@ func TestRowThatStays(t *testing.T) {
 	}
 }
 
+// Where a great many rows stay, a look at the outbox does not go through all of them, and
+// the row behind them is moved all the same.
+func TestManyRowsThatStay(t *testing.T) {
+	place := file(t)
+	w := open(t, place).Webhooks()
+	raw := pool(t, "sqlite", place)
+	run1(t, raw, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+		INSERT INTO forbear_outbox (message_id, endpoint, type, order_key, body) SELECT 'stuck' || i, 'a', 't', 'k', '{}' FROM n`)
+	run1(t, raw, `INSERT INTO forbear_outbox (message_id, endpoint, type, order_key, body) VALUES ('behind', 'a', 't', 'k', '{}'), ('free', 'a', 't', '', '{}')`)
+	run1(t, raw, `CREATE TRIGGER keep BEFORE DELETE ON forbear_outbox WHEN old.message_id LIKE 'stuck%' BEGIN SELECT RAISE(IGNORE); END`)
+	accepted := 0
+	for range 8 { // twice to the end
+		done, err := w.Relay(t.Context(), 100, func(*webhook.Message) (map[string]bool, error) { return map[string]bool{"a": true}, nil })
+		if err != nil || len(done.Stuck) > 100 {
+			t.Fatalf("%d rows passed, %v", len(done.Stuck), err)
+		}
+		accepted += done.Accepted
+	}
+	if list, err := w.Deliveries(t.Context(), "free"); err != nil || len(list) != 1 || accepted != 1 {
+		t.Errorf("%d deliveries of the row behind them, %d accepted, %v", len(list), accepted, err)
+	}
+}
+
 // Rows that another session holds are passed over. When all are, and for long, that is said.
 func TestRowsThatAreHeld(t *testing.T) {
 	name := pgtest.Database(t)

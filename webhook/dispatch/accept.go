@@ -177,7 +177,7 @@ func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 		}
 		if len(done.Stuck) > 0 && time.Since(*told) > stuckEvery {
 			*told = time.Now()
-			d.warn(ctx, "rows stay in the outbox", errors.Join(done.Stuck...))
+			d.warn(ctx, "rows stay in the outbox", some(done.Stuck))
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
 		if done.Accepted > 0 {
@@ -247,4 +247,13 @@ func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]webhook.
 		err = fmt.Errorf("message %q: %w", message, webhook.ErrNotFound)
 	}
 	return list, err
+}
+
+// some joins the first errors of many, and says how many there are more.
+func some(errs []error) error {
+	const shown = 3
+	if more := len(errs) - shown; more > 0 {
+		return fmt.Errorf("%w, and %d more", errors.Join(errs[:shown]...), more)
+	}
+	return errors.Join(errs...)
 }
