@@ -724,6 +724,9 @@ type Alerts struct {
 		Sent    []string  `json:"sent,omitempty,omitzero"`
 		Tries   int       `json:"tries,omitempty,omitzero"`
 	} `json:"alerts"`
+
+	// Next Empty at the end.
+	Next string `json:"next"`
 }
 
 // Application defines model for Application.
@@ -1764,6 +1767,8 @@ type TokenScope string
 
 // Tokens defines model for Tokens.
 type Tokens struct {
+	// Next Empty at the end.
+	Next   string  `json:"next"`
 	Tokens []Token `json:"tokens"`
 }
 
@@ -1772,6 +1777,15 @@ type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch string
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
 
 // ListApplicationsParams defines parameters for ListApplications.
 type ListApplicationsParams struct {
@@ -1988,6 +2002,15 @@ type ListStatsParams struct {
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
+// ListTokensParams defines parameters for ListTokens.
+type ListTokensParams struct {
+	// After the next of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit items of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // PatchApplicationApplicationMergePatchPlusJSONRequestBody defines body for PatchApplication for application/merge-patch+json ContentType.
 type PatchApplicationApplicationMergePatchPlusJSONRequestBody = ApplicationPatch
 
@@ -2121,12 +2144,12 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
-	// ListAlerts The latest alerts
+	// ListAlerts A page of the alerts
 	//
-	// The latest hundred.
+	// The newest first.
 	//
 	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-	ListAlerts(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AlertHealth How the notifiers are doing
 	//
@@ -2643,12 +2666,12 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/stats (the `ListStats` operationId).
 	ListStats(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTokens The tokens, without their texts
+	// ListTokens A page of the tokens, without their texts
 	//
-	// Those that have expired are among them.
+	// In the order of their names. Those that have expired are among them.
 	//
 	// Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-	ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateTokenWithBody Make a token
 	//
@@ -2676,13 +2699,13 @@ type ClientInterface interface {
 	RevokeToken(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ListAlerts The latest alerts
+// ListAlerts A page of the alerts
 //
-// The latest hundred.
+// The newest first.
 //
 // Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-func (c *Client) ListAlerts(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListAlertsRequest(c.Server)
+func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3838,13 +3861,13 @@ func (c *Client) ListStats(ctx context.Context, params *ListStatsParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// ListTokens The tokens, without their texts
+// ListTokens A page of the tokens, without their texts
 //
-// Those that have expired are among them.
+// In the order of their names. Those that have expired are among them.
 //
 // Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-func (c *Client) ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListTokensRequest(c.Server)
+func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTokensRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3911,7 +3934,7 @@ func (c *Client) RevokeToken(ctx context.Context, name string, reqEditors ...Req
 }
 
 // NewListAlertsRequest constructs an http.Request for the ListAlerts method
-func NewListAlertsRequest(server string) (*http.Request, error) {
+func NewListAlertsRequest(server string, params *ListAlertsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -3927,6 +3950,41 @@ func NewListAlertsRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6340,7 +6398,7 @@ func NewListStatsRequest(server string, params *ListStatsParams) (*http.Request,
 }
 
 // NewListTokensRequest constructs an http.Request for the ListTokens method
-func NewListTokensRequest(server string) (*http.Request, error) {
+func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -6356,6 +6414,41 @@ func NewListTokensRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6483,14 +6576,14 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
-	// ListAlertsWithResponse The latest alerts
+	// ListAlertsWithResponse A page of the alerts
 	//
-	// The latest hundred.
+	// The newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-	ListAlertsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
+	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
 
 	// AlertHealthWithResponse How the notifiers are doing
 	//
@@ -7059,14 +7152,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/stats (the `ListStats` operationId).
 	ListStatsWithResponse(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*ListStatsResponse, error)
 
-	// ListTokensWithResponse The tokens, without their texts
+	// ListTokensWithResponse A page of the tokens, without their texts
 	//
-	// Those that have expired are among them.
+	// In the order of their names. Those that have expired are among them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-	ListTokensWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
+	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
 
 	// CreateTokenWithBodyWithResponse Make a token
 	//
@@ -9583,15 +9676,15 @@ func (r RevokeTokenResponse) ContentType() string {
 	return ""
 }
 
-// ListAlertsWithResponse The latest alerts
+// ListAlertsWithResponse A page of the alerts
 //
-// The latest hundred.
+// The newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
-	rsp, err := c.ListAlerts(ctx, reqEditors...)
+func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
+	rsp, err := c.ListAlerts(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -10543,15 +10636,15 @@ func (c *ClientWithResponses) ListStatsWithResponse(ctx context.Context, params 
 	return ParseListStatsResponse(rsp)
 }
 
-// ListTokensWithResponse The tokens, without their texts
+// ListTokensWithResponse A page of the tokens, without their texts
 //
-// Those that have expired are among them.
+// In the order of their names. Those that have expired are among them.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTokensResponse, error) {
-	rsp, err := c.ListTokens(ctx, reqEditors...)
+func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error) {
+	rsp, err := c.ListTokens(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -102,5 +103,11 @@ func (l *DeadLetters) WriteBackAlert(ctx context.Context, a deadletter.Alert, se
 
 // Alerts implements deadletter.Store.
 func (l *DeadLetters) Alerts(ctx context.Context, limit int) ([]deadletter.Alert, error) {
-	return readAll(ctx, l.db, scanAlert, `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
+	return l.AlertPage(ctx, 0, limit)
+}
+
+// AlertPage returns up to limit alerts, the newest first, from the one behind after on,
+// which is the id of an earlier page's last; 0 begins with the newest.
+func (l *DeadLetters) AlertPage(ctx context.Context, after int64, limit int) ([]deadletter.Alert, error) {
+	return readAll(ctx, l.db, scanAlert, `SELECT `+alertColumns+` FROM forbear_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`, cmp.Or(after, math.MaxInt64), limit)
 }

@@ -110,10 +110,10 @@ func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	return first(list, err, ErrTokenNotFound)
 }
 
-// List lists the tokens in the order of their names, those that have expired among
-// them.
-func (k *Tokens) List(ctx context.Context) ([]Token, error) {
-	return readAll(ctx, k.db, scanToken, selectTokens+` ORDER BY name`)
+// List lists up to limit tokens in the order of their names, those that have expired
+// among them, from the one behind the name after on.
+func (k *Tokens) List(ctx context.Context, after string, limit int) ([]Token, error) {
+	return readAll(ctx, k.db, scanToken, selectTokens+` WHERE name > ? ORDER BY name LIMIT ?`, after, limit)
 }
 
 // Any reports whether there is a token, expired or not.

@@ -98,6 +98,9 @@ func TestDLQVerbs(t *testing.T) {
 		{"redrive --destination acme --dry-run -o json", 0, `{"count":3,"dry_run":true}`},
 		{"redrive l2 --rate 5", 0, "1 dead letter, at 5 a second; a running serve sends them"},
 		{"redrives", 0, "running  0     1      0          0        5/s"},
+		{"redrives --limit 1", 0, "there may be more: --after rdr_"},
+		{"redrives --after none", 1, "no redrives"},
+		{"redrives --application other", 1, "no redrives"},
 		{"discard l0 --why duplicate -o json", 0, `{"id":"l0","state":"discarded"}`},
 		{"discard l0 --why duplicate", 1, "is discarded"},
 		{"discard --destination acme --dry-run", 0, "2 dead letters would be discarded"},
@@ -142,7 +145,7 @@ func TestDLQVerbs(t *testing.T) {
 			args = nil
 		}
 		r := clitest.Run(t, Command(), "", args...)
-		got := r.Out
+		got := r.Out + r.Errors
 		if c.code != 0 {
 			got = r.Errors
 		}

@@ -35,12 +35,16 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
 	})
 	q.unreadable(list)
-	// A full page may be the last one: to know, another query would be
-	// needed.
 	if err == nil && len(list) == q.filter.Limit {
-		fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", list[len(list)-1].ID)
+		q.more(list[len(list)-1].ID)
 	}
 	return code, err
+}
+
+// more says how a list goes on behind a full page. That may be the last one: to know,
+// another query would be needed.
+func (q *dlq) more(last string) {
+	fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", last)
 }
 
 // unreadable says how many of the letters cannot be read with the keys that are given.

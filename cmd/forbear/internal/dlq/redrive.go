@@ -118,13 +118,17 @@ func progress(j *deadletter.Job) string {
 	return s
 }
 
-// redrives lists the redrives and how far they have come, the newest first.
+// redrives lists a page of the redrives and how far they have come, the newest first.
 func (q *dlq) redrives(ctx context.Context) (int, error) {
-	list, err := q.db.DeadLetters().Jobs(ctx, "")
+	list, err := q.db.DeadLetters().JobPage(ctx, q.filter.Application, q.filter.After, q.filter.Limit)
 	const head = "ID\tSTATE\tSENT\tTOTAL\tDELIVERED\tFAILING\tRATE\tBY\tCREATED\tWHY"
-	return show(q, list, err, "no redrives", head, func(j deadletter.Job) string {
+	code, err := show(q, list, err, "no redrives", head, func(j deadletter.Job) string {
 		return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%v/s\t%s\t%s\t%s", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing, j.Rate, cli.Printable(j.By), j.Created.Format(time.RFC3339), j.Why)
 	})
+	if err == nil && len(list) == q.filter.Limit {
+		q.more(list[len(list)-1].ID)
+	}
+	return code, err
 }
 
 // setJob pauses, resumes or cancels a redrive. The state is in the database:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/inbound"
-	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -68,7 +67,7 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/tokens", s.postToken},
 		{"DELETE", "/v1/tokens/{name}", s.revokeToken},
 		{"GET", "/v1/dead-letters", s.listLetters},
-		{"GET", "/v1/dead-letters/stats", listing(s, "stats", statsByCause)},
+		{"GET", "/v1/dead-letters/stats", s.letterStats},
 		{"GET", "/v1/dead-letters/export", s.exportLetters},
 		{"GET", "/v1/dead-letters/{id}", s.getLetter},
 		{"POST", "/v1/dead-letters/discard", s.discardLetters},
@@ -79,7 +78,7 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/redrives/{id}/pause", s.setRedrive(deadletter.JobPaused)},
 		{"POST", "/v1/redrives/{id}/resume", s.setRedrive(deadletter.JobRunning)},
 		{"POST", "/v1/redrives/{id}/cancel", s.setRedrive(deadletter.JobCanceled)},
-		{"GET", "/v1/alerts", listing(s, "alerts", latest(100, (*sqlstore.DeadLetters).Alerts))},
+		{"GET", "/v1/alerts", s.listAlerts},
 		{"GET", "/v1/alerts/health", s.alertHealth},
 		{"POST", "/v1/alerts/test", s.testAlerts},
 		{"GET", "/v1/audit", s.listAudit},

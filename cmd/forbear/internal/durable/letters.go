@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // listLetters lists dead letters, masked. next is the last one's id, to go on
@@ -94,9 +92,10 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	}}, nil
 }
 
-// statsByCause counts the letters, with the most frequent causes of what is dead.
-func statsByCause(l *sqlstore.DeadLetters, ctx context.Context) ([]deadletter.Stat, error) {
-	return deadletter.StatsByCause(ctx, l, 100)
+// letterStats counts the letters, with the most frequent causes of what is dead.
+func (s *Service) letterStats(r *http.Request) (int, any, error) {
+	list, err := deadletter.StatsByCause(r.Context(), s.DB.DeadLetters(), 100)
+	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
 // discardLetter gives a letter up. The reason is demanded: months later the audit

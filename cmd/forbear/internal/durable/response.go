@@ -2,7 +2,6 @@ package durable
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -190,21 +189,6 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, deta
 		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: cmp.Or(w.Header().Get("X-Correlation-ID"), correlation(r)),
 	})
-}
-
-// listing serves a list under its name, read from the store at each request: another
-// process may have changed it.
-func listing[T any](s *Service, name string, fetch func(*sqlstore.DeadLetters, context.Context) ([]T, error)) func(*http.Request) (int, any, error) {
-	return func(r *http.Request) (int, any, error) {
-		list, err := fetch(s.DB.DeadLetters(), r.Context())
-		return http.StatusOK, map[string]any{name: nonNil(list)}, err
-	}
-}
-
-// latest limits a list, the newest first, to so many. That is enough for a look: what
-// happened long ago is for the audit trail and the dead letters.
-func latest[T any](n int, fetch func(*sqlstore.DeadLetters, context.Context, int) ([]T, error)) func(*sqlstore.DeadLetters, context.Context) ([]T, error) {
-	return func(l *sqlstore.DeadLetters, ctx context.Context) ([]T, error) { return fetch(l, ctx, n) }
 }
 
 // nonNil makes an empty list [] in JSON and not null, which clients would have to

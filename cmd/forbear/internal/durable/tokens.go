@@ -92,10 +92,19 @@ func (s *Service) postToken(r *http.Request) (int, any, error) {
 	return http.StatusCreated, made, nil
 }
 
-// listTokens lists the tokens, without what they are.
+// listTokens lists the tokens in the order of their names, without what they are. next
+// is the last one's, to go on behind it.
 func (s *Service) listTokens(r *http.Request) (int, any, error) {
-	list, err := s.tokens.store.List(r.Context())
-	return http.StatusOK, map[string]any{"tokens": nonNil(list)}, err
+	limit, err := limitOf(r.URL.Query())
+	if err != nil {
+		return 0, nil, err
+	}
+	list, err := s.tokens.store.List(r.Context(), r.URL.Query().Get("after"), limit)
+	next := ""
+	if len(list) == limit {
+		next = list[limit-1].Name
+	}
+	return http.StatusOK, map[string]any{"tokens": nonNil(list), "next": next}, err
 }
 
 // revokeToken ends a token: here at once, and elsewhere within seconds.

@@ -132,24 +132,34 @@ func (r *run) create(ctx context.Context, db *database.DB) error {
 	return err
 }
 
+// listed is how many tokens are read at once.
+const listed = 100
+
 // list prints all tokens, without what they are.
 func (r *run) list(ctx context.Context, db *database.DB) error {
-	list, err := db.Tokens().List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range list {
-		if r.format == "json" {
-			if err := json.NewEncoder(r.std.Out).Encode(t); err != nil {
+	for after := ""; ; {
+		list, err := db.Tokens().List(ctx, after, listed)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, t := range list {
+			if err := r.print(t); err != nil {
 				return err
 			}
-			continue
+			after = t.Name
 		}
-		ends := "until " + t.Expires.Format(time.DateOnly)
-		if time.Now().After(t.Expires) {
-			ends = "expired " + t.Expires.Format(time.DateOnly)
-		}
-		fmt.Fprintf(r.std.Out, "%-24s %-12s %-24s %s\n", t.Name, t.Scope, t.Application, ends)
 	}
-	return nil
+}
+
+// print prints one token, without what it is.
+func (r *run) print(t sqlstore.Token) error {
+	if r.format == "json" {
+		return json.NewEncoder(r.std.Out).Encode(t)
+	}
+	ends := "until " + t.Expires.Format(time.DateOnly)
+	if time.Now().After(t.Expires) {
+		ends = "expired " + t.Expires.Format(time.DateOnly)
+	}
+	_, err := fmt.Fprintf(r.std.Out, "%-24s %-12s %-24s %s\n", t.Name, t.Scope, t.Application, ends)
+	return err
 }

@@ -2,13 +2,16 @@ package token
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 func TestToken(t *testing.T) {
@@ -55,5 +58,13 @@ func TestToken(t *testing.T) {
 	trail, err := db.DeadLetters().AuditTrail(t.Context(), 10)
 	if err != nil || len(trail) != 3 || trail[0].Action != "token-revoke" || trail[0].Target != "deploy" {
 		t.Errorf("the audit has %+v, %v", trail, err)
+	}
+	for i := range listed + 1 {
+		if _, _, err := db.Tokens().Create(t.Context(), sqlstore.Token{Name: fmt.Sprintf("more-%d", i), Scope: sqlstore.ScopeReadOnly}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := token("list"); strings.Count(got.Out, "\n") != listed+2 {
+		t.Errorf("the list has %d lines, want the %d tokens", strings.Count(got.Out, "\n"), listed+2)
 	}
 }
