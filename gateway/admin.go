@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
 
@@ -34,16 +35,20 @@ type AdminConfig struct {
 }
 
 // CheckAdmin refuses an address to listen on that others could reach, unless
-// there is a token.
+// there is a token, and a token that is shorter than 16 characters.
 func CheckAdmin(address, token string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
-	if token == "" && !loopback.Host(host) {
-		return errors.New("the admin endpoint listens beyond loopback only with a token")
+	if token == "" {
+		if !loopback.Host(host) {
+			return errors.New("the admin endpoint listens beyond loopback only with a token")
+		}
+		return nil
 	}
-	return nil
+	_, err = inbound.Token(token)
+	return err
 }
 
 // admin is the endpoint behind its guards.

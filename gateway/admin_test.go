@@ -199,11 +199,18 @@ func TestCheckAdmin(t *testing.T) {
 		if err := gateway.CheckAdmin(address, ""); (err == nil) != ok {
 			t.Errorf("%s without a token: %v", address, err)
 		}
-		if err := gateway.CheckAdmin(address, "s3cret"); err != nil {
+		if err := gateway.CheckAdmin(address, "s3cret-of-sixteen"); err != nil {
 			t.Errorf("%s with a token: %v", address, err)
 		}
 	}
-	if err := gateway.CheckAdmin("nowhere", "s3cret"); err == nil {
+	for _, short := range []string{" ", "s3cret", "                   x"} {
+		for _, address := range []string{"127.0.0.1:9090", "0.0.0.0:9090"} {
+			if err := gateway.CheckAdmin(address, short); err == nil || !strings.Contains(err.Error(), "at least 16 characters") {
+				t.Errorf("%s with %q: %v", address, short, err)
+			}
+		}
+	}
+	if err := gateway.CheckAdmin("nowhere", "s3cret-of-sixteen"); err == nil {
 		t.Error("an address without a port was accepted")
 	}
 }

@@ -106,20 +106,50 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A file comes before the environment, and an empty one is a fault.
-func TestAdminToken(t *testing.T) {
-	t.Setenv(cli.EnvAdminToken, "from-environment")
-	for _, tt := range []struct {
-		file, want string
-		fails      bool
-	}{
-		{"", "from-environment", false},
-		{clitest.File(t, "token", "from-file\n"), "from-file", false},
-		{clitest.File(t, "empty", "\n"), "", true},
-		{filepath.Join(t.TempDir(), "none"), "", true},
+// A token that lets someone in is one that cannot be guessed, wherever it comes from. A
+// file comes before the environment, and an empty one is a fault.
+func TestTokensAreLong(t *testing.T) {
+	const good = "sixteen-letters!"
+	for variable, read := range map[string]func(string) (string, error){
+		cli.EnvAPIToken: cli.APIToken, cli.EnvAdminToken: cli.AdminToken, cli.EnvMetricsToken: cli.MetricsToken,
 	} {
-		if got, err := cli.AdminToken(tt.file); got != tt.want || (err != nil) != tt.fails {
-			t.Errorf("%q: got %q, %v, want %q", tt.file, got, err, tt.want)
+		for _, c := range []struct {
+			variable, file string // "-": no file
+			want           string // empty: refused
+		}{
+			{"a", "-", ""},
+			{" ", "-", ""},
+			{"\n", "-", ""},
+			{"               a", "-", ""},
+			{strings.Repeat(" ", 40), "-", ""},
+			{good[1:], "-", ""},
+			{good, "-", good},
+			{" " + good + "\n", "-", good},
+			{"a", good + "\n", good},
+			{"", "a", ""},
+			{"", "", ""},
+			{"", strings.Repeat("\n", 40), ""},
+			{good, "a", ""},
+		} {
+			t.Setenv(variable, c.variable)
+			file := ""
+			if c.file != "-" {
+				file = clitest.File(t, "token", c.file)
+			}
+			got, err := read(file)
+			if got != c.want || (err != nil) != (c.want == "") {
+				t.Errorf("%s=%q and the file %q: got %q, %v", variable, c.variable, c.file, got, err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), "at least 16 characters") || c.file == "-" && !strings.Contains(err.Error(), variable)) {
+				t.Errorf("%s=%q: %v does not say what to do", variable, c.variable, err)
+			}
+		}
+		t.Setenv(variable, "")
+		if got, err := read(""); got != "" || err != nil {
+			t.Errorf("%s, without one: got %q, %v", variable, got, err)
+		}
+		if _, err := read(filepath.Join(t.TempDir(), "none")); err == nil {
+			t.Errorf("%s: a file that is not there is no fault", variable)
 		}
 	}
 }

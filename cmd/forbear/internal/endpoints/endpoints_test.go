@@ -56,7 +56,7 @@ func TestEndpoints(t *testing.T) {
 	if got := strings.Join(receiver.Bodies(), " "); got != `{"type":"order.shipped"} {"type":"forbear.test"}` {
 		t.Errorf("the receiver got %s", got)
 	}
-	t.Setenv(cli.EnvAPIToken, "wrong")
+	t.Setenv(cli.EnvAPIToken, "wrong-wrong-wrong")
 	if got := clitest.Run(t, Command(), "", "list", "--api", address); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "the API token is missing, wrong or expired") {
 		t.Errorf("with a wrong token: %+v", got)
 	}

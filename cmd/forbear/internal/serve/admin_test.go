@@ -111,7 +111,7 @@ func TestServeAdminBeyondLoopback(t *testing.T) {
 		t.Errorf("with an empty token file: %+v", got)
 	}
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("s3cret-s3cret-s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	admin := closed(t)
@@ -121,7 +121,7 @@ func TestServeAdminBeyondLoopback(t *testing.T) {
 		if code, _ := status(t, "GET", admin+path, ""); code != 401 {
 			t.Errorf("%s without the token: %d", path, code)
 		}
-		if code, _ := status(t, "GET", admin+path, "", "Authorization", "Bearer s3cret"); code != 200 {
+		if code, _ := status(t, "GET", admin+path, "", "Authorization", "Bearer s3cret-s3cret-s3cret"); code != 200 {
 			t.Errorf("%s with the token: %d", path, code)
 		}
 	}

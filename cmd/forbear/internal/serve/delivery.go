@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -100,7 +99,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	}
 	o := d.options
 	o.Logger, o.Observers, o.Wrap = w.log, w.options(), w.telemetry.wrap
-	if o.Token, err = d.token(); err != nil {
+	if o.Token, err = cli.APIToken(d.tokenFile); err != nil {
 		return err
 	}
 	if err = checkRetention(&o); err != nil {
@@ -203,26 +202,6 @@ func (d *delivery) stop() error {
 	d.cancel()
 	err := <-d.done
 	return cmp.Or(err, d.service.Close())
-}
-
-// token returns the token that the API demands, or "". The minimum length refuses what
-// can be guessed, and a placeholder.
-func (d *delivery) token() (string, error) {
-	text, from := os.Getenv(cli.EnvAPIToken), cli.EnvAPIToken
-	if d.tokenFile != "" {
-		b, err := os.ReadFile(d.tokenFile)
-		if err != nil {
-			return "", err
-		}
-		text, from = string(b), d.tokenFile
-	} else if text == "" {
-		return "", nil
-	}
-	token := strings.TrimSpace(text)
-	if len(token) < 16 {
-		return "", fmt.Errorf("%s: a token has at least 16 characters: openssl rand -hex 32 makes one", from)
-	}
-	return token, nil
 }
 
 // database returns that of the deliveries, or nil where there are none. Other parts

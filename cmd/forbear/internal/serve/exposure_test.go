@@ -117,7 +117,7 @@ func TestServeMetricsApart(t *testing.T) {
 	up := httptest.NewServer(http.NotFoundHandler())
 	defer up.Close()
 	config := downPolicy(t, up.URL)
-	adminFile, metricsFile := clitest.File(t, "admin", "adm1n\n"), clitest.File(t, "metrics", "metr1cs\n")
+	adminFile, metricsFile := clitest.File(t, "admin", "adm1n-adm1n-adm1n\n"), clitest.File(t, "metrics", "metr1cs-metr1cs-m\n")
 	admin, apart := closed(t), closed(t)
 	bare := func(base string) string { return strings.TrimPrefix(base, "http://") }
 	const override = `{"state":"open","actor":"prometheus"}`
@@ -130,12 +130,12 @@ func TestServeMetricsApart(t *testing.T) {
 
 	s := startServe(t, "--config", config, "--admin", bare(admin), "--admin-token-file", adminFile, "--metrics-token-file", metricsFile)
 	check("no token", 401, "GET", admin+"/metrics", "")
-	check("the metrics' token", 200, "GET", admin+"/metrics", "", "Authorization", "Bearer metr1cs")
-	check("the admin's token", 200, "GET", admin+"/metrics", "", "Authorization", "Bearer adm1n")
-	check("status by the metrics' token", 401, "GET", admin+"/admin/status", "", "Authorization", "Bearer metr1cs")
-	check("override by the metrics' token", 401, "POST", admin+"/admin/breakers/search", override, "Authorization", "Bearer metr1cs")
-	check("POST by the metrics' token", 401, "POST", admin+"/metrics", "", "Authorization", "Bearer metr1cs")
-	check("status by the admin's token", 200, "GET", admin+"/admin/status", "", "Authorization", "Bearer adm1n")
+	check("the metrics' token", 200, "GET", admin+"/metrics", "", "Authorization", "Bearer metr1cs-metr1cs-m")
+	check("the admin's token", 200, "GET", admin+"/metrics", "", "Authorization", "Bearer adm1n-adm1n-adm1n")
+	check("status by the metrics' token", 401, "GET", admin+"/admin/status", "", "Authorization", "Bearer metr1cs-metr1cs-m")
+	check("override by the metrics' token", 401, "POST", admin+"/admin/breakers/search", override, "Authorization", "Bearer metr1cs-metr1cs-m")
+	check("POST by the metrics' token", 401, "POST", admin+"/metrics", "", "Authorization", "Bearer metr1cs-metr1cs-m")
+	check("status by the admin's token", 200, "GET", admin+"/admin/status", "", "Authorization", "Bearer adm1n-adm1n-adm1n")
 	s.stop()
 
 	// Without an admin token the metrics still demand theirs.
@@ -161,7 +161,7 @@ func TestServeMetricsApart(t *testing.T) {
 	port := apart[strings.LastIndexByte(apart, ':'):]
 	s = startServe(t, "--config", config, "--admin", "off", "--metrics", "0.0.0.0"+port, "--metrics-token-file", metricsFile)
 	check("beyond loopback, no token", 401, "GET", apart+"/metrics", "")
-	check("beyond loopback, the token", 200, "GET", apart+"/metrics", "", "Authorization", "Bearer metr1cs")
+	check("beyond loopback, the token", 200, "GET", apart+"/metrics", "", "Authorization", "Bearer metr1cs-metr1cs-m")
 	s.stop()
 
 	s = startServe(t, "--config", config, "--admin", "off", "--metrics", "0.0.0.0"+port)
@@ -169,7 +169,7 @@ func TestServeMetricsApart(t *testing.T) {
 		t.Errorf("beyond loopback, open by choice: %d", got)
 	}
 	s.stop()
-	if got := clitest.Run(t, Command(), "", "--config", config, "--metrics-token-file", clitest.File(t, "empty", "\n")); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "is empty") {
+	if got := clitest.Run(t, Command(), "", "--config", config, "--metrics-token-file", clitest.File(t, "empty", "\n")); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "at least 16 characters") {
 		t.Errorf("an empty token file: %+v", got)
 	}
 }

@@ -141,7 +141,7 @@ func TestTopCommand(t *testing.T) {
 	a, b := looks()
 	var asked atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer s3cret" {
+		if r.Header.Get("Authorization") != "Bearer s3cret-s3cret-s3cret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -158,7 +158,7 @@ func TestTopCommand(t *testing.T) {
 	if got := clitest.Run(t, Command(), "", "--admin", srv.URL, "--count", "1"); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "401") {
 		t.Errorf("without a token: %+v", got)
 	}
-	t.Setenv(cli.EnvAdminToken, "s3cret")
+	t.Setenv(cli.EnvAdminToken, "s3cret-s3cret-s3cret")
 	got := clitest.Run(t, Command(), "", "--admin", srv.URL, "--count", "2", "--interval", "100ms")
 	if got.Code != cli.ExitOK || !strings.Contains(got.Out, "503 Service Unavailable; waiting\n") || !strings.HasSuffix(got.Out, topLines) {
 		t.Errorf("got %+v", got)
