@@ -698,14 +698,10 @@ type Accepted struct {
 
 // AlertHealth defines model for AlertHealth.
 type AlertHealth struct {
-	Notifiers []struct {
-		Error       string    `json:"error,omitempty,omitzero"`
-		Failures    int       `json:"failures"`
-		Healthy     bool      `json:"healthy"`
-		LastFailure time.Time `json:"last_failure,omitempty,omitzero"`
-		LastSuccess time.Time `json:"last_success,omitempty,omitzero"`
-		Name        string    `json:"name"`
-	} `json:"notifiers"`
+	Notifiers []Health `json:"notifiers"`
+
+	// Parts What runs by itself, such as claims of what is due, outcomes that are written back, the outbox, redrives: not healthy when it fails, or does not come to an end, for a quarter of a minute and for its interval.
+	Parts []Health `json:"parts"`
 }
 
 // Alerts defines model for Alerts.
@@ -1112,6 +1108,16 @@ type FilterState string
 type Header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// Health defines model for Health.
+type Health struct {
+	Error       string    `json:"error,omitempty,omitzero"`
+	Failures    int       `json:"failures"`
+	Healthy     bool      `json:"healthy"`
+	LastFailure time.Time `json:"last_failure,omitempty,omitzero"`
+	LastSuccess time.Time `json:"last_success,omitempty,omitzero"`
+	Name        string    `json:"name"`
 }
 
 // Letter defines model for Letter.
@@ -2151,7 +2157,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
 	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AlertHealth How the notifiers are doing
+	// AlertHealth How the notifiers are doing, and what runs by itself
 	//
 	// Whether each notifier took its latest alert.
 	//
@@ -2716,7 +2722,7 @@ func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// AlertHealth How the notifiers are doing
+// AlertHealth How the notifiers are doing, and what runs by itself
 //
 // Whether each notifier took its latest alert.
 //
@@ -6585,7 +6591,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
 	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
 
-	// AlertHealthWithResponse How the notifiers are doing
+	// AlertHealthWithResponse How the notifiers are doing, and what runs by itself
 	//
 	// Whether each notifier took its latest alert.
 	//
@@ -9691,7 +9697,7 @@ func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params
 	return ParseListAlertsResponse(rsp)
 }
 
-// AlertHealthWithResponse How the notifiers are doing
+// AlertHealthWithResponse How the notifiers are doing, and what runs by itself
 //
 // Whether each notifier took its latest alert.
 //

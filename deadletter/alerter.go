@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -28,7 +29,7 @@ type Reporter interface {
 // TestQueue is the queue of test alerts.
 const TestQueue = "test"
 
-// Health is how a notifier is doing.
+// Health is how a notifier is doing, or a part of what runs in the background.
 type Health struct {
 	Name        string    `json:"name"`
 	Healthy     bool      `json:"healthy"`
@@ -36,6 +37,8 @@ type Health struct {
 	LastSuccess time.Time `json:"last_success,omitzero"`
 	LastFailure time.Time `json:"last_failure,omitzero"`
 	Error       string    `json:"error,omitempty"`
+	// Cause is what a store returned: the end of Error, which may name its address.
+	Cause error `json:"-"`
 }
 
 // Alerter sends the alerts of a store. An alert is sent to every notifier, each
@@ -48,6 +51,8 @@ type Alerter struct {
 	store     Store
 	notifiers []Notifier
 	log       *slog.Logger
+
+	looks, sends pulse.Part
 
 	mu     sync.Mutex
 	health map[string]Health
@@ -68,6 +73,8 @@ func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
 		log = slog.Default()
 	}
 	a := &Alerter{store: store, log: log, notifiers: append([]Notifier{logNotifier{log}}, notifiers...), health: map[string]Health{}}
+	// An alert that was sent and not noted is claimed again when its lease ends.
+	a.looks.Name, a.sends.Name, a.sends.Every = "alerts not read", "alerts not sent, or not noted", alertLease
 	for _, n := range a.notifiers {
 		a.health[n.Name()] = Health{Name: n.Name(), Healthy: true}
 	}
@@ -77,13 +84,14 @@ func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
 // Run sends alerts until ctx ends.
 func (a *Alerter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		list, err := a.store.ClaimAlerts(ctx, 20, alertLease)
+		var list []Alert
+		err := a.looks.Do(func() (err error) { list, err = a.store.ClaimAlerts(ctx, 20, alertLease); return err })
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("alerts not read", slog.String("error", err.Error()))
 		}
 		var wg sync.WaitGroup
 		for _, alert := range list {
-			wg.Go(func() { a.send(ctx, alert) })
+			wg.Go(func() { _ = a.sends.Do(func() error { return a.send(ctx, alert) }) })
 		}
 		wg.Wait()
 		if len(list) == 0 {
@@ -93,8 +101,8 @@ func (a *Alerter) Run(ctx context.Context) {
 }
 
 // send sends the alert to the notifiers that have not taken it yet, and
-// writes back who has.
-func (a *Alerter) send(ctx context.Context, alert Alert) {
+// writes back who has. The error is that of the write.
+func (a *Alerter) send(ctx context.Context, alert Alert) error {
 	var errs []error
 	for _, n := range a.notifiers {
 		if slices.Contains(alert.Sent, n.Name()) {
@@ -115,9 +123,11 @@ func (a *Alerter) send(ctx context.Context, alert Alert) {
 	// Written even when the sender is being stopped.
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
 	defer cancel()
-	if err := a.store.WriteBackAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling)); err != nil {
+	err := a.store.WriteBackAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling))
+	if err != nil {
 		a.log.Warn("alert sent and not noted: it will be sent again", slog.String("error", err.Error()))
 	}
+	return err
 }
 
 // notify calls one notifier within its time, and keeps its health.
@@ -150,8 +160,10 @@ func (a *Alerter) Test(ctx context.Context, by string) []Health {
 	return a.Health()
 }
 
-// Health returns how each notifier is doing.
+// Health returns how each notifier is doing. None is healthy while alerts cannot be read:
+// what is raised then reaches none of them.
 func (a *Alerter) Health() []Health {
+	own := pulse.First(&a.looks, &a.sends)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := make([]Health, 0, len(a.notifiers))
@@ -161,6 +173,9 @@ func (a *Alerter) Health() []Health {
 			if err := r.Health(); err != nil {
 				h.Healthy, h.Error = false, err.Error()
 			}
+		}
+		if h.Healthy && !own.Healthy {
+			h.Healthy, h.Error, h.Cause = false, own.Name+": "+own.Error, own.Cause
 		}
 		list = append(list, h)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -28,6 +29,8 @@ type Redriver struct {
 	owner   string
 	targets map[string]Target // nil: known, and sent by another process
 	log     *slog.Logger
+
+	looks pulse.Part
 }
 
 // NewRedriver returns a Redriver for the queues that have a target. A nil
@@ -37,8 +40,13 @@ func NewRedriver(store Store, owner string, targets map[string]Target, log *slog
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Redriver{store: store, owner: owner, targets: targets, log: log}
+	r := &Redriver{store: store, owner: owner, targets: targets, log: log}
+	r.looks.Name = "redrives"
+	return r
 }
+
+// Health returns how the look for jobs fares.
+func (r *Redriver) Health() Health { return Health(r.looks.State()) }
 
 // Plan says what a job would do, without doing it: the letters that it would
 // redrive now.
@@ -87,7 +95,9 @@ func (r *Redriver) Run(ctx context.Context) {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	for ctx.Err() == nil {
-		j, ok, err := r.store.ClaimJob(ctx, r.owner, jobLease)
+		var j Job
+		var ok bool
+		err := r.looks.Do(func() (err error) { j, ok, err = r.store.ClaimJob(ctx, r.owner, jobLease); return err })
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.log.Warn("redrives not read", slog.String("error", err.Error()))

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -28,7 +30,19 @@ type Retention struct {
 	// store needs an encrypted export, or its letters end in clear.
 	Cipher Cipher
 	Log    *slog.Logger
+
+	runs atomic.Pointer[pulse.Part]
 }
+
+// Health returns how Run fares.
+func (r *Retention) Health() Health {
+	if p := r.runs.Load(); p != nil {
+		return Health(p.State())
+	}
+	return Health{Name: retentionName, Healthy: true}
+}
+
+const retentionName = "retention"
 
 // Letters expire after days, so that looking every ten minutes is early
 // enough.
@@ -36,8 +50,11 @@ const retentionEvery = 10 * time.Minute
 
 // Run looks for expired letters until ctx ends.
 func (r *Retention) Run(ctx context.Context) {
+	runs := &pulse.Part{Name: retentionName, Every: retentionEvery}
+	r.runs.Store(runs)
 	for ctx.Err() == nil {
-		if _, err := r.Once(ctx); err != nil && ctx.Err() == nil && r.Log != nil {
+		err := runs.Do(func() error { _, err := r.Once(ctx); return err })
+		if err != nil && ctx.Err() == nil && r.Log != nil {
 			r.Log.Error("expired dead letters not exported: they are kept", slog.String("error", err.Error()))
 		}
 		wait.Sleep(ctx, retentionEvery)

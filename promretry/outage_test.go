@@ -50,14 +50,14 @@ func (s *stage) serve(t *testing.T) string {
 			return 0
 		}))
 	}
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "alert_notifier_healthy", ConstLabels: prometheus.Labels{"notifier": "pager"},
-	}, func() float64 {
-		if s.down.Load() {
-			return 0
-		}
-		return 1
-	}))
+	for name, of := range map[string]prometheus.Labels{"alert_notifier_healthy": {"notifier": "pager"}, "webhook_part_healthy": {"part": "outbox"}} {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, ConstLabels: of}, func() float64 {
+			if s.down.Load() {
+				return 0
+			}
+			return 1
+		}))
+	}
 	srv := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	t.Cleanup(srv.Close)
 	return srv.Listener.Addr().String()

@@ -165,12 +165,17 @@ func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
-		done, err := d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
-			ordered, _, err := admit(m)
-			if err == nil {
-				admitted = append(admitted, webhook.Message{Endpoints: m.Endpoints, NotBefore: m.NotBefore})
-			}
-			return ordered, err
+		var done webhook.RelayResult
+		var err error
+		_ = d.parts[partOutbox].Do(func() error {
+			done, err = d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
+				ordered, _, err := admit(m)
+				if err == nil {
+					admitted = append(admitted, webhook.Message{Endpoints: m.Endpoints, NotBefore: m.NotBefore})
+				}
+				return ordered, err
+			})
+			return cmp.Or(err, errors.Join(done.Stuck...))
 		})
 		for _, l := range done.Dead {
 			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -87,8 +88,12 @@ func alertMessage(a deadletter.Alert) (webhook.Message, error) {
 	}, err
 }
 
-// Health implements [deadletter.Reporter]: what is accepted may still fail.
+// Health implements [deadletter.Reporter]: what is accepted may still fail, and is not
+// sent before it is claimed.
 func (n *Notifier) Health() error {
+	if p := pulse.First(&n.d.parts[partDue], &n.d.parts[partClaims]); !p.Healthy {
+		return fmt.Errorf("deliveries are not claimed: %s is %s", p.Name, p.When())
+	}
 	l := n.d.lane(webhook.AlertEndpoint)
 	if l == nil {
 		return errors.New("the endpoint of alerts is gone")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -58,7 +59,7 @@ func (d *Dispatcher) raise(a deadletter.Alert) {
 func (d *Dispatcher) storeAlert(ctx context.Context, a deadletter.Alert) {
 	backoff := wait.Backoff{Base: 100 * time.Millisecond, Cap: 10 * time.Second}
 	for ctx.Err() == nil {
-		err := d.cfg.Alerts.Raise(ctx, a)
+		err := d.parts[partAlerts].Do(func() error { return d.cfg.Alerts.Raise(ctx, a) })
 		if err == nil {
 			return
 		}
@@ -86,8 +87,14 @@ func (d *Dispatcher) disable(id, why string, failing time.Time) {
 // storeState stores how an endpoint fares, and reports whether it did. A write that fails
 // is not repeated: the next change brings another, and a late one could undo that.
 func (d *Dispatcher) storeState(ctx context.Context, id string, s webhook.EndpointState, why string, failing time.Time) bool {
-	err := d.cfg.Store.SetEndpointState(ctx, id, s, webhook.ByForbear, why, failing)
-	if err == nil || errors.Is(err, webhook.ErrNotFound) { // deleted meanwhile: it has no state
+	err := d.parts[partStates].Do(func() error {
+		err := d.cfg.Store.SetEndpointState(ctx, id, s, webhook.ByForbear, why, failing)
+		if errors.Is(err, webhook.ErrNotFound) { // deleted meanwhile: it has no state
+			return nil
+		}
+		return err
+	})
+	if err == nil {
 		return true
 	}
 	d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
@@ -98,7 +105,7 @@ func (d *Dispatcher) storeState(ctx context.Context, id string, s webhook.Endpoi
 // much does not stop the others' writes for long.
 func (d *Dispatcher) reclaim(ctx context.Context) {
 	for ctx.Err() == nil {
-		n, err := d.cfg.Store.Reclaim(ctx, storeBatch)
+		n, err := pulse.Get(&d.parts[partLeases], func() (int, error) { return d.cfg.Store.Reclaim(ctx, storeBatch) })
 		if !d.warn(ctx, "lost leases not reclaimed", err) || n == 0 {
 			return
 		}
@@ -112,8 +119,8 @@ func (d *Dispatcher) reclaim(ctx context.Context) {
 func (d *Dispatcher) sweep(ctx context.Context) {
 	bodies, history := d.cfg.BodyRetention < d.cfg.Retention, true
 	for bodies || history {
-		bodies = bodies && d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
-		history = history && d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
+		bodies = bodies && d.sweepWith(ctx, partBodies, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
+		history = history && d.sweepWith(ctx, partHistory, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
 	}
 	if s, ok := d.cfg.Store.(webhook.Shrinker); ok {
 		d.shrink(ctx, s)
@@ -123,7 +130,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 // shrink gives back what the sweeps have freed, in steps as small as theirs.
 func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
 	for ctx.Err() == nil {
-		more, err := s.Shrink(ctx)
+		more, err := pulse.Get(&d.parts[partSpace], func() (bool, error) { return s.Shrink(ctx) })
 		if !d.warn(ctx, "free space not given back", err) || !more {
 			return
 		}
@@ -133,9 +140,9 @@ func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
 
 // sweepWith sweeps one small batch and reports whether there is more. A pause at least
 // as long follows, in which deliveries have the store for themselves.
-func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) (more bool) {
+func (d *Dispatcher) sweepWith(ctx context.Context, part int, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) (more bool) {
 	began := time.Now()
-	n, err := sweep(ctx, age, batch)
+	n, err := pulse.Get(&d.parts[part], func() (int, error) { return sweep(ctx, age, batch) })
 	if !d.warn(ctx, "history not swept", err) || n < batch {
 		return false
 	}
@@ -164,7 +171,9 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 	spec := webhook.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
 	met := map[int64]bool{}
 	for found := true; found && ctx.Err() == nil && len(met) < overdueUnreadable; {
-		list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
+		list, err := pulse.Get(&d.parts[partOverdue], func() ([]webhook.Delivery, error) {
+			return d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
+		})
 		if found = false; !d.warn(ctx, "overdue deliveries not read", err) {
 			return
 		}

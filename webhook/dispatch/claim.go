@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -78,7 +79,11 @@ func earliest(a, b time.Time) time.Time {
 // the lanes may want again, and the outcomes are written apart from the loop,
 // which goes on: the next claim may well succeed.
 func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack) {
-	done, err := d.cfg.Store.WriteBackAndClaim(ctx, webhook.Step{WriteBacks: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
+	part := partClaims
+	if len(back) > 0 {
+		part = partOutcomes
+	}
+	done, err := d.inStore(ctx, part, webhook.Step{WriteBacks: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
 	if err == nil {
 		d.written(back, done.OK)
 		d.hand(c, &done)
@@ -95,6 +100,11 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack
 		d.warn(ctx, "deliveries not claimed", err)
 	}
 	wait.Sleep(ctx, wait.Jitter(stumble))
+}
+
+// inStore makes a step of the store, as that part.
+func (d *Dispatcher) inStore(ctx context.Context, part int, s webhook.Step) (webhook.StepResult, error) {
+	return pulse.Get(&d.parts[part], func() (webhook.StepResult, error) { return d.cfg.Store.WriteBackAndClaim(ctx, s) })
 }
 
 // hand gives the lanes what was claimed for them. Each lane that wanted gets its

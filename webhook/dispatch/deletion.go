@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -44,7 +45,7 @@ const abandonBatch = 32
 func (d *Dispatcher) abandon(ctx context.Context) {
 	total := 0
 	for ctx.Err() == nil {
-		n, err := d.cfg.Store.Abandon(ctx, abandonBatch)
+		n, err := pulse.Get(&d.parts[partDeletions], func() (int, error) { return d.cfg.Store.Abandon(ctx, abandonBatch) })
 		if errors.Is(err, webhook.ErrUnreadable) && !d.unreadable.say("", time.Now()) {
 			break // it was said
 		}

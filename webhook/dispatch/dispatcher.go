@@ -122,6 +122,7 @@ type Dispatcher struct {
 
 	stats   counters
 	tallies tallies
+	parts   parts
 }
 
 // counters are what [Stats] reads.
@@ -188,6 +189,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
+	d.parts.begin(cfg.Poll)
 	d.lease.Store(int64(leaseTime(nil)))
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil

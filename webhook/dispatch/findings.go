@@ -142,7 +142,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (m
 		writes[i] = n.HoldWrite
 		writes[i].In = n.next.Sub(now)
 	}
-	if d.warn(ctx, "what was found of endpoints not stored", d.cfg.Store.PutHolds(ctx, d.cfg.Owner, writes)) {
+	if d.do(ctx, partFindings, "what was found of endpoints not stored", func() error { return d.cfg.Store.PutHolds(ctx, d.cfg.Owner, writes) }) {
 		return len(list) == shareBatch
 	}
 	for i := range list {

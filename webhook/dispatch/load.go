@@ -30,6 +30,13 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 	return d.load(ctx)
 }
 
+// loaded reports whether a Load has read the endpoints.
+func (d *Dispatcher) loaded() bool {
+	d.loading <- struct{}{}
+	defer func() { <-d.loading }()
+	return !d.compared.IsZero()
+}
+
 // load is Load, for one at a time.
 func (d *Dispatcher) load(ctx context.Context) error {
 	since, began := d.mark, time.Now()

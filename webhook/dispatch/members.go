@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -102,7 +103,7 @@ func (d *Dispatcher) beat(ctx context.Context) {
 		return
 	}
 	at := time.Now()
-	live, err := d.cfg.Store.Heartbeat(ctx, d.cfg.Owner, beatLease)
+	live, err := pulse.Get(&d.parts[partHeartbeats], func() (int, error) { return d.cfg.Store.Heartbeat(ctx, d.cfg.Owner, beatLease) })
 	if d.warn(ctx, "heartbeat not stored", err) {
 		d.members.counted(live, at)
 	}

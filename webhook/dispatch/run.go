@@ -21,18 +21,24 @@ const (
 // Run delivers until ctx ends. Then it takes nothing more, lets the attempts
 // under way finish and be written back, and returns what it holds to the store.
 // Attempts that outlast their timeout are cut off. It runs once: a dispatcher that
-// has ended does not start again.
+// has ended does not start again. The error is that of its first look at the endpoints,
+// where [Dispatcher.Load] has not read them before: a store that is away for a moment
+// later on is asked again.
 //
 // The order of the end matters. Polls end first, since they make work. Then the
 // last claim has to be with its lane, the buffers are emptied, and the workers
 // finish; only then is no outcome to come any more, and the loop ends when it has
 // written the last. Alerts may be raised until then, so that chores end last.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := d.Load(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	err := d.parts[partEndpoints].Do(func() error { return d.Load(ctx) })
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil
+	case !d.loaded():
 		return err
+	default:
+		d.warn(ctx, "endpoints not read", err) // the scout reads them again
 	}
 	d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
 	d.members.begin()
@@ -92,10 +98,10 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 // hints from other processes may be lost.
 func (d *Dispatcher) scout(ctx context.Context) {
 	for ctx.Err() == nil {
-		d.warn(ctx, "endpoints not read", d.Load(ctx))
-		d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
+		d.do(ctx, partEndpoints, "endpoints not read", func() error { return d.Load(ctx) })
+		d.do(ctx, partHolds, "what others found of endpoints not read", func() error { return d.learn(ctx) })
 		pause := headsRetry
-		if d.warn(ctx, "due deliveries not read", d.heads(ctx)) {
+		if d.do(ctx, partDue, "due deliveries not read", func() error { return d.heads(ctx) }) {
 			pause = d.cfg.Poll
 		}
 		d.wake()

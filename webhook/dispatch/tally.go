@@ -69,7 +69,7 @@ func (d *Dispatcher) storeTallies(ctx context.Context) {
 	list, of := d.tallies.changed(d.now())
 	for len(list) > 0 {
 		n := min(len(list), storeBatch)
-		if err := d.cfg.Store.PutTallies(ctx, d.cfg.Owner, list[:n]); !d.warn(ctx, "counts of attempts not stored", err) {
+		if !d.do(ctx, partCounts, "counts of attempts not stored", func() error { return d.cfg.Store.PutTallies(ctx, d.cfg.Owner, list[:n]) }) {
 			d.tallies.again(of)
 			return
 		}

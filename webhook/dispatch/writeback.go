@@ -109,7 +109,7 @@ func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.WriteBack, err
 		}
 		wait.Sleep(ctx, backoff.Next())
 		var done webhook.StepResult
-		if done, err = d.cfg.Store.WriteBackAndClaim(ctx, webhook.Step{WriteBacks: batch}); err == nil {
+		if done, err = d.inStore(ctx, partOutcomes, webhook.Step{WriteBacks: batch}); err == nil {
 			d.written(batch, done.OK)
 			return
 		}

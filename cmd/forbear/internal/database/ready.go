@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -97,8 +98,26 @@ var causes = map[string]string{
 	"57P03": "starting",
 }
 
-// causeOf returns the reason of an error in a few words, which hold nothing of the
-// server's; "" for none.
+// Cause returns the reason of an error of whatever works on a database, in a few words
+// which hold nothing of the server's or the error's own; "" for none.
+func Cause(err error) string {
+	var server interface{ SQLState() string }
+	_, away := errors.AsType[net.Error](err)
+	_, refused := errors.AsType[*pgconn.ConnectError](err)
+	word := causeOf(err)
+	switch {
+	case word != unreached || away || refused:
+		return word
+	case errors.As(err, &server):
+		return "SQLSTATE " + server.SQLState()
+	}
+	return "the log says why"
+}
+
+// unreached is the cause where nothing is known of it.
+const unreached = "not reached"
+
+// causeOf returns why a database takes no writes, as [Cause] does.
 func causeOf(err error) string {
 	var server interface{ SQLState() string }
 	var file interface{ Code() int }
@@ -124,5 +143,5 @@ func causeOf(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no response in time"
 	}
-	return "not reached"
+	return unreached
 }

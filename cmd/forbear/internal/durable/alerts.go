@@ -1,6 +1,12 @@
 package durable
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
+)
 
 // listAlerts lists alerts, the newest first. next is the last one's id, to go on
 // behind it.
@@ -22,15 +28,32 @@ func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"alerts": nonNil(list), "next": cursor(next)}, err
 }
 
-// alertHealth shows which notifiers took their latest alert. An alert that cannot
-// be sent would otherwise be noticed by its absence alone.
+// alertHealth shows which notifiers took their latest alert, and which parts of what
+// runs by itself get their work done. What does not would otherwise be noticed by its
+// absence alone.
 func (s *Service) alertHealth(*http.Request) (int, any, error) {
-	return http.StatusOK, map[string]any{"notifiers": s.Alerter.Health()}, nil
+	return http.StatusOK, map[string]any{"notifiers": shown(s.Alerter.Health()), "parts": shown(s.parts())}, nil
+}
+
+// parts returns how what runs by itself fares with the store.
+func (s *Service) parts() []deadletter.Health {
+	return append(s.Dispatcher.Health(), s.Redriver.Health(), s.retention.Health())
+}
+
+// shown are they with the causes in words of ours: an error of the database may name its
+// address, and what a row has.
+func shown(list []deadletter.Health) []deadletter.Health {
+	for i := range list {
+		if h := &list[i]; h.Cause != nil {
+			h.Error = strings.TrimSuffix(h.Error, h.Cause.Error()) + database.Cause(h.Cause)
+		}
+	}
+	return list
 }
 
 // testAlerts sends a test alert to every notifier and waits for the results. It is
 // audited first, because a test pages people, who will ask who it was.
 func (s *Service) testAlerts(r *http.Request) (int, any, error) {
 	s.audit(r, "alert-test", "", "")
-	return http.StatusOK, map[string]any{"notifiers": s.Alerter.Test(r.Context(), actor(r))}, nil
+	return http.StatusOK, map[string]any{"notifiers": shown(s.Alerter.Test(r.Context(), actor(r))), "parts": shown(s.parts())}, nil
 }

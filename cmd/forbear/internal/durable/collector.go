@@ -36,13 +36,14 @@ var (
 	breakers  = prometheus.NewDesc("webhook_endpoints_breaker", "Enabled endpoints by the state of their circuit breakers in this process.", []string{"state"}, nil)
 	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
 	refusedBy = prometheus.NewDesc("delivery_api_refused_total", "Calls of the delivery API that were refused: for want of a token (unauthorized), or since the token is not good for them (forbidden).", []string{"reason"}, nil)
-	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
+	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert, and alerts are read: 1 or 0.", []string{"notifier"}, nil)
+	working   = prometheus.NewDesc("webhook_part_healthy", "Whether a part of what this process does by itself gets done, such as claims, outcomes and outbox: 1, or 0 when it fails or does not come to an end.", []string{"part"}, nil)
 )
 
 // Describe implements [prometheus.Collector]. The list must hold every metric of
 // Collect: a registry refuses what was not described.
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, unread, outdated, endpoints, held, breakers, letters, refusedBy, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, unread, outdated, endpoints, held, breakers, letters, refusedBy, healthy, working} {
 		ch <- d
 	}
 }
@@ -70,6 +71,9 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, h := range s.Alerter.Health() {
 		send(healthy, prometheus.GaugeValue, number(h.Healthy), h.Name)
+	}
+	for _, h := range s.parts() {
+		send(working, prometheus.GaugeValue, number(h.Healthy), h.Name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()

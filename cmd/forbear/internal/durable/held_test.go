@@ -15,8 +15,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// gauge reads one of the service's metrics.
-func gauge(t *testing.T, s *Service, name string) float64 {
+// gauge reads one of the service's metrics: the first of that name, or that with a label's
+// value.
+func gauge(t *testing.T, s *Service, name string, of ...string) float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	if err := r.Register(s); err != nil {
@@ -27,8 +28,10 @@ func gauge(t *testing.T, s *Service, name string) float64 {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (len(of) == 0 || m.GetLabel()[0].GetValue() == of[0]) {
+				return m.GetGauge().GetValue()
+			}
 		}
 	}
 	t.Fatalf("no metric %s", name)

@@ -53,7 +53,7 @@ func TestDeliveriesAreVisible(t *testing.T) {
 		`retry_success_after_retry_total{dependency="webhook:shaky",error_type="http_503",`, `retry_failed_calls_total{dependency="webhook:refuses",error_type="http_422",reason="terminal",`,
 		`retry_budget_utilization_ratio{dependency="webhook:shaky",`, `circuit_breaker_state{dependency="webhook:shaky",`,
 		`dlq_messages_total{queue="webhooks"} 1`, `dlq_messages{queue="webhooks",reason="terminal",state="dead"} 1`,
-		"webhook_messages_accepted_total 2", "webhook_deliveries_total 1", "webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds 0", `webhook_endpoints{state="enabled"} 2`, "webhook_endpoints_held 0", "webhook_deliveries_unreadable 0", "webhook_endpoints_unreadable 0", `webhook_endpoints_breaker{state="closed"} 2`, `webhook_endpoints_breaker{state="open"} 0`, `alert_notifier_healthy{notifier="log"} 1`,
+		"webhook_messages_accepted_total 2", "webhook_deliveries_total 1", "webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds 0", `webhook_endpoints{state="enabled"} 2`, "webhook_endpoints_held 0", "webhook_deliveries_unreadable 0", "webhook_endpoints_unreadable 0", `webhook_endpoints_breaker{state="closed"} 2`, `webhook_endpoints_breaker{state="open"} 0`, `alert_notifier_healthy{notifier="log"} 1`, `webhook_part_healthy{part="claims"} 1`,
 	}
 	page, missing := "", ""
 	for range 3000 {

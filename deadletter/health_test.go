@@ -1,0 +1,130 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/memstore"
+)
+
+// illness is that of a store while it is on: it fails, or does not return.
+type illness struct{ on, hangs atomic.Bool }
+
+var errIll = errors.New("the store is at 10.1.2.3 and ill")
+
+func (i *illness) fault() error {
+	for i.on.Load() {
+		if !i.hangs.Load() {
+			return errIll
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
+}
+
+type ailing struct {
+	*memstore.Store
+	claims, notes, jobs, letters illness
+}
+
+func (s *ailing) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
+	if err := s.claims.fault(); err != nil {
+		return nil, err
+	}
+	return s.Store.ClaimAlerts(ctx, limit, lease)
+}
+
+func (s *ailing) WriteBackAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+	if err := s.notes.fault(); err != nil {
+		return err
+	}
+	return s.Store.WriteBackAlert(ctx, a, sent, wait)
+}
+
+func (s *ailing) ClaimJob(ctx context.Context, owner string, lease time.Duration) (deadletter.Job, bool, error) {
+	if err := s.jobs.fault(); err != nil {
+		return deadletter.Job{}, false, err
+	}
+	return s.Store.ClaimJob(ctx, owner, lease)
+}
+
+func (s *ailing) List(ctx context.Context, f deadletter.Filter) ([]deadletter.Letter, error) {
+	if err := s.letters.fault(); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, f)
+}
+
+// No notifier is healthy while alerts are not read, or are sent and not noted; redrives and
+// the retention say the same of themselves.
+func TestHealthKnowsItsStore(t *testing.T) {
+	for name, part := range map[string]struct {
+		ill func(*ailing) *illness
+		of  int // which of the healths
+	}{
+		"alerts are not read":        {func(s *ailing) *illness { return &s.claims }, 0},
+		"alerts are not noted":       {func(s *ailing) *illness { return &s.notes }, 0},
+		"redrives are not read":      {func(s *ailing) *illness { return &s.jobs }, 1},
+		"expired letters not listed": {func(s *ailing) *illness { return &s.letters }, 2},
+	} {
+		for _, hangs := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: "", true: ", and nothing returns"}[hangs], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &ailing{Store: &memstore.Store{}}
+					a := deadletter.NewAlerter(s, quiet, named{&flaky{}, "good"})
+					r := deadletter.NewRedriver(s, "me", nil, quiet)
+					kept := &deadletter.Retention{Store: s, Log: quiet}
+					ctx, stop := context.WithCancel(t.Context())
+					for _, run := range []func(context.Context){a.Run, r.Run, kept.Run} {
+						go run(ctx)
+					}
+					defer func() { stop(); synctest.Wait() }()
+					raise := func() {
+						if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
+							t.Error(err)
+						}
+					}
+					of := func(which int) deadletter.Health {
+						return []deadletter.Health{a.Health()[1], r.Health(), kept.Health()}[which]
+					}
+					raise()
+					time.Sleep(11 * time.Minute)
+					for i := range 3 {
+						if h := of(i); !h.Healthy {
+							t.Fatalf("while all is well: %+v", h)
+						}
+					}
+					ill := part.ill(s)
+					ill.hangs.Store(hangs)
+					ill.on.Store(true)
+					for range 25 {
+						raise()
+						time.Sleep(time.Minute)
+					}
+					for i := range 3 {
+						h := of(i)
+						if h.Healthy != (i != part.of) {
+							t.Errorf("it is ill, and health says %+v", h)
+						}
+						if i == part.of && !hangs && (h.Cause != errIll || !strings.HasSuffix(h.Error, errIll.Error())) {
+							t.Errorf("it does not say why: %+v", h)
+						}
+					}
+					ill.on.Store(false)
+					time.Sleep(11 * time.Minute)
+					for i := range 3 {
+						if h := of(i); !h.Healthy || h.Error != "" {
+							t.Errorf("when it is well again: %+v", h)
+						}
+					}
+				})
+			})
+		}
+	}
+}
