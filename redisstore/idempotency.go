@@ -80,8 +80,13 @@ type IdempotencyOptions struct {
 	// headers and its body. A larger one leaves a tombstone. Default 2 MiB.
 	MaxResponse int
 	// Cipher encrypts headers and bodies of responses at rest. That of
-	// package sqlstore fits.
+	// package sqlstore fits, and binds each to its record: who can write to the
+	// server, and has no key, cannot have one replayed to another caller.
 	Cipher Cipher
+	// Bound refuses responses that were not encrypted for their record: those
+	// in the clear, and those of a version that bound nothing. Set it when these
+	// have expired. It needs the Cipher of package sqlstore.
+	Bound bool
 	// Evicting accepts a server that may evict records under memory pressure,
 	// and so forget what was done before its time. It is logged.
 	Evicting bool
@@ -126,6 +131,9 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 	o.MaxResponse = cmp.Or(o.MaxResponse, 2<<20)
 	if o.MaxResponse < 0 {
 		return nil, errors.New("redisstore: max response is negative")
+	}
+	if _, ok := o.Cipher.(binder); o.Bound && !ok {
+		return nil, errors.New("redisstore: bound records need the cipher of package sqlstore")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}
@@ -209,7 +217,7 @@ func (i *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time
 
 // Complete implements idempotency.Store.
 func (i *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
-	fields, err := i.encode(a)
+	fields, err := i.encode(t.ID, a)
 	if err != nil {
 		return failed("complete", err)
 	}

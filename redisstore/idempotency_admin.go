@@ -32,7 +32,7 @@ func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.R
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	args := []any{clip(res.Text()), res.Fence, bit(res.Response != nil)}
 	if res.Response != nil {
-		response, err := i.encode(*res.Response)
+		response, err := i.encode(id, *res.Response)
 		if err != nil {
 			return failed("resolve", err)
 		}

@@ -129,11 +129,9 @@ func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.R
 		return rec, r.err
 	}
 	rec.Response = &idempotency.Response{Status: status, Tombstone: tombstone}
-	head := []byte(header)
-	if sealed {
-		if head, err = i.open(header); err != nil {
-			return rec, err
-		}
+	head, err := i.open(id, "header", header, sealed)
+	if err != nil {
+		return rec, err
 	}
 	if len(head) > 0 {
 		if err := json.Unmarshal(head, &rec.Response.Header); err != nil {
@@ -141,27 +139,63 @@ func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.R
 		}
 	}
 	if body != "" {
-		rec.Response.Body = []byte(body)
-		if sealed {
-			rec.Response.Body, err = i.open(body)
-		}
+		rec.Response.Body, err = i.open(id, "body", body, sealed)
 	}
 	return rec, err
 }
 
-// open decrypts a field. A record that was sealed needs the cipher it was
-// sealed with.
-func (i *Idempotency) open(sealed string) ([]byte, error) {
-	if i.opts.Cipher == nil {
-		return nil, errors.New("record is encrypted and there is no cipher")
+// binder is a cipher that binds what it seals to a place, and reports of what it opens
+// whether that was bound.
+type binder interface {
+	SealAt(place string, plain []byte) ([]byte, error)
+	OpenAt(place string, sealed []byte) (plain []byte, bound bool, err error)
+}
+
+// place is where a field belongs. It is none of a database's.
+func (i *Idempotency) place(id idempotency.ID, field string) string {
+	return "redis." + field + "\x00" + i.name(id)
+}
+
+// seal encrypts a field.
+func (i *Idempotency) seal(id idempotency.ID, field string, plain []byte) ([]byte, error) {
+	if b, ok := i.opts.Cipher.(binder); ok {
+		return b.SealAt(i.place(id, field), plain)
 	}
-	return i.opts.Cipher.Open([]byte(sealed))
+	return i.opts.Cipher.Seal(plain)
+}
+
+// open decrypts a field, if it is sealed. A record that was sealed needs the cipher it was
+// sealed with.
+func (i *Idempotency) open(id idempotency.ID, field, value string, sealed bool) ([]byte, error) {
+	b, binds := i.opts.Cipher.(binder)
+	switch {
+	case !sealed && i.opts.Bound && value != "":
+		return nil, errors.New("record is not encrypted, as all records are to be")
+	case !sealed:
+		return []byte(value), nil
+	case i.opts.Cipher == nil:
+		return nil, errors.New("record is encrypted and there is no cipher")
+	case !binds:
+		return i.opts.Cipher.Open([]byte(value))
+	}
+	plain, bound, err := b.OpenAt(i.place(id, field), []byte(value))
+	switch {
+	case i.opts.Bound && err == nil && !bound:
+		return nil, errors.New("record is encrypted, and not for its name, as all records are to be")
+	case i.opts.Bound || err == nil:
+		return plain, err
+	}
+	// One of an earlier version, which bound it to nothing.
+	if plain, unbound := i.opts.Cipher.Open([]byte(value)); unbound == nil {
+		return plain, nil
+	}
+	return nil, err
 }
 
 // encode returns a response as the scripts take it: status, header, body,
 // tombstone, sealed. One that is too large is stored as a tombstone, with
 // its Location, since refusing it would leave a finished run without an end.
-func (i *Idempotency) encode(a idempotency.Response) ([]any, error) {
+func (i *Idempotency) encode(id idempotency.ID, a idempotency.Response) ([]any, error) {
 	header, err := marshal(a.Header)
 	if err != nil {
 		return nil, err
@@ -177,9 +211,9 @@ func (i *Idempotency) encode(a idempotency.Response) ([]any, error) {
 			return nil, err
 		}
 	}
-	if c := i.opts.Cipher; c != nil {
-		if header, err = c.Seal(header); err == nil && len(body) > 0 {
-			body, err = c.Seal(body)
+	if i.opts.Cipher != nil {
+		if header, err = i.seal(id, "header", header); err == nil && len(body) > 0 {
+			body, err = i.seal(id, "body", body)
 		}
 		if err != nil {
 			return nil, err

@@ -66,11 +66,11 @@ type keyring struct {
 }
 
 // Seal implements [Cipher], for what has no place in a database: exports, and files.
-func (c *keyring) Seal(plain []byte) ([]byte, error) { return c.sealAt("", plain) }
+func (c *keyring) Seal(plain []byte) ([]byte, error) { return c.SealAt("", plain) }
 
 // Open implements [Cipher].
 func (c *keyring) Open(sealed []byte) ([]byte, error) {
-	plain, _, err := c.openAt("", sealed)
+	plain, _, err := c.OpenAt("", sealed)
 	return plain, err
 }
 
@@ -78,22 +78,23 @@ func (c *keyring) Open(sealed []byte) ([]byte, error) {
 // random nonce there: they find what is bound changed, and refuse it.
 const boundMark = "\x00at\x02"
 
-// sealAt seals for a place: the length of the key's id, the id, the mark, the box. What
-// is in front, and the place, are authenticated with it.
-func (c *keyring) sealAt(at cell, plain []byte) ([]byte, error) {
-	// The key's id in front tells openAt which key to take, after any rotation.
+// SealAt seals for a place: the length of the key's id, the id, the mark, the box. What
+// is in front, and the place, are authenticated with it. Package redisstore, which does
+// not import this one, asks for it by an interface.
+func (c *keyring) SealAt(place string, plain []byte) ([]byte, error) {
+	// The key's id in front tells OpenAt which key to take, after any rotation.
 	head := append([]byte{byte(len(c.current))}, c.current...)
 	head = append(head, boundMark...)
-	return c.masters[c.current].seal(head, plain, slices.Concat(head, []byte(at)))
+	return c.masters[c.current].seal(head, plain, slices.Concat(head, []byte(place)))
 }
 
 // ErrKey says that something is encrypted under a key that is not at hand. The error
 // that wraps it names the key.
 var ErrKey = errors.New("encrypted under a key that is not among those given")
 
-// openAt is the inverse of sealAt. It opens what earlier versions have sealed, too, and
+// OpenAt is the inverse of SealAt. It opens what earlier versions have sealed, too, and
 // reports whether it was bound.
-func (c *keyring) openAt(at cell, sealed []byte) (plain []byte, bound bool, err error) {
+func (c *keyring) OpenAt(place string, sealed []byte) (plain []byte, bound bool, err error) {
 	id, ok := keyOf(sealed)
 	if !ok {
 		return nil, false, errors.New("not encrypted, or cut short")
@@ -105,7 +106,7 @@ func (c *keyring) openAt(at cell, sealed []byte) (plain []byte, bound bool, err 
 	n := 1 + len(id)
 	if bound = isBound(sealed); bound {
 		n += len(boundMark)
-		if plain, err = m.open(sealed[n:], slices.Concat(sealed[:n], []byte(at))); err == nil {
+		if plain, err = m.open(sealed[n:], slices.Concat(sealed[:n], []byte(place))); err == nil {
 			return plain, true, nil
 		}
 	} else if plain, err = m.before.Open(nil, nil, sealed[n:], sealed[:n]); err == nil {
@@ -177,7 +178,7 @@ func (db *DB) seal(at cell, plain []byte) ([]byte, error) {
 		}
 		return plain, nil
 	case *keyring:
-		return c.sealAt(at, plain)
+		return c.SealAt(string(at), plain)
 	default:
 		return c.Seal(plain)
 	}
@@ -201,7 +202,7 @@ func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 	case !named:
 		return sealed, nil // written before encryption was switched on
 	}
-	plain, bound, err := c.openAt(at, sealed)
+	plain, bound, err := c.OpenAt(string(at), sealed)
 	if err == nil && !bound && db.sealed.Load() {
 		return nil, ErrUnsealed
 	}
