@@ -128,3 +128,38 @@ func TestHealthKnowsItsStore(t *testing.T) {
 		}
 	}
 }
+
+// Of two processes one may fail to deliver an alert that the other one delivers. It has no
+// other for days, and does not say that long that the notifier is down.
+func TestHealthLearnsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memstore.Store{}
+		here, there := &flaky{down: true}, &flaky{}
+		a, b := deadletter.NewAlerter(s, quiet, named{here, "pager"}), deadletter.NewAlerter(s, quiet, named{there, "pager"})
+		ctx, stop := context.WithCancel(t.Context())
+		defer func() { stop(); synctest.Wait() }()
+		go a.Run(ctx)
+		if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if h := a.Health()[1]; h.Healthy {
+			t.Fatalf("while no one takes it: %+v", h)
+		}
+		go b.Run(ctx)
+		for range 1000 {
+			if time.Sleep(time.Minute); len(there.told()) > 0 {
+				break
+			}
+		}
+		time.Sleep(time.Minute)
+		if h := a.Health()[1]; len(there.told()) != 1 || !h.Healthy || h.Error != "" {
+			t.Errorf("told %d, and where it failed: %+v", len(there.told()), h)
+		}
+		a.Test(t.Context(), "ann") // which no one else takes
+		time.Sleep(time.Hour)
+		if h := a.Health()[1]; h.Healthy {
+			t.Errorf("after a test alert that failed: %+v", h)
+		}
+	})
+}
