@@ -700,8 +700,8 @@ type Accepted struct {
 type AlertHealth struct {
 	Notifiers []Health `json:"notifiers"`
 
-	// Parts What runs by itself, such as claims of what is due, outcomes that are written back, the outbox, redrives: not healthy when it fails, or does not come to an end, for a quarter of a minute and for its interval.
-	Parts []Health `json:"parts"`
+	// Parts What runs by itself, such as claims of what is due, outcomes that are written back, the outbox, redrives: not healthy when it fails, or does not come to an end, for a quarter of a minute and for its interval. A test does not list them.
+	Parts []Health `json:"parts,omitempty,omitzero"`
 }
 
 // Alerts defines model for Alerts.
