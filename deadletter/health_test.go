@@ -30,7 +30,7 @@ func (i *illness) fault() error {
 
 type ailing struct {
 	*memstore.Store
-	claims, notes, jobs, letters illness
+	claims, notes, jobs, counts, letters illness
 }
 
 func (s *ailing) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
@@ -54,7 +54,17 @@ func (s *ailing) ClaimJob(ctx context.Context, owner string, lease time.Duration
 	return s.Store.ClaimJob(ctx, owner, lease)
 }
 
+func (s *ailing) Count(ctx context.Context, f deadletter.Filter) (int, error) {
+	if err := s.counts.fault(); err != nil {
+		return 0, err
+	}
+	return s.Store.Count(ctx, f)
+}
+
 func (s *ailing) List(ctx context.Context, f deadletter.Filter) ([]deadletter.Letter, error) {
+	if f.Queue != "" { // a redrive's
+		return s.Store.List(ctx, f)
+	}
 	if err := s.letters.fault(); err != nil {
 		return nil, err
 	}
@@ -71,6 +81,7 @@ func TestHealthKnowsItsStore(t *testing.T) {
 		"alerts are not read":        {func(s *ailing) *illness { return &s.claims }, 0},
 		"alerts are not noted":       {func(s *ailing) *illness { return &s.notes }, 0},
 		"redrives are not read":      {func(s *ailing) *illness { return &s.jobs }, 1},
+		"a redrive does not go on":   {func(s *ailing) *illness { return &s.counts }, 1},
 		"expired letters not listed": {func(s *ailing) *illness { return &s.letters }, 2},
 	} {
 		for _, hangs := range []bool{false, true} {
@@ -78,7 +89,12 @@ func TestHealthKnowsItsStore(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &ailing{Store: &memstore.Store{}}
 					a := deadletter.NewAlerter(s, quiet, named{&flaky{}, "good"})
-					r := deadletter.NewRedriver(s, "me", nil, quiet)
+					bury(t, s.Store, 3)
+					sent := func(context.Context, deadletter.Letter) error { return nil } // and what becomes of it stays unknown
+					r := deadletter.NewRedriver(s, "me", map[string]deadletter.Target{"orders": sent}, quiet)
+					if _, err := r.Start(t.Context(), deadletter.Job{Filter: deadletter.Filter{Queue: "orders"}, By: "ann"}, "job"); err != nil {
+						t.Fatal(err)
+					}
 					kept := &deadletter.Retention{Store: s, Log: quiet}
 					ctx, stop := context.WithCancel(t.Context())
 					for _, run := range []func(context.Context){a.Run, r.Run, kept.Run} {

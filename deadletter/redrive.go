@@ -30,7 +30,7 @@ type Redriver struct {
 	targets map[string]Target // nil: known, and sent by another process
 	log     *slog.Logger
 
-	looks pulse.Part
+	looks, steps pulse.Part
 }
 
 // NewRedriver returns a Redriver for the queues that have a target. A nil
@@ -41,12 +41,12 @@ func NewRedriver(store Store, owner string, targets map[string]Target, log *slog
 		log = slog.Default()
 	}
 	r := &Redriver{store: store, owner: owner, targets: targets, log: log}
-	r.looks.Name = "redrives"
+	r.looks.Name, r.steps.Name = "redrives", "redrives"
 	return r
 }
 
-// Health returns how the look for jobs fares.
-func (r *Redriver) Health() Health { return Health(r.looks.State()) }
+// Health returns how the look for jobs fares, and those that this process has taken up.
+func (r *Redriver) Health() Health { return Health(pulse.First(&r.looks, &r.steps)) }
 
 // Plan says what a job would do, without doing it: the letters that it would
 // redrive now.
@@ -124,15 +124,18 @@ func (r *Redriver) work(ctx context.Context, j Job) {
 		return
 	}
 	for ctx.Err() == nil {
-		err := r.count(ctx, &j)
-		if err == nil {
-			if j.State, j.Why = j.verdict(); j.State == JobRunning {
-				allowance = min(allowance+j.Rate*jobStep.Seconds(), max(j.Rate, 1))
-				var sent int
-				sent, err = r.batch(ctx, &j, j.budget(int(allowance)))
-				allowance -= float64(sent)
+		err := r.steps.Do(func() error {
+			if err := r.count(ctx, &j); err != nil {
+				return err
 			}
-		}
+			if j.State, j.Why = j.verdict(); j.State != JobRunning {
+				return nil
+			}
+			allowance = min(allowance+j.Rate*jobStep.Seconds(), max(j.Rate, 1))
+			sent, err := r.batch(ctx, &j, j.budget(int(allowance)))
+			allowance -= float64(sent)
+			return err
+		})
 		if err != nil {
 			r.log.Warn("redrive", slog.String("redrive", j.ID), slog.String("error", err.Error()))
 		}
