@@ -51,6 +51,12 @@ func TestKeys(t *testing.T) {
 			t.Errorf("list: %d %s", code, text)
 		}
 	}
+	if _, text := keys("list"); strings.Contains(text, "there may be more") {
+		t.Errorf("all are listed: %s", text)
+	}
+	if code, text := keys("list", "--limit", "1"); code != cli.ExitOK || !strings.Contains(text, "there may be more") {
+		t.Errorf("a full list: %d %s", code, text)
+	}
 	for _, bad := range [][]string{
 		{"settle", "--undone", "t1", id.Key},
 		{"settle", "--why", "x", "t1", id.Key},

@@ -76,6 +76,9 @@ func (k *keyring) writeJSON(records []idempotency.Record) int {
 // come from callers and are quoted: they cannot steer the terminal.
 func (k *keyring) list(ctx context.Context, db *keyStore) int {
 	records, code := k.find(ctx, db)
+	if len(records) == k.filter.Limit { // which may be all
+		defer fmt.Fprintln(k.std.Err, "forbear: keys: there may be more: choose by --scope and --state, or raise --limit, up to 1000")
+	}
 	switch {
 	case code == cli.ExitUsage:
 		return code
