@@ -46,9 +46,16 @@ func (l *Limits) Take(name string, rate, n float64, now time.Time) time.Duration
 	b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*rate, full)
 	b.at = now
 	if missing := min(n, full) - b.tokens; missing > 0 {
-		return time.Duration(missing / rate * float64(time.Second))
+		return span(missing, rate)
 	}
 	b.tokens -= n
-	b.full = now.Add(time.Duration((full - b.tokens) / rate * float64(time.Second)))
+	b.full = now.Add(span(full-b.tokens, rate))
 	return 0
 }
+
+// span is how long n take at a rate, which may be next to nothing: a century at most.
+func span(n, rate float64) time.Duration {
+	return time.Duration(min(n/rate, century) * float64(time.Second))
+}
+
+const century = 100 * 365 * 24 * 60 * 60 // in seconds

@@ -25,3 +25,15 @@ func TestBucketsAreForgotten(t *testing.T) {
 		t.Errorf("after %v it owes nothing: it waits %v", 20*someBuckets*time.Millisecond/5, wait)
 	}
 }
+
+// A rate of next to nothing lets through next to nothing.
+func TestRatesOfNextToNothing(t *testing.T) {
+	for _, r := range []float64{1e-6, 1e-10, 1e-300} {
+		var l Limits
+		now := time.Now()
+		l.Take("a", r, 1, now)
+		if wait := l.Take("a", r, 1, now); wait < 24*time.Hour {
+			t.Errorf("at %g in a second the next waits %v", r, wait)
+		}
+	}
+}

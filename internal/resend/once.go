@@ -17,6 +17,9 @@ func Once(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
+	if o, ok := next.(once); ok { // a guard around another one would stop what that lets through
+		return o
+	}
 	return once{next}
 }
 
