@@ -7,10 +7,10 @@ import (
 
 // Heartbeat implements webhook.Store.
 func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error) {
-	if err := w.db.lookForMark(ctx); err != nil {
-		return 0, err
-	}
 	return do(ctx, w.db, func(t *tx) (live int, err error) {
+		if err := t.lookForMark(); err != nil {
+			return 0, err
+		}
 		// One beat at a time: it sees all that were before it, and deletes no row that
 		// another is about to write.
 		if err := t.db.d.lock(t, memberLock); err != nil {

@@ -86,11 +86,11 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 
 // Sweep implements idempotency.Store.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
-	// A process that keeps records and delivers nothing has no other beat.
-	if err := i.db.lookForMark(ctx); err != nil {
-		return 0, err
-	}
 	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
+		// A process that keeps records and delivers nothing has no other beat.
+		if err := t.lookForMark(); err != nil {
+			return 0, err
+		}
 		// The last condition is for a record that was claimed anew since the list
 		// was made.
 		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE `+recordNotHeld+` AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,

@@ -151,6 +151,19 @@ func (db *DB) lookForMark(ctx context.Context) error {
 	}, markQuery)
 }
 
+// lookForMark is that of the DB in a transaction: a beat does not wait behind those who read.
+func (t *tx) lookForMark() error {
+	if t.db.sealed.Load() {
+		return nil
+	}
+	var one int
+	found, err := t.row([]any{&one}, markQuery)
+	if found {
+		t.db.sealed.Store(true)
+	}
+	return err
+}
+
 // AllSealed reports whether [DB.Reencrypt] has found everything encrypted for its place,
 // so that anything else is refused. It is known once the schema was looked at.
 func (db *DB) AllSealed() bool { return db.sealed.Load() }

@@ -37,6 +37,9 @@ type Use struct {
 	Shared bool
 }
 
+// Readers returns how many may read at once: one more waits.
+func (d *DB) Readers() int { return d.pools[len(d.pools)-1].Stats().MaxOpenConnections }
+
 // Close ends the writes under way and closes the pools.
 func (d *DB) Close() error {
 	d.health.end()

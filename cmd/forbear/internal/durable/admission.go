@@ -47,10 +47,13 @@ type admission struct {
 	requests, bodies room
 	reads, changes   float64 // a second, of one application
 	rates            rate.Limits
+	looks            gate
 }
 
-func newAdmission() *admission {
+// newAdmission returns one for a database of which so many may read at once.
+func newAdmission(readers int) *admission {
 	return &admission{
+		looks:    gate{all: make(chan struct{}, max(readers*3/4, 1)), each: max(readers/4, 2)},
 		requests: room{all: maxRequests, each: maxRequestsOf, of: "requests under way"},
 		bodies:   room{all: maxBodies, each: maxBodiesOf, of: "bytes of bodies under way"},
 		reads:    readsOf, changes: changesOf,
@@ -148,4 +151,60 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		b.taken += more
 	}
 	return n, err
+}
+
+// gate is where what applications read waits for its turn: connections of the database are
+// for who comes first, and deliveries and the calls of others need some, too.
+type gate struct {
+	all  chan struct{} // an element for each that is in
+	each int           // of one application at most
+
+	mu sync.Mutex
+	by map[string]chan struct{}
+}
+
+// pass calls serve, in the turn of an application where it reads.
+func (g *gate) pass(r *http.Request, rt route) (status int, body any, err error) {
+	if rt.method == http.MethodGet {
+		leave, err := g.enter(r)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer leave()
+	}
+	return rt.serve(r)
+}
+
+// enter waits for the turn of the application that a request is of.
+func (g *gate) enter(r *http.Request) (leave func(), err error) {
+	who := callerOf(r).Application
+	if who == "" {
+		return func() {}, nil
+	}
+	own := g.of(who)
+	select {
+	case own <- struct{}{}:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	select {
+	case g.all <- struct{}{}:
+		return func() { <-g.all; <-own }, nil
+	case <-r.Context().Done():
+		<-own
+		return nil, r.Context().Err()
+	}
+}
+
+// of returns the places of an application.
+func (g *gate) of(who string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.by == nil {
+		g.by = map[string]chan struct{}{}
+	}
+	if g.by[who] == nil {
+		g.by[who] = make(chan struct{}, g.each)
+	}
+	return g.by[who]
 }

@@ -1,17 +1,21 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // What one application has under way cannot starve another one, nor the operator.
@@ -115,7 +119,7 @@ func TestBodiesHaveRoom(t *testing.T) {
 // operator are not.
 func TestTenantsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission()
+		a := newAdmission(4)
 		for _, c := range []struct {
 			rt   route
 			who  string
@@ -139,6 +143,58 @@ func TestTenantsArePaced(t *testing.T) {
 		time.Sleep(time.Second)
 		if err := a.pace("acme", route{method: "POST", path: "/v1/redrives"}); err != nil {
 			t.Errorf("a second later: %v", err)
+		}
+	})
+}
+
+// An application that reads a great deal has a part of the database's connections; others,
+// and what the operator does, do not wait behind it.
+func TestReadsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(4)
+		var under, most atomic.Int32
+		slow := route{method: http.MethodGet, serve: func(r *http.Request) (int, any, error) {
+			most.Store(max(most.Load(), under.Add(1)))
+			defer under.Add(-1)
+			select {
+			case <-time.After(time.Second):
+			case <-r.Context().Done():
+			}
+			return http.StatusOK, nil, nil
+		}}
+		call := func(ctx context.Context, who string) (took time.Duration, err error) {
+			began := time.Now()
+			r := httptest.NewRequestWithContext(context.WithValue(ctx, callerKey{}, caller{sqlstore.Token{Application: who}}), http.MethodGet, "/", nil)
+			_, _, err = a.looks.pass(r, slow)
+			return time.Since(began), err
+		}
+		var calls sync.WaitGroup
+		ctx, leave := context.WithCancel(t.Context())
+		for range 50 {
+			calls.Go(func() { _, _ = call(ctx, "acme") })
+		}
+		synctest.Wait()
+		if n := under.Load(); n != 2 {
+			t.Errorf("%d reads of one application at once", n)
+		}
+		for _, who := range []string{"other", ""} {
+			if took, err := call(t.Context(), who); took != time.Second || err != nil {
+				t.Errorf("a read of %q took %v, %v", who, took, err)
+			}
+		}
+		for _, who := range []string{"b", "c", "d"} {
+			for range 3 {
+				calls.Go(func() { _, _ = call(ctx, who) })
+			}
+		}
+		synctest.Wait()
+		if n := under.Load(); n != 3 {
+			t.Errorf("%d reads at once", n)
+		}
+		leave() // who waits may leave
+		calls.Wait()
+		if _, err := call(t.Context(), "acme"); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -75,8 +75,12 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	f.Limit = deadletter.MaxList
 	return http.StatusOK, stream{"application/jsonl", func(w io.Writer) error {
 		for {
+			leave, err := s.admission.looks.enter(r)
+			if err != nil {
+				return err
+			}
 			list, err := s.DB.DeadLetters().List(r.Context(), f)
-			if err != nil || len(list) == 0 {
+			if leave(); err != nil || len(list) == 0 {
 				return err
 			}
 			for _, l := range list {

@@ -3,8 +3,8 @@ package durable
 import (
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -94,10 +94,7 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 	} else {
 		f.forbidden.Add(1)
 	}
-	from, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		from = "unknown"
-	}
+	from := sourceOf(r.RemoteAddr)
 	lines, entries, slow := f.count(from, status, time.Now())
 	path := label.Clean(r.URL.Path)
 	if lines > 0 {
@@ -117,6 +114,20 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 		}
 	}
 	f.delayed.Add(-1)
+}
+
+// sourceOf returns the address that a call came from; of IPv6 the network, of which a
+// caller has all.
+func sourceOf(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return "unknown"
+	}
+	a := at.Addr().Unmap().WithZone("")
+	if a.Is6() && !a.IsLoopback() {
+		return netip.PrefixFrom(a, 64).Masked().String()
+	}
+	return a.String()
 }
 
 // auditRefused records in the audit trail that calls were refused.

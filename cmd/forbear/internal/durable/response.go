@@ -44,7 +44,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
-		status, body, err := rt.serve(r)
+		status, body, err := s.admission.looks.pass(r, rt)
 		if err != nil {
 			s.fail(w, r, err)
 			return
