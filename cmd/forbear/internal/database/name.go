@@ -61,27 +61,35 @@ func check(name string) error {
 
 // parse reads the name of a server.
 func parse(name string) (*pgx.ConnConfig, error) {
-	if isURL(name) {
-		if placeOfURL(name) == hidden {
-			return nil, fmt.Errorf("database %s: it cannot be read: characters such as / and @ in a password are written as %%2F and %%40", hidden)
+	if before, after, ok := strings.Cut(name, "://"); ok && isURL(name) {
+		if mistaken(after) {
+			return nil, errMistaken
 		}
-		before, after, _ := strings.Cut(name, "://")
 		name = strings.ToLower(before) + "://" + after
 	}
 	cfg, err := pgx.ParseConfig(name)
-	if err != nil { // without the parser's words, which repeat the name
-		return nil, fmt.Errorf("database %s: it cannot be read", Name(name))
+	if err != nil || strings.Contains(cfg.Host, "@") { // without the parser's words, which repeat the name
+		return nil, errMistaken
 	}
 	return cfg, nil
+}
+
+var errMistaken = errors.New("database " + hidden + ": it cannot be read: characters such as / and @ in a password are written as %2F and %40")
+
+// mistaken reports whether a URL without its scheme has its host elsewhere than it seems:
+// a password with a slash that is not escaped reads as a part of the path.
+func mistaken(rest string) bool {
+	_, path, _ := strings.Cut(rest, "/")
+	path, query, _ := strings.Cut(path, "?")
+	key, _, _ := strings.Cut(query, "=")
+	return strings.Contains(path+key, "@")
 }
 
 // Name returns what may be shown of a database's name: a path, or a server's place.
 func Name(name string) string {
 	switch {
-	case isURL(name):
-		return placeOfURL(name)
-	case isKeywords(name):
-		return placeOfKeywords(name)
+	case isServer(name):
+		return serverPlace(name)
 	case check(name) != nil:
 		return "(unreadable)"
 	}
@@ -92,25 +100,20 @@ func Name(name string) string {
 // hidden stands for a server whose name cannot be told from its secrets.
 const hidden = "postgres://(unreadable)"
 
-// placeOfURL hides what a URL may hold besides its place. A password with a slash in it
-// that is not escaped reads as a part of the path.
-func placeOfURL(name string) string {
-	u, err := url.Parse(name)
-	if err != nil || strings.Contains(u.Path, "@") {
-		return hidden
-	}
-	return strings.ToLower(u.Scheme) + "://" + u.Host + u.Path
-}
-
-// placeOfKeywords is placeOfURL of the other form.
-func placeOfKeywords(name string) string {
-	cfg, err := pgx.ParseConfig(name)
+// serverPlace hides what the name of a server may hold besides its place.
+func serverPlace(name string) string {
+	cfg, err := parse(name)
 	if err != nil {
 		return hidden
 	}
-	u := url.URL{Scheme: "postgres", Host: net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), Path: "/" + cfg.Database}
 	if strings.HasPrefix(cfg.Host, "/") {
-		u.Host, u.RawQuery = "", url.Values{"host": {cfg.Host}}.Encode()
+		return (&url.URL{Scheme: "postgres", Path: "/" + cfg.Database, RawQuery: url.Values{"host": {cfg.Host}}.Encode()}).String()
 	}
-	return u.String()
+	hosts := []string{net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))}
+	for _, f := range cfg.Fallbacks { // of each host with TLS and without
+		if at := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); at != hosts[len(hosts)-1] {
+			hosts = append(hosts, at)
+		}
+	}
+	return "postgres://" + strings.Join(hosts, ",") + (&url.URL{Path: "/" + cfg.Database}).EscapedPath()
 }
