@@ -55,45 +55,7 @@ func readText(text []byte, v any) error {
 	if err != nil {
 		return whyNot(t, text, err)
 	}
-	return zeroes(text, v)
-}
-
-// zeroes refuses a text with a zero, which databases take for an error of their own. A
-// payload may have it.
-func zeroes(text []byte, v any) error {
-	if bytes.Contains(text, []byte(`\u0000`)) && hasZero(reflect.ValueOf(v)) {
-		return fmt.Errorf("%w: a text of the body has a zero character", errBadRequest)
-	}
 	return nil
-}
-
-// hasZero looks into what a body was read into.
-func hasZero(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Pointer:
-		return !v.IsNil() && hasZero(v.Elem())
-	case reflect.String:
-		return strings.ContainsRune(v.String(), 0)
-	case reflect.Struct:
-		for f, inner := range v.Fields() {
-			if f.IsExported() && hasZero(inner) {
-				return true
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if v.Type().Elem().Kind() != reflect.Uint8 && hasZero(v.Index(i)) {
-				return true
-			}
-		}
-	case reflect.Map:
-		for key, inner := range v.Seq2() {
-			if hasZero(key) || hasZero(inner) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // whyNot says in the caller's terms why a text is not the JSON of a type. What the

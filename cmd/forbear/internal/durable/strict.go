@@ -55,8 +55,8 @@ func (w *walk) value(t reflect.Type, path string) error {
 	case w.text[w.at] == '[' && t.Kind() == reflect.Slice:
 		return w.list(t, path)
 	case w.text[w.at] == '"':
-		if raw := w.skip(); halved(raw) {
-			return fmt.Errorf("%w: %s has half of a surrogate pair, which is no character", errBadRequest, path)
+		if why := misread(w.skip()); why != "" {
+			return fmt.Errorf("%w: %s has %s", errBadRequest, path, why)
 		}
 	default:
 		w.skip()
@@ -85,7 +85,7 @@ func (w *walk) object(t reflect.Type, path string) error {
 		switch w.fields++; {
 		case w.fields > maxFields:
 			return fmt.Errorf("%w body: it has more than %d fields", webhook.ErrInvalid, maxFields)
-		case halved(raw) || ft == nil:
+		case misread(raw) != "" || ft == nil:
 			return fmt.Errorf("%w: unknown field %.60q%s", errBadRequest, at, nearest.Hint(name, names(t), ""))
 		case seen[name]:
 			return fmt.Errorf("%w body: the field %.60q is there twice", webhook.ErrInvalid, at)
@@ -187,13 +187,14 @@ func (w *walk) quoted() {
 	}
 }
 
-// halved reports whether a string has half of a surrogate pair in an escape, which a
-// decoder would change (RFC 8259 section 8.2).
-func halved(raw []byte) bool {
+// misread says what a string has in an escape that a text may not have: half of a surrogate
+// pair, which a decoder would change (RFC 8259 section 8.2), or a zero, which databases
+// take for an error of their own.
+func misread(raw []byte) string {
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
-			return false
+			return ""
 		}
 		if raw = raw[i+1:]; raw[0] != 'u' {
 			raw = raw[1:]
@@ -202,9 +203,11 @@ func halved(raw []byte) bool {
 		unit := hex(raw[1:5])
 		raw = raw[5:]
 		switch {
+		case unit == 0:
+			return "a zero character"
 		case unit < 0xd800 || unit > 0xdfff:
 		case unit > 0xdbff || len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' || hex(raw[2:6])&0xfc00 != 0xdc00:
-			return true
+			return "half of a surrogate pair, which is no character"
 		default:
 			raw = raw[6:]
 		}
