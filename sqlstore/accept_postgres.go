@@ -186,8 +186,8 @@ var acceptTexts = func() (texts [7]string) {
 		row := "(?::text, ?::text, ?::bytea, ?::bigint, ?::text, ?::text, ?::smallint, ?::bigint, ?::bigint, ?::bigint)"
 		texts[i] = `WITH x AS MATERIALIZED (SELECT id, meta, body, created, endpoint, okey, state, wait, number, COALESCE(given, nextval(` + messageSequence + `)) AS seq
 				FROM (VALUES ` + strings.Repeat(row+", ", 1<<i-1) + row + `) v (id, meta, body, created, endpoint, okey, state, wait, number, given) WHERE id <> ''),
-			d AS (INSERT INTO forbear_deliveries (id, message, message_id, endpoint, okey, state, due, start)
-				SELECT COALESCE(number, nextval(` + deliverySequence + `)), seq, id, endpoint, okey, state, {now} + wait, {now} + wait FROM x
+			d AS (INSERT INTO forbear_deliveries (id, message, message_id, endpoint, okey, state, due, start, written)
+				SELECT COALESCE(number, nextval(` + deliverySequence + `)), seq, id, endpoint, okey, state, {now} + wait, {now} + wait, {now} FROM x
 				ON CONFLICT (message_id, endpoint) DO NOTHING RETURNING message, message_id, endpoint),
 			m AS (INSERT INTO forbear_messages (seq, meta, body, created)
 				SELECT seq, meta, body, created FROM x WHERE body IS NOT NULL AND seq IN (SELECT message FROM d) ON CONFLICT (seq) DO NOTHING)
@@ -200,7 +200,7 @@ var acceptTexts = func() (texts [7]string) {
 // fresh which were not known.
 func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 	size := bits.Len(uint(len(list) - 1))
-	args := make([]any, 0, 10<<size+2)
+	args := make([]any, 0, 10<<size+3)
 	for i, e := range list {
 		var body, okey, number, seq any
 		// The body goes over the wire once for all deliveries of a message.
@@ -224,7 +224,7 @@ func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 		err := r.Scan(&i.id, &i.endpoint)
 		fresh[i] = true
 		return err
-	}, acceptTexts[size], append(args, after(0), after(0))...)
+	}, acceptTexts[size], append(args, after(0), after(0), after(0))...)
 }
 
 // conclude notes what became of each call: what is not fresh is a duplicate, or

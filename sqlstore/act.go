@@ -179,8 +179,8 @@ func (t *tx) sendAgain(g target, f messageFacts, redrives int, by string) (why s
 
 // restart makes a delivery that had ended due, with a fresh count of attempts.
 func (t *tx) restart(id int64, state rowState, letter any) error {
-	_, err := t.exec(`UPDATE forbear_deliveries SET state = ?, due = {t}, start = {t}, progress = NULL, finished = NULL, cancel = NULL, letter = ? WHERE id = ?`,
-		state, after(0), after(0), letter, id)
+	_, err := t.exec(`UPDATE forbear_deliveries SET state = ?, due = {t}, start = {t}, written = {t}, progress = NULL, finished = NULL, cancel = NULL, letter = ? WHERE id = ?`,
+		state, after(0), after(0), after(0), letter, id)
 	return err
 }
 

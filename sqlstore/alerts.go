@@ -79,8 +79,8 @@ func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
 // its lease ends: a process that dies while sending loses nothing.
 func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
 	return do(ctx, l.db, func(t *tx) ([]deadletter.Alert, error) {
-		return collect(t, scanAlert, `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND due <= {now} ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
-			after(lease), after(0), limit)
+		return collect(t, scanAlert, `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND (due <= {now} OR due > {now}) ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
+			after(lease), after(0), after(latest), limit)
 	})
 }
 

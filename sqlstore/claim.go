@@ -137,18 +137,24 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 	n, canceling := w.cancelMarked(ctx, limit) // that it fails keeps no lost lease from being taken back
 	expired, err := doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
-		list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
-		if err != nil {
-			return 0, err
+		n, err := t.takeBack(`lease < {now}`, after(0), limit)
+		if err == nil && n == 0 {
+			n, err = t.setRight(limit)
 		}
-		for _, l := range list {
-			if err := t.reclaim(l); err != nil {
-				return 0, err
-			}
-		}
-		return len(list), nil
+		return n, err
 	})
 	return n + expired, errors.Join(canceling, err)
+}
+
+// takeBack takes deliveries back whose leases are such. It returns their number.
+func (t *tx) takeBack(such string, args ...any) (int, error) {
+	list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND `+such+` ORDER BY lease LIMIT ? {skip locked}`, args...)
+	for _, l := range list {
+		if err == nil {
+			err = t.reclaim(l)
+		}
+	}
+	return len(list), err
 }
 
 // interrupted is the error type of an attempt that no one saw the end of.

@@ -30,12 +30,12 @@ func (postgres) claim(t *tx, c claim) (done webhook.StepResult, err error) {
 	}, `WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
 		picked AS MATERIALIZED (SELECT d.id FROM lanes CROSS JOIN LATERAL
 			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND `+stateWaiting+` AND `+c.which+` LIMIT lanes.n {skip locked}) d),
-		d AS (UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING *)
+		d AS (UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t}, written = {t} WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING *)
 		SELECT `+claimed+`, NULL::bigint FROM d CROSS JOIN LATERAL (SELECT * FROM forbear_messages WHERE seq = d.message OFFSET 0) m
 		UNION ALL SELECT 0, 0, 0, lanes.endpoint, '', 0, 0, '', '', false, '', 0, '', '', (SELECT w.due FROM forbear_deliveries w
 			WHERE w.endpoint = lanes.endpoint AND w.`+stateWaiting+` AND w.id NOT IN (SELECT id FROM picked) ORDER BY w.due LIMIT 1) - {t} FROM lanes
 		ORDER BY due`,
-		asJSON{c.lanes}, c.bound, c.owner, after(c.lease), after(0))
+		asJSON{c.lanes}, c.bound, c.owner, after(c.lease), after(0), after(0))
 	wants := make(map[string]bool, len(c.lanes))
 	for _, e := range short(c.lanes, done.Claimed) {
 		wants[e] = true

@@ -27,8 +27,8 @@ func (sqlite) claim(t *tx, c claim) (done webhook.StepResult, err error) {
 			d.Fence++
 			d.Claims++
 		}
-		if _, err := t.exec(`UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN ({ids})`,
-			c.owner, after(c.lease), asJSON{ids}); err != nil {
+		if _, err := t.exec(`UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t}, written = {t} WHERE id IN ({ids})`,
+			c.owner, after(c.lease), after(0), asJSON{ids}); err != nil {
 			return done, err
 		}
 		done.Claimed = append(done.Claimed, found...)

@@ -36,6 +36,8 @@ type DB struct {
 	last    atomic.Pointer[acceptEnd]
 	passed  atomic.Pointer[relaying] // where the next look at the outbox goes on
 	probed  atomic.Int64             // when a probe last wrote, in ns; 0: it failed since
+	ahead   lasting                  // deliveries that were written by a clock that was ahead
+	keys    lasting                  // idempotency records, likewise
 
 	mu     sync.RWMutex
 	closed bool

@@ -24,8 +24,8 @@ func (t *tx) addDelivery(seq int64, endpoint string, m *encoded, ordered bool) (
 		}
 	}
 	// Two calls that add the same one meet at the unique index of identities.
-	n, err := t.exec(`INSERT INTO forbear_deliveries (message, message_id, endpoint, okey, state, due, start) VALUES (?, ?, ?, ?, ?, {t}, {t}) ON CONFLICT (message_id, endpoint) DO NOTHING`,
-		seq, m.ID, endpoint, okey, state, after(m.wait), after(m.wait))
+	n, err := t.exec(`INSERT INTO forbear_deliveries (message, message_id, endpoint, okey, state, due, start, written) VALUES (?, ?, ?, ?, ?, {t}, {t}, {t}) ON CONFLICT (message_id, endpoint) DO NOTHING`,
+		seq, m.ID, endpoint, okey, state, after(m.wait), after(m.wait), after(0))
 	return n == 1, err
 }
 

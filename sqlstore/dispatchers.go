@@ -16,6 +16,10 @@ func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Durat
 		if err := t.db.d.lock(t, memberLock); err != nil {
 			return 0, err
 		}
+		// One that was written by a clock that was ahead would count for as long.
+		if _, err = t.exec(`UPDATE forbear_dispatchers SET expires = {t} WHERE expires > {t}`, after(lease), after(latest)); err != nil {
+			return 0, err
+		}
 		if _, err = t.exec(`INSERT INTO forbear_dispatchers (owner, expires) VALUES (?, {t}) ON CONFLICT (owner) DO UPDATE SET expires = EXCLUDED.expires`, owner, after(lease)); err != nil {
 			return 0, err
 		}

@@ -116,7 +116,7 @@ func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error)
 // granted: the condition is that of idempotency.Claim.Against. Its arguments are
 // four times the present.
 const claimConflict = `ON CONFLICT (scope, hash) DO UPDATE SET fingerprint = EXCLUDED.fingerprint, operation = EXCLUDED.operation, ` + recordStarted + `, rerun = EXCLUDED.rerun, owner = EXCLUDED.owner,
-			fence = r.fence + 1, attempt = CASE WHEN ` + rowExpired + ` THEN 1 ELSE r.attempt + 1 END, lease = EXCLUDED.lease,
+			fence = r.fence + 1, attempt = CASE WHEN ` + rowExpired + ` THEN 1 ELSE r.attempt + 1 END, lease = EXCLUDED.lease, written = EXCLUDED.written,
 			created = CASE WHEN ` + rowExpired + ` THEN EXCLUDED.created ELSE r.created END, completed = NULL, expires = EXCLUDED.expires,
 			status = NULL, header = NULL, body = NULL, tombstone = '', note = ''
 		WHERE ` + rowExpired + ` OR r.fingerprint = EXCLUDED.fingerprint AND (r.` + recordReleased + ` OR r.` + recordStarted + ` AND r.lease <= {t} AND r.rerun = 1 AND EXCLUDED.rerun = 1)`
@@ -133,10 +133,10 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 	var lease, created, expires int64
 	rec = idempotency.Record{ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner}
 	granted, err = t.row([]any{&rec.Fence, &rec.Attempt, &lease, &created, &expires},
-		`INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires)
-		VALUES (?, ?, ?, ?, `+string(keyStarted)+`, ?, ?, 1, 1, {t}, {t}, {t})
+		`INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires, written)
+		VALUES (?, ?, ?, ?, `+string(keyStarted)+`, ?, ?, 1, 1, {t}, {t}, {t}, {t})
 		`+claimConflict+` RETURNING fence, attempt, lease, created, expires`,
-		c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, rerun, c.Owner, after(c.Lease), after(0), after(c.Lease+c.Retention),
+		c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, rerun, c.Owner, after(c.Lease), after(0), after(c.Lease+c.Retention), after(0),
 		after(0), after(0), after(0), after(0))
 	rec.LeaseEnd, rec.Created, rec.Expires = at(lease), at(created), at(expires)
 	return rec, granted, err
@@ -227,7 +227,7 @@ func (t *tx) updateHeld(k idempotency.Token, set string, args ...any) error {
 
 // Renew implements idempotency.Store.
 func (i *Idempotency) Renew(ctx context.Context, k idempotency.Token, lease time.Duration) error {
-	return i.update(ctx, k, recordStarted+`, note = '', expires = expires + ({t} - lease), lease = {t}`, after(lease), after(lease))
+	return i.update(ctx, k, recordStarted+`, note = '', expires = expires + ({t} - lease), lease = {t}, written = {t}`, after(lease), after(lease), after(0))
 }
 
 // setCompleted stores the response and begins the retention.

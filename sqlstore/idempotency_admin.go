@@ -91,6 +91,9 @@ func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
 		if err := t.lookForMark(); err != nil {
 			return 0, err
 		}
+		if err := t.turnLeasesBack(limit); err != nil {
+			return 0, err
+		}
 		// The last condition is for a record that was claimed anew since the list
 		// was made.
 		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE `+recordNotHeld+` AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,

@@ -79,10 +79,10 @@ func (t *tx) claimRecords(batch []*claiming) (left []*claiming, err error) {
 		}}
 		return nil
 	}, `WITH `+batchPatience+`, x AS MATERIALIZED (SELECT x.* FROM p, json_to_recordset(?::json) AS x(s text, h text, f text, o text, r smallint, w text, l bigint, e bigint) ORDER BY s, h)
-		INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires)
-		SELECT s, h, f, o, `+string(keyStarted)+`, x.r, w, 1, 1, {now} + l, {now}, {now} + e FROM x `+claimConflict+`
+		INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires, written)
+		SELECT s, h, f, o, `+string(keyStarted)+`, x.r, w, 1, 1, {now} + l, {now}, {now} + e, {now} FROM x `+claimConflict+`
 		RETURNING scope, hash, fence, attempt, lease, created, expires`,
-		asJSON{rows}, after(0), after(0), after(0), after(0), after(0), after(0), after(0))
+		asJSON{rows}, after(0), after(0), after(0), after(0), after(0), after(0), after(0), after(0))
 	if err != nil {
 		return batch, err
 	}

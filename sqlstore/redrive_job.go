@@ -75,13 +75,15 @@ func (l *DeadLetters) JobPage(ctx context.Context, application, after string, li
 
 // ClaimJob implements deadletter.Store. The condition stands twice: of two
 // processes that find the same job, the second sees the lease of the first when
-// it comes to write.
+// it comes to write. A lease that is longer than they are was taken by a clock that was
+// ahead.
 func (l *DeadLetters) ClaimJob(ctx context.Context, owner string, lease time.Duration) (j deadletter.Job, ok bool, err error) {
 	list, err := do(ctx, l.db, func(t *tx) ([]deadletter.Job, error) {
-		return collect(t, scanJob, `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
-			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t}
-				AND (application IS NULL OR application NOT IN (SELECT application FROM forbear_jobs WHERE application IS NOT NULL AND `+jobRunning+` AND lease >= {t}))
-				ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0), after(0))
+		return collect(t, scanJob, `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE (lease < {t} OR lease > {t}) AND `+jobRunning+`
+			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND (lease < {t} OR lease > {t})
+				AND (application IS NULL OR application NOT IN (SELECT application FROM forbear_jobs WHERE application IS NOT NULL AND `+jobRunning+` AND lease BETWEEN {t} AND {t}))
+				ORDER BY created LIMIT 1) RETURNING `+jobColumns,
+			owner, after(lease), after(0), after(latest), after(0), after(latest), after(0), after(latest))
 	})
 	if err != nil || len(list) == 0 {
 		return j, false, err

@@ -138,7 +138,7 @@ func (w *Webhooks) abandoned(ctx context.Context, endpoint string, limit int) ([
 		return list, nil
 	}
 	return list, w.db.write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE forbear_deliveries SET due = {t}, unreadable = fence WHERE id IN ({ids}) AND `+stateWaiting, after(time.Hour), asJSON{unreadable})
+		_, err := t.exec(`UPDATE forbear_deliveries SET due = {t}, written = {t}, unreadable = fence WHERE id IN ({ids}) AND `+stateWaiting, after(time.Hour), after(0), asJSON{unreadable})
 		return err
 	})
 }

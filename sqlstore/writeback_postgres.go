@@ -48,14 +48,14 @@ func (postgres) writeRows(t *tx, rows []*writeBack, all bool) error {
 	// The sum keeps the planner from the partial index on leases.
 	return t.each(written(index), `WITH p AS MATERIALIZED (SELECT ?::jsonb AS o),
 		d AS (UPDATE forbear_deliveries SET state = (`+outcomeOf+` ->> 'state')::smallint, lease = NULL,
-			due = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN due ELSE {t} + (`+outcomeOf+` ->> 'after')::bigint END,
+			due = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN due ELSE {t} + (`+outcomeOf+` ->> 'after')::bigint END, written = {t},
 			progress = COALESCE(`+outcomeOf+` ->> 'progress', progress), finished = CASE WHEN (`+outcomeOf+` ->> 'finished')::boolean THEN {t} END
 			WHERE id {in ids} AND fence = (`+outcomeOf+` ->> 'fence')::bigint AND state + 0 = `+string(leased)+` AND (letter IS NULL OR ?::boolean)
 			RETURNING id, fence, letter),
 		a AS (INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT x.* FROM d CROSS JOIN LATERAL jsonb_to_record(`+outcomeOf+`)
 			AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text, cause text)
 			WHERE x.delivery IS NOT NULL ON CONFLICT DO NOTHING)
-		SELECT id, fence, COALESCE(letter, '') FROM d`, asJSON{outcomes}, after(0), after(0), asJSON{ids}, all)
+		SELECT id, fence, COALESCE(letter, '') FROM d`, asJSON{outcomes}, after(0), after(0), after(0), asJSON{ids}, all)
 }
 
 // outcomeOf is the outcome of the delivery with an id.

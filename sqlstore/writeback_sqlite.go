@@ -25,9 +25,9 @@ func (sqlite) writeRows(t *tx, rows []*writeBack, _ bool) (err error) {
 		if r.Finished {
 			finished = after(0)
 		}
-		r.ok, err = t.row([]any{&r.letter}, `UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, progress = COALESCE(?, progress), finished = ?, lease = NULL
+		r.ok, err = t.row([]any{&r.letter}, `UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, written = {t}, progress = COALESCE(?, progress), finished = ?, lease = NULL
 			WHERE id = ? AND fence = ? AND `+stateLeased+` RETURNING COALESCE(letter, '')`,
-			r.State, finished, after(r.WriteBack.After), r.Progress, finished, r.ID, r.Fence)
+			r.State, finished, after(r.WriteBack.After), after(0), r.Progress, finished, r.ID, r.Fence)
 		if err != nil {
 			return err
 		}

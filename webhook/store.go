@@ -115,7 +115,10 @@ type Store interface {
 	// step, since each step costs.
 	WriteBackAndClaim(ctx context.Context, t Step) (StepResult, error)
 	// Reclaim returns deliveries whose lease ran out to the waiting ones, with
-	// a record of the attempt that may have been made.
+	// a record of the attempt that may have been made. So it does with leases that were
+	// taken while the store's clock was ahead, and what waits since then is due after the
+	// wait that it was written with. It may wait for a while before it does: a clock that
+	// is behind for a moment looks the same.
 	Reclaim(ctx context.Context, limit int) (int, error)
 	// Overdue takes deliveries to one endpoint that began more than age ago, as
 	// WriteBackAndClaim does, whether they are due or not.

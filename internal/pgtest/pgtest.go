@@ -29,6 +29,7 @@ import (
 type Server struct {
 	dir, bin string
 	settings []string
+	env      []string // beside that of the test
 	port     int
 	cred     *syscall.Credential
 	cmd      *exec.Cmd
@@ -176,6 +177,7 @@ func (s *Server) boot() error {
 	for _, setting := range s.settings { // the last one counts
 		s.cmd.Args = append(s.cmd.Args, "-c", setting)
 	}
+	s.cmd.Env = append(os.Environ(), s.env...)
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err

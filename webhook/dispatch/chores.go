@@ -109,7 +109,7 @@ func (d *Dispatcher) reclaim(ctx context.Context) {
 		if !d.warn(ctx, "lost leases not reclaimed", err) || n == 0 {
 			return
 		}
-		d.log.Info("leases ran out", slog.Int("deliveries", n))
+		d.log.Info("deliveries taken up again: their leases ran out, or the store's clock was set back", slog.Int("deliveries", n))
 		d.look()
 	}
 }
@@ -165,7 +165,9 @@ func (d *Dispatcher) overdue(ctx context.Context) {
 }
 
 // expireOverdue does so with the deliveries of one lane. What cannot be read has no
-// letter before its key is there. It ends when it meets nothing but such as it has met.
+// letter before its key is there. What is too old by the store's clock alone is given
+// back: a clock that jumps ahead by a day, for seconds, must not end all that waits. It
+// ends when it meets nothing but such as it has met.
 func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 	total := l.retryer.Policy().Total
 	spec := webhook.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
@@ -179,14 +181,20 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 		}
 		for i := range list {
 			dl := &list[i]
-			if dl.Unreadable == nil {
-				(&job{lane: l, delivery: dl}).expire()
+			j := &job{lane: l, delivery: dl}
+			old := d.now().Sub(j.start()) >= total
+			if dl.Unreadable == nil && old {
+				j.expire()
 				found = true
 				continue
 			}
 			found = found || !met[dl.ID]
 			met[dl.ID] = true
-			d.putOff(dl)
+			if dl.Unreadable != nil {
+				d.putOff(dl)
+			} else {
+				j.release(max(dl.Due.Sub(d.now()), 0))
+			}
 		}
 	}
 }

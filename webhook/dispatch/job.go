@@ -30,7 +30,7 @@ type job struct {
 func (j *job) resume() {
 	dl := j.delivery
 	p := dl.Progress
-	p.State.Start, p.State.NeedsKey, p.State.Key = dl.Start, true, dl.Message.SentKey()
+	p.State.Start, p.State.NeedsKey, p.State.Key = j.start(), true, dl.Message.SentKey()
 	p.State.Refreshable = j.lane.ep.cred.refreshable()
 	ctx := forbear.WithCorrelationID(context.Background(), dl.Message.CorrelationID)
 	j.call = j.lane.retryer.Durable(ctx, p)
@@ -42,6 +42,10 @@ func (j *job) process() {
 	l := j.lane
 	if j.delivery.Canceled {
 		j.release(untilCanceled)
+		return
+	}
+	if left := j.early(); left > 0 {
+		j.release(left)
 		return
 	}
 	if l.d.stopping() || !j.leaseLasts() || l.ep.waits(time.Now()) || !l.ep.enabled() {
@@ -60,6 +64,35 @@ func (j *job) process() {
 	default:
 		j.attempt()
 	}
+}
+
+const (
+	// earlyBy is how far the clocks of a fleet and its store may be apart.
+	earlyBy = time.Minute
+	// earlyFor is how long a message waits at most because one process finds it early,
+	// twice as long each time it is claimed: that one's clock may be the wrong one.
+	earlyFor = 15 * time.Minute
+)
+
+// start returns when the delivery began. It cannot have before its message was made: a
+// store's clock that was behind then, by a day for seconds, must not end it at once.
+func (j *job) start() time.Time {
+	start, made := j.delivery.Start, j.delivery.Message.Created
+	if made.Sub(start) > earlyBy && !made.After(j.lane.d.now()) {
+		return made
+	}
+	return start
+}
+
+// early returns for how long a message is put off that is scheduled for later. The store
+// found it due, but a clock that jumps ahead for a moment must not send it: the clock of
+// this process has to agree.
+func (j *job) early() time.Duration {
+	left := j.delivery.Message.NotBefore.Sub(j.lane.d.now())
+	if left < earlyBy {
+		return 0
+	}
+	return min(left, earlyFor<<min(j.delivery.Claims-1, 8))
 }
 
 // untilCanceled is how long a delivery is put off that was canceled while it was

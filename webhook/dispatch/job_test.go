@@ -48,6 +48,37 @@ func TestJobIsReleasedBeforeTheSend(t *testing.T) {
 	}
 }
 
+// A store's clock that jumps ahead finds what is scheduled due. The process's own clock
+// puts it off, longer each time; that the two are seconds apart is usual.
+func TestScheduledJobIsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{})
+		for _, tt := range []struct {
+			claims int
+			in     time.Duration
+			want   time.Duration // that it is put off
+		}{
+			{1, 5 * time.Hour, 15 * time.Minute},
+			{3, 5 * time.Hour, time.Hour},
+			{9, 5 * time.Hour, 5 * time.Hour},
+			{1000, 200 * time.Hour, 64 * time.Hour},
+			{1, 2 * time.Minute, 2 * time.Minute},
+			{1, 30 * time.Second, 0},
+			{1, -time.Hour, 0},
+		} {
+			j := r.job()
+			j.delivery.Claims, j.delivery.Message.NotBefore = tt.claims, time.Now().Add(tt.in)
+			kind := webhook.Released
+			if tt.want == 0 {
+				kind = webhook.Delivered
+			}
+			if o := r.process(j); o.Kind != kind || o.After != tt.want || (o.Attempt != nil) != (tt.want == 0) {
+				t.Errorf("due in %v, claim %d: got %+v, want it put off by %v", tt.in, tt.claims, o, tt.want)
+			}
+		}
+	})
+}
+
 // A delivery whose 24 hours are over is not sent, whatever it waited for.
 // Its letter names the latest failure.
 func TestJobExpires(t *testing.T) {
@@ -56,6 +87,7 @@ func TestJobExpires(t *testing.T) {
 		for _, last := range []string{"", "http_503"} {
 			j := r.job()
 			j.delivery.Start = time.Now().Add(-24 * time.Hour)
+			j.delivery.Message.Created = j.delivery.Start
 			j.delivery.Progress = forbear.Progress{Attempts: 4, Last: last}
 			o := r.process(j)
 			if o.Kind != webhook.Dead || o.Why != forbear.ReasonDeadline || o.Dead.Reason != "deadline" || o.Dead.Attempts != 4 {

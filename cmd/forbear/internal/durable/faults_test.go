@@ -379,9 +379,8 @@ func TestDiskFull(t *testing.T) {
 	stop()
 }
 
-// The wall clock jumps forward and back by an hour: nothing is lost. What was
-// accepted while the clock was ahead is due by that clock, so that it may be
-// late by the size of the jump and no more.
+// The wall clock jumps forward and back by an hour: nothing is lost, and what was
+// accepted while the clock was ahead does not wait until it is there again.
 func TestClockJumps(t *testing.T) {
 	var offset atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
@@ -409,11 +408,7 @@ func TestClockJumps(t *testing.T) {
 		add()
 		time.Sleep(300 * time.Millisecond)
 	}
-	time.Sleep(time.Second)
-	late, _ := s.counts(ids)
-	offset.Store(int64(time.Hour)) // an hour passes
 	s.arrive(t, ids)
-	t.Logf("%d messages across six jumps, 0 lost, %d late until the clock was there again", len(ids), late)
 	stop()
 }
 

@@ -42,11 +42,17 @@ func (l *logged) lines(with string) (list []string) {
 // startUnder starts a service with keys. It notices messages of others by its polls.
 func startUnder(t *testing.T, database string, log *logged, keys ...sqlstore.Key) (*Service, func()) {
 	t.Helper()
+	return startAgo(t, database, log, 0, keys...)
+}
+
+// startAgo is startUnder for a process that is some time ago by its clock.
+func startAgo(t *testing.T, database string, log *logged, ago time.Duration, keys ...sqlstore.Key) (*Service, func()) {
+	t.Helper()
 	c, err := sqlstore.NewCipher(keys...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, Options{Database: database, Poll: 40 * time.Millisecond, Cipher: c, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	return start(t, Options{Database: database, Poll: 40 * time.Millisecond, Cipher: c, Logger: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return time.Now().Add(-ago) }})
 }
 
 func execute(t *testing.T, db *sql.DB, text string, args ...any) {
@@ -72,18 +78,19 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		sink, log, db := newFlaky(t), &logged{}, outside(t, database)
 		known, missing := sqlstore.NewKey("0ld0ld01"), sqlstore.NewKey("ne1ne1e1")
 		const n = 130 // more than two claims of a lane
-		offer := func(s *Service, kind, endpoint, key string, n int, in time.Duration) {
+		offer := func(s *Service, kind, endpoint, key string, n int) {
 			t.Helper()
 			list := make([]webhook.Message, n)
 			for i := range list {
 				id := fmt.Sprintf("%s-%d", kind, i)
-				list[i] = webhook.Message{ID: id, Endpoints: []string{endpoint}, Key: key, Type: "t." + kind, Body: []byte(planted(id)), NotBefore: time.Now().Add(in)}
+				list[i] = webhook.Message{ID: id, Endpoints: []string{endpoint}, Key: key, Type: "t." + kind, Body: []byte(planted(id))}
 			}
 			if _, err := s.Dispatcher.Accept(t.Context(), list...); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s, stop := startUnder(t, database, log, known)
+		s.Dispatcher.Pause() // it accepts, and so do those that follow
 		for _, id := range []string{"a", "b", "ordered", "gone", "off"} {
 			put(t, s, webhook.Endpoint{ID: id, URL: sink.URL, Ordered: id == "ordered"})
 		}
@@ -92,22 +99,25 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		offer(s, "goneknown", "gone", "", 2, time.Hour)
+		offer(s, "goneknown", "gone", "", 2)
 		stop()
-		s, stop = startUnder(t, database, log, missing, known)
-		offer(s, "waits", "a", "", n, time.Hour)
-		offer(s, "first", "ordered", "k", 1, time.Hour)
-		offer(s, "gone", "gone", "", 40, time.Hour)
-		offer(s, "late", "off", "", n, time.Hour)
+		const old = 25 * time.Hour
+		s, stop = startAgo(t, database, log, old, missing, known)
+		s.Dispatcher.Pause()
+		offer(s, "waits", "a", "", n)
+		offer(s, "first", "ordered", "k", 1)
+		offer(s, "gone", "gone", "", 40)
+		offer(s, "late", "off", "", n)
 		stop()
-		s, stop = startUnder(t, database, log, known)
-		offer(s, "lateknown", "off", "", 1, time.Hour)
+		s, stop = startAgo(t, database, log, old, known)
+		s.Dispatcher.Pause()
+		offer(s, "lateknown", "off", "", 1)
 		stop()
 
 		// All of them are due, and some have been for longer than they may.
 		now := time.Now().UnixMicro()
 		execute(t, db, `UPDATE forbear_deliveries SET due = %d, start = %d`, now, now)
-		execute(t, db, `UPDATE forbear_deliveries SET start = %d WHERE message_id LIKE 'late%%'`, now-(25*time.Hour).Microseconds())
+		execute(t, db, `UPDATE forbear_deliveries SET start = %d WHERE message_id LIKE 'late%%'`, now-old.Microseconds())
 		s, stop = startUnder(t, database, log, known)
 		waiting := func() int {
 			return numberOf(t, db, `SELECT count(*) FROM forbear_deliveries WHERE state = 0 AND due > %d`, now+(50*time.Second).Microseconds())
@@ -128,10 +138,10 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 		if got, err := s.DB.Webhooks().Unreadable(t.Context(), 5); got != 5 || err != nil {
 			t.Errorf("%d of 5 are counted, %v", got, err)
 		}
-		offer(s, "neighbor", "a", "", n, 0)
-		offer(s, "other", "b", "", n, 0)
-		offer(s, "behind", "ordered", "k", 1, 0)
-		offer(s, "beside", "ordered", "j", 1, 0)
+		offer(s, "neighbor", "a", "", n)
+		offer(s, "other", "b", "", n)
+		offer(s, "behind", "ordered", "k", 1)
+		offer(s, "beside", "ordered", "j", 1)
 		for kind, n := range map[string]int{"neighbor": n, "other": n, "beside": 1} {
 			waitFor(t, kind, func() bool { return sink.arrived(kind, n) })
 		}
