@@ -47,8 +47,7 @@ func lines(m amqp.Delivery) (list []deadletter.Header) {
 		list = append(list, deadletter.Header{Name: "Content-Type", Value: m.ContentType})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		switch name {
-		case "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason":
+		if ofServer(name) {
 			continue
 		}
 		value := ""

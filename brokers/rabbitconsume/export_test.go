@@ -2,6 +2,7 @@ package rabbitconsume
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -11,10 +12,11 @@ import (
 var TooOld = tooOld
 
 // Waiting puts messages off as a session does.
-func Waiting(conn *amqp.Connection, queue string) (put func(context.Context, amqp.Delivery, time.Duration) error, err error) {
-	w, err := newWaiting(conn, queue)
+func Waiting(ctx context.Context, dial func() (*amqp.Connection, error), queue string) (put func(context.Context, amqp.Delivery, time.Duration) error, err error) {
+	w, err := newWaiting(ctx, &Options{Queue: queue, Dial: dial, Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}
+	context.AfterFunc(ctx, w.close)
 	return w.put, nil
 }

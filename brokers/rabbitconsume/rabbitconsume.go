@@ -8,10 +8,10 @@
 // acknowledged, and the consumer's deduplication drops what a crash in
 // between leaves twice.
 //
-// The waiting queues are named QUEUE.wait.quorum.DURATION, are declared when they
-// are first needed, and expire when they have not been used for two days. They are
-// quorum queues, whose messages have a way back that no crash cuts short: from
-// RabbitMQ 3.10 on.
+// The waiting queues are named QUEUE.retry.DURATION, nine of them, and are declared when
+// Run connects. They are quorum queues, from RabbitMQ 3.10 on, which keep a message until
+// it is back. They do not expire: whoever deletes the queue for good deletes them, too.
+// One that is deleted earlier is made again; what waited in it is gone with it.
 //
 // Experimental: what this package exports may change in any version.
 package rabbitconsume
@@ -74,7 +74,7 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if noQueue(err) || errors.Is(err, errTooOld) {
+		if noQueue(err) || errors.Is(err, errTooOld) || errors.Is(err, errUnfit) {
 			return fmt.Errorf("rabbitconsume: %w", err)
 		}
 		if time.Since(began) > reconnectCap {
@@ -113,11 +113,11 @@ func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
+	defer hangUp(conn)
 	if tooOld(conn.Properties) {
 		return fmt.Errorf("%w, and this is %v", errTooOld, conn.Properties["version"])
 	}
-	s, err := newSession(conn, to, o)
+	s, err := newSession(ctx, conn, to, o)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (q *queue) Unacknowledged(t *testing.T) int {
 	}
 	sum := 0
 	for name, n := range counts {
-		if name == q.name || strings.HasPrefix(name, q.name+".wait.") {
+		if name == q.name || strings.HasPrefix(name, q.name+".retry.") {
 			sum += n
 		}
 	}

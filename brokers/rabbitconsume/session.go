@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/slots"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // session is the work on one connection. It ends with the connection and is
@@ -29,21 +30,23 @@ type session struct {
 // another message is on its way.
 const prefetch = 4
 
-// newSession opens two channels: one to consume on, and one in confirm mode
-// for the copies, whose failure must not end the consumption.
-func newSession(conn *amqp.Connection, to *consume.Consumer, o *Options) (*session, error) {
+// newSession opens a channel to consume on. Copies have a connection of their own, whose
+// failure must not end the consumption.
+func newSession(ctx context.Context, conn *amqp.Connection, to *consume.Consumer, o *Options) (*session, error) {
 	s := &session{Options: o, to: to, lost: conn.NotifyClose(make(chan *amqp.Error, 1))}
 	var err error
 	if s.in, err = conn.Channel(); err != nil {
 		return nil, err
 	}
-	if s.waiting, err = newWaiting(conn, o.Queue); err != nil {
-		return nil, err
-	}
 	if err = s.in.Qos(prefetch*o.Concurrency+slots.Waiting(o.Concurrency), 0, false); err != nil {
 		return nil, err
 	}
-	s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil)
+	if s.waiting, err = newWaiting(ctx, o); err != nil {
+		return nil, err
+	}
+	if s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil); err != nil {
+		s.waiting.close()
+	}
 	return s, err
 }
 
@@ -55,6 +58,7 @@ var errCanceled = errors.New("the server ended the consumer: is the queue gone?"
 // lost connection is stopped: its messages cannot be acknowledged any more,
 // and come again.
 func (s *session) run(ctx context.Context) error {
+	defer s.waiting.close()
 	pool := slots.New(s.Concurrency)
 	defer pool.Close()
 	working, stop := context.WithCancelCause(ctx)
@@ -76,6 +80,7 @@ func (s *session) run(ctx context.Context) error {
 			if !ok {
 				return errCanceled
 			}
+			back(&m)
 			e, err := s.Decode(m)
 			key := ""
 			if s.to.Ordered {
@@ -86,7 +91,7 @@ func (s *session) run(ctx context.Context) error {
 					_ = m.Nack(false, true) // somebody else may have it at once
 					return
 				}
-				s.writeBack(ctx, m, s.decide(working, e, err))
+				s.writeBack(working, m, s.decide(working, e, err))
 			})
 		}
 	}
@@ -101,6 +106,9 @@ func (s *session) decide(ctx context.Context, e consume.Event, err error) consum
 	return s.to.Consume(ctx, e)
 }
 
+// again is the ceiling of the wait for another try to write a decision back.
+const again = 10 * time.Second
+
 // writeBack writes the decision back to the server. What the server does not
 // receive is delivered again, and is a duplicate then.
 func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Decision) {
@@ -113,6 +121,8 @@ func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Deci
 	default:
 		if err = s.waiting.put(ctx, m, d.Wait(time.Now())); err == nil {
 			err = m.Ack(false)
+		} else {
+			slots.Wait(ctx, wait.Jitter(again), nil) // it would come again at once
 		}
 	}
 	if err != nil {

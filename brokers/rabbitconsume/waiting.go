@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -20,28 +19,27 @@ var rungs = []time.Duration{
 	16 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour,
 }
 
-// A waiting queue outlives the longest wait by far, so that it never expires
-// with messages in it.
-const (
-	unusedFor      = 48 * time.Hour // after which a waiting queue goes away
-	confirmTimeout = 10 * time.Second
-)
+// confirmTimeout bounds one step of a copy on a server without an alarm.
+const confirmTimeout = 10 * time.Second
 
 // waiting puts messages into the waiting queues. It is safe for concurrent use.
 type waiting struct {
-	queue string
-	mu    sync.Mutex
-	ch    *amqp.Channel // in confirm mode
-	known map[time.Duration]bool
+	*Options
+	*publisher
 }
 
-// newWaiting opens a channel in confirm mode.
-func newWaiting(conn *amqp.Connection, queue string) (*waiting, error) {
-	ch, err := conn.Channel()
-	if err != nil {
-		return nil, err
+// newWaiting connects and declares the waiting queues: a server that dies right after the
+// first declaration of a quorum queue may forget it, with what is in it, and no event is
+// to be there then.
+func newWaiting(ctx context.Context, o *Options) (*waiting, error) {
+	w := &waiting{o, newPublisher(o.Dial)}
+	for _, r := range rungs {
+		if err := w.declare(ctx, r); err != nil {
+			w.close()
+			return nil, err
+		}
 	}
-	return &waiting{queue: queue, ch: ch, known: map[time.Duration]bool{}}, ch.Confirm(false)
+	return w, nil
 }
 
 // rung returns the shortest queue that lasts as long as the wait.
@@ -54,59 +52,78 @@ func rung(wait time.Duration) time.Duration {
 	return rungs[len(rungs)-1]
 }
 
-// declare declares the waiting queue of a rung, once for each connection,
-// and returns its name. Messages that expire there are dead-lettered by the
-// server into the queue they came from. A classic queue would forget them before that
-// queue has them on disk, and lose all that have come back lately when the server dies;
-// a quorum queue keeps them until that is confirmed.
-func (w *waiting) declare(r time.Duration) (string, error) {
-	name := fmt.Sprintf("%s.wait.quorum.%v", w.queue, r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.known[r] {
-		return name, nil
+// name is that of the waiting queue of a rung.
+func (w *waiting) name(r time.Duration) string { return fmt.Sprintf("%s.retry.%v", w.Queue, r) }
+
+// declare declares the waiting queue of a rung. Messages that expire there are
+// dead-lettered by the server into the queue they came from. A classic queue would forget
+// them before that queue has them on disk, and lose all that have come back lately when
+// the server dies; a quorum queue keeps them until that is confirmed.
+//
+// The queue itself does not expire: to publish is no use of a queue in RabbitMQ's sense,
+// and it would go with what waits in it.
+func (w *waiting) declare(ctx context.Context, r time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // beside other work a new one takes seconds
+	defer cancel()
+	out, err := w.take(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := w.ch.QueueDeclare(name, true, false, false, false, amqp.Table{
-		"x-queue-type":              "quorum",
-		"x-dead-letter-strategy":    "at-least-once",
-		"x-overflow":                "reject-publish", // which that asks for
-		"x-dead-letter-exchange":    "",
-		"x-dead-letter-routing-key": w.queue,
-		"x-expires":                 unusedFor.Milliseconds(),
-	})
-	w.known[r] = err == nil
-	return name, err
+	_, err = within(ctx, func() (amqp.Queue, error) {
+		return out.QueueDeclare(w.name(r), true, false, false, false, amqp.Table{
+			"x-queue-type":              "quorum",
+			"x-dead-letter-strategy":    "at-least-once",
+			"x-overflow":                "reject-publish", // which that asks for
+			"x-dead-letter-exchange":    "",
+			"x-dead-letter-routing-key": w.Queue,
+		})
+	}, func(amqp.Queue) {})
+	go func() { _ = out.Close() }()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("queue %q, where events wait for their retry: %w", w.name(r), err)
+	if said, ok := errors.AsType[*amqp.Error](err); ok && (said.Code == amqp.AccessRefused || said.Code == amqp.PreconditionFailed) {
+		err = fmt.Errorf("%w: %w", errUnfit, err)
+	}
+	return err
 }
 
-var errNotConfirmed = errors.New("the server did not confirm the copy")
+// errUnfit is of what stays as it is until an operator changes it.
+var errUnfit = errors.New("the user needs the rights to configure and to write, and the queue to be as it is declared here")
 
-// put copies a message into a waiting queue and returns once the server has
-// confirmed the copy: only then may the original be acknowledged. A longer
+// errStopped ends a wait for an alarm.
+var errStopped = errors.New("stopped while the server had an alarm")
+
+// put copies a message into a waiting queue and returns once the server has confirmed
+// that it is there: only then may the original be acknowledged. A longer
 // wait than a day is cut to one, and the consumer then puts the event off
 // again. A stop does not cut it short: the copy may be there already, and the
-// message would be in two queues.
+// message would be in two queues. A queue that someone has deleted is made again.
 func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) error {
-	wait = min(max(wait, time.Millisecond), rungs[len(rungs)-1])
-	name, err := w.declare(rung(wait))
-	if err != nil {
-		return err
+	until := time.Now().Add(wait)
+	r := rung(wait)
+	err := w.copyTo(ctx, r, m, until)
+	if errors.Is(err, errUnrouted) {
+		w.Logger.LogAttrs(ctx, slog.LevelError, "waiting queue deleted, with what waited in it", slog.String("queue", w.name(r)))
+		if err = w.declare(ctx, r); err == nil {
+			err = w.copyTo(ctx, r, m, until)
+		}
 	}
-	headers := maps.Clone(m.Headers)
-	delete(headers, "x-death") // the server's, of the wait before; it grows
+	return err
+}
+
+func (w *waiting) copyTo(ctx context.Context, r time.Duration, m amqp.Delivery, until time.Time) error {
+	if !w.clear(ctx) {
+		return errStopped
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
-	confirm, err := w.ch.PublishWithDeferredConfirmWithContext(ctx, "", name, true, false, amqp.Publishing{
-		Headers: headers, ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, DeliveryMode: amqp.Persistent, Priority: m.Priority,
+	// Expiration is in milliseconds, rounded up: an event must not come early.
+	left := min(max(time.Until(until), time.Millisecond), r)
+	return w.publish(ctx, "", w.name(r), amqp.Publishing{
+		Headers: away(m), ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, DeliveryMode: amqp.Persistent, Priority: m.Priority,
 		CorrelationId: m.CorrelationId, ReplyTo: m.ReplyTo, MessageId: m.MessageId, Timestamp: m.Timestamp, Type: m.Type, AppId: m.AppId,
-		// Expiration is in milliseconds, rounded up: an event must not
-		// come early.
-		Expiration: strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10), Body: m.Body,
+		Expiration: strconv.FormatInt(int64((left+time.Millisecond-1)/time.Millisecond), 10), Body: m.Body,
 	})
-	if err != nil {
-		return err
-	}
-	if ok, err := confirm.WaitContext(ctx); err != nil || !ok {
-		return errors.Join(errNotConfirmed, err)
-	}
-	return nil
 }

@@ -17,12 +17,7 @@ func TestServerDiesWhileMessagesComeBack(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	q := open(t, s, "orders")
-	conn, err := s.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	put, err := rabbitconsume.Waiting(conn, q.name)
+	put, err := rabbitconsume.Waiting(t.Context(), s.dial, q.name)
 	if err != nil {
 		t.Fatal(err)
 	}
