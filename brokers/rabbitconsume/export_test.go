@@ -18,5 +18,7 @@ func Waiting(ctx context.Context, dial func() (*amqp.Connection, error), queue s
 		return nil, err
 	}
 	context.AfterFunc(ctx, w.close)
-	return w.put, nil
+	return func(ctx context.Context, m amqp.Delivery, wait time.Duration) error {
+		return w.put(ctx, m, time.Now().Add(wait))
+	}, nil
 }

@@ -147,21 +147,24 @@ func (p *publisher) use(conn *amqp.Connection) {
 	}()
 }
 
-// clear waits while the server has an alarm, beside the slot of the handler that ctx is
-// of, and reports whether it has none.
-func (p *publisher) clear(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		p.mu.Lock()
-		over := p.alarmed
-		p.mu.Unlock()
-		if over == nil {
-			return true
-		}
-		if !slots.Wait(ctx, time.Hour, over) { // too many wait: then in the slot
-			wait.Woken(ctx, time.Hour, over)
-		}
+// clear reports whether the server has no alarm. While it has one it waits until then,
+// beside the slot of the handler that ctx is of.
+func (p *publisher) clear(ctx context.Context, until time.Time) bool {
+	p.mu.Lock()
+	over := p.alarmed
+	p.mu.Unlock()
+	if over == nil {
+		return true
 	}
-	return false
+	if left := time.Until(until); !slots.Wait(ctx, left, over) { // too many wait: then in the slot
+		wait.Woken(ctx, left, over)
+	}
+	select {
+	case <-over:
+		return true
+	default:
+		return false
+	}
 }
 
 // close closes the connection, if there is one. A later message opens another.

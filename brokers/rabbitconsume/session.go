@@ -91,7 +91,8 @@ func (s *session) run(ctx context.Context) error {
 					_ = m.Nack(false, true) // somebody else may have it at once
 					return
 				}
-				s.writeBack(working, m, s.decide(working, e, err))
+				for !s.writeBack(working, m, s.decide(working, e, err)) {
+				}
 			})
 		}
 	}
@@ -107,19 +108,25 @@ func (s *session) decide(ctx context.Context, e consume.Event, err error) consum
 }
 
 // again is the ceiling of the wait for another try to write a decision back.
-const again = 10 * time.Second
+const (
+	again = 10 * time.Second
+	soon  = 10 * time.Millisecond // no event turns without a pause
+)
 
-// writeBack writes the decision back to the server. What the server does not
-// receive is delivered again, and is a duplicate then.
-func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Decision) {
+// writeBack writes the decision back to the server, and reports whether the event has left
+// this process. What the server does not receive is delivered again, and is a duplicate
+// then. While the server takes no copies an event waits here.
+func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Decision) (gone bool) {
 	var err error
-	switch {
+	switch until := time.Now().Add(max(d.Wait(time.Now()), soon)); {
 	case d.Acknowledge():
 		err = m.Ack(false)
+	case !s.waiting.clear(ctx, until) && ctx.Err() == nil:
+		return false
 	case ctx.Err() != nil: // we are being stopped: somebody else may have it at once
 		err = m.Nack(false, true)
 	default:
-		if err = s.waiting.put(ctx, m, d.Wait(time.Now())); err == nil {
+		if err = s.waiting.put(ctx, m, until); err == nil {
 			err = m.Ack(false)
 		} else {
 			slots.Wait(ctx, wait.Jitter(again), nil) // it would come again at once
@@ -129,4 +136,5 @@ func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Deci
 		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
 		_ = m.Nack(false, true)
 	}
+	return true
 }

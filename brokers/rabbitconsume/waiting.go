@@ -19,7 +19,7 @@ var rungs = []time.Duration{
 	16 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour,
 }
 
-// confirmTimeout bounds one step of a copy on a server without an alarm.
+// confirmTimeout bounds a copy.
 const confirmTimeout = 10 * time.Second
 
 // waiting puts messages into the waiting queues. It is safe for concurrent use.
@@ -92,17 +92,15 @@ func (w *waiting) declare(ctx context.Context, r time.Duration) error {
 // errUnfit is of what stays as it is until an operator changes it.
 var errUnfit = errors.New("the user needs the rights to configure and to write, and the queue to be as it is declared here")
 
-// errStopped ends a wait for an alarm.
-var errStopped = errors.New("stopped while the server had an alarm")
-
 // put copies a message into a waiting queue and returns once the server has confirmed
 // that it is there: only then may the original be acknowledged. A longer
 // wait than a day is cut to one, and the consumer then puts the event off
 // again. A stop does not cut it short: the copy may be there already, and the
 // message would be in two queues. A queue that someone has deleted is made again.
-func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) error {
-	until := time.Now().Add(wait)
-	r := rung(wait)
+func (w *waiting) put(ctx context.Context, m amqp.Delivery, until time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
+	defer cancel()
+	r := rung(time.Until(until))
 	err := w.copyTo(ctx, r, m, until)
 	if errors.Is(err, errUnrouted) {
 		w.Logger.LogAttrs(ctx, slog.LevelError, "waiting queue deleted, with what waited in it", slog.String("queue", w.name(r)))
@@ -114,11 +112,6 @@ func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) 
 }
 
 func (w *waiting) copyTo(ctx context.Context, r time.Duration, m amqp.Delivery, until time.Time) error {
-	if !w.clear(ctx) {
-		return errStopped
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
-	defer cancel()
 	// Expiration is in milliseconds, rounded up: an event must not come early.
 	left := min(max(time.Until(until), time.Millisecond), r)
 	return w.publish(ctx, "", w.name(r), amqp.Publishing{
