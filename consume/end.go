@@ -127,7 +127,7 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 	policy := c.Retryer.Policy()
 	l := deadletter.Letter{
 		ID: c.LetterID(*e), Queue: c.Queue, Destination: c.Group,
-		EventID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
+		EventID: asText(e.ID), Source: asText(e.Source), Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
 		Payload: e.Data, ContentType: e.ContentType, Headers: headers,
 		Reason: reason, ErrorType: f.Type, Description: deadletter.Redact(description, deadletter.MaxDescription),
 		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed,

@@ -37,7 +37,7 @@ func (c *Consumer) Redrive(ctx context.Context, l deadletter.Letter) error {
 // FromLetter returns the event of a dead letter, marked as redriven.
 func FromLetter(l deadletter.Letter) Event {
 	return Event{
-		ID: l.EventID, Source: l.Source, Type: l.Type, Subject: l.Subject, Key: l.PartitionKey, CorrelationID: l.CorrelationID,
+		ID: fromText(l.EventID), Source: fromText(l.Source), Type: l.Type, Subject: l.Subject, Key: l.PartitionKey, CorrelationID: l.CorrelationID,
 		Time: l.EnqueuedAt, ContentType: l.ContentType, Headers: l.Headers, Data: l.Payload, Redrive: true,
 	}
 }
