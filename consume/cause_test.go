@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,30 @@ func TestDeadLetterOfAPanic(t *testing.T) {
 	}
 	if first, _, _ := strings.Cut(l.Stack, "\n"); !strings.Contains(first, "consume_test.charge(") {
 		t.Errorf("the stack begins with %q", first)
+	}
+}
+
+// A handler that ends its goroutine is one that panicked, and later events of its key go on.
+func TestHandlerThatEndsItsGoroutine(t *testing.T) {
+	q := &letters{}
+	o := options(t, q)
+	o.Ordered = true
+	c := consumer(t, o, func(_ context.Context, e consume.Event) error {
+		if e.ID == "p1" {
+			runtime.Goexit()
+		}
+		return nil
+	})
+	first, second := event("p1"), event("p2")
+	first.Key, second.Key = "k", "k"
+	if d := c.Consume(t.Context(), first); d.Action != consume.DeadLettered {
+		t.Fatalf("got %+v", d)
+	}
+	if d := c.Consume(t.Context(), second); d.Action != consume.Ack {
+		t.Errorf("the next of its key: %+v", d)
+	}
+	if l := q.only(t); l.Panic != "runtime.Goexit" || !strings.Contains(l.Stack, "cause_test.go") {
+		t.Errorf("got %+v", l)
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *run) unopened(ctx context.Context, err error) Decision {
 func (r *run) work(ctx context.Context) error {
 	tx := r.tx
 	if tx == nil {
-		return r.c.handle(ctx, *r.e)
+		return r.handled(ctx)
 	}
 	r.tx = nil
 	defer tx.release()
@@ -96,7 +96,7 @@ func (r *run) work(ctx context.Context) error {
 		defer time.AfterFunc(commitTimeout, tx.end).Stop()
 		_ = tx.Rollback() // of what is not committed; a connection that cannot is closed
 	}()
-	if err := r.c.handle(context.WithValue(ctx, txKey{}, tx.Tx), *r.e); err != nil {
+	if err := r.handled(context.WithValue(ctx, txKey{}, tx.Tx)); err != nil {
 		if ctx.Err() == nil && undone(ctx, tx.Tx, err) {
 			err = forbear.Retryable(err, forbear.Hint{})
 		}
