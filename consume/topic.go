@@ -106,3 +106,16 @@ func PublishID(l deadletter.Letter) string {
 	}
 	return l.ID + "." + strconv.FormatInt(l.LastAttempt.UnixMicro(), 36)
 }
+
+// HeaderLeftOut says on a topic that a message is too large for it with what this package
+// adds: the letter alone has the event.
+const HeaderLeftOut = "forbear-left-out"
+
+// Notice is what goes to a topic that does not take the message of [Binding.Original],
+// since it is too large: no body, and the headers that say why and where the letter is.
+func (b Binding) Notice(l deadletter.Letter) []deadletter.Header {
+	notice := l
+	notice.Headers, notice.Payload = nil, nil
+	headers, _ := b.Original(notice)
+	return append(headers, deadletter.Header{Name: HeaderLeftOut, Value: fmt.Sprintf("%d bytes", len(l.Payload))})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/forbear-go/forbear/consume"
@@ -33,9 +34,21 @@ func NewLetters(client *kgo.Client, topic string) (*Letters, error) {
 
 // Put produces the event of a letter as it came, with headers that say why (see
 // [consume.Binding.Original]), and returns once the brokers have it. When ctx ends
-// first the record may still arrive.
+// first the record may still arrive. Of one that is too large for the topic a notice is
+// produced (see [consume.Binding.Notice]).
 func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
 	headers, body := consume.Kafka.Original(x)
+	err := l.produce(ctx, x, headers, body)
+	if errors.Is(err, kerr.MessageTooLarge) {
+		err = l.produce(ctx, x, consume.Kafka.Notice(x), nil)
+	}
+	if err != nil {
+		return fmt.Errorf("kafkaconsume: dead letter not produced to %s: %w", l.topic, err)
+	}
+	return nil
+}
+
+func (l *Letters) produce(ctx context.Context, x deadletter.Letter, headers []deadletter.Header, body []byte) error {
 	rec := &kgo.Record{Topic: l.topic, Value: body}
 	if x.PartitionKey != "" {
 		rec.Key = []byte(x.PartitionKey)
@@ -45,14 +58,10 @@ func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
 	}
 	done := make(chan error, 1)
 	l.client.Produce(ctx, rec, func(_ *kgo.Record, err error) { done <- err })
-	var err error
 	select {
-	case err = <-done:
+	case err := <-done:
+		return err
 	case <-ctx.Done(): // the client holds on to what is on its way
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	if err != nil {
-		return fmt.Errorf("kafkaconsume: dead letter not produced to %s: %w", l.topic, err)
-	}
-	return nil
 }

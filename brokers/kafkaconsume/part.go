@@ -171,8 +171,9 @@ func (p *part) writeBack(it *item, d consume.Decision) {
 }
 
 // Decode reads a CloudEvent, or makes an event of any other record: its id
-// is the offset, its source is topic and partition, and its type is the
-// topic. The record's key is used where the event has none.
+// is the offset, its source is topic, partition and the record's timestamp in ms, and its
+// type is the topic. The record's key is used where the event has none. A topic that is
+// made again under its name counts from 0 again, at another time.
 func Decode(rec *kgo.Record) (consume.Event, error) {
 	headers := make([]deadletter.Header, len(rec.Headers))
 	for i, h := range rec.Headers {
@@ -180,7 +181,7 @@ func Decode(rec *kgo.Record) (consume.Event, error) {
 	}
 	e, err := consume.Kafka.Decode(headers, rec.Value)
 	if errors.Is(err, consume.ErrNotCloudEvent) {
-		e.ID, e.Source, e.Type, err = fmt.Sprint(rec.Offset), fmt.Sprintf("kafka:%s/%d", rec.Topic, rec.Partition), rec.Topic, nil
+		e.ID, e.Source, e.Type, err = fmt.Sprint(rec.Offset), fmt.Sprintf("kafka:%s/%d@%d", rec.Topic, rec.Partition, rec.Timestamp.UnixMilli()), rec.Topic, nil
 	}
 	e.Key = cmp.Or(e.Key, string(rec.Key))
 	e.Time = cmp.Or(e.Time, rec.Timestamp)

@@ -31,10 +31,31 @@ func NewLetters(js jetstream.JetStream, subject string) (*Letters, error) {
 }
 
 // Put publishes the event of a letter as it came, with headers that say why (see
-// [consume.Binding.Original]), and returns once the stream has stored it.
+// [consume.Binding.Original]), and returns once the stream has stored it. Of one that is
+// too large for the server or the stream a notice is published (see [consume.Binding.Notice]).
 func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
-	msg := nats.NewMsg(l.subject)
 	headers, body := consume.NATS.Original(x)
+	err := l.publish(ctx, x, headers, body)
+	if tooLarge(err) {
+		err = l.publish(ctx, x, consume.NATS.Notice(x), nil)
+	}
+	if err != nil {
+		return fmt.Errorf("natsconsume: dead letter not published to %s: %w", l.subject, err)
+	}
+	return nil
+}
+
+// tooLarge reports whether a message will never be taken as it is.
+func tooLarge(err error) bool {
+	said, ok := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, nats.ErrMaxPayload) || ok && said.ErrorCode == exceedsMax
+}
+
+// exceedsMax is JetStream's code of a message that is larger than its stream takes.
+const exceedsMax = 10054
+
+func (l *Letters) publish(ctx context.Context, x deadletter.Letter, headers []deadletter.Header, body []byte) error {
+	msg := nats.NewMsg(l.subject)
 	for _, h := range headers {
 		if textproto.CanonicalMIMEHeaderKey(h.Name) != jetstream.MsgIDHeader {
 			msg.Header[h.Name] = append(msg.Header[h.Name], h.Value)
@@ -42,8 +63,6 @@ func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, consume.PublishID(x))
 	msg.Data = body
-	if _, err := l.js.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("natsconsume: dead letter not published to %s: %w", l.subject, err)
-	}
-	return nil
+	_, err := l.js.PublishMsg(ctx, msg)
+	return err
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -49,6 +50,7 @@ const (
 	// the consumer. The default would tell after a minute.
 	pullFor   = 20 * time.Second
 	heartbeat = 2 * time.Second
+	leastPull = time.Second // for which a consumer must let a request last
 )
 
 // Run handles the consumer's messages until ctx ends, which is no error;
@@ -63,7 +65,7 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 		return err
 	}
 	n := cmp.Or(o.Concurrency, 8)
-	messages, err := from.Messages(jetstream.PullMaxMessages(2*n), jetstream.PullExpiry(pullFor), jetstream.PullHeartbeat(heartbeat))
+	messages, err := from.Messages(jetstream.PullMaxMessages(min(2*n, r.batch)), jetstream.PullExpiry(r.pull), jetstream.PullHeartbeat(min(heartbeat, r.pull/3)))
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
@@ -98,10 +100,12 @@ type runner struct {
 	decode func(jetstream.Msg) (consume.Event, error)
 	log    *slog.Logger
 	wait   time.Duration // the consumer's AckWait
+	batch  int           // the most messages that may be asked for
+	pull   time.Duration // the longest that a request may last
 }
 
-// fit refuses a consumer that would lose messages. All faults are named at
-// once.
+// fit refuses a consumer that would lose messages, or bring none, and keeps to its limits.
+// All faults are named at once.
 func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	info, err := from.Info(ctx)
 	if err != nil {
@@ -113,6 +117,22 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	}
 	if info.Config.MaxDeliver > 0 {
 		errs = append(errs, fmt.Errorf("MaxDeliver %d would drop what is delivered more often: want -1 (R-8)", info.Config.MaxDeliver))
+	}
+	if info.Config.Durable == "" {
+		errs = append(errs, errors.New("it is ephemeral, and would forget with this process what is not acknowledged: want a Durable name"))
+	}
+	if info.Config.InactiveThreshold > 0 {
+		errs = append(errs, fmt.Errorf("InactiveThreshold %v would delete it while no process runs: want 0", info.Config.InactiveThreshold))
+	}
+	if info.Config.HeadersOnly {
+		errs = append(errs, errors.New("HeadersOnly leaves the bodies out"))
+	}
+	r.batch, r.pull = cmp.Or(info.Config.MaxRequestBatch, math.MaxInt), min(pullFor, cmp.Or(info.Config.MaxRequestExpires, pullFor))
+	if r.pull < leastPull {
+		errs = append(errs, fmt.Errorf("MaxRequestExpires %v is under %v", r.pull, leastPull))
+	}
+	if n := info.Config.MaxRequestMaxBytes; n > 0 {
+		errs = append(errs, fmt.Errorf("MaxRequestMaxBytes %d refuses requests without such a bound: want 0", n))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("natsconsume: consumer %q: %w", info.Name, err)
@@ -205,7 +225,9 @@ func (r *runner) writeBack(ctx context.Context, msg jetstream.Msg, d consume.Dec
 
 // Decode reads a CloudEvent, or makes an event of any other message: its id
 // is the header Nats-Msg-Id or the sequence number in the stream, its source
-// is the stream, and its type and key are the subject.
+// is the stream, and its type and key are the subject. A stream that is made again under
+// its name counts from 1 again, so that beside a number the source has the time at which
+// the message was stored, in ns.
 func Decode(msg jetstream.Msg) (consume.Event, error) {
 	var headers []deadletter.Header
 	for _, name := range slices.Sorted(maps.Keys(msg.Headers())) {
@@ -219,8 +241,11 @@ func Decode(msg jetstream.Msg) (consume.Event, error) {
 		return e, errors.Join(err, metaErr)
 	}
 	if errors.Is(err, consume.ErrNotCloudEvent) {
-		e.ID = cmp.Or(msg.Headers().Get(jetstream.MsgIDHeader), strconv.FormatUint(at.Sequence.Stream, 10))
-		e.Source, e.Type, err = "nats:"+at.Stream, msg.Subject(), nil
+		e.ID, e.Source, e.Type, err = msg.Headers().Get(jetstream.MsgIDHeader), "nats:"+at.Stream, msg.Subject(), nil
+		if e.ID == "" {
+			e.ID = strconv.FormatUint(at.Sequence.Stream, 10)
+			e.Source += "@" + strconv.FormatInt(at.Timestamp.UnixNano(), 10)
+		}
 	}
 	e.Key = cmp.Or(e.Key, msg.Subject())
 	e.Time = cmp.Or(e.Time, at.Timestamp)
