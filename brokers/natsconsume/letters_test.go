@@ -56,7 +56,7 @@ func TestLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := stream.Info(t.Context())
-	if err != nil || info.State.Msgs != 2+2 {
-		t.Errorf("%d messages, want 2 and 2 more; %v", info.State.Msgs, err)
+	if err != nil || info.State.Msgs != 3+2 {
+		t.Errorf("%d messages, want 3 and 2 more; %v", info.State.Msgs, err)
 	}
 }

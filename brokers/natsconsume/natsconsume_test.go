@@ -3,6 +3,8 @@ package natsconsume_test
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,10 +12,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/brokers/internal/conform"
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // broker is a NATS server with JetStream in this process.
@@ -135,6 +140,12 @@ func TestUnfitConsumers(t *testing.T) {
 	for want, config := range map[string]jetstream.ConsumerConfig{
 		"MaxDeliver 5": {Durable: "m", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 5},
 		"AckPolicy":    {Durable: "a", AckPolicy: jetstream.AckNonePolicy},
+		"ephemeral":    {AckPolicy: jetstream.AckExplicitPolicy},
+
+		"InactiveThreshold 1h0m0s": {Durable: "i", AckPolicy: jetstream.AckExplicitPolicy, InactiveThreshold: time.Hour},
+		"HeadersOnly":              {Durable: "h", AckPolicy: jetstream.AckExplicitPolicy, HeadersOnly: true},
+		"MaxRequestExpires 500ms":  {Durable: "e", AckPolicy: jetstream.AckExplicitPolicy, MaxRequestExpires: time.Second / 2},
+		"MaxRequestMaxBytes 1000":  {Durable: "b", AckPolicy: jetstream.AckExplicitPolicy, MaxRequestMaxBytes: 1000},
 	} {
 		cons, err := b.js.CreateConsumer(t.Context(), "ORDERS", config)
 		if err != nil {
@@ -143,5 +154,80 @@ func TestUnfitConsumers(t *testing.T) {
 		if err := natsconsume.Run(t.Context(), cons, nil, natsconsume.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
+	}
+}
+
+// started runs an adapter whose handler counts, with a store that lasts longer than it.
+func started(t *testing.T, cons jetstream.Consumer, store idempotency.Store) (handled *atomic.Int32, stop func() error) {
+	t.Helper()
+	r, err := forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handled = &atomic.Int32{}
+	to, err := consume.New(func(context.Context, consume.Event) error { handled.Add(1); return nil }, consume.Options{Group: "g", Store: store, DLQ: &memstore.Store{}, Retryer: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- natsconsume.Run(ctx, cons, to, natsconsume.Options{}) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { _ = stop() })
+	return handled, stop
+}
+
+// comes waits for a count, for a minute or more.
+func comes(t *testing.T, n *atomic.Int32, want int32) {
+	t.Helper()
+	for range 3000 {
+		if n.Load() >= want {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("%d events are handled, want %d", n.Load(), want)
+}
+
+// The limits of a consumer are kept to.
+func TestLimitsOfAConsumer(t *testing.T) {
+	b := open(t)
+	cons, err := b.js.CreateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{Durable: "l", AckPolicy: jetstream.AckExplicitPolicy, MaxRequestBatch: 3, MaxRequestExpires: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handled, stop := started(t, cons, &memstore.Idempotency{})
+	for range 20 {
+		b.publish(t, &nats.Msg{Subject: "orders.x", Header: nats.Header{}})
+	}
+	comes(t, handled, 20)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A stream that is made again under its name counts from 1 again: its events are not those
+// of before.
+func TestStreamMadeAgain(t *testing.T) {
+	b, store := open(t), &memstore.Idempotency{}
+	for round := range 2 {
+		if round > 0 {
+			stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
+			if err == nil {
+				b.cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		handled, stop := started(t, b.cons, store)
+		for range 3 {
+			b.publish(t, &nats.Msg{Subject: "orders.x", Header: nats.Header{}})
+		}
+		comes(t, handled, 3)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		b.Delete(t)
 	}
 }

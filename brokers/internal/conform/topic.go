@@ -80,4 +80,13 @@ func Topic(t *testing.T, b Broker, topic consume.DeadLetters, prefix string, dec
 	if n := k.q.count(); n != 2 {
 		t.Errorf("%d letters in the store, want 2", n)
 	}
+	// One that is too large for the topic with what says why it is there is told of.
+	large := deadletter.Letter{ID: "large", EventID: "e2", Reason: "terminal", Payload: make([]byte, 1<<20-100)}
+	if err := topic.Put(t.Context(), large); err != nil {
+		t.Fatal(err)
+	}
+	m = next(t)
+	if m.Headers[consume.HeaderLetter] != "large" || len(m.Body) != len(large.Payload) && (m.Body != "" || m.Headers[consume.HeaderLeftOut] != "1048476 bytes") {
+		t.Errorf("a body of %d bytes, headers %v", len(m.Body), m.Headers)
+	}
 }
