@@ -2,8 +2,8 @@ package rabbitconsume
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -39,27 +39,43 @@ func Decode(m amqp.Delivery) (consume.Event, error) {
 	return e, err
 }
 
-// lines returns the headers and the content type, sorted by name. RabbitMQ's
+// property is what RabbitMQ keeps beside a message's headers and an event has there.
+type property struct {
+	name string
+	of   func(*amqp.Delivery) string
+	set  func(*amqp.Publishing, string)
+}
+
+var properties = []property{
+	{"Content-Type", func(m *amqp.Delivery) string { return m.ContentType }, func(*amqp.Publishing, string) {}}, // the letter has it
+	{"Content-Encoding", func(m *amqp.Delivery) string { return m.ContentEncoding }, func(p *amqp.Publishing, v string) { p.ContentEncoding = v }},
+	{"Reply-To", func(m *amqp.Delivery) string { return m.ReplyTo }, func(p *amqp.Publishing, v string) { p.ReplyTo = v }},
+	{"App-Id", func(m *amqp.Delivery) string { return m.AppId }, func(p *amqp.Publishing, v string) { p.AppId = v }},
+}
+
+// lines returns the headers, sorted by name, behind the properties. RabbitMQ's
 // own headers about waiting are left out: they change with each delivery and
 // say nothing about the event.
 func lines(m amqp.Delivery) (list []deadletter.Header) {
-	if m.ContentType != "" {
-		list = append(list, deadletter.Header{Name: "Content-Type", Value: m.ContentType})
+	for _, p := range properties {
+		if v := p.of(&m); v != "" {
+			list = append(list, deadletter.Header{Name: p.name, Value: v})
+		}
 	}
+	types := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if ofServer(name) {
 			continue
 		}
-		value := ""
-		switch v := m.Headers[name].(type) {
-		case string:
-			value = v
-		case []byte:
-			value = string(v)
-		default:
-			value = fmt.Sprint(v)
+		text, is := shown(m.Headers[name])
+		if !is && !deadletter.CarriesCredential(name) { // whose value a letter does not have
+			types[name] = typed(m.Headers[name])
 		}
-		list = append(list, deadletter.Header{Name: name, Value: value})
+		list = append(list, deadletter.Header{Name: name, Value: text})
+	}
+	if len(types) > 0 {
+		text, _ := json.Marshal(types)
+		list = append(list, deadletter.Header{Name: typesTravel, Value: string(text)})
 	}
 	return list
 }

@@ -8,8 +8,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TooOld is for its test.
-var TooOld = tooOld
+// For their tests.
+var (
+	TooOld     = tooOld
+	Publishing = publishing
+)
 
 // Waiting puts messages off as a session does.
 func Waiting(ctx context.Context, dial func() (*amqp.Connection, error), queue string) (put func(context.Context, amqp.Delivery, time.Duration) error, err error) {

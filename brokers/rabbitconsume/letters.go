@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -61,9 +62,26 @@ func publishing(x deadletter.Letter) amqp.Publishing {
 		Headers: amqp.Table{}, DeliveryMode: amqp.Persistent, Body: body, ContentType: short(x.ContentType),
 		MessageId: short(x.EventID), CorrelationId: short(x.CorrelationID), Type: short(x.Type), Timestamp: x.EnqueuedAt,
 	}
+	var types map[string]any
 	for _, h := range headers {
-		if _, there := p.Headers[h.Name]; !there && !strings.EqualFold(h.Name, "Content-Type") && len(h.Name) <= maxShort {
+		if h.Name == typesTravel {
+			types = typesOf(h.Value)
+			continue
+		}
+		if i := slices.IndexFunc(properties, func(p property) bool { return strings.EqualFold(p.name, h.Name) }); i >= 0 {
+			properties[i].set(&p, short(h.Value))
+			continue
+		}
+		if slices.Contains(routes, h.Name) { // it would be routed by it
+			h.Name = travels + h.Name
+		}
+		if _, there := p.Headers[h.Name]; !there && len(h.Name) <= maxShort {
 			p.Headers[h.Name] = h.Value
+		}
+	}
+	for name, v := range types {
+		if text, there := p.Headers[name]; there && text != deadletter.Masked {
+			p.Headers[name] = untyped(v)
 		}
 	}
 	return p
