@@ -127,7 +127,7 @@ func TestEventsThatWait(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, r := range runs {
-			if r != runs[0] || !strings.HasPrefix(r, "m1amqp:shoporder.createdorder.created") || !strings.Contains(r, "{CC ") || strings.Contains(r, "x-forbear") {
+			if r != runs[0] || !strings.HasPrefix(r, "m1amqp:shoporder.createdorder.created") || !strings.Contains(r, "{CC ") || strings.Contains(r, "x-forbear-exchange") {
 				t.Errorf("got %s, first %s", r, runs[0])
 			}
 		}
@@ -187,4 +187,41 @@ func TestEventsThatWait(t *testing.T) {
 		close(hold)
 		eventually(t, "all are done", func() bool { return done.Load() == 301 })
 	})
+}
+
+// Waiting queues are made for a queue that is there, and a user without rights to them is
+// refused at once.
+func TestWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	open(t, s, "orders")
+	s.erl(t, `rabbit_auth_backend_internal:add_user(<<"poor">>, <<"poor">>, <<"test">>)`)
+	s.erl(t, `rabbit_auth_backend_internal:set_permissions(<<"poor">>, <<"/">>, <<"^$">>, <<".*">>, <<".*">>, <<"test">>)`)
+	poor := func() (*amqp.Connection, error) {
+		return amqp.Dial(fmt.Sprintf("amqp://poor:poor@127.0.0.1:%d/", s.port))
+	}
+	for _, c := range []struct {
+		queue, want string
+		dial        func() (*amqp.Connection, error)
+	}{{"orders", "rights", poor}, {"elsewhere", "no queue", s.dial}} {
+		r, err := forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := consume.New(func(context.Context, consume.Event) error { return nil }, consume.Options{Group: "g", Store: &memstore.Idempotency{}, DLQ: noLetters{t}, Retryer: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err = rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: c.queue, Dial: c.dial, Logger: slog.New(slog.DiscardHandler)})
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.queue, err, c.want)
+		}
+	}
+	for name := range s.messages(t) {
+		if strings.Contains(name, ".retry.") {
+			t.Errorf("%s is left", name)
+		}
+	}
 }

@@ -20,7 +20,9 @@ var underscored = consume.Binding{Prefix: "cloudevents_"}
 // Decode reads a CloudEvent, or makes an event of any other message. Its id
 // is the message id, without which it cannot be distinguished from others
 // and becomes a dead letter. Its source is the application or the exchange,
-// its type and key are the type or the routing key.
+// its type and key are the type or the routing key. Beside the headers an event has lines for
+// content encoding, reply address and application; x-forbear-types has the values of headers
+// that are no text.
 func Decode(m amqp.Delivery) (consume.Event, error) {
 	headers := lines(m)
 	e, err := consume.AMQP.Decode(headers, m.Body)

@@ -41,12 +41,10 @@ func newSession(ctx context.Context, conn *amqp.Connection, to *consume.Consumer
 	if err = s.in.Qos(prefetch*o.Concurrency+slots.Waiting(o.Concurrency), 0, false); err != nil {
 		return nil, err
 	}
-	if s.waiting, err = newWaiting(ctx, o); err != nil {
+	if s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil); err != nil {
 		return nil, err
 	}
-	if s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil); err != nil {
-		s.waiting.close()
-	}
+	s.waiting, err = newWaiting(ctx, o) // of a queue that is there
 	return s, err
 }
 
