@@ -15,8 +15,8 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/duration"
-	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // situation is what Decide is asked about.
