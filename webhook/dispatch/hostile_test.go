@@ -21,7 +21,7 @@ func TestHostileReceivers(t *testing.T) { hostile.Each(t, holdDispatcher) }
 func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transport) {
 	guard := webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	transport := guard.Transport(time.Second)
-	transport.DisableKeepAlives, transport.Protocols = true, plain.Protocols
+	transport.DisableKeepAlives, transport.Protocols, transport.IdleConnTimeout = true, plain.Protocols, time.Second
 	d := run(t, &memstore.Store{}, dispatch.Config{Guard: guard, Transport: transport})
 	endpoint := func(t *testing.T, url string) string {
 		id := webhook.NewID("e")

@@ -109,11 +109,19 @@ func serverPlace(name string) string {
 	if strings.HasPrefix(cfg.Host, "/") {
 		return (&url.URL{Scheme: "postgres", Path: "/" + cfg.Database, RawQuery: url.Values{"host": {cfg.Host}}.Encode()}).String()
 	}
-	hosts := []string{net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))}
+	hosts := []string{hostPort(cfg.Host, cfg.Port)}
 	for _, f := range cfg.Fallbacks { // of each host with TLS and without
-		if at := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); at != hosts[len(hosts)-1] {
+		if at := hostPort(f.Host, f.Port); at != hosts[len(hosts)-1] {
 			hosts = append(hosts, at)
 		}
 	}
 	return "postgres://" + strings.Join(hosts, ",") + (&url.URL{Path: "/" + cfg.Database}).EscapedPath()
+}
+
+// hostPort leaves the default port out.
+func hostPort(host string, port uint16) string {
+	if port == 5432 && !strings.Contains(host, ":") {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
