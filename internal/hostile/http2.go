@@ -58,7 +58,7 @@ func HTTP2() []Server {
 		{Name: "says nothing", Do: stand(""), Stands: true},
 		{Name: "sends no settings", Do: stand(""), Deaf: true, Stands: true},
 		{Name: "takes no body", Do: stand(frame(frameSettings, 0, 0, "\x00\x04"+number(0))), Deaf: true, Stands: true},
-		{Name: "takes no streams", Do: stand(frame(frameSettings, 0, 0, "\x00\x03"+number(0))), Deaf: true, Conns: 20, Keeps: true}, // which is no reason not to connect again
+		{Name: "takes no streams", Do: stand(frame(frameSettings, 0, 0, "\x00\x03"+number(0))), Deaf: true, Conns: 10_000, Keeps: true}, // which is no reason not to connect again
 		{Name: "stops in the headers", Do: stand(frame(frameHeaders, 0, 1, status("200"))), Stands: true},
 		{Name: "stops in a frame", Do: stand(head200[:7]), Stands: true},
 		{Name: "stops in the body", Do: stand(head200 + frame(frameData, 0, 1, "half")), Status: 200, Stands: true},

@@ -40,11 +40,10 @@ type Guard struct {
 	// unwritten says that over HTTP/1 the request is sent again only when none of
 	// it was written.
 	unwritten bool
-	shared    bool         // connections may speak HTTP/2 in clear
-	http2     atomic.Bool  // the latest connection does
-	sent      atomic.Bool  // the headers are on the wire, or in the buffer before it
-	stopped   atomic.Bool  // the headers were about to be sent again
-	asked     atomic.Int32 // for connections
+	shared    bool        // connections may speak HTTP/2 in clear
+	http2     atomic.Bool // the latest connection does
+	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
+	stopped   atomic.Bool // the headers were about to be sent again
 
 	mu   sync.Mutex
 	conn net.Conn // the latest
@@ -182,15 +181,8 @@ func (g *Guard) wroteHeaders() {
 	}
 }
 
-// maxConns bounds the connections that one send may try. A few in a pool may have died
-// unnoticed; a server of HTTP/2 that takes no streams would have net/http dial again and
-// again.
-const maxConns = 20
-
 func (g *Guard) getConn(hostPort string) {
 	switch {
-	case g.asked.Add(1) > maxConns:
-		g.stop()
 	case !g.sent.Load():
 	case g.unwritten && !g.http2.Load():
 		g.sent.Store(false)
