@@ -213,6 +213,10 @@ func TestStreamMadeAgain(t *testing.T) {
 	for round := range 2 {
 		if round > 0 {
 			stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
+			for i := 0; err != nil && i < 600; i++ { // the files of the former one may not be gone yet
+				time.Sleep(100 * time.Millisecond)
+				stream, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
+			}
 			if err == nil {
 				b.cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
 			}
