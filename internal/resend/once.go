@@ -27,6 +27,11 @@ type once struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
 func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil { // net/http has nothing to send again
+		resp, err := o.next.RoundTrip(req)
+		upgrade.Refuse(resp)
+		return resp, err
+	}
 	ctx, cancel := context.WithCancel(req.Context())
 	var g Guard
 	g.Sending(req, o.next)

@@ -12,11 +12,7 @@ import (
 // behind it.
 func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q)
-	if err != nil {
-		return 0, nil, err
-	}
-	after, err := cursorOf(q.Get("after"))
+	after, limit, err := pageOf(q)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -33,11 +33,7 @@ func actor(r *http.Request) string {
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
 	f := deadletter.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Target: q.Get("target")}
-	limit, err := limitOf(q)
-	if err != nil {
-		return 0, nil, err
-	}
-	after, err := cursorOf(q.Get("after"))
+	after, limit, err := pageOf(q)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -29,11 +29,7 @@ type messageList struct {
 // have a next.
 func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q)
-	if err != nil {
-		return 0, nil, err
-	}
-	after, err := cursorOf(q.Get("after"))
+	after, limit, err := pageOf(q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -85,6 +81,14 @@ func cursor(next int64) string {
 		return ""
 	}
 	return strconv.FormatInt(next, 10)
+}
+
+// pageOf reads where a page begins and how long it is.
+func pageOf(q url.Values) (after int64, limit int, err error) {
+	if limit, err = limitOf(q); err == nil {
+		after, err = cursorOf(q.Get("after"))
+	}
+	return after, limit, err
 }
 
 func cursorOf(text string) (int64, error) {
