@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/idempotency"
 )
 
 // message is an event on its way through the broker.
@@ -76,14 +77,16 @@ func (b *broker) deliver(m *message) {
 			b.open--
 			b.idle.Broadcast()
 		}()
-		ctx := context.WithValue(context.Background(), messageKey{}, m)
+		process := &process{message: m}
+		ctx := context.WithValue(context.Background(), processKey{}, process)
 		d := b.consume(m.group, m.consumer).Consume(ctx, m.event)
-		b.settle(m, d)
+		if !process.dead.Load() {
+			b.settle(m, d)
+		}
 	}()
 }
 
-// settle does what a consumer has decided. A consumer that died does not get
-// here.
+// settle does what a consumer has decided.
 func (b *broker) settle(m *message, d consume.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,11 +162,68 @@ func (b *broker) wait() {
 	}
 }
 
-type messageKey struct{}
+// process is one that was given a message. Once it is dead, nothing that it does
+// reaches a store or the broker.
+type process struct {
+	*message
+	dead atomic.Bool
+}
+
+type processKey struct{}
+
+// died reports whether it is a dead process that calls.
+func died(ctx context.Context) bool {
+	p, ok := ctx.Value(processKey{}).(*process)
+	return ok && p.dead.Load()
+}
+
+// outlived is a store of keys that dead processes do not reach.
+type outlived struct{ idempotency.Store }
+
+func (s outlived) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
+	if died(ctx) {
+		return idempotency.Verdict{}, idempotency.ErrFenced
+	}
+	return s.Store.Claim(ctx, c)
+}
+
+func (s outlived) Renew(ctx context.Context, t idempotency.Token, lease time.Duration) error {
+	if died(ctx) {
+		return idempotency.ErrFenced
+	}
+	return s.Store.Renew(ctx, t, lease)
+}
+
+func (s outlived) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
+	if died(ctx) {
+		return idempotency.ErrFenced
+	}
+	return s.Store.Complete(ctx, t, a, retention)
+}
+
+func (s outlived) Release(ctx context.Context, t idempotency.Token) error {
+	if died(ctx) {
+		return idempotency.ErrFenced
+	}
+	return s.Store.Release(ctx, t)
+}
+
+func (s outlived) Hold(ctx context.Context, t idempotency.Token, why string) error {
+	if died(ctx) {
+		return idempotency.ErrFenced
+	}
+	return s.Store.Hold(ctx, t, why)
+}
+
+var errDied = errors.New("the process died")
 
 // handle is the handler of all consumers. A redrive comes without a message.
 func (b *broker) handle(ctx context.Context, e consume.Event) error {
-	m, _ := ctx.Value(messageKey{}).(*message)
+	p, _ := ctx.Value(processKey{}).(*process)
+	var m *message
+	if p != nil {
+		m = p.message
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name, attempt := b.handler, 1
@@ -176,7 +236,8 @@ func (b *broker) handle(ctx context.Context, e consume.Event) error {
 		}
 		if m.crash == crashBeforeEffect {
 			m.crash = ""
-			runtime.Goexit()
+			p.dead.Store(true)
+			return errDied
 		}
 	}
 	if err := outcome(name, attempt); err != nil {
@@ -187,7 +248,8 @@ func (b *broker) handle(ctx context.Context, e consume.Event) error {
 		b.waits = append(b.waits, time.Since(m.published))
 		if m.crash == crashAfterEffect {
 			m.crash = ""
-			runtime.Goexit()
+			p.dead.Store(true)
+			return errDied
 		}
 	}
 	return nil

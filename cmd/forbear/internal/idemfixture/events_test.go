@@ -148,7 +148,7 @@ func (s *switched) Put(ctx context.Context, l deadletter.Letter) error {
 	s.mu.Lock()
 	down := s.down
 	s.mu.Unlock()
-	if down {
+	if down || died(ctx) {
 		return errors.New("the queue is down")
 	}
 	return s.Store.Put(ctx, l)
@@ -177,7 +177,7 @@ func (w *eventWorld) build(group string, o consume.Options) (*consume.Consumer, 
 	if err != nil {
 		return nil, err
 	}
-	o.Group, o.Store, o.DLQ, o.Retryer = group, w.keys, &w.dlq, retryer
+	o.Group, o.Store, o.DLQ, o.Retryer = group, outlived{w.keys}, &w.dlq, retryer
 	return consume.New(w.handle, o)
 }
 
@@ -273,7 +273,7 @@ func (w *eventWorld) raw(s *eventStep, group string) {
 	}
 	m := &message{handler: s.Handler}
 	answer := httptest.NewRecorder()
-	consume.CloudEvents(w.consumer(group, 0)).ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), messageKey{}, m)))
+	consume.CloudEvents(w.consumer(group, 0)).ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), processKey{}, &process{message: m})))
 	if answer.Code == http.StatusNoContent {
 		w.broker.mu.Lock()
 		w.acks++
