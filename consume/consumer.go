@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -37,6 +39,11 @@ type Options struct {
 	// Lease is how long a handler is taken for alive without a heartbeat,
 	// which comes every third of it. Default 30 s.
 	Lease time.Duration
+	// Grace is how long a handler may go on after its context has ended, by the timeout
+	// of an attempt, the loss of the lease or a shutdown. After that its place, in the
+	// adapters and at a shutdown, is given to others; its event stays under way until it
+	// returns. Default 10 s.
+	Grace time.Duration
 	// InPlace is the number of retries made without giving the event back, those
 	// that are due within InPlaceFor of its first attempt. In the adapters such an
 	// event waits beside the handlers' slots and holds up no other; elsewhere
@@ -61,6 +68,8 @@ type Options struct {
 	// happens exactly once. The store must be a [Transactor].
 	Transaction bool
 
+	// Logger gets what an operator should see. Nil means slog.Default().
+	Logger *slog.Logger
 	// Observe receives every decision. It must be quick and safe for
 	// concurrent use.
 	Observe func(Event, Decision)
@@ -82,6 +91,7 @@ type Consumer struct {
 	Options
 	handle Handler
 	keys   keys
+	left   atomic.Int32 // handlers that were left behind
 }
 
 // New returns a Consumer, or all faults of its options.
@@ -110,6 +120,9 @@ func New(handle Handler, o Options) (*Consumer, error) {
 	if o.Lease < minLease {
 		errs = append(errs, fmt.Errorf("lease %v is under %v", o.Lease, minLease))
 	}
+	if o.Grace = cmp.Or(o.Grace, 10*time.Second); o.Grace < 0 {
+		errs = append(errs, fmt.Errorf("grace %v is negative", o.Grace))
+	}
 	o.InPlace = cmp.Or(o.InPlace, 5)
 	o.InPlaceFor = cmp.Or(o.InPlaceFor, 5*time.Second)
 	if o.Crashes = cmp.Or(o.Crashes, 5); o.Crashes < 0 {
@@ -121,6 +134,7 @@ func New(handle Handler, o Options) (*Consumer, error) {
 	if o.Backlog.Store == nil && o.Store != nil {
 		errs = append(errs, errors.New("a backlog without a store"))
 	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Observe == nil {
 		o.Observe = func(Event, Decision) {}
 	}

@@ -2,14 +2,22 @@ package consume
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/forbear-go/forbear"
 )
 
+// maxLeft bounds the handlers that are left behind, and what they hold. Beyond it they
+// keep their places.
+const maxLeft = 64
+
 // handled calls the handler, on a goroutine of its own: runtime.Goexit in it, as test
 // helpers have it, would end the adapter's, with the place and the key that this holds.
-// It is an error that is final, like a panic.
+// It is an error that is final, like a panic. A handler that goes on after the end of its
+// context is left behind.
 func (r *run) handled(ctx context.Context) error {
 	end := make(chan error, 1)
 	go func() {
@@ -28,5 +36,51 @@ func (r *run) handled(ctx context.Context) error {
 		err = r.c.handle(ctx, *r.e)
 		returned = true
 	}()
-	return <-end
+	// Not ctx.Done(): most handlers return soon, and some never ask for it.
+	deadline, _ := ctx.Deadline()
+	grace := time.NewTimer(time.Until(deadline) + r.c.Grace)
+	defer grace.Stop()
+	select {
+	case err := <-end:
+		return err
+	case <-grace.C:
+	case <-r.canceled:
+		grace.Reset(min(time.Until(deadline), 0) + r.c.Grace)
+		select {
+		case err := <-end:
+			return err
+		case <-grace.C:
+		}
+	}
+	if n := r.c.left.Add(1); n > maxLeft {
+		r.c.left.Add(-1)
+		r.told(ctx, "handler ignores the end of its context, as too many do: it keeps its place")
+		return <-end
+	}
+	r.told(ctx, "handler ignores the end of its context: its place is given to others, the event is not")
+	r.late = end
+	return fmt.Errorf("the handler went on for %v after its end: %w", r.c.Grace, ctx.Err())
+}
+
+// told writes an ERROR line about the event's handler.
+func (r *run) told(ctx context.Context, text string) {
+	r.c.Logger.LogAttrs(ctx, slog.LevelError, text, slog.String("group", r.c.Group), slog.String("event", r.e.ID), slog.String("source", r.e.Source),
+		slog.Int("attempt", r.call.Attempts+1), slog.Duration("grace", r.c.Grace))
+}
+
+// leave gives the place away of a run whose handler was left behind, and goes on with
+// the run when that returns. Until then the event is under way, and no one else is given
+// it. Then it is done, or what the engine made of the attempt holds, which timed out;
+// what a transaction held is rolled back already.
+func (r *run) leave(ctx context.Context, d forbear.Decision, err error) Decision {
+	due := time.Now().Add(d.Wait)
+	go func() {
+		defer r.c.left.Add(-1)
+		defer r.over()
+		if <-r.late == nil && !r.c.Transaction {
+			d = forbear.Decision{Reason: forbear.ReasonSuccess}
+		}
+		r.c.Observe(*r.e, r.after(ctx, d, err, time.Until(due)))
+	}()
+	return comeAgain(r.c.Lease, "deaf", err)
 }

@@ -21,7 +21,7 @@ func (d Decision) Label() string {
 		return "held"
 	}
 	switch d.Reason {
-	case "order", "early", "in_progress":
+	case "order", "early", "in_progress", "deaf":
 		return "waiting"
 	case "store", "dead_letter_queue":
 		return "store_error"

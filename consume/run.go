@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -25,6 +24,10 @@ type run struct {
 	p       progress             // what is stored of it; see stored
 	last    bool                 // the event cannot come again: what is not done is dead
 	rest    func()               // ends the heartbeat: none is on its way afterwards
+	over    func()               // ends the run
+
+	canceled <-chan struct{} // of the run's context
+	late     chan error      // how a handler ends that was left behind, see leave; nil: none was
 
 	// Of [Options.Transaction].
 	tx        *attemptTx // of the attempt that is about to begin
@@ -34,17 +37,18 @@ type run struct {
 
 // begin runs the event under a heartbeat.
 func (r *run) begin(ctx context.Context) Decision {
-	ctx, lose := context.WithCancelCause(ctx)
-	var beat sync.WaitGroup
-	over, rest := context.WithCancel(ctx)
-	r.rest = sync.OnceFunc(func() { rest(); beat.Wait() })
-	defer r.rest()
-	defer lose(nil)
-	beat.Go(func() { r.heartbeat(ctx, over, lose) })
-	if d, ok := r.resume(ctx); !ok {
-		return d
+	ctx, lose := context.WithCancelCause(r.named(ctx))
+	r.rest = wait.Every(r.c.Lease/3, func() time.Duration { return r.beat(ctx, lose) })
+	r.canceled = ctx.Done()
+	r.over = func() { r.rest(); lose(nil) }
+	d, ok := r.resume(ctx)
+	if ok {
+		d = r.do(ctx)
 	}
-	return r.do(ctx)
+	if r.late == nil {
+		r.over()
+	}
+	return d
 }
 
 // early is how much too early an event may come.
@@ -100,6 +104,9 @@ func (r *run) do(ctx context.Context) Decision {
 				return r.unopened(ctx, err)
 			}
 			d, err = r.attempt(ctx)
+		}
+		if r.late != nil {
+			return r.leave(ctx, d, err)
 		}
 		if r.unsure != nil { // the record shows it when the event comes again
 			return comeAgain(r.c.Lease, "store", r.unsure)
@@ -197,22 +204,21 @@ func (r *run) named(ctx context.Context) context.Context {
 	return ctx
 }
 
-// heartbeat renews the lease while the handler runs. A lost fence cancels
-// the handler: another run may already be doing the same work. Any other
-// failure is tried again before the next beat, so that a store that is back does
-// not give the event to another process.
-func (r *run) heartbeat(ctx, over context.Context, lose func(error)) {
-	token, lease := r.ends(idempotency.Keep).Token, r.c.Lease
-	for next := lease / 3; wait.Sleep(over, next); {
-		limited, cancel := context.WithTimeout(ctx, lease/3)
-		err := r.c.Store.Renew(limited, token, lease)
-		cancel()
-		if errors.Is(err, idempotency.ErrFenced) && ctx.Err() == nil {
-			lose(idempotency.ErrFenced)
-			return
-		}
-		if next = lease / 3; err != nil {
-			next = wait.Jitter(lease / 6)
-		}
+// beat renews the lease while the handler runs, also one that goes on after its
+// context has ended, and returns when to do so again. A lost fence cancels the
+// handler: another run may already be doing the same work. Any other failure is tried
+// again before the next beat, so that a store that is back does not give the event to
+// another process.
+func (r *run) beat(ctx context.Context, lose func(error)) time.Duration {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.c.Lease/3)
+	defer cancel()
+	err := r.c.Store.Renew(limited, r.ends(idempotency.Keep).Token, r.c.Lease)
+	switch {
+	case err == nil:
+		return r.c.Lease / 3
+	case errors.Is(err, idempotency.ErrFenced):
+		lose(idempotency.ErrFenced)
+		return 0
 	}
+	return max(wait.Jitter(r.c.Lease/6), time.Millisecond)
 }

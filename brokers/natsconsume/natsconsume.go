@@ -29,6 +29,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/slots"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Options say how [Run] works. The zero value handles eight events at once.
@@ -164,15 +165,18 @@ func (r *runner) gone(ctx context.Context, from jetstream.Consumer, err error) e
 // take hands a message to the pool, and keeps it in progress at the server
 // from here on: it may wait in line for longer than AckWait.
 func (r *runner) take(ctx context.Context, pool *slots.Pool, msg jetstream.Msg) {
-	alive := make(chan struct{})
-	go r.keep(msg, alive)
+	// A third of AckWait leaves room for two lost requests.
+	done := wait.Every(r.wait/3, func() time.Duration {
+		_ = msg.InProgress() // the next one may work; without, it is a duplicate
+		return r.wait / 3
+	})
 	e, err := r.decode(msg)
 	key := ""
 	if r.to.Ordered {
 		key = e.Key
 	}
 	taken := pool.Do(ctx, key, func(ctx context.Context) {
-		defer close(alive)
+		defer done()
 		if r.to.Ready(ctx) != nil {
 			_ = msg.Nak()
 			return
@@ -184,23 +188,8 @@ func (r *runner) take(ctx context.Context, pool *slots.Pool, msg jetstream.Msg) 
 		r.writeBack(ctx, msg, r.to.Consume(ctx, e))
 	})
 	if !taken {
-		close(alive)
+		done()
 		_ = msg.Nak()
-	}
-}
-
-// keep asks the server for more time until the message is acknowledged or
-// given back. A third of AckWait leaves room for two lost requests.
-func (r *runner) keep(msg jetstream.Msg, done <-chan struct{}) {
-	tick := time.NewTicker(r.wait / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			_ = msg.InProgress() // the next one may work; without, it is a duplicate
-		}
 	}
 }
 

@@ -32,6 +32,10 @@ type Pool struct {
 	inLine  chan struct{} // one for each that stands behind another of its key
 	jobs    sync.WaitGroup
 
+	// Goroutines are used again: a new one grows its stack for each job.
+	idle chan func() // to one that waits for its next job
+	over chan struct{}
+
 	mu    sync.Mutex
 	lines map[string][]job // those behind the first of their key, which is running
 }
@@ -42,7 +46,7 @@ type job func(context.Context)
 func New(n int) *Pool {
 	return &Pool{
 		slots: make(chan struct{}, n), waiting: make(chan struct{}, Waiting(n)), inLine: make(chan struct{}, linePerSlot*n),
-		lines: map[string][]job{},
+		idle: make(chan func()), over: make(chan struct{}), lines: map[string][]job{},
 	}
 }
 
@@ -62,13 +66,32 @@ func (p *Pool) Do(ctx context.Context, key string, run func(context.Context)) bo
 		p.leave(ctx, key)
 		return false
 	}
-	p.jobs.Go(func() {
+	p.jobs.Add(1)
+	job := func() {
+		defer p.jobs.Done()
 		defer func() { <-p.slots }()
 		ctx := context.WithValue(ctx, poolKey{}, p)
 		run(ctx)
 		p.leave(ctx, key)
-	})
+	}
+	select {
+	case p.idle <- job:
+	default:
+		go p.work(job)
+	}
 	return true
+}
+
+// work runs a job, and those that come while it has nothing to do.
+func (p *Pool) work(job func()) {
+	for {
+		job()
+		select {
+		case job = <-p.idle:
+		case <-p.over:
+			return
+		}
+	}
 }
 
 // join puts a job behind the others of its key. Without others it makes it the
@@ -130,7 +153,10 @@ func (p *Pool) next(key string) job {
 }
 
 // Close waits for the jobs that were taken. Do must not be called afterwards.
-func (p *Pool) Close() { p.jobs.Wait() }
+func (p *Pool) Close() {
+	p.jobs.Wait()
+	close(p.over)
+}
 
 type poolKey struct{}
 
