@@ -52,6 +52,7 @@ func (r *run) handled(ctx context.Context) error {
 		case <-grace.C:
 		}
 	}
+	<-ctx.Done() // by a timer of its own, which may be later
 	if n := r.c.left.Add(1); n > maxLeft {
 		r.c.left.Add(-1)
 		r.told(ctx, "handler ignores the end of its context, as too many do: it keeps its place")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ func TestDeafHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, text := newLog()
 				runs, end := 0, c.err
-				var decided []string
+				var done atomic.Int32
 				consumer, err := consume.New(func(context.Context, consume.Event) error {
 					if runs++; runs == 1 {
 						time.Sleep(time.Hour)
@@ -47,7 +48,11 @@ func TestDeafHandler(t *testing.T) {
 				}, consume.Options{
 					Group: "g", Store: &memstore.Idempotency{}, DLQ: &letters{}, Logger: log,
 					Retryer: forbear.Must(forbear.New("d", forbear.Policy{Kind: forbear.Event, PerAttempt: 20 * time.Second}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
-					Observe: func(_ consume.Event, d consume.Decision) { decided = append(decided, d.Reason) },
+					Observe: func(_ consume.Event, d consume.Decision) {
+						if d.Reason == "done" {
+							done.Add(1)
+						}
+					},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -78,7 +83,10 @@ func TestDeafHandler(t *testing.T) {
 					time.Sleep(d.Wait(time.Now()))
 				}
 				if d.Action != consume.Ack || runs != c.runs {
-					t.Errorf("%+v after %d runs, want %d; %v", d, runs, c.runs, decided)
+					t.Errorf("%+v after %d runs, want %d", d, runs, c.runs)
+				}
+				if n := done.Load(); n != 1 {
+					t.Errorf("it was observed to be done %d times", n)
 				}
 			})
 		})

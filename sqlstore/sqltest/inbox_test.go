@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -59,6 +60,7 @@ func TestInbox(t *testing.T) {
 		{"ConnectionLostDuringCommit", testInboxConnectionLostDuringCommit},
 		{"LateCommitIsFenced", testInboxLateCommitIsFenced},
 		{"UndoneByTheDatabase", testInboxUndoneByTheDatabase},
+		{"LeftBehind", testInboxLeftBehind},
 		{"Killed", testInboxKilled},
 		{"KilledAgainAndAgain", testInboxKilledAgainAndAgain},
 	} {
@@ -250,6 +252,36 @@ func testInboxCommitRefused(t *testing.T, in *inbox) {
 		t.Errorf("paid is %q", got)
 	}
 	in.want(t, "a 3")
+}
+
+// What a handler wrote that ignored its end is rolled back, though it says that all is
+// well at last, and it is done again.
+func testInboxLeftBehind(t *testing.T, in *inbox) {
+	hang := make(chan struct{})
+	c := in.mustConsumer(t, in.db.Transactions(in.pool), func(ctx context.Context, e consume.Event) error {
+		err := in.book(ctx, e)
+		if consume.Attempt(ctx) == 1 {
+			<-hang
+			return nil
+		}
+		return err
+	}, func(o *consume.Options) {
+		o.Grace, o.Logger = time.Millisecond, slog.New(slog.DiscardHandler)
+		o.Retryer = forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event, PerAttempt: 5 * time.Second, Backoff: forbear.Backoff{Base: time.Millisecond}},
+			forbear.WithoutLog(), forbear.WithCallerDeadLetter()))
+	})
+	if d := c.Consume(t.Context(), event("a")); d.Action != consume.RetryAt || d.Reason != "deaf" {
+		t.Errorf("%+v", d)
+	}
+	if d := c.Consume(t.Context(), event("a")); d.Action != consume.RetryAt || d.Reason != "in_progress" {
+		t.Errorf("%+v", d)
+	}
+	close(hang)
+	if d := deliver(t.Context(), c, event("a")); d.Action != consume.Ack {
+		l, err := in.db.DeadLetters().Get(t.Context(), c.LetterID(event("a")))
+		t.Errorf("%+v, %+v, %v", d, l, err)
+	}
+	in.want(t, "a 2")
 }
 
 // While an event of a key waits for its retry, a later one of its key waits too.
