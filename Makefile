@@ -296,6 +296,10 @@ bench-gateway: ## compare forbear serve with nginx, HAProxy and others, fault by
 bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber
 	GOWORK=off $(GO) -C bench run ./idempotency
 
+.PHONY: bench-events
+bench-events: ## compare a consumer of NATS on each store with a client that acknowledges
+	GOWORK=off $(GO) -C bench test -run '^$$' -bench Events -benchtime 50000x ./events
+
 .PHONY: bench-delivery
 bench-delivery: ## compare durable delivery with a bare loop and with River
 	GOWORK=off $(GO) -C bench run ./delivery

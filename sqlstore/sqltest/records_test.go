@@ -311,3 +311,41 @@ func TestClaimWhoseCallerLeavesIsTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// Completions find their records by the key, however many were begun a moment ago, in a
+// table that is new to the server and in one that it knows.
+func TestRecordsAreFoundByTheirKeys(t *testing.T) {
+	l := newLedger(t)
+	run1(t, l.pool, `ALTER TABLE forbear_idempotency SET (autovacuum_enabled = off)`)
+	round := func(n int) {
+		var all sync.WaitGroup
+		for caller := range 64 {
+			all.Go(func() {
+				for i := range 30 {
+					key := fmt.Sprint(n, "-", caller, "-", i)
+					v := l.claim(claimOf(key, "o"))
+					if err := l.Complete(context.Background(), idempotency.Token{ID: v.Record.ID, Owner: "o", Fence: v.Record.Fence}, idempotency.Response{Status: 200}, time.Hour); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	round(1)
+	run1(t, l.pool, `ANALYZE forbear_idempotency`)
+	round(2)
+	time.Sleep(2 * time.Second) // a session says once a second what it has read
+	for what, query := range map[string]string{
+		"the table":                  `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'forbear_idempotency'`,
+		"the index of what is taken": `SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'forbear_idempotency_held'`,
+	} {
+		var rows int
+		if err := l.pool.QueryRowContext(t.Context(), query).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		if rows > 2*64*30 {
+			t.Errorf("%d rows of %s were read for %d completions", rows, what, 2*64*30)
+		}
+	}
+}
