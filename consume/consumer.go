@@ -92,6 +92,7 @@ type Consumer struct {
 	handle Handler
 	keys   keys
 	left   atomic.Int32 // handlers that were left behind
+	full   atomic.Int32 // sources that bring nothing
 }
 
 // New returns a Consumer, or all faults of its options.

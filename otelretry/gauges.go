@@ -28,25 +28,33 @@ func newGauge(m otelmetric.Meter, row metric.Metric) (otelmetric.Observable, err
 // all, so that the values of a collection are of one moment. It lives as long as
 // the meter does: an Observer has no end.
 func registerGauges(m otelmetric.Meter, r *metric.Recorder) error {
-	instruments := make([]otelmetric.Observable, len(metric.Gauges))
-	errs := make([]error, len(metric.Gauges))
-	for i, g := range metric.Gauges {
-		instruments[i], errs[i] = newGauge(m, g.Metric)
+	return registerRead(m, metric.Gauges, func(g metric.Gauge) metric.Metric { return g.Metric }, func(send func(int, float64, ...string)) {
+		now := time.Now()
+		for dependency, retryer := range r.Retryers() {
+			for i, g := range metric.Gauges {
+				if v, ok := g.Read(retryer, now); ok { // no breaker, say: a zero would look like a closed one
+					send(i, v, r.Service(), dependency)
+				}
+			}
+		}
+	})
+}
+
+// registerRead makes the instruments of a list, and sends what read sends of the
+// instrument at a place in it, with the values of its labels.
+func registerRead[G any](m otelmetric.Meter, list []G, of func(G) metric.Metric, read func(send func(at int, v float64, labels ...string))) error {
+	instruments := make([]otelmetric.Observable, len(list))
+	errs := make([]error, len(list))
+	for i, g := range list {
+		instruments[i], errs[i] = newGauge(m, of(g))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	_, err := m.RegisterCallback(func(_ context.Context, to otelmetric.Observer) error {
-		now := time.Now()
-		for dependency, retryer := range r.Retryers() {
-			for i, g := range metric.Gauges {
-				v, ok := g.Read(retryer, now)
-				if !ok {
-					continue // no breaker, say: a zero would look like a closed one
-				}
-				observe(to, instruments[i], v, attributes(g.Labels, []string{r.Service(), dependency}))
-			}
-		}
+		read(func(at int, v float64, labels ...string) {
+			observe(to, instruments[at], v, attributes(of(list[at]).Labels, labels))
+		})
 		return nil
 	}, instruments...)
 	return err

@@ -2,7 +2,6 @@ package otelretry
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	otelmetric "go.opentelemetry.io/otel/metric"
@@ -27,6 +26,12 @@ func (o *Observer) Consumer(group string) func(consume.Event, consume.Decision) 
 	return func(_ consume.Event, d consume.Decision) { record(d.Label()) }
 }
 
+// Stalled has it shown when a consumer of events stands still, or its handlers do not
+// return. Consumers of one group are added up.
+func (o *Observer) Stalled(c *consume.Consumer) {
+	o.recorder.WatchConsumer(c.Group, func() metric.Stalled { return metric.Stalled(c.Stalled()) })
+}
+
 // Keys has the records that wait in a store counted at each collection, at most
 // every 15 s and for at most 2 s: those of requests and those of events. While the
 // store does not respond, nothing is observed.
@@ -37,23 +42,24 @@ func (o *Observer) Keys(store idempotency.Counter) {
 	})
 }
 
-// registerKeyGauges has what waits in the stores read at each collection.
+// registerKeyGauges has what waits in the stores read at each collection, and
+// registerStalledGauges what does not move of consumers.
 func registerKeyGauges(m otelmetric.Meter, r *metric.Recorder) error {
-	instruments := make([]otelmetric.Observable, len(metric.KeyGauges))
-	errs := make([]error, len(metric.KeyGauges))
-	for i, g := range metric.KeyGauges {
-		instruments[i], errs[i] = newGauge(m, g.Metric)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	_, err := m.RegisterCallback(func(_ context.Context, to otelmetric.Observer) error {
+	return registerRead(m, metric.KeyGauges, func(g metric.KeyGauge) metric.Metric { return g.Metric }, func(send func(int, float64, ...string)) {
 		for kind, w := range r.Keys(time.Now()) {
 			for i, g := range metric.KeyGauges {
-				observe(to, instruments[i], g.Read(w), attributes(g.Labels, []string{r.Service(), kind}))
+				send(i, g.Read(w), r.Service(), kind)
 			}
 		}
-		return nil
-	}, instruments...)
-	return err
+	})
+}
+
+func registerStalledGauges(m otelmetric.Meter, r *metric.Recorder) error {
+	return registerRead(m, metric.StalledGauges, func(g metric.StalledGauge) metric.Metric { return g.Metric }, func(send func(int, float64, ...string)) {
+		for group, s := range r.Stalled() {
+			for i, g := range metric.StalledGauges {
+				send(i, g.Read(s), r.Service(), group)
+			}
+		}
+	})
 }

@@ -45,7 +45,7 @@ func New(opts ...Option) (*Observer, error) {
 	meter := c.meters.Meter(scope)
 	s, err := newSink(meter)
 	o := &Observer{metric.NewRecorder(s, c.service)}
-	return o, errors.Join(err, registerGauges(meter, o.recorder), registerKeyGauges(meter, o.recorder))
+	return o, errors.Join(err, registerGauges(meter, o.recorder), registerKeyGauges(meter, o.recorder), registerStalledGauges(meter, o.recorder))
 }
 
 // Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.

@@ -26,6 +26,21 @@ func (m *Metrics) Consumer(group string) func(consume.Event, consume.Decision) {
 	return func(_ consume.Event, d consume.Decision) { record(d.Label()) }
 }
 
+// Stalled has it shown when a consumer of events stands still, or its handlers do not
+// return. Consumers of one group are added up.
+func (m *Metrics) Stalled(c *consume.Consumer) {
+	m.recorder.WatchConsumer(c.Group, func() metric.Stalled { return metric.Stalled(c.Stalled()) })
+}
+
+// collectStalled sends what does not move of consumers.
+func (m *Metrics) collectStalled(ch chan<- prometheus.Metric) {
+	for group, s := range m.recorder.Stalled() {
+		for i, g := range metric.StalledGauges {
+			ch <- prometheus.MustNewConstMetric(m.stalled[i], prometheus.GaugeValue, g.Read(s), m.recorder.Service(), group)
+		}
+	}
+}
+
 // Keys has the records that wait in a store counted when the metrics are read, at
 // most every 15 s and for at most 2 s: those of requests and those of events. While
 // the store does not respond, their series are left out.

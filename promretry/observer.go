@@ -21,6 +21,7 @@ type Metrics struct {
 	recorder *metric.Recorder
 	gauges   []*prometheus.Desc // in the order of metric.Gauges
 	keys     []*prometheus.Desc // in the order of metric.KeyGauges
+	stalled  []*prometheus.Desc // in the order of metric.StalledGauges
 }
 
 // Option changes what [New] returns.
@@ -45,6 +46,9 @@ func New(opts ...Option) *Metrics {
 	for _, g := range metric.KeyGauges {
 		m.keys = append(m.keys, prometheus.NewDesc(g.Name, g.Help, g.Labels, nil))
 	}
+	for _, g := range metric.StalledGauges {
+		m.stalled = append(m.stalled, prometheus.NewDesc(g.Name, g.Help, g.Labels, nil))
+	}
 	return m
 }
 
@@ -67,7 +71,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range m.sink {
 		v.Describe(ch)
 	}
-	for _, d := range slices.Concat(m.gauges, m.keys) {
+	for _, d := range slices.Concat(m.gauges, m.keys, m.stalled) {
 		ch <- d
 	}
 }
@@ -81,6 +85,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	now := time.Now()
 	m.collectKeys(ch, now)
+	m.collectStalled(ch)
 	for dependency, r := range m.recorder.Retryers() {
 		for i, g := range metric.Gauges {
 			if v, ok := g.Read(r, now); ok {

@@ -70,6 +70,19 @@ func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
 	return r.Run(ctx)
 }
 
+// small is a broker whose runner has four places in a partition.
+type small struct{ *broker }
+
+func (b small) Run(ctx context.Context, to *consume.Consumer) error {
+	r, err := b.runner(to, kafkaconsume.Options{Window: 4})
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
+
+func TestStandsStill(t *testing.T) { conform.StandsStill(t, small{open(t)}, 4) }
+
 func (b *broker) produce(t *testing.T, rec *kgo.Record) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -27,8 +27,9 @@ type part struct {
 	added chan struct{} // something was added or set aside
 
 	mu sync.Mutex
-	// paused is set while the window is full.
+	// paused is set while the window is full, moves while all in it only wait.
 	paused bool
+	moves  func()
 	fresh  []*item
 	window []*item // not acknowledged, or behind one that is not, by offset
 	aside  []*item // to come again
@@ -54,6 +55,11 @@ func (p *part) start(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.ended)
+		defer func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.moved()
+		}()
 		slot := slots.New(1)
 		defer slot.Close()
 		for p.r.to.Ready(ctx) == nil {
@@ -115,6 +121,9 @@ func (p *part) next(now time.Time) (it *item, wait time.Duration) {
 		wait = min(wait, it.due.Sub(now))
 	}
 	if len(p.fresh) == 0 {
+		if p.paused && len(p.aside) > 0 && p.moves == nil {
+			p.moves = p.r.to.Full(fmt.Sprintf("kafka:%s/%d", p.at.topic, p.at.part), len(p.aside))
+		}
 		return nil, wait
 	}
 	it, p.fresh = p.fresh[0], p.fresh[1:]
@@ -167,6 +176,15 @@ func (p *part) writeBack(it *item, d consume.Decision) {
 	if p.paused && len(p.window) <= p.r.Window/2 {
 		p.paused = false
 		p.r.client.ResumeFetchPartitions(p.partition())
+		p.moved()
+	}
+}
+
+// moved ends what next has told. The caller holds mu.
+func (p *part) moved() {
+	if p.moves != nil {
+		p.moves()
+		p.moves = nil
 	}
 }
 

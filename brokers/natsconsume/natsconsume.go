@@ -21,6 +21,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,6 +53,7 @@ const (
 	pullFor   = 20 * time.Second
 	heartbeat = 2 * time.Second
 	leastPull = time.Second // for which a consumer must let a request last
+	look      = 5 * time.Second
 )
 
 // Run handles the consumer's messages until ctx ends, which is no error;
@@ -77,7 +79,10 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 	defer messages.Stop()
 	pool := slots.New(n)
 	defer pool.Close()
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel() // for events that wait, when it ends with an error
+	watch.Go(func() { r.watch(ctx, from, pool) })
 	for ctx.Err() == nil {
 		msg, err := messages.Next()
 		switch {
@@ -190,6 +195,30 @@ func (r *runner) take(ctx context.Context, pool *slots.Pool, msg jetstream.Msg) 
 	if !taken {
 		done()
 		_ = msg.Nak()
+	}
+}
+
+// watch tells when events that wait for their retries have used up MaxAckPending, and the
+// server delivers nothing else.
+func (r *runner) watch(ctx context.Context, from jetstream.Consumer, pool *slots.Pool) {
+	moves := func() {}
+	defer func() { moves() }()
+	for full := false; wait.Sleep(ctx, look/2+wait.Jitter(look/2)); {
+		limited, cancel := context.WithTimeout(ctx, ackTimeout)
+		info, err := from.Info(limited)
+		cancel()
+		if err != nil {
+			continue
+		}
+		was := full
+		full = info.Config.MaxAckPending > 0 && info.NumAckPending >= info.Config.MaxAckPending && info.NumPending > 0 && pool.Idle()
+		switch {
+		case full && !was:
+			moves = r.to.Full("nats:"+info.Stream+"/"+info.Name, info.NumAckPending)
+		case was && !full:
+			moves()
+			moves = func() {}
+		}
 	}
 }
 

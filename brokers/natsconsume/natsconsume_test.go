@@ -53,6 +53,16 @@ func open(t *testing.T) *broker {
 	return b
 }
 
+func TestStandsStill(t *testing.T) {
+	b := open(t)
+	var err error
+	b.cons, err = b.js.CreateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{Durable: "few", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conform.StandsStill(t, b, 4)
+}
+
 func (b *broker) boot(t *testing.T) {
 	t.Helper()
 	opts := b.opts

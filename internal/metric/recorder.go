@@ -48,7 +48,8 @@ type Recorder struct {
 	mu       sync.Mutex
 	retryers map[string]*forbear.Retryer
 
-	keys keyStores
+	keys      keyStores
+	consumers consumers
 }
 
 // NewRecorder returns a Recorder that writes to sink, for a service of that name.

@@ -152,6 +152,9 @@ func (p *Pool) next(key string) job {
 	return line[0]
 }
 
+// Idle reports whether no job is in a slot: those that there are wait beside.
+func (p *Pool) Idle() bool { return len(p.slots) == 0 }
+
 // Close waits for the jobs that were taken. Do must not be called afterwards.
 func (p *Pool) Close() {
 	p.jobs.Wait()

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"AnOpenBreakerStopsTheSource", openBreaker},
 		{"TransientsHoldUpNoOther", transients},
 		{"AnOutageCopiesNothing", outage},
+		{"DeafHandlersHoldUpNoOther", deafHandlers},
 		{"WhatIsDeletedEndsIt", deleted},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })

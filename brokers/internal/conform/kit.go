@@ -21,6 +21,7 @@ type kit struct {
 	b Broker
 	o consume.Options
 	q *letters
+	c *consume.Consumer // that was started last
 
 	// runs counts calls of the handler by event id, and order has the ids
 	// in the order in which they succeeded.
@@ -53,6 +54,7 @@ func (k *kit) start() (stop func()) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.c = c
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- k.b.Run(ctx, c) }()

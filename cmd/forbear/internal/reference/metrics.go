@@ -36,6 +36,12 @@ func Metrics(folders ...string) (string, error) {
 		rows = append(rows, ofMetric(g.Metric))
 	}
 	p.metrics(rows)
+	p.heading(2, "Consumers of events")
+	rows = nil
+	for _, g := range metric.StalledGauges {
+		rows = append(rows, ofMetric(g.Metric))
+	}
+	p.metrics(rows)
 	p.heading(2, "Only in forbear serve")
 	rows = nil
 	for _, folder := range folders {
