@@ -2,6 +2,7 @@ package otelretry_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -76,6 +77,7 @@ func TestNamesAreThoseOfPromretry(t *testing.T) {
 	r.obs.Idempotency("orders")(idempotency.Event{Result: idempotency.Replayed, Took: 1, Waited: 1})
 	r.obs.Consumer("orders")(consume.Event{}, consume.Decision{Action: consume.Ack})
 	r.obs.Keys(&memstore.Idempotency{})
+	r.obs.Stalled(shippers(t))
 	got := map[string]string{}
 	for _, m := range r.collect(t) {
 		got[m.Name] = m.Description
@@ -99,6 +101,19 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	}
 }
 
+// shippers is a consumer that does nothing.
+func shippers(t *testing.T) *consume.Consumer {
+	t.Helper()
+	c, err := consume.New(func(context.Context, consume.Event) error { return nil }, consume.Options{
+		Group: "shippers", Store: &memstore.Idempotency{}, DLQ: noLetters{}, Logger: slog.New(slog.DiscardHandler),
+		Retryer: forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter(), forbear.WithoutLog())),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // What waits in a store, and what became of requests and events, have the labels
 // that promretry gives them.
 func TestKeysAndEvents(t *testing.T) {
@@ -113,8 +128,13 @@ func TestKeysAndEvents(t *testing.T) {
 	r.obs.Keys(store)
 	r.obs.Idempotency("till")(idempotency.Event{Result: idempotency.StoreError, Attempt: 1, Took: time.Second})
 	r.obs.Consumer("shippers")(consume.Event{}, consume.Decision{Action: consume.Hold})
+	consumer := shippers(t)
+	r.obs.Stalled(consumer)
+	consumer.Full("kafka:orders/0", 4)
 	got := r.values(t)
 	for name, want := range map[string]float64{
+		"consume_stalled_sources{group=shippers,service=checkout}":                         1,
+		"consume_stalled_handlers{group=shippers,service=checkout}":                        0,
 		"idempotency_held_keys{kind=request,service=checkout}":                             1,
 		"idempotency_held_keys{kind=event,service=checkout}":                               0,
 		"idempotency_requests_total{dependency=till,result=outcome_lost,service=checkout}": 1,

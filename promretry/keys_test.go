@@ -65,6 +65,7 @@ func newReceiver(t testing.TB, m *promretry.Metrics) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Stalled(r.consumer)
 	return r
 }
 
