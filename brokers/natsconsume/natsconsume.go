@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -52,7 +51,6 @@ const (
 	// the consumer. The default would tell after a minute.
 	pullFor   = 20 * time.Second
 	heartbeat = 2 * time.Second
-	leastPull = time.Second // for which a consumer must let a request last
 	look      = 5 * time.Second
 )
 
@@ -60,6 +58,9 @@ const (
 // events under way are brought to their end first. It returns an error when
 // the consumer or its stream is gone, or unfit. Reconnecting is left to the connection.
 func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o Options) error {
+	if from == nil || to == nil || o.Concurrency < 0 {
+		return errors.New("natsconsume: a JetStream consumer and a consume.Consumer are needed, and a Concurrency of 0 or more")
+	}
 	r := &runner{to: to, decode: o.Decode, log: cmp.Or(o.Logger, slog.Default())}
 	if r.decode == nil {
 		r.decode = Decode
@@ -105,47 +106,20 @@ type runner struct {
 	to     *consume.Consumer
 	decode func(jetstream.Msg) (consume.Event, error)
 	log    *slog.Logger
-	wait   time.Duration // the consumer's AckWait
+	wait   time.Duration // the consumer's shortest AckWait
 	batch  int           // the most messages that may be asked for
 	pull   time.Duration // the longest that a request may last
 }
 
-// fit refuses a consumer that would lose messages, or bring none, and keeps to its limits.
-// All faults are named at once.
+// fit refuses a consumer that does not fit, and keeps to its limits. All faults are named
+// at once.
 func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	info, err := from.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
-	var errs []error
-	if info.Config.AckPolicy != jetstream.AckExplicitPolicy {
-		errs = append(errs, errors.New("its AckPolicy is not AckExplicitPolicy"))
-	}
-	if info.Config.MaxDeliver > 0 {
-		errs = append(errs, fmt.Errorf("MaxDeliver %d would drop what is delivered more often: want -1 (R-8)", info.Config.MaxDeliver))
-	}
-	if info.Config.Durable == "" {
-		errs = append(errs, errors.New("it is ephemeral, and would forget with this process what is not acknowledged: want a Durable name"))
-	}
-	if info.Config.InactiveThreshold > 0 {
-		errs = append(errs, fmt.Errorf("InactiveThreshold %v would delete it while no process runs: want 0", info.Config.InactiveThreshold))
-	}
-	if info.Config.HeadersOnly {
-		errs = append(errs, errors.New("HeadersOnly leaves the bodies out"))
-	}
-	r.batch, r.pull = cmp.Or(info.Config.MaxRequestBatch, math.MaxInt), min(pullFor, cmp.Or(info.Config.MaxRequestExpires, pullFor))
-	if r.pull < leastPull {
-		errs = append(errs, fmt.Errorf("MaxRequestExpires %v is under %v", r.pull, leastPull))
-	}
-	if n := info.Config.MaxRequestMaxBytes; n > 0 {
-		errs = append(errs, fmt.Errorf("MaxRequestMaxBytes %d refuses requests without such a bound: want 0", n))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("natsconsume: consumer %q: %w", info.Name, err)
-	}
-	// Without an AckWait JetStream uses 30 s.
-	r.wait = cmp.Or(info.Config.AckWait, 30*time.Second)
-	return nil
+	r.wait, r.batch, r.pull = ackWait(info.Config), largestPull(info.Config), longestPull(info.Config)
+	return faults(info)
 }
 
 // gone returns what ends the fetching for ever, nil when err does not. When consumer or

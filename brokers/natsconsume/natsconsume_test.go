@@ -2,7 +2,6 @@ package natsconsume_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -142,29 +141,6 @@ func (b *broker) Delete(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	conform.Run(t, func(t *testing.T) conform.Broker { return open(t) })
-}
-
-// A consumer that stops delivering would drop messages silently.
-func TestUnfitConsumers(t *testing.T) {
-	b := open(t)
-	for want, config := range map[string]jetstream.ConsumerConfig{
-		"MaxDeliver 5": {Durable: "m", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 5},
-		"AckPolicy":    {Durable: "a", AckPolicy: jetstream.AckNonePolicy},
-		"ephemeral":    {AckPolicy: jetstream.AckExplicitPolicy},
-
-		"InactiveThreshold 1h0m0s": {Durable: "i", AckPolicy: jetstream.AckExplicitPolicy, InactiveThreshold: time.Hour},
-		"HeadersOnly":              {Durable: "h", AckPolicy: jetstream.AckExplicitPolicy, HeadersOnly: true},
-		"MaxRequestExpires 500ms":  {Durable: "e", AckPolicy: jetstream.AckExplicitPolicy, MaxRequestExpires: time.Second / 2},
-		"MaxRequestMaxBytes 1000":  {Durable: "b", AckPolicy: jetstream.AckExplicitPolicy, MaxRequestMaxBytes: 1000},
-	} {
-		cons, err := b.js.CreateConsumer(t.Context(), "ORDERS", config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := natsconsume.Run(t.Context(), cons, nil, natsconsume.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v", want, err)
-		}
-	}
 }
 
 // started runs an adapter whose handler counts, with a store that lasts longer than it.

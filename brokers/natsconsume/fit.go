@@ -1,0 +1,61 @@
+package natsconsume
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// faults lists the settings of a consumer under which events would be lost, or none be
+// handled, each with what to set. Of its stream a consumer says nothing.
+func faults(info *jetstream.ConsumerInfo) error {
+	var errs []error
+	refuse := func(unfit bool, format string, args ...any) {
+		if unfit {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	c := info.Config
+	refuse(c.AckPolicy != jetstream.AckExplicitPolicy, "AckPolicy is %v: want AckExplicitPolicy", c.AckPolicy)
+	refuse(c.MaxDeliver > 0, "MaxDeliver %d would drop what is delivered more often: want -1 (R-8)", c.MaxDeliver)
+	refuse(c.Durable == "", "it is ephemeral, and would forget with this process what is not acknowledged: want a Durable name")
+	refuse(c.InactiveThreshold > 0, "InactiveThreshold %v would delete it while no process runs: want 0", c.InactiveThreshold)
+	refuse(c.MemoryStorage && (info.Cluster == nil || len(info.Cluster.Replicas) == 0), "MemoryStorage without replicas would delete it when the server restarts: want false")
+	refuse(c.HeadersOnly, "HeadersOnly leaves the bodies out: want false")
+	refuse(c.PriorityPolicy != jetstream.PriorityPolicyNone, "PriorityPolicy wants a group in each request, which there is not: want PriorityPolicyNone")
+	refuse(c.MaxWaiting == 1, "MaxWaiting 1 lets one process fetch, and others none: want as many as there are processes, or 0")
+	refuse(ackWait(c) < leastAckWait, "AckWait, or the least of BackOff, is %v and would bring events again while they are handled: want %v or more", ackWait(c), leastAckWait)
+	refuse(longestPull(c) < leastPull, "MaxRequestExpires %v: want 0, or %v or more", c.MaxRequestExpires, leastPull)
+	refuse(c.MaxRequestMaxBytes > 0, "MaxRequestMaxBytes %d refuses requests without such a bound: want 0", c.MaxRequestMaxBytes)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("natsconsume: consumer %q does not fit: %w", info.Name, err)
+	}
+	return nil
+}
+
+const (
+	leastAckWait = time.Second
+	leastPull    = time.Second // for which a consumer must let a request last
+)
+
+// ackWait is the shortest time after which the server delivers again what it heard nothing
+// of. Without a setting JetStream uses 30 s; BackOff replaces AckWait, and its entry is
+// that of the number of the delivery.
+func ackWait(c jetstream.ConsumerConfig) time.Duration {
+	if len(c.BackOff) > 0 {
+		return slices.Min(c.BackOff)
+	}
+	return cmp.Or(c.AckWait, 30*time.Second)
+}
+
+// longestPull is how long a request may last, largestPull for how many messages.
+func longestPull(c jetstream.ConsumerConfig) time.Duration {
+	return min(pullFor, cmp.Or(c.MaxRequestExpires, pullFor))
+}
+
+func largestPull(c jetstream.ConsumerConfig) int { return cmp.Or(c.MaxRequestBatch, math.MaxInt) }
