@@ -59,10 +59,16 @@ type place struct {
 // New connects to the brokers that opts names, for its group and topics:
 // kgo.SeedBrokers, kgo.ConsumerGroup and kgo.ConsumeTopics are needed. The
 // runner commits by itself, and only marked records: an option that commits
-// otherwise would lose events.
+// otherwise, or would lose events in another way, is refused. Records of a transaction
+// come once it is committed, and never when it is aborted, unless opts has another
+// kgo.FetchIsolationLevel. Of kgo.OnPartitionsRevoked, kgo.OnPartitionsLost and
+// kgo.AutoCommitInterval the runner has its own.
 func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
-	if to == nil {
-		return nil, errors.New("kafkaconsume: no consumer")
+	if to == nil || o.Window < 0 {
+		return nil, errors.New("kafkaconsume: a consumer is needed, and a Window of 0 or more")
+	}
+	if err := kgo.ValidateOpts(opts...); err != nil {
+		return nil, fmt.Errorf("kafkaconsume: %w", err)
 	}
 	o.Window = cmp.Or(o.Window, 10_000)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -70,16 +76,21 @@ func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 		o.Decode = Decode
 	}
 	r := &Runner{Options: o, to: to, parts: map[place]*part{}}
+	before := []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadCommitted())}
 	client, err := kgo.NewClient(append(
-		opts[:len(opts):len(opts)],
+		append(before, opts...),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(time.Second),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsRevoked(r.revoked),
 		kgo.OnPartitionsLost(r.lost),
 	)...)
-	if err != nil {
-		return nil, fmt.Errorf("kafkaconsume: %w", err)
+	if err != nil { // opts are well by themselves
+		return nil, fmt.Errorf("kafkaconsume: want kgo.ConsumerGroup, and no kgo.ShareGroup, kgo.ConsumePartitions or other option about commits: %w", err)
+	}
+	if err := fit(client); err != nil {
+		client.CloseAllowingRebalance()
+		return nil, err
 	}
 	r.client = client
 	return r, nil

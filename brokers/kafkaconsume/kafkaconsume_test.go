@@ -85,9 +85,14 @@ func TestStandsStill(t *testing.T) { conform.StandsStill(t, small{open(t)}, 4) }
 
 func (b *broker) produce(t *testing.T, rec *kgo.Record) {
 	t.Helper()
+	produce(t, b.producer, rec)
+}
+
+func produce(t *testing.T, by *kgo.Client, rec *kgo.Record) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := b.producer.ProduceSync(ctx, rec).FirstErr(); err != nil {
+	if err := by.ProduceSync(ctx, rec).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 }

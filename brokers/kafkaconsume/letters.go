@@ -20,14 +20,14 @@ type Letters struct {
 }
 
 // NewLetters returns a topic of dead letters. The client is the caller's to close; one
-// that does not wait for all in-sync replicas is refused. A record has the partition
-// key of its event.
+// that would not hand letters over to all in-sync replicas of the topic is refused. A
+// record has the partition key of its event.
 func NewLetters(client *kgo.Client, topic string) (*Letters, error) {
 	if client == nil || topic == "" {
 		return nil, errors.New("kafkaconsume: a topic of dead letters needs a client and a name")
 	}
-	if acks := client.OptValue(kgo.RequiredAcks); acks != kgo.AllISRAcks() {
-		return nil, errors.New("kafkaconsume: the client of dead letters does not wait for all in-sync replicas: leave out kgo.RequiredAcks")
+	if err := fitForLetters(client, topic); err != nil {
+		return nil, err
 	}
 	return &Letters{client, topic}, nil
 }

@@ -65,15 +65,3 @@ func TestLettersOnTheFake(t *testing.T) {
 		return m
 	})
 }
-
-// A client that does not wait for the disks would lose letters.
-func TestUnfitClientOfLetters(t *testing.T) {
-	client, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"), kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := kafkaconsume.NewLetters(client, "dead"); err == nil {
-		t.Error("it was taken")
-	}
-}
