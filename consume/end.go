@@ -103,16 +103,6 @@ func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f for
 	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
 }
 
-// LetterID returns the id of the dead letter of an event. It follows from the
-// event, so that a second letter changes nothing.
-func (c *Consumer) LetterID(e Event) string {
-	parts := []string{c.Group, e.Source, e.ID}
-	if e.ID == "" || e.Source == "" {
-		parts = append(parts, string(e.Data))
-	}
-	return "dlq_" + idempotency.Digest(parts...)
-}
-
 // letter is the dead letter of an event: the original as it came, but for the
 // values of headers that carry credentials.
 func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure, description string) deadletter.Letter {

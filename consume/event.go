@@ -28,7 +28,8 @@ type Event struct {
 	// purpose: see [Consumer.Redrive].
 	Redrive bool
 
-	trace forbear.TraceContext // of a structured event, beside its headers
+	trace  forbear.TraceContext // of a structured event, beside its headers
+	letter string               // the id of the letter that it comes from
 }
 
 // TraceContext returns the place in a trace that the event came from: that of its

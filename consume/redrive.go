@@ -38,7 +38,7 @@ func (c *Consumer) Redrive(ctx context.Context, l deadletter.Letter) error {
 func FromLetter(l deadletter.Letter) Event {
 	return Event{
 		ID: fromText(l.EventID), Source: fromText(l.Source), Type: l.Type, Subject: l.Subject, Key: l.PartitionKey, CorrelationID: l.CorrelationID,
-		Time: l.EnqueuedAt, ContentType: l.ContentType, Headers: l.Headers, Data: l.Payload, Redrive: true,
+		Time: l.EnqueuedAt, ContentType: l.ContentType, Headers: l.Headers, Data: l.Payload, Redrive: true, letter: l.ID,
 	}
 }
 
