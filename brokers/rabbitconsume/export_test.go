@@ -6,13 +6,19 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
 )
 
-// For their tests.
-var (
-	TooOld     = tooOld
-	Publishing = publishing
-)
+// For its test.
+var TooOld = tooOld
+
+// Publishing is the message of a letter.
+func Publishing(x deadletter.Letter) amqp.Publishing {
+	headers, body := consume.AMQP.Original(x)
+	return publishing(x, headers, body)
+}
 
 // Waiting puts messages off as a session does.
 func Waiting(ctx context.Context, dial func() (*amqp.Connection, error), queue string) (put func(context.Context, amqp.Delivery, time.Duration) error, err error) {

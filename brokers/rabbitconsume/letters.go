@@ -40,12 +40,33 @@ func NewLetters(o LettersOptions) (*Letters, error) {
 
 // Put publishes the event of a letter as it came, with headers that say why (see
 // [consume.Binding.Original]), persistent, and returns once the server has confirmed
-// that queues have it.
+// that queues have it. Of one that is too large for the server a notice is published (see
+// [consume.Binding.Notice]).
 func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
-	if err := l.p.publish(ctx, l.o.Exchange, l.o.Key, publishing(x)); err != nil {
+	headers, body := consume.AMQP.Original(x)
+	err := l.publish(ctx, l.p, publishing(x, headers, body))
+	if tooLarge(err) { // or another was, on the same connection
+		alone := newPublisher(l.o.Dial)
+		defer alone.close()
+		if err = l.publish(ctx, alone, publishing(x, headers, body)); tooLarge(err) {
+			err = l.publish(ctx, alone, publishing(x, consume.AMQP.Notice(x), nil))
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("rabbitconsume: dead letter not published to exchange %q, key %q: %w", l.o.Exchange, l.o.Key, err)
 	}
 	return nil
+}
+
+func (l *Letters) publish(ctx context.Context, by *publisher, m amqp.Publishing) error {
+	return by.publish(ctx, l.o.Exchange, l.o.Key, m)
+}
+
+// tooLarge reports whether a server closed a channel or a connection as one does on a
+// message that is larger than it takes, or has more headers than a frame.
+func tooLarge(err error) bool {
+	said, ok := errors.AsType[*amqp.Error](err)
+	return ok && (said.Code == amqp.PreconditionFailed || said.Code == amqp.FrameError)
 }
 
 // Close closes the connection. A later Put opens another.
@@ -56,8 +77,7 @@ func (l *Letters) Close() error {
 
 // publishing is the message of a letter. What is a property of messages in RabbitMQ is
 // one here, too. A table has each name once: of a repeated header it gets the first.
-func publishing(x deadletter.Letter) amqp.Publishing {
-	headers, body := consume.AMQP.Original(x)
+func publishing(x deadletter.Letter, headers []deadletter.Header, body []byte) amqp.Publishing {
 	p := amqp.Publishing{
 		Headers: amqp.Table{}, DeliveryMode: amqp.Persistent, Body: body, ContentType: short(x.ContentType),
 		MessageId: short(x.EventID), CorrelationId: short(x.CorrelationID), Type: short(x.Type), Timestamp: x.EnqueuedAt,

@@ -1,6 +1,7 @@
 package rabbitconsume_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/brokers/internal/conform"
 	"github.com/forbear-go/forbear/brokers/rabbitconsume"
+	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -65,5 +67,15 @@ func TestLetters(t *testing.T) {
 	}
 	if m.Headers["message-id"] != "e9" {
 		t.Errorf("got %+v", m)
+	}
+
+	// Of one whose headers do not fit beside those that say why, a notice is published.
+	l.Payload, l.Headers = []byte("large"), []deadletter.Header{{Name: "large", Value: strings.Repeat("x", 131_000)}}
+	if err := topic.Put(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	m = next(t)
+	if m.Body != "" || m.Headers[consume.HeaderLeftOut] != "5 bytes" || m.Headers[consume.HeaderLetter] != "l1" {
+		t.Errorf("got a message of %d bytes, %s %s", len(m.Body), m.Headers[consume.HeaderLeftOut], m.Headers[consume.HeaderLetter])
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/forbear-go/forbear/internal/slots"
-	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // publisher publishes on a connection of its own, which it makes when it is first needed.
@@ -33,6 +30,7 @@ type outlet struct {
 	*amqp.Channel
 
 	returned chan amqp.Return
+	closed   chan *amqp.Error // why the server closed it
 }
 
 func newPublisher(dial func() (*amqp.Connection, error)) *publisher {
@@ -58,7 +56,7 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 	if err == nil {
 		var ok bool
 		if ok, err = confirm.WaitContext(ctx); err != nil || !ok {
-			err = errors.Join(errNotConfirmed, err)
+			err = errors.Join(errNotConfirmed, err, out.why())
 		}
 	}
 	if err != nil { // its late confirmation is not to be that of another
@@ -114,7 +112,20 @@ func newOutlet(conn *amqp.Connection) (*outlet, error) {
 		_ = ch.Close()
 		return nil, err
 	}
-	return &outlet{ch, ch.NotifyReturn(make(chan amqp.Return, 1))}, nil
+	return &outlet{ch, ch.NotifyReturn(make(chan amqp.Return, 1)), ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
+}
+
+// why is what the server says of a message that made it close the channel, or the
+// connection. It comes before confirmations end.
+func (o *outlet) why() error {
+	select {
+	case err := <-o.closed:
+		if err != nil { // closed
+			return err
+		}
+	default:
+	}
+	return nil
 }
 
 // use makes conn the publisher's, and follows its alarms.
@@ -156,9 +167,7 @@ func (p *publisher) clear(ctx context.Context, until time.Time) bool {
 	if over == nil {
 		return true
 	}
-	if left := time.Until(until); !slots.Wait(ctx, left, over) { // too many wait: then in the slot
-		wait.Woken(ctx, left, over)
-	}
+	hold(ctx, time.Until(until), over)
 	select {
 	case <-over:
 		return true

@@ -57,11 +57,11 @@ const (
 
 // Run handles the messages of a queue until ctx ends, which is no error; events
 // under way are brought to their end first. A lost connection is dialed again,
-// with full jitter, for as long as ctx lasts. A queue that does not exist, or is
-// deleted, ends it with an error.
+// with full jitter, for as long as ctx lasts. A queue that does not exist, is
+// deleted, or would lose events by what it is, ends it with an error.
 func Run(ctx context.Context, to *consume.Consumer, o Options) error {
-	if to == nil || o.Queue == "" || o.Dial == nil {
-		return errors.New("rabbitconsume: a consumer, a queue and a way to dial are needed")
+	if to == nil || o.Queue == "" || o.Dial == nil || o.Concurrency < 0 {
+		return errors.New("rabbitconsume: a consumer, a queue and a way to dial are needed, and a Concurrency of 0 or more")
 	}
 	o.Concurrency = cmp.Or(o.Concurrency, 8)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -74,7 +74,7 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if noQueue(err) || errors.Is(err, errTooOld) || errors.Is(err, errUnfit) {
+		if noQueue(err) || errors.Is(err, errUnfit) {
 			return fmt.Errorf("rabbitconsume: %w", err)
 		}
 		if time.Since(began) > reconnectCap {
@@ -95,18 +95,6 @@ func noQueue(err error) bool {
 	return errors.As(err, &said) && said.Code == amqp.NotFound && strings.Contains(said.Reason, "no queue")
 }
 
-// errTooOld is of servers on whose quorum queues messages do not expire: what waits
-// there would wait for ever.
-var errTooOld = errors.New("events that wait for a retry need RabbitMQ 3.10 or later")
-
-// tooOld reports whether a server says that it is one of those.
-func tooOld(server amqp.Table) bool {
-	var major, minor int
-	version, _ := server["version"].(string)
-	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return server["product"] == "RabbitMQ" && err == nil && (major < 3 || major == 3 && minor < 10)
-}
-
 // connected works on one connection until it is lost or ctx ends.
 func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 	conn, err := o.Dial()
@@ -114,8 +102,8 @@ func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 		return err
 	}
 	defer hangUp(conn)
-	if tooOld(conn.Properties) {
-		return fmt.Errorf("%w, and this is %v", errTooOld, conn.Properties["version"])
+	if err := fit(conn, o.Queue); err != nil {
+		return err
 	}
 	s, err := newSession(ctx, conn, to, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -38,7 +39,7 @@ func newSession(ctx context.Context, conn *amqp.Connection, to *consume.Consumer
 	if s.in, err = conn.Channel(); err != nil {
 		return nil, err
 	}
-	if err = s.in.Qos(prefetch*o.Concurrency+slots.Waiting(o.Concurrency), 0, false); err != nil {
+	if err = s.in.Qos(min(prefetch*o.Concurrency+slots.Waiting(o.Concurrency), math.MaxUint16), 0, false); err != nil {
 		return nil, err
 	}
 	if s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil); err != nil {
@@ -113,7 +114,8 @@ const (
 
 // writeBack writes the decision back to the server, and reports whether the event has left
 // this process. What the server does not receive is delivered again, and is a duplicate
-// then. While the server takes no copies an event waits here.
+// then. While the server takes no copies an event waits here: to give it back would count
+// as a delivery, of which a quorum queue allows a few alone.
 func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Decision) (gone bool) {
 	var err error
 	switch until := time.Now().Add(max(d.Wait(time.Now()), soon)); {
@@ -124,15 +126,23 @@ func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Deci
 	case ctx.Err() != nil: // we are being stopped: somebody else may have it at once
 		err = m.Nack(false, true)
 	default:
-		if err = s.waiting.put(ctx, m, until); err == nil {
-			err = m.Ack(false)
-		} else {
-			slots.Wait(ctx, wait.Jitter(again), nil) // it would come again at once
+		if err = s.waiting.put(ctx, m, until); err != nil {
+			s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not copied to wait for its retry, it waits here", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
+			hold(ctx, wait.Jitter(again), nil)
+			return false
 		}
+		err = m.Ack(false)
 	}
 	if err != nil {
 		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
 		_ = m.Nack(false, true)
 	}
 	return true
+}
+
+// hold waits beside the slot of the handler that ctx is of, or in it when too many wait.
+func hold(ctx context.Context, d time.Duration, over <-chan struct{}) {
+	if !slots.Wait(ctx, d, over) {
+		wait.Woken(ctx, d, over)
+	}
 }

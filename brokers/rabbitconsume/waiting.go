@@ -84,13 +84,10 @@ func (w *waiting) declare(ctx context.Context, r time.Duration) error {
 	}
 	err = fmt.Errorf("queue %q, where events wait for their retry: %w", w.name(r), err)
 	if said, ok := errors.AsType[*amqp.Error](err); ok && (said.Code == amqp.AccessRefused || said.Code == amqp.PreconditionFailed) {
-		err = fmt.Errorf("%w: %w", errUnfit, err)
+		err = fmt.Errorf("%w: the user needs the rights to configure and to write, and the queue to be as it is declared here: %w", errUnfit, err)
 	}
 	return err
 }
-
-// errUnfit is of what stays as it is until an operator changes it.
-var errUnfit = errors.New("the user needs the rights to configure and to write, and the queue to be as it is declared here")
 
 // put copies a message into a waiting queue and returns once the server has confirmed
 // that it is there: only then may the original be acknowledged. A longer
