@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/textproto"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,7 +22,8 @@ type Letters struct {
 
 // NewLetters returns a topic of dead letters. A stream has to take the subject; what
 // that keeps is as durable as its storage and its replicas. The id of each message,
-// Nats-Msg-Id, makes the stream drop a repeated one within its duplicate window.
+// Nats-Msg-Id, makes the stream drop a repeated one within its duplicate window. Headers
+// that an event had for its stream, Nats-..., are x-forbear-Nats-... there.
 func NewLetters(js jetstream.JetStream, subject string) (*Letters, error) {
 	if js == nil || subject == "" {
 		return nil, errors.New("natsconsume: a topic of dead letters needs a JetStream context and a subject")
@@ -54,12 +55,20 @@ func tooLarge(err error) bool {
 // exceedsMax is JetStream's code of a message that is larger than its stream takes.
 const exceedsMax = 10054
 
+// Headers of the server's own are for the stream that an event came to: on that of letters
+// they would have a message refused, expire, or replace all others.
+const (
+	ofServer = "nats-"
+	travels  = "x-forbear-"
+)
+
 func (l *Letters) publish(ctx context.Context, x deadletter.Letter, headers []deadletter.Header, body []byte) error {
 	msg := nats.NewMsg(l.subject)
 	for _, h := range headers {
-		if textproto.CanonicalMIMEHeaderKey(h.Name) != jetstream.MsgIDHeader {
-			msg.Header[h.Name] = append(msg.Header[h.Name], h.Value)
+		if strings.HasPrefix(strings.ToLower(h.Name), ofServer) {
+			h.Name = travels + h.Name
 		}
+		msg.Header[h.Name] = append(msg.Header[h.Name], h.Value)
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, consume.PublishID(x))
 	msg.Data = body

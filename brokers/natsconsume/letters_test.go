@@ -59,4 +59,31 @@ func TestLetters(t *testing.T) {
 	if err != nil || info.State.Msgs != 3+2 {
 		t.Errorf("%d messages, want 3 and 2 more; %v", info.State.Msgs, err)
 	}
+
+	// What an event asked of its stream is not asked of that of letters.
+	config := info.Config
+	config.AllowRollup, config.AllowMsgTTL = true, true
+	if stream, err = b.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]string{"Nats-Rollup": "all", "Nats-TTL": "1s", "Nats-Expected-Last-Sequence": "7000", "Nats-Expected-Stream": "ORDERS", "Nats-Msg-Id": "m1", "nats-other": "x"}
+	l.LastAttempt, l.Headers = time.Unix(3, 0), nil
+	for name, v := range asked {
+		l.Headers = append(l.Headers, deadletter.Header{Name: name, Value: v})
+	}
+	if err := topic.Put(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if info, err = stream.Info(t.Context()); err != nil || info.State.Msgs != 3+3 {
+		t.Errorf("%d messages, want 3 and 3 more; %v", info.State.Msgs, err)
+	}
+	msg, err := stream.GetMsg(t.Context(), info.State.LastSeq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range asked {
+		if got := msg.Header["x-forbear-"+name]; len(got) != 1 || got[0] != want || name != "Nats-Msg-Id" && msg.Header[name] != nil {
+			t.Errorf("%s: got %q beside %q, want %q", name, got, msg.Header[name], want)
+		}
+	}
 }
