@@ -3,6 +3,7 @@ package deadletter
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,28 +57,32 @@ func ExportSealed(w io.Writer, l Letter, c Cipher) error {
 const maxLine = 8 << 20
 
 // ReadExport calls each for every letter of an export, plain or sealed. c may be
-// nil when none is sealed. An error names the line.
+// nil when none is sealed. An error names the line. An error of each ends the reading. A
+// line that is not a letter, such as one that was cut short, is passed over; the error is
+// that of the first.
 func ReadExport(r io.Reader, c Cipher, each func(Letter) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
+	var unread error
 	for lines.Scan() {
 		n++
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
 		l, err := readLine(lines.Bytes(), c)
-		if err == nil {
-			err = each(l)
-		}
 		if err != nil {
+			unread = cmp.Or(unread, fmt.Errorf("line %d: %w", n, err))
+			continue
+		}
+		if err := each(l); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", n+1, err)
+		return cmp.Or(unread, fmt.Errorf("line %d: %w", n+1, err))
 	}
-	return nil
+	return unread
 }
 
 // readLine reads a letter, decrypting a sealed one. A line without id or

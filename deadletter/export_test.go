@@ -109,6 +109,33 @@ func TestRetentionKeepsWhatItCannotExport(t *testing.T) {
 	})
 }
 
+// A process that dies, or a disk that is full, leaves half a line. The letters that are
+// exported behind it, and removed, can be read.
+func TestRetentionBehindHalfALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memstore.Store{}
+		bury(t, s, 3)
+		time.Sleep(deadletter.DefaultRetention + time.Hour)
+		name := filepath.Join(t.TempDir(), "dead-letters-"+time.Now().UTC().Format("2006-01-02")+".jsonl")
+		if err := os.WriteFile(name, []byte(`{"id":"half","que`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := &deadletter.Retention{Store: s, Dir: filepath.Dir(name)}
+		if n, err := r.Once(t.Context()); n != 3 || err != nil {
+			t.Fatalf("removed %d, %v", n, err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := 0
+		err = deadletter.ReadExport(bytes.NewReader(text), nil, func(deadletter.Letter) error { read++; return nil })
+		if read != 3 || err == nil || !strings.HasPrefix(err.Error(), "line 1: ") {
+			t.Errorf("%d of 3 letters can be read, %v", read, err)
+		}
+	})
+}
+
 func TestReadExportFaults(t *testing.T) {
 	good := `{"id":"l","queue":"q","reason":"r"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
