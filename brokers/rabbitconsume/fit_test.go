@@ -181,3 +181,66 @@ func TestNoCopies(t *testing.T) {
 		}
 	}
 }
+
+// Processes that end again and again, with what they have fetched, use up the deliveries that
+// a quorum queue allows to each event. None is dropped for it.
+func TestDeliveryLimit(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	q := &queue{server: s, name: "limit"}
+	if _, err := q.channel(t).QueueDeclare(q.name, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(20)}); err != nil {
+		t.Fatal(err)
+	}
+	const events = 12
+	for i := range events {
+		q.Publish(t, fmt.Sprint("e", i), "k", "")
+	}
+	conn, err := s.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fetched := func() { // by 15 processes that end at once
+		for range 15 {
+			ch, err := conn.Channel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			messages, err := ch.Consume(q.name, "", false, false, false, false, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range events {
+				select {
+				case <-messages:
+				case <-time.After(time.Minute):
+					t.Fatal("the server has dropped an event")
+				}
+			}
+			_ = ch.Close()
+		}
+	}
+	run := func(all func(ctx context.Context)) { // until as many as there are have come to the handler
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		var came atomic.Int32
+		to := unnoted(t, func(ctx context.Context, _ consume.Event) error {
+			if came.Add(1) == events {
+				stop()
+			}
+			all(ctx)
+			return ctx.Err()
+		})
+		if err := rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: s.dial, Concurrency: events, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+			t.Error(err)
+		}
+		if n := came.Load(); n != events {
+			t.Fatalf("%d of %d events came", n, events)
+		}
+	}
+	fetched()
+	run(func(ctx context.Context) { <-ctx.Done() })
+	eventually(t, "all are in the queue", func() bool { return s.messages(t)[q.name] == events })
+	fetched()
+	run(func(context.Context) {})
+}

@@ -79,6 +79,9 @@ func (s *session) run(ctx context.Context) error {
 			if !ok {
 				return errCanceled
 			}
+			if s.renew(working, m) {
+				continue
+			}
 			back(&m)
 			e, err := s.Decode(m)
 			key := ""
