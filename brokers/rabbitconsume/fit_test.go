@@ -112,7 +112,8 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	}
 
-	// What drops or orders by choice is taken.
+	// What drops or orders by choice is taken. A user has the rights that it needs.
+	frugal := s.user(t, "frugal", `^[a-z]+[.]retry[.]`, `^amq[.]default$`)
 	for name, args := range map[string]amqp.Table{
 		"limited": {"x-message-ttl": int32(3_600_000), "x-max-length": int32(100)},
 		"quorum":  {"x-queue-type": "quorum", "x-delivery-limit": int32(20), "x-single-active-consumer": true},
@@ -122,7 +123,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		q := &queue{server: s, name: name}
 		q.Publish(t, "e", "k", "")
 		ctx, stop := context.WithCancel(t.Context())
-		err := rabbitconsume.Run(ctx, unnoted(t, func(context.Context, consume.Event) error { stop(); return nil }), rabbitconsume.Options{Queue: name, Dial: s.dial, Concurrency: 5000})
+		err := rabbitconsume.Run(ctx, unnoted(t, func(context.Context, consume.Event) error { stop(); return nil }), rabbitconsume.Options{Queue: name, Dial: frugal, Concurrency: 5000})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -84,7 +84,7 @@ func (w *waiting) declare(ctx context.Context, r time.Duration) error {
 	}
 	err = fmt.Errorf("queue %q, where events wait for their retry: %w", w.name(r), err)
 	if said, ok := errors.AsType[*amqp.Error](err); ok && (said.Code == amqp.AccessRefused || said.Code == amqp.PreconditionFailed) {
-		err = fmt.Errorf("%w: the user needs the rights to configure and to write, and the queue to be as it is declared here: %w", errUnfit, err)
+		err = fmt.Errorf("%w: the user needs the rights to configure and to read it and to write to amq.default, and it has to be as it is declared here: %w", errUnfit, err)
 	}
 	return err
 }

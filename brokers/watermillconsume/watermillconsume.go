@@ -39,7 +39,8 @@ type Options struct {
 	// Hold is how long an event waits here for its retry. Default 1 min.
 	Hold time.Duration
 	// Publisher publishes what handlers produce, to the topic that the handler
-	// was added with. Without one a message that a handler returns is a final
+	// was added with. It returns once its broker has the message: AMQP wants publisher
+	// confirms, Kafka all in-sync replicas. Without one a message that a handler returns is a final
 	// failure: the router publishes after the event is marked as done, so that a
 	// crash in between would lose it.
 	Publisher message.Publisher
