@@ -57,6 +57,21 @@ func (n noLetters) Put(_ context.Context, l deadletter.Letter) error {
 	return nil
 }
 
+// slowLetters takes a letter when it comes the second time.
+type slowLetters struct {
+	mu  sync.Mutex
+	ids map[string]int
+}
+
+func (q *slowLetters) Put(_ context.Context, l deadletter.Letter) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ids[l.ID]++; q.ids[l.ID] == 1 {
+		return errors.New("the queue is away")
+	}
+	return nil
+}
+
 func later(d time.Duration) error {
 	return forbear.Retryable(errors.New("busy"), forbear.Hint{Floor: d})
 }
@@ -158,6 +173,33 @@ func TestEventsThatWait(t *testing.T) {
 			q.Publish(t, fmt.Sprint("m", i), "k", "")
 		}
 		eventually(t, "the others are done", func() bool { return done.Load() == 6 })
+	})
+
+	// Messages without an id have a letter each where they differ, whatever comes to them
+	// while they wait for it.
+	t.Run("they have no id", func(t *testing.T) {
+		q, letters := open(t, s, "nameless"), &slowLetters{ids: map[string]int{}}
+		to, err := consume.New(func(context.Context, consume.Event) error { return nil }, consume.Options{
+			Group: q.name, Store: &memstore.Idempotency{}, DLQ: letters, InPlace: -1,
+			Retryer: forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range []string{"17", "18", "18"} {
+			q.publish(t, amqp.Publishing{Body: []byte("{}"), Headers: amqp.Table{"order": order}})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- q.Run(ctx, to) }()
+		eventually(t, "all are acknowledged", func() bool { return q.Unacknowledged(t) == 0 })
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(letters.ids) != 2 {
+			t.Errorf("%d letters of two events: %v", len(letters.ids), letters.ids)
+		}
 	})
 
 	// RabbitMQ with an alarm reads nothing from who publishes; its queues are emptied all

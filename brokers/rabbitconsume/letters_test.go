@@ -69,7 +69,8 @@ func TestLetters(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 
-	// Of one whose headers do not fit beside those that say why, a notice is published.
+	// Of one whose headers do not fit beside those that say why, a notice is published; so
+	// it is of one whose body is too large.
 	l.Payload, l.Headers = []byte("large"), []deadletter.Header{{Name: "large", Value: strings.Repeat("x", 131_000)}}
 	if err := topic.Put(t.Context(), l); err != nil {
 		t.Fatal(err)
@@ -77,5 +78,14 @@ func TestLetters(t *testing.T) {
 	m = next(t)
 	if m.Body != "" || m.Headers[consume.HeaderLeftOut] != "5 bytes" || m.Headers[consume.HeaderLetter] != "l1" {
 		t.Errorf("got a message of %d bytes, %s %s", len(m.Body), m.Headers[consume.HeaderLeftOut], m.Headers[consume.HeaderLetter])
+	}
+	s.erl(t, "application:set_env(rabbit, max_message_size, 100)")
+	_ = topic.Close() // channels have the limit of before
+	l.Payload, l.Headers = make([]byte, 101), nil
+	if err := topic.Put(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if m = next(t); m.Body != "" || m.Headers[consume.HeaderLeftOut] != "101 bytes" {
+		t.Errorf("got a message of %d bytes, %s", len(m.Body), m.Headers[consume.HeaderLeftOut])
 	}
 }
