@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/slots"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -210,20 +211,24 @@ func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 	claim := idempotency.Claim{
 		ID: id, Fingerprint: "event", Operation: c.Group, Owner: rand.Text(), Lease: c.Lease, Retention: c.Window, Rerun: true,
 	}
+	ready := slots.Beside(ctx)
 	v, known := c.Backlog.Known(claim)
 	var err error
 	switch {
 	case !known:
 		v, err = c.Store.Claim(ctx, claim)
 	case e.Redrive && v.Outcome == idempotency.Unknown:
+		ready()
 		return again(soon(), "store", nil) // the store does not know yet what is to be resolved
 	}
+	if err == nil && v.Outcome == idempotency.Acquired {
+		r := &run{c: c, e: e, rec: v.Record, last: last, claimed: claim}
+		return r.begin(ctx, ready)
+	}
+	ready()
 	switch {
 	case err != nil:
 		return again(soon(), "store", err)
-	case v.Outcome == idempotency.Acquired:
-		r := &run{c: c, e: e, rec: v.Record, last: last, claimed: claim}
-		return r.begin(ctx)
 	case v.Outcome == idempotency.Replay:
 		c.redriven(ctx, e, deadletter.RedriveDelivered)
 		return Decision{Action: Ack, Reason: "duplicate", Duplicate: true}

@@ -35,13 +35,14 @@ type run struct {
 	unsure    error      // why it is not known whether the event is done
 }
 
-// begin runs the event under a heartbeat.
-func (r *run) begin(ctx context.Context) Decision {
+// begin runs the event under a heartbeat. ready returns when the handler may be called.
+func (r *run) begin(ctx context.Context, ready func()) Decision {
 	ctx, lose := context.WithCancelCause(r.named(ctx))
 	r.rest = wait.Every(r.c.Lease/3, func() time.Duration { return r.beat(ctx, lose) })
 	r.canceled = ctx.Done()
 	r.over = func() { r.rest(); lose(nil) }
 	d, ok := r.resume(ctx)
+	ready()
 	if ok {
 		d = r.do(ctx)
 	}
@@ -158,8 +159,9 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 	return d, err
 }
 
-// after ends the claim as the engine's decision demands.
+// after ends the claim as the engine's decision demands. No slot is needed for that.
 func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait time.Duration) Decision {
+	slots.Leave(ctx)
 	switch f := (forbear.Failure{Type: r.call.Last, Err: err}); {
 	case d.Reason == forbear.ReasonSuccess:
 		return r.done(ctx)

@@ -9,6 +9,7 @@ package slots
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/wait"
@@ -28,9 +29,11 @@ func Waiting(n int) int { return waitingPerSlot * n }
 // jobs of a key in order.
 type Pool struct {
 	slots   chan struct{} // one element for each job in a slot
-	waiting chan struct{} // one for each that waits beside
+	ahead   chan struct{} // one for each that gets ready beside
+	waiting chan struct{} // one for each that waits beside, or ends there
 	inLine  chan struct{} // one for each that stands behind another of its key
 	jobs    sync.WaitGroup
+	working atomic.Int64 // jobs that do not just wait
 
 	// Goroutines are used again: a new one grows its stack for each job.
 	idle chan func() // to one that waits for its next job
@@ -45,7 +48,7 @@ type job func(context.Context)
 // New returns a pool of n slots. [Pool.Close] waits for its jobs.
 func New(n int) *Pool {
 	return &Pool{
-		slots: make(chan struct{}, n), waiting: make(chan struct{}, Waiting(n)), inLine: make(chan struct{}, linePerSlot*n),
+		slots: make(chan struct{}, n), ahead: make(chan struct{}, n-1), waiting: make(chan struct{}, Waiting(n)), inLine: make(chan struct{}, linePerSlot*n),
 		idle: make(chan func()), over: make(chan struct{}), lines: map[string][]job{},
 	}
 }
@@ -69,10 +72,13 @@ func (p *Pool) Do(ctx context.Context, key string, run func(context.Context)) bo
 	p.jobs.Add(1)
 	job := func() {
 		defer p.jobs.Done()
-		defer func() { <-p.slots }()
-		ctx := context.WithValue(ctx, poolKey{}, p)
-		run(ctx)
-		p.leave(ctx, key)
+		for {
+			p.run(ctx, run)
+			if run = p.next(key); run == nil {
+				return
+			}
+			p.slots <- struct{}{} // they are in line, and so is who waits for a slot
+		}
 	}
 	select {
 	case p.idle <- job:
@@ -128,18 +134,34 @@ func (p *Pool) first(key string) bool {
 	return true
 }
 
-// leave runs the jobs in line of a key, in the slot of the one that has ended.
-func (p *Pool) leave(ctx context.Context, key string) {
-	for key != "" {
-		run := p.next(key)
-		if run == nil {
-			return
+// run runs a job that has a slot, and gives up what it has at its end.
+func (p *Pool) run(ctx context.Context, run job) {
+	s := &seat{p: p}
+	p.working.Add(1)
+	defer func() {
+		p.working.Add(-1)
+		if s.left {
+			<-p.waiting
+		} else {
+			<-p.slots
 		}
-		run(ctx)
+	}()
+	run(context.WithValue(ctx, seatKey{}, s))
+}
+
+// leave runs the jobs in line of a key whose first was not taken.
+func (p *Pool) leave(ctx context.Context, key string) {
+	for run := p.next(key); run != nil; run = p.next(key) {
+		p.slots <- struct{}{}
+		p.run(ctx, run)
 	}
 }
 
+// next takes the next job of a key in line, and ends the line without one.
 func (p *Pool) next(key string) job {
+	if key == "" {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := p.lines[key]
@@ -152,8 +174,8 @@ func (p *Pool) next(key string) job {
 	return line[0]
 }
 
-// Idle reports whether no job is in a slot: those that there are wait beside.
-func (p *Pool) Idle() bool { return len(p.slots) == 0 }
+// Idle reports whether all jobs that there are wait.
+func (p *Pool) Idle() bool { return p.working.Load() == 0 }
 
 // Close waits for the jobs that were taken. Do must not be called afterwards.
 func (p *Pool) Close() {
@@ -161,30 +183,83 @@ func (p *Pool) Close() {
 	close(p.over)
 }
 
-type poolKey struct{}
+type seatKey struct{}
+
+// seat is the place of one job: in a slot, or beside.
+type seat struct {
+	p    *Pool
+	left bool // it ends beside
+}
 
 // In reports whether ctx is that of a job in a pool.
-func In(ctx context.Context) bool { return ctx.Value(poolKey{}) != nil }
+func In(ctx context.Context) bool { return ctx.Value(seatKey{}) != nil }
+
+// Beside lets another job have the slot of the one that ctx is of, which gets ready for
+// it in the meantime: it asks a store, say. back returns when the job has a slot again.
+// Fewer jobs get ready than there are slots, so that not more are kept from other
+// processes than are handled soon; in a pool of one slot none, which keeps their order.
+func Beside(ctx context.Context) (back func()) {
+	s, ok := ctx.Value(seatKey{}).(*seat)
+	if !ok {
+		return func() {}
+	}
+	if s.left { // and begins again
+		s.p.slots <- struct{}{}
+		<-s.p.waiting
+		s.left = false
+	}
+	select {
+	case s.p.ahead <- struct{}{}:
+	default:
+		return func() {}
+	}
+	<-s.p.slots
+	return func() {
+		s.p.slots <- struct{}{}
+		<-s.p.ahead
+	}
+}
+
+// Leave gives up the slot of the job that ctx is of for good: what is left of it needs
+// none, such as the end that a store writes down.
+func Leave(ctx context.Context) {
+	s, ok := ctx.Value(seatKey{}).(*seat)
+	if !ok || s.left {
+		return
+	}
+	select {
+	case s.p.waiting <- struct{}{}:
+		s.left = true
+		<-s.p.slots
+	default:
+	}
+}
 
 // Wait waits for d, or until wake is closed or sends, beside the slot of the job
 // that ctx is of, and returns when the job has a slot again. It reports false when
 // ctx has ended, or at once when too many jobs wait already. A ctx of no pool just
 // waits.
 func Wait(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	p, ok := ctx.Value(poolKey{}).(*Pool)
+	s, ok := ctx.Value(seatKey{}).(*seat)
 	if !ok {
 		wait.Woken(ctx, d, wake)
 		return ctx.Err() == nil
 	}
-	select {
-	case p.waiting <- struct{}{}:
-	default:
-		return false
+	if !s.left {
+		select {
+		case s.p.waiting <- struct{}{}:
+		default:
+			return false
+		}
+		<-s.p.slots
+		defer func() {
+			// Also when ctx has ended: the job goes on to its end in a slot.
+			s.p.slots <- struct{}{}
+			<-s.p.waiting
+		}()
 	}
-	<-p.slots
+	s.p.working.Add(-1)
+	defer s.p.working.Add(1)
 	wait.Woken(ctx, d, wake)
-	// Also when ctx has ended: the job goes on to its end in a slot.
-	p.slots <- struct{}{}
-	<-p.waiting
 	return ctx.Err() == nil
 }

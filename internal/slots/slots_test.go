@@ -128,3 +128,66 @@ func TestEnd(t *testing.T) {
 		}
 	})
 }
+
+// Jobs get ready and end beside the slots, no more work at once than there are, and one
+// that begins again has a slot again.
+func TestBesideAndLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(3)
+		var mu sync.Mutex
+		now, most := map[string]int{}, map[string]int{}
+		stage := func(name string) {
+			mu.Lock()
+			now[name]++
+			most[name] = max(most[name], now[name])
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			now[name]--
+			mu.Unlock()
+		}
+		start := time.Now()
+		for i := range 40 {
+			p.Do(t.Context(), "", func(ctx context.Context) {
+				for range 1 + i%2 {
+					ready := Beside(ctx)
+					stage("ready")
+					ready()
+					stage("work")
+					Leave(ctx)
+					stage("end")
+				}
+			})
+		}
+		p.Close()
+		if most["work"] != 3 || most["ready"] > 5 || most["end"] < 3 {
+			t.Errorf("at once: %v", most)
+		}
+		if took := time.Since(start); took > 40*time.Second { // 60 s in the slots alone
+			t.Errorf("took %v", took)
+		}
+		if len(p.slots)+len(p.ahead)+len(p.waiting) != 0 || !p.Idle() {
+			t.Errorf("%d slots, %d ahead, %d waiting are left", len(p.slots), len(p.ahead), len(p.waiting))
+		}
+	})
+}
+
+// In a pool of one slot jobs keep their order.
+func TestOneSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, ran := New(1), []int{}
+		for n := range 10 {
+			p.Do(t.Context(), "", func(ctx context.Context) {
+				ready := Beside(ctx)
+				time.Sleep(time.Duration(10-n) * time.Second)
+				ready()
+				ran = append(ran, n)
+				Leave(ctx)
+			})
+		}
+		p.Close()
+		if !slices.IsSorted(ran) || len(ran) != 10 {
+			t.Errorf("got %v", ran)
+		}
+	})
+}
