@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/slots"
 )
 
 // maxLeft bounds the handlers that are left behind, and what they hold. Beyond it they
@@ -75,6 +76,7 @@ func (r *run) told(ctx context.Context, text string) {
 // what a transaction held is rolled back already.
 func (r *run) leave(ctx context.Context, d forbear.Decision, err error) Decision {
 	due := time.Now().Add(d.Wait)
+	ctx = slots.Without(ctx)
 	go func() {
 		defer r.c.left.Add(-1)
 		defer r.over()

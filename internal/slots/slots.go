@@ -194,6 +194,9 @@ type seat struct {
 // In reports whether ctx is that of a job in a pool.
 func In(ctx context.Context) bool { return ctx.Value(seatKey{}) != nil }
 
+// Without is ctx for work that goes on after the end of its job.
+func Without(ctx context.Context) context.Context { return context.WithValue(ctx, seatKey{}, nil) }
+
 // Beside lets another job have the slot of the one that ctx is of, which gets ready for
 // it in the meantime: it asks a store, say. back returns when the job has a slot again.
 // Fewer jobs get ready than there are slots, so that not more are kept from other
