@@ -162,11 +162,11 @@ func (c *Consumer) consume(ctx context.Context, e *Event) Decision {
 	if !c.Ordered || e.Key == "" {
 		return c.claim(ctx, e, false)
 	}
-	at, free := c.turn(ctx, e)
+	d, free := c.turn(ctx, e)
 	if !free {
-		return Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true}
+		return d
 	}
-	d := c.claim(ctx, e, false)
+	d = c.claim(ctx, e, false)
 	c.keys.leave(e.Key, d)
 	return d
 }

@@ -30,34 +30,42 @@ const (
 	maxLine  = 10_000
 )
 
-// turn reports whether it is an event's turn; otherwise it may ask again at the
-// time given. An event that does not come back for its turn has been taken up
-// by another process, when that has the key now: its record shows when it is
-// done. After the total duration no event waits for it any more.
-func (c *Consumer) turn(ctx context.Context, e *Event) (at time.Time, free bool) {
+// turn reports whether it is an event's turn; otherwise d says what becomes of it. An
+// event that does not come back for its turn has been taken up by another process,
+// when that has the key now: its record shows when it is done. After the total
+// duration no event waits for it any more.
+func (c *Consumer) turn(ctx context.Context, e *Event) (d Decision, free bool) {
 	id := c.id(e)
 	for {
 		now := time.Now()
-		at, first := c.keys.enter(e.Key, id, now)
-		if first == nil {
-			return at, true
+		at, added, first := c.keys.enter(e.Key, id, now)
+		d := Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true}
+		switch {
+		case first == nil:
+			return d, true
+		case added && !e.Redrive && c.over(ctx, id):
+			// The broker may know, and not bring it back for its turn.
+			c.keys.remove(e.Key, id)
+			return c.claim(ctx, e, false), false
+		case first.running || now.Before(first.until.Add(overdue)):
+			return d, false
+		case !c.over(ctx, first.event) && now.Before(first.until.Add(c.Retryer.Policy().Total)):
+			return d, false
 		}
-		if first.running || now.Before(first.until.Add(overdue)) {
-			return at, false
-		}
-		rec, err := c.Store.Get(ctx, first.event)
-		done := err == nil && (rec.State == idempotency.Completed || rec.Note == idempotency.DeadLetterNote)
-		if !done && now.Before(first.until.Add(c.Retryer.Policy().Total)) {
-			return at, false
-		}
-		c.keys.drop(e.Key, first.event)
+		c.keys.remove(e.Key, first.event)
 	}
+}
+
+// over reports whether an event is done or a dead letter.
+func (c *Consumer) over(ctx context.Context, event idempotency.ID) bool {
+	rec, err := c.Store.Get(ctx, event)
+	return err == nil && (rec.State == idempotency.Completed || rec.Note == idempotency.DeadLetterNote)
 }
 
 // enter takes a place in the line of a key, unless the event has one. When it is
 // not its turn, it returns the first of the line as it is. When too many wait,
 // those that are new wait outside.
-func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.Time, first *place) {
+func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.Time, added bool, first *place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lines == nil {
@@ -65,9 +73,9 @@ func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.T
 	}
 	line := k.lines[key]
 	i := slices.IndexFunc(line, func(p *place) bool { return p.event == event })
-	if i < 0 {
+	if added = i < 0; added {
 		if len(line) == 0 && len(k.lines) >= maxLines || len(line) >= maxLine {
-			return now.Add(soon()), &place{running: true}
+			return now.Add(soon()), false, &place{running: true}
 		}
 		line = append(line, &place{event: event})
 		i = len(line) - 1
@@ -75,7 +83,7 @@ func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.T
 	}
 	if i == 0 && !line[0].running {
 		line[0].running = true
-		return now, nil
+		return now, added, nil
 	}
 	copied := *line[0]
 	if at = now.Add(recheck); at.Before(copied.until) {
@@ -84,21 +92,22 @@ func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.T
 	if i > 0 {
 		line[i].until = at
 	}
-	return at, &copied
+	return at, added, &copied
 }
 
-// drop takes an event out of the line that is done elsewhere.
-func (k *keys) drop(key string, event idempotency.ID) {
+// remove takes an event out of the line that is over and does not run here.
+func (k *keys) remove(key string, event idempotency.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if line := k.lines[key]; len(line) > 0 && line[0].event == event && !line[0].running {
-		k.next(key)
+	line := k.lines[key]
+	if i := slices.IndexFunc(line, func(p *place) bool { return p.event == event && !p.running }); i >= 0 {
+		k.shorten(key, i)
 	}
 }
 
-// next lets the line of a key move up.
-func (k *keys) next(key string) {
-	if k.lines[key] = k.lines[key][1:]; len(k.lines[key]) == 0 {
+// shorten takes a place out of the line of a key.
+func (k *keys) shorten(key string, i int) {
+	if k.lines[key] = slices.Delete(k.lines[key], i, i+1); len(k.lines[key]) == 0 {
 		delete(k.lines, key)
 	}
 }
@@ -109,7 +118,7 @@ func (k *keys) leave(key string, d Decision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if d.Acknowledge() {
-		k.next(key)
+		k.shorten(key, 0)
 		return
 	}
 	first := k.lines[key][0]

@@ -79,3 +79,40 @@ func TestLineOfAKey(t *testing.T) {
 		}
 	})
 }
+
+// What is done already has no place in a line: a broker that has the acknowledgement of an
+// event does not bring another delivery of it again, and the line would wait for that.
+func TestADuplicateStandsInNoLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace, o.Ordered = -1, true
+		failed := false
+		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
+			if e.ID == "k2" && !failed {
+				failed = true
+				return flaky()
+			}
+			return nil
+		})
+		var events []consume.Event
+		for i := range 3 {
+			e := event(fmt.Sprint("k", i+1))
+			e.Key = "k"
+			events = append(events, e)
+		}
+		deliver(t, c, events[0])
+		if d := c.Consume(t.Context(), events[1]); d.Action != consume.RetryAt {
+			t.Fatalf("got %+v", d)
+		}
+		if d := c.Consume(t.Context(), events[0]); d.Action != consume.Ack || !d.Duplicate {
+			t.Errorf("the other delivery of the first: %+v, want a duplicate", d)
+		}
+		if d := c.Consume(t.Context(), events[2]); d.Reason != "order" {
+			t.Errorf("the third does not wait for the second: %+v", d)
+		}
+		deliver(t, c, events[1])
+		if d := c.Consume(t.Context(), events[2]); d.Action != consume.Ack {
+			t.Errorf("the third waits for the other delivery of the first: %+v", d)
+		}
+	})
+}

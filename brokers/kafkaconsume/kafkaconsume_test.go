@@ -3,6 +3,7 @@ package kafkaconsume_test
 import (
 	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type broker struct {
 	opts     []kfake.Opt
 	producer *kgo.Client
 	addrs    []string
+	relay    *porttest.Relay // between a runner and the cluster
 }
 
 const partitions = 2
@@ -41,6 +43,7 @@ func open(t *testing.T) *broker {
 	b.boot(t)
 	t.Cleanup(func() { b.cluster.Close() })
 	b.addrs = b.cluster.ListenAddrs()
+	b.relay = porttest.NewRelay(t, b.addrs[0])
 	var err error
 	if b.producer, err = kgo.NewClient(kgo.SeedBrokers(b.addrs...), kgo.DefaultProduceTopic("orders")); err != nil {
 		t.Fatal(err)
@@ -59,7 +62,10 @@ func (b *broker) boot(t *testing.T) {
 
 func (b *broker) runner(to *consume.Consumer, o kafkaconsume.Options) (*kafkaconsume.Runner, error) {
 	return kafkaconsume.New(to, o, kgo.SeedBrokers(b.addrs...), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("orders"),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(3*time.Second), kgo.HeartbeatInterval(200*time.Millisecond))
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(3*time.Second), kgo.HeartbeatInterval(200*time.Millisecond),
+		kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, b.relay.Address())
+		}))
 }
 
 func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
@@ -141,6 +147,25 @@ func (b *broker) Delete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (b *broker) Recreate(t *testing.T) {
+	if err := b.cluster.CreateTopic("orders", partitions, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.producer.PurgeTopicsFromProducing("orders") // it knows the former one
+}
+
+func (b *broker) Cut(*testing.T) (mend func()) { return b.relay.Away() }
+
+func (b *broker) Freeze(t *testing.T) (thaw func()) {
+	thaw = b.relay.Freeze()
+	t.Cleanup(thaw)
+	return thaw
+}
+
+func (b *broker) PublishAnonymous(t *testing.T, body string) {
+	b.produce(t, &kgo.Record{Value: []byte(body)})
 }
 
 func TestConformanceOnTheFake(t *testing.T) {

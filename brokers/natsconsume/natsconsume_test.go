@@ -26,6 +26,8 @@ type broker struct {
 	opts server.Options
 	js   jetstream.JetStream
 	cons jetstream.Consumer
+
+	relay *porttest.Relay // between Run and the server
 }
 
 func open(t *testing.T) *broker {
@@ -33,7 +35,8 @@ func open(t *testing.T) *broker {
 	b := &broker{opts: server.Options{Host: "127.0.0.1", Port: porttest.Free(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}}
 	b.boot(t)
 	t.Cleanup(func() { b.halt() })
-	nc, err := nats.Connect(b.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	b.relay = porttest.NewRelay(t, b.srv.Addr().String())
+	nc, err := b.connect(b.srv.ClientURL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,25 +44,22 @@ func open(t *testing.T) *broker {
 	if b.js, err = jetstream.New(nc); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.Recreate(t)
 	return b
 }
 
 func TestStandsStill(t *testing.T) {
 	b := open(t)
-	var err error
-	b.cons, err = b.js.CreateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{Durable: "few", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 4})
-	if err != nil {
+	c := b.cons.CachedInfo().Config
+	c.MaxAckPending = 4
+	if _, err := b.js.UpdateConsumer(t.Context(), "ORDERS", c); err != nil {
 		t.Fatal(err)
 	}
 	conform.StandsStill(t, b, 4)
+}
+
+func (b *broker) connect(url string) (*nats.Conn, error) {
+	return nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 }
 
 func (b *broker) boot(t *testing.T) {
@@ -81,8 +81,22 @@ func (b *broker) halt() {
 	b.srv.WaitForShutdown()
 }
 
+// Run has a connection of its own, as a process does.
 func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
-	return natsconsume.Run(ctx, b.cons, to, natsconsume.Options{Concurrency: b.Concurrency()})
+	nc, err := b.connect(b.relay.URL(b.srv.ClientURL()))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	cons, err := js.Consumer(ctx, "ORDERS", "c")
+	if err != nil {
+		return err
+	}
+	return natsconsume.Run(ctx, cons, to, natsconsume.Options{Concurrency: b.Concurrency()})
 }
 
 func (b *broker) publish(t *testing.T, msg *nats.Msg) {
@@ -135,6 +149,52 @@ func (b *broker) Concurrency() int { return 4 }
 
 func (b *broker) Delete(t *testing.T) {
 	if err := b.js.DeleteStream(t.Context(), "ORDERS"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *broker) Recreate(t *testing.T) {
+	t.Helper()
+	var stream jetstream.Stream
+	var err error
+	for range 600 { // the files of a former one may not be gone yet
+		if stream, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}}); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err == nil {
+		b.cons, err = stream.CreateConsumer(t.Context(), config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var config = jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second}
+
+func (b *broker) OneAtATime(t *testing.T) {
+	one := config
+	one.MaxAckPending = 1
+	var err error
+	if b.cons, err = b.js.UpdateConsumer(t.Context(), "ORDERS", one); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *broker) Cut(*testing.T) (mend func()) { return b.relay.Away() }
+
+func (b *broker) Freeze(t *testing.T) (thaw func()) {
+	thaw = b.relay.Freeze()
+	t.Cleanup(thaw)
+	return thaw
+}
+
+// PublishAnonymous does not try again: the server would have two then.
+func (b *broker) PublishAnonymous(t *testing.T, body string) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := b.js.Publish(ctx, "orders.created", []byte(body)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -198,17 +258,7 @@ func TestStreamMadeAgain(t *testing.T) {
 	b, store := open(t), &memstore.Idempotency{}
 	for round := range 2 {
 		if round > 0 {
-			stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
-			for i := 0; err != nil && i < 600; i++ { // the files of the former one may not be gone yet
-				time.Sleep(100 * time.Millisecond)
-				stream, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
-			}
-			if err == nil {
-				b.cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			b.Recreate(t)
 		}
 		handled, stop := started(t, b.cons, store)
 		for range 3 {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,12 +18,14 @@ import (
 	"github.com/forbear-go/forbear/brokers/rabbitconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/porttest"
 )
 
 // queue is one queue of a server.
 type queue struct {
 	*server
-	name string
+	name  string
+	relay *porttest.Relay // between Run and the server
 
 	mu sync.Mutex
 	ch *amqp.Channel
@@ -50,8 +53,10 @@ func (q *queue) channel(t *testing.T) *amqp.Channel {
 }
 
 func (q *queue) Run(ctx context.Context, to *consume.Consumer) error {
-	return rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dial, Concurrency: q.Concurrency()})
+	return rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dialed, Concurrency: q.Concurrency()})
 }
+
+func (q *queue) dialed() (*amqp.Connection, error) { return amqp.Dial(q.relay.URL(q.url())) }
 
 func (q *queue) publish(t *testing.T, p amqp.Publishing) {
 	t.Helper()
@@ -107,6 +112,42 @@ func (q *queue) Delete(t *testing.T) {
 	}
 }
 
+func (q *queue) Recreate(t *testing.T) {
+	if _, err := q.channel(t).QueueDeclare(q.name, true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (q *queue) Cut(*testing.T) (mend func()) { return q.relay.Away() }
+
+func (q *queue) Freeze(t *testing.T) (thaw func()) {
+	thaw = sync.OnceFunc(func() { q.signal(syscall.SIGCONT) })
+	t.Cleanup(thaw)
+	q.signal(syscall.SIGSTOP)
+	return thaw
+}
+
+func (q *queue) Alarm(t *testing.T) (over func()) {
+	over = sync.OnceFunc(func() { q.erl(t, "vm_memory_monitor:set_vm_memory_high_watermark(0.4)") })
+	t.Cleanup(over)
+	q.erl(t, "vm_memory_monitor:set_vm_memory_high_watermark(0)")
+	return over
+}
+
+func (q *queue) DeleteWaiting(t *testing.T) {
+	for name, n := range q.messages(t) {
+		if !strings.HasPrefix(name, q.name+".retry.") {
+			continue
+		}
+		if n != 0 {
+			t.Fatalf("%d messages are in %s", n, name)
+		}
+		if _, err := q.channel(t).QueueDelete(name, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // One server, and a queue for each test.
 func TestConformance(t *testing.T) {
 	t.Parallel()
@@ -120,10 +161,8 @@ func TestConformance(t *testing.T) {
 
 func open(t *testing.T, s *server, name string) *queue {
 	t.Helper()
-	q := &queue{server: s, name: name}
-	if _, err := q.channel(t).QueueDeclare(name, true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	q := &queue{server: s, name: name, relay: porttest.NewRelay(t, s.address())}
+	q.Recreate(t)
 	return q
 }
 

@@ -141,10 +141,14 @@ func (s *server) boot(t *testing.T) {
 
 // kill ends the server without notice.
 func (s *server) kill() {
-	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	s.signal(syscall.SIGKILL)
 	_ = s.cmd.Wait()
 }
 
-func (s *server) dial() (*amqp.Connection, error) {
-	return amqp.Dial(fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", s.port))
-}
+func (s *server) signal(n syscall.Signal) { _ = syscall.Kill(-s.cmd.Process.Pid, n) }
+
+func (s *server) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+
+func (s *server) url() string { return "amqp://guest:guest@" + s.address() + "/" }
+
+func (s *server) dial() (*amqp.Connection, error) { return amqp.Dial(s.url()) }

@@ -33,8 +33,15 @@ type Broker interface {
 	Restart(t *testing.T)
 	// Concurrency is the number of handlers that Run has at once.
 	Concurrency() int
-	// Delete deletes the queue, stream or topic with all that it holds.
+	// Delete deletes the queue, stream or topic with all that it holds, and Recreate
+	// makes it again under its name.
 	Delete(t *testing.T)
+	Recreate(t *testing.T)
+	// Cut breaks the connections of Run, and lets it make no other until mend is called.
+	Cut(t *testing.T) (mend func())
+	// Freeze lets the broker say and hear nothing until thaw is called; no connection
+	// breaks by that.
+	Freeze(t *testing.T) (thaw func())
 }
 
 // Traceparent is that of each published event.
@@ -61,6 +68,8 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"AnOutageCopiesNothing", outage},
 		{"DeafHandlersHoldUpNoOther", deafHandlers},
 		{"WhatIsDeletedEndsIt", deleted},
+		{"NothingIsLostInBadWeather", badWeather},
+		{"OrderInBadWeather", orderInBadWeather},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -141,7 +142,7 @@ func TestFailover(t *testing.T) {
 	primary := pgtest.Start(t, pgtest.Replicating...)
 	database := primary.Database(t)
 	standby := primary.Standby(t)
-	relay := pgtest.NewRelay(t, primary.Address())
+	relay := porttest.NewRelay(t, primary.Address())
 	receiver := newComparer(t)
 	s, stop := start(t, Options{Database: relay.URL(database)})
 	s.DB.Watch(quiet)

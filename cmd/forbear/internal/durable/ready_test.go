@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -106,7 +107,7 @@ func newDatabase(t *testing.T) string { return pgtest.Database(t) }
 // A server that has stopped without a word is noticed, too.
 func TestReadinessOfAFrozenServer(t *testing.T) {
 	behind := pgtest.Shared(t)
-	relay := pgtest.NewRelay(t, behind.Address())
+	relay := porttest.NewRelay(t, behind.Address())
 	s, _ := start(t, Options{Database: relay.URL(pgtest.Database(t))})
 	s.DB.Watch(quiet)
 	readiness(t, s, true)

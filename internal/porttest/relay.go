@@ -1,4 +1,4 @@
-package pgtest
+package porttest
 
 import (
 	"io"
@@ -81,14 +81,28 @@ func (p passing) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
-// URL returns the URL of a database with the relay's address in it.
-func (r *Relay) URL(database string) string {
-	u, err := url.Parse(database)
+// Address returns where the relay listens.
+func (r *Relay) Address() string { return r.l.Addr().String() }
+
+// URL returns the URL of a server, such as a database, with the relay's address in it.
+func (r *Relay) URL(server string) string {
+	u, err := url.Parse(server)
 	if err != nil {
 		panic(err)
 	}
-	u.Host = r.l.Addr().String()
+	u.Host = r.Address()
 	return u.String()
+}
+
+// Away closes all connections, and new ones at once, until back is called: to its clients
+// the server is gone.
+func (r *Relay) Away() (back func()) {
+	r.mu.Lock()
+	to := r.to
+	r.mu.Unlock()
+	r.Lead("")
+	r.Cut()
+	return sync.OnceFunc(func() { r.Lead(to) })
 }
 
 // carry copies both ways until one end closes.
