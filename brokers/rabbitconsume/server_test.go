@@ -81,10 +81,15 @@ func (s *server) command(name string, args ...string) *exec.Cmd {
 }
 
 // messages counts the messages of each queue, those that are out and not acknowledged
-// included. Only the server itself tells; its tool would take a second to ask it.
+// included. Only the server itself tells; its tool would take a second to ask it. What it
+// says at once of a quorum queue is seconds old.
 func (s *server) messages(t *testing.T) map[string]int {
 	t.Helper()
-	const ask = `[io:format("~s\t~b~n", [element(4, N), M]) || [{name, N}, {messages, M}] <- rabbit_amqqueue:info_all(<<"/">>, [name, messages])].` + "\n"
+	const ask = `L = [case amqqueue:get_type(Q) of
+		rabbit_quorum_queue -> {ok, {_, M}, _} = ra:leader_query(amqqueue:get_pid(Q), fun rabbit_fifo:query_messages_total/1), {amqqueue:get_name(Q), M};
+		_ -> [{name, N}, {messages, M}] = rabbit_amqqueue:info(Q, [name, messages]), {N, M}
+	end || Q <- rabbit_amqqueue:list(<<"/">>)],
+	[io:format("~s\t~b~n", [element(4, N), M]) || {N, M} <- L].` + "\n"
 	cmd := exec.Command("erl_call", "-address", "127.0.0.1:"+strconv.Itoa(s.dist), "-r", "-e", "-fetch_stdout")
 	cmd.Env = append(os.Environ(), "HOME="+s.dir)
 	cmd.Stdin = strings.NewReader(ask)

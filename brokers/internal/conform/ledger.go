@@ -36,11 +36,11 @@ type ledger struct {
 type kind int
 
 const (
-	plain     kind = iota // done at once
-	transient             // done after some failures
-	exhausted             // fails until it may not be tried again
-	poisonous             // fails for good
-	raw                   // cannot be decoded
+	plain       kind = iota // done at once
+	transient               // done after some failures
+	exhausted               // fails until it may not be tried again
+	poisonous               // fails for good
+	undecodable             // cannot be decoded
 )
 
 // entry is one event.
@@ -76,7 +76,7 @@ const broken = `{"specversion":`
 
 // body is what the broker is given of an event.
 func (x *entry) body() string {
-	if x.kind == raw {
+	if x.kind == undecodable {
 		return broken + body(x.id)
 	}
 	return body(x.id)
@@ -97,6 +97,13 @@ func (l *ledger) left() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.entries) - l.over
+}
+
+// ran reports whether the handler has had an event.
+func (l *ledger) ran(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[id].attempt > 0
 }
 
 // crash notes that a process dies: what it did from now on may not be known.
@@ -129,6 +136,9 @@ func (l *ledger) entry(payload []byte, where string) *entry {
 	return x
 }
 
+// work is how long a handler takes: more than it takes to publish, so that faults meet events.
+const work = 4 * time.Millisecond
+
 // handler is that of one process.
 func (l *ledger) handler(process int) consume.Handler {
 	return func(ctx context.Context, e consume.Event) error {
@@ -137,7 +147,7 @@ func (l *ledger) handler(process int) consume.Handler {
 		if x == nil {
 			return nil
 		}
-		time.Sleep(time.Duration(n) * time.Millisecond / 2)
+		time.Sleep(work)
 		return l.finish(ctx, process, n, x)
 	}
 }
@@ -231,11 +241,11 @@ func (l *ledger) Put(_ context.Context, d deadletter.Letter) error {
 	if x.letter = &d; len(x.effects) == 0 {
 		l.over++
 	}
-	want, attempts := map[kind]string{poisonous: "terminal", exhausted: "exhausted", raw: deadletter.ReasonUndecodable}[x.kind], x.attempt
+	want, attempts := map[kind]string{poisonous: "terminal", exhausted: "exhausted", undecodable: deadletter.ReasonUndecodable}[x.kind], x.attempt
 	switch {
 	case d.Reason != want || d.Attempts != attempts:
 		l.violated(x, "a letter for %q after %d attempts, want %q after %d", d.Reason, d.Attempts, want, attempts)
-	case x.kind != raw && (d.EventID != x.id || d.Source != "/conform" || d.PartitionKey != x.key || !carried(d.Headers)):
+	case x.kind != undecodable && (d.EventID != x.id || d.Source != "/conform" || d.PartitionKey != x.key || !carried(d.Headers)):
 		l.violated(x, "its letter has id %q, source %q, key %q, headers %v", d.EventID, d.Source, d.PartitionKey, d.Headers)
 	}
 	return nil

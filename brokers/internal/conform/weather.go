@@ -41,11 +41,11 @@ type (
 // In bad weather every event is done with its content, or is a letter that is whole; it is
 // done again only where a process crashed, and its attempts are counted right.
 func badWeather(t *testing.T, b Broker) {
-	w := newWeather(t, b, ringtest.Size(100, 2000), false)
+	w := newWeather(t, b, ringtest.Size(100, 1000), false)
 	w.begin()
 	// A broker may not have on its disk yet what was declared in the moment before it
 	// crashes, so that this comes late.
-	faults := []func(){w.restartProcess, w.cut, w.crashProcess, w.freeze, w.alarm, w.restartBroker}
+	faults := []func(){w.cut, w.crashProcess, w.freeze, w.alarm, w.restartBroker, w.restartProcess}
 	rounds := ringtest.Size(1, 4)
 	for range rounds {
 		w.blow(faults)
@@ -69,7 +69,7 @@ func badWeather(t *testing.T, b Broker) {
 
 // So is the order of each key, for as long as one process lives.
 func orderInBadWeather(t *testing.T, b Broker) {
-	w := newWeather(t, b, ringtest.Size(60, 500), true)
+	w := newWeather(t, b, ringtest.Size(40, 200), true)
 	w.begin()
 	w.publish(w.chunk)
 	w.calm()
@@ -108,8 +108,8 @@ func newWeather(t *testing.T, b Broker, chunk int, ordered bool) *weather {
 	w := &weather{t: t, b: b, kit: newKit(t, b, nil), store: &memstore.Idempotency{}, chunk: chunk, began: time.Now(), faults: map[string]int{}}
 	w.ledger = newLedger(w.kit.o.Retryer.Policy().MaxRetries+1, ordered)
 	w.kit.o.DLQ, w.kit.o.Ordered = w.ledger, ordered
-	// Half of the failures ask for a longer wait than that, see newEntry.
-	w.kit.o.InPlace, w.kit.o.InPlaceFor = 0, 300*time.Millisecond
+	// Half of the failures ask for a longer wait than that, see next.
+	w.kit.o.InPlace, w.kit.o.InPlaceFor = 0, 150*time.Millisecond
 	return w
 }
 
@@ -122,52 +122,64 @@ func (w *weather) String() string {
 	return fmt.Sprintf("%v: %s", time.Since(w.began).Round(time.Second), strings.Join(list, ", "))
 }
 
-// blow publishes, and has each of the faults happen while that is consumed.
+// blow publishes, and has each of the faults happen while that is consumed and much of it
+// fails.
 func (w *weather) blow(faults []func()) {
 	for _, fault := range faults {
 		w.publish(w.chunk)
-		w.await("most are done", func() bool { return w.ledger.left() < w.chunk*2/3 })
+		first := w.published
+		for range w.chunk / 4 {
+			w.send(w.next(transient))
+		}
+		w.await("they fail", func() bool { return w.ledger.ran(fmt.Sprint("w", first)) })
 		fault()
 		w.publish(w.chunk)
 		w.await("most are done", func() bool { return w.ledger.left() < w.chunk })
 	}
 }
 
+// publish sends events: of a hundred one is poison, one cannot be decoded and ten fail for a
+// while.
 func (w *weather) publish(n int) {
 	for range n {
-		x := w.next()
-		w.ledger.publish(x)
-		if x.kind == raw {
-			w.b.PublishRaw(w.t, x.body())
-			continue
+		x := w.next(plain)
+		switch at := w.published % 100; {
+		case at == 13:
+			x.kind = poisonous
+		case at == 57:
+			x.kind, x.key = undecodable, ""
+		case at == 83 && w.published%300 == 83:
+			x.kind, x.floor = exhausted, longer
+		case at%10 == 5:
+			x.kind = transient
 		}
-		w.b.Publish(w.t, x.id, x.key, x.body())
+		w.send(x)
 		if w.published%100 == 99 { // the sender repeats it
 			w.b.Publish(w.t, x.id, x.key, x.body())
 		}
 	}
 }
 
-// next makes an event: one of a hundred is poison, one cannot be decoded and ten fail for a
-// while, half of them so that they wait with the broker.
-func (w *weather) next() *entry {
+// longer is for what a failure has to wait with the broker; see newWeather.
+const longer = 200 * time.Millisecond
+
+func (w *weather) next(k kind) *entry {
 	i := w.published
 	w.published++
-	x := &entry{id: fmt.Sprint("w", i), key: fmt.Sprint("k", i*7%50)}
-	switch at := i % 100; {
-	case at == 13:
-		x.kind = poisonous
-	case at == 57:
-		x.kind, x.key = raw, ""
-	case at == 83 && i%300 == 83:
-		x.kind, x.floor = exhausted, 400*time.Millisecond
-	case at%10 == 5:
-		x.kind, x.fails = transient, 1+at/10%3
-		if at%20 == 5 {
-			x.floor = 400 * time.Millisecond
-		}
+	x := &entry{id: fmt.Sprint("w", i), key: fmt.Sprint("k", i*7%50), kind: k, fails: 1 + i/10%3}
+	if i/5%2 == 0 {
+		x.floor = longer
 	}
 	return x
+}
+
+func (w *weather) send(x *entry) {
+	w.ledger.publish(x)
+	if x.kind == undecodable {
+		w.b.PublishRaw(w.t, x.body())
+		return
+	}
+	w.b.Publish(w.t, x.id, x.key, x.body())
 }
 
 // await waits for something to come true, for as long as events come to their end at least
@@ -176,7 +188,7 @@ func (w *weather) await(what string, ok func() bool) {
 	w.t.Helper()
 	left, since := w.ledger.left(), time.Now()
 	for !ok() {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(time.Millisecond)
 		if n := w.ledger.left(); n != left {
 			left, since = n, time.Now()
 		}
@@ -303,8 +315,15 @@ func (w *weather) freeze() {
 	thaw()
 }
 
+// restartBroker: every second time it dies of what it has warned of. What it has not read
+// by then, such as copies, is gone; what it has read, such as acknowledgements, is not.
 func (w *weather) restartBroker() {
 	w.faults["restarts of the broker"]++
+	if b, ok := w.b.(Alarming); ok && w.faults["restarts of the broker"]%2 == 1 {
+		w.faults["of them in an alarm"]++
+		defer b.Alarm(w.t)()
+		time.Sleep(fewMoments())
+	}
 	w.b.Restart(w.t)
 }
 
@@ -331,8 +350,8 @@ func (w *weather) recreate() {
 	anonymous, ok := w.b.(Anonymous)
 	send := func() {
 		for i := 0; ok && i < 50; i++ {
-			x := &entry{id: fmt.Sprint("a", w.published), anonymous: true}
-			w.published++
+			x := w.next(plain)
+			x.key, x.anonymous = "", true
 			w.ledger.publish(x)
 			anonymous.PublishAnonymous(w.t, x.body())
 		}
