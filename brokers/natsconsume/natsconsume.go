@@ -8,6 +8,10 @@
 // larger than the number of events that may wait. Those whose retry is due within a
 // moment wait here (see [consume.Options.InPlace]), up to 16 for each handler.
 //
+// When a connection breaks, the server brings what was on its way again after
+// AckWait, behind later messages. An ordered consumer that must keep the order of a
+// key then needs MaxAckPending 1, which means one event at a time.
+//
 // Experimental: what this package exports may change in any version.
 package natsconsume
 

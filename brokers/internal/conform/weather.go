@@ -43,6 +43,7 @@ type (
 func badWeather(t *testing.T, b Broker) {
 	w := newWeather(t, b, ringtest.Size(100, 1000), false)
 	w.begin()
+	w.publishAnonymous()
 	// A broker may not have on its disk yet what was declared in the moment before it
 	// crashes, so that this comes late.
 	faults := []func(){w.cut, w.crashProcess, w.freeze, w.alarm, w.restartBroker, w.restartProcess}
@@ -343,26 +344,26 @@ func (w *weather) deleteWaiting() {
 	}
 }
 
-// recreate deletes the queue, and makes it again under its name. What is sent then is new,
-// and nothing of it a duplicate of what the former one had in the same place.
+// recreate deletes the queue, and makes it again under its name.
 func (w *weather) recreate() {
 	w.faults["deletions of the queue"]++
-	anonymous, ok := w.b.(Anonymous)
-	send := func() {
-		for i := 0; ok && i < 50; i++ {
-			x := w.next(plain)
-			x.key, x.anonymous = "", true
-			w.ledger.publish(x)
-			anonymous.PublishAnonymous(w.t, x.body())
-		}
-		w.calm()
-	}
-	send()
 	w.b.Delete(w.t)
 	if err := w.process.end(); err == nil {
 		w.t.Error("the adapter ended without an error when its queue was deleted")
 	}
 	w.b.Recreate(w.t)
 	w.begin()
-	send()
+	w.publishAnonymous()
+}
+
+// publishAnonymous is for the first messages of a queue: that which is made again has others
+// in the same places, and none is a duplicate.
+func (w *weather) publishAnonymous() {
+	b, ok := w.b.(Anonymous)
+	for i := 0; ok && i < 50; i++ {
+		x := w.next(plain)
+		x.key, x.anonymous = "", true
+		w.ledger.publish(x)
+		b.PublishAnonymous(w.t, x.body())
+	}
 }
