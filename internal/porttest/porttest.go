@@ -1,5 +1,6 @@
 // Package porttest finds ports for the servers that tests start as processes, which
-// bind them a moment later, or anew after a crash.
+// bind them a moment later, or anew after a crash, and relays in front of them, on which
+// nothing passes or connections break.
 package porttest
 
 import (
