@@ -162,11 +162,9 @@ func (l *ledger) begin(process, n int, e consume.Event) *entry {
 	if !x.anonymous && (e.ID != x.id || e.Source != "/conform" || e.Type != "test" || e.Key != x.key || !carried(e.Headers)) {
 		l.violated(x, "handler: got id %q, source %q, type %q, key %q, headers %v", e.ID, e.Source, e.Type, e.Key, e.Headers)
 	}
-	for p := x.process; p < process; p++ {
-		x.repeats = x.repeats || l.crashed[p]
-	}
 	// Of a process that crashed no attempt is known that was not given back.
-	if n != x.attempt+1 && !(x.repeats && n >= 1 && n <= x.attempt) {
+	repeats := x.repeats || l.crashed[x.process]
+	if n != x.attempt+1 && !(repeats && n >= 1 && n <= x.attempt) {
 		l.violated(x, "attempt %d after attempt %d", n, x.attempt)
 	}
 	if n > l.most {

@@ -42,7 +42,7 @@ type (
 // done again only where a process crashed, and its attempts are counted right.
 func badWeather(t *testing.T, b Broker) {
 	w := newWeather(t, b, ringtest.Size(100, 1000), false)
-	w.begin()
+	w.begin(2)
 	w.publishAnonymous()
 	// A broker may not have on its disk yet what was declared in the moment before it
 	// crashes, so that this comes late.
@@ -63,15 +63,13 @@ func badWeather(t *testing.T, b Broker) {
 	for range rounds {
 		w.blow(faults)
 	}
-	w.calm()
-	w.process.stop()
-	w.ledger.close(t, w.String())
+	w.end()
 }
 
 // So is the order of each key, for as long as one process lives.
 func orderInBadWeather(t *testing.T, b Broker) {
 	w := newWeather(t, b, ringtest.Size(40, 200), true)
-	w.begin()
+	w.begin(1)
 	w.publish(w.chunk)
 	w.calm()
 	if b, ok := b.(Overtaking); ok {
@@ -84,9 +82,7 @@ func orderInBadWeather(t *testing.T, b Broker) {
 	for range ringtest.Size(1, 4) {
 		w.blow(faults)
 	}
-	w.calm()
-	w.process.stop()
-	w.ledger.close(t, w.String())
+	w.end()
 }
 
 // weather is what blows at one queue and its consumer.
@@ -100,8 +96,8 @@ type weather struct {
 
 	published int
 	began     time.Time
-	process   *process
-	processes int
+	processes int // that there were, from which they have their numbers
+	running   []*process
 	faults    map[string]int
 }
 
@@ -210,6 +206,7 @@ func (w *weather) calm() {
 // process is one run of the adapter.
 type process struct {
 	t      *testing.T
+	number int
 	store  *mortal
 	cancel func()
 	end    func() error // waits for the end of Run
@@ -239,22 +236,29 @@ func (s *mortal) Hold(ctx context.Context, k idempotency.Token, why string) erro
 	return s.Store.Hold(ctx, k, why)
 }
 
-// begin starts a process.
-func (w *weather) begin() {
+// begin starts processes.
+func (w *weather) begin(n int) {
 	w.t.Helper()
-	w.processes++
+	for range n {
+		w.processes++
+		w.running = append(w.running, w.start(w.processes))
+	}
+}
+
+func (w *weather) start(number int) *process {
+	w.t.Helper()
 	store := &mortal{crashing{Store: w.store}}
 	o := w.kit.o
-	o.Store, o.Observe = store, w.ledger.observe(w.processes)
+	o.Store, o.Observe = store, w.ledger.observe(number)
 	o.Backlog = &idempotency.Backlog{Store: store, MaxEntries: -1} // what it kept would die with it
-	c, err := consume.New(w.ledger.handler(w.processes), o)
+	c, err := consume.New(w.ledger.handler(number), o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.b.Run(ctx, c) }()
-	w.process = &process{t: w.t, store: store, cancel: cancel, end: sync.OnceValue(func() error {
+	p := &process{t: w.t, number: number, store: store, cancel: cancel, end: sync.OnceValue(func() error {
 		select {
 		case err := <-ended:
 			return err
@@ -263,7 +267,25 @@ func (w *weather) begin() {
 			return nil
 		}
 	})}
-	w.t.Cleanup(w.process.kill)
+	w.t.Cleanup(p.kill)
+	return p
+}
+
+// leave takes the oldest process from those that run.
+func (w *weather) leave() *process {
+	p := w.running[0]
+	w.running = w.running[1:]
+	return p
+}
+
+// end is that of the test.
+func (w *weather) end() {
+	w.t.Helper()
+	w.calm()
+	for len(w.running) > 0 {
+		w.leave().stop()
+	}
+	w.ledger.close(w.t, w.String())
 }
 
 func (p *process) stop() {
@@ -283,19 +305,20 @@ func fewMoments() time.Duration { return time.Second + rand.N(time.Second) }
 
 func (w *weather) restartProcess() {
 	w.faults["clean stops"]++
-	w.process.stop()
-	w.begin()
+	w.leave().stop()
+	w.begin(1)
 }
 
 // crashProcess: its claims stay, its ends are not stored, and the broker loses it.
 func (w *weather) crashProcess() {
 	w.faults["crashes"]++
-	w.ledger.crash(w.processes)
-	w.process.store.set(true)
+	p := w.leave()
+	w.ledger.crash(p.number)
+	p.store.set(true)
 	mend := w.b.Cut(w.t)
-	w.process.kill()
+	p.kill()
 	mend()
-	w.begin()
+	w.begin(1)
 }
 
 func (w *weather) cut() {
@@ -348,11 +371,14 @@ func (w *weather) deleteWaiting() {
 func (w *weather) recreate() {
 	w.faults["deletions of the queue"]++
 	w.b.Delete(w.t)
-	if err := w.process.end(); err == nil {
-		w.t.Error("the adapter ended without an error when its queue was deleted")
+	n := len(w.running)
+	for len(w.running) > 0 {
+		if err := w.leave().end(); err == nil {
+			w.t.Error("the adapter ended without an error when its queue was deleted")
+		}
 	}
 	w.b.Recreate(w.t)
-	w.begin()
+	w.begin(n)
 	w.publishAnonymous()
 }
 
