@@ -32,14 +32,16 @@ const (
 
 // turn reports whether it is an event's turn; otherwise d says what becomes of it. An
 // event that does not come back for its turn has been taken up by another process,
-// when that has the key now: its record shows when it is done. After the total
-// duration no event waits for it any more.
+// when that has the key now: its record shows when it is done. One that is new looks
+// at once, and others when it is overdue. After the total duration no event waits for
+// it any more.
 func (c *Consumer) turn(ctx context.Context, e *Event) (d Decision, free bool) {
-	id := c.id(e)
+	id, fresh := c.id(e), false
 	for {
 		now := time.Now()
 		at, added, first := c.keys.enter(e.Key, id, now)
-		d := Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true}
+		fresh = fresh || added
+		d = Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true}
 		switch {
 		case first == nil:
 			return d, true
@@ -47,7 +49,7 @@ func (c *Consumer) turn(ctx context.Context, e *Event) (d Decision, free bool) {
 			// The broker may know, and not bring it back for its turn.
 			c.keys.remove(e.Key, id)
 			return c.claim(ctx, e, false), false
-		case first.running || now.Before(first.until.Add(overdue)):
+		case first.running || !fresh && now.Before(first.until.Add(overdue)):
 			return d, false
 		case !c.over(ctx, first.event) && now.Before(first.until.Add(c.Retryer.Policy().Total)):
 			return d, false

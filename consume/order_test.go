@@ -116,3 +116,37 @@ func TestADuplicateStandsInNoLine(t *testing.T) {
 		}
 	})
 }
+
+// What another process has done meanwhile holds up no one here, when the key is back.
+func TestAKeyThatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace, o.Ordered = -1, true
+		fail := true
+		h := func(context.Context, consume.Event) error {
+			if fail {
+				return flaky()
+			}
+			return nil
+		}
+		a, b := consumer(t, o, h), consumer(t, o, h)
+		var events []consume.Event
+		for i := range 4 {
+			e := event(fmt.Sprint("k", i+1))
+			e.Key = "k"
+			events = append(events, e)
+		}
+		for _, e := range events[:3] {
+			if d := a.Consume(t.Context(), e); d.Action != consume.RetryAt {
+				t.Fatalf("got %+v", d)
+			}
+		}
+		fail = false
+		for _, e := range events[:3] { // the partition has moved to b
+			deliver(t, b, e)
+		}
+		if d := a.Consume(t.Context(), events[3]); d.Action != consume.Ack {
+			t.Errorf("the fourth waits for what is done: %+v", d)
+		}
+	})
+}

@@ -62,7 +62,7 @@ func (b *broker) boot(t *testing.T) {
 
 func (b *broker) runner(to *consume.Consumer, o kafkaconsume.Options) (*kafkaconsume.Runner, error) {
 	return kafkaconsume.New(to, o, kgo.SeedBrokers(b.addrs...), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("orders"),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(3*time.Second), kgo.HeartbeatInterval(200*time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(3*time.Second), kgo.RebalanceTimeout(3*time.Second), kgo.HeartbeatInterval(200*time.Millisecond),
 		kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, b.relay.Address())
 		}))
@@ -163,6 +163,8 @@ func (b *broker) Freeze(t *testing.T) (thaw func()) {
 	t.Cleanup(thaw)
 	return thaw
 }
+
+func (b *broker) Grouped() {}
 
 func (b *broker) PublishAnonymous(t *testing.T, body string) {
 	b.produce(t, &kgo.Record{Value: []byte(body)})

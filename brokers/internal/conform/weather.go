@@ -31,6 +31,10 @@ type (
 	Waiting interface {
 		DeleteWaiting(t *testing.T)
 	}
+	// Grouped is a broker that gives a key to one process at a time.
+	Grouped interface {
+		Grouped()
+	}
 	// Overtaking is a broker that brings what was on its way when a connection broke
 	// behind what came later, unless it is told to give one message at a time.
 	Overtaking interface {
@@ -66,7 +70,7 @@ func badWeather(t *testing.T, b Broker) {
 	w.end()
 }
 
-// So is the order of each key, for as long as one process lives.
+// So is the order of each key, for as long as one process lives, or in the whole group.
 func orderInBadWeather(t *testing.T, b Broker) {
 	w := newWeather(t, b, ringtest.Size(40, 200), true)
 	w.begin(1)
@@ -76,6 +80,10 @@ func orderInBadWeather(t *testing.T, b Broker) {
 		b.OneAtATime(t)
 	}
 	faults := []func(){w.cut, w.freeze, w.restartBroker}
+	if _, ok := b.(Grouped); ok {
+		w.begin(1)
+		faults = append(faults, w.restartProcess, w.crashProcess)
+	}
 	if ringtest.Nightly() {
 		faults = append(faults, w.alarm)
 	}
