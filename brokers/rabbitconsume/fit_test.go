@@ -95,7 +95,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.queue, err, c.want)
 		}
 	}
-	left := s.messages(t)
+	left := s.messages(t, "")
 	for _, name := range []string{"orders", "transient", "auto", "theirs", "expires", "stream"} {
 		if _, there := left[name]; !there {
 			t.Errorf("%s is gone", name)
@@ -241,7 +241,7 @@ func TestDeliveryLimit(t *testing.T) {
 	}
 	fetched()
 	run(func(ctx context.Context) { <-ctx.Done() })
-	eventually(t, "all are in the queue", func() bool { return s.messages(t)[q.name] == events })
+	eventually(t, "all are in the queue", func() bool { return s.messages(t, q.name)[q.name] == events })
 	fetched()
 	run(func(context.Context) {})
 }

@@ -86,7 +86,7 @@ func (q *queue) PublishRaw(t *testing.T, body string) {
 // while the server knows no count of the queue.
 func (q *queue) Unacknowledged(t *testing.T) int {
 	t.Helper()
-	counts := q.messages(t)
+	counts := q.messages(t, q.name)
 	if _, known := counts[q.name]; !known {
 		return -1
 	}
@@ -135,7 +135,7 @@ func (q *queue) Alarm(t *testing.T) (over func()) {
 }
 
 func (q *queue) DeleteWaiting(t *testing.T) {
-	for name, n := range q.messages(t) {
+	for name, n := range q.messages(t, q.name) {
 		if !strings.HasPrefix(name, q.name+".retry.") {
 			continue
 		}
