@@ -202,6 +202,35 @@ func TestEventsThatWait(t *testing.T) {
 		}
 	})
 
+	// A handler that looks at its context goes on when the connection breaks, and its
+	// message is a duplicate when it comes again.
+	t.Run("their connection breaks while they are handled", func(t *testing.T) {
+		q := open(t, s, "cut")
+		var begun, done atomic.Int32
+		hold := make(chan struct{})
+		q.retries(t, func(ctx context.Context, e consume.Event) error {
+			if e.ID == "slow" {
+				begun.Add(1)
+				select {
+				case <-hold:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			done.Add(1)
+			return nil
+		})
+		q.Publish(t, "slow", "k", "")
+		eventually(t, "it is handled", func() bool { return begun.Load() == 1 })
+		q.Cut(t)()
+		q.Publish(t, "other", "k", "")
+		eventually(t, "the other is done on the next connection", func() bool { return done.Load() == 1 })
+		close(hold)
+		eventually(t, "both are done and acknowledged", func() bool { return done.Load() == 2 && q.Unacknowledged(t) == 0 })
+		if n := begun.Load(); n != 1 {
+			t.Errorf("it was handled %d times", n)
+		}
+	})
 	// RabbitMQ with an alarm reads nothing from who publishes; its queues are emptied all
 	// the same, and what fails is tried again here.
 	t.Run("the server has an alarm", func(t *testing.T) {

@@ -28,6 +28,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/internal/slots"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -68,9 +69,13 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 	if o.Decode == nil {
 		o.Decode = Decode
 	}
+	pool := slots.New(o.Concurrency)
+	defer pool.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // for handlers, when it ends with an error
 	for failures := 0; ctx.Err() == nil; failures++ {
 		began := time.Now()
-		err := connected(ctx, to, &o)
+		err := connected(ctx, to, &o, pool)
 		if ctx.Err() != nil {
 			break
 		}
@@ -96,7 +101,7 @@ func noQueue(err error) bool {
 }
 
 // connected works on one connection until it is lost or ctx ends.
-func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
+func connected(ctx context.Context, to *consume.Consumer, o *Options, pool *slots.Pool) error {
 	conn, err := o.Dial()
 	if err != nil {
 		return err
@@ -109,5 +114,5 @@ func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx)
+	return s.run(ctx, pool)
 }

@@ -53,13 +53,16 @@ func newSession(ctx context.Context, conn *amqp.Connection, to *consume.Consumer
 // node ended; a new connection tells.
 var errCanceled = errors.New("the server ended the consumer: is the queue gone?")
 
-// run handles messages until the connection is lost or ctx ends. Work on a
-// lost connection is stopped: its messages cannot be acknowledged any more,
-// and come again.
-func (s *session) run(ctx context.Context) error {
+// run handles messages until the connection is lost or ctx ends. Handlers go on when
+// the connection is lost, such as when one has taken longer than the server's
+// consumer_timeout: their messages come again, and are duplicates then.
+func (s *session) run(ctx context.Context, pool *slots.Pool) error {
 	defer s.waiting.close()
-	pool := slots.New(s.Concurrency)
-	defer pool.Close()
+	defer func() {
+		if ctx.Err() != nil { // while they can be acknowledged
+			pool.Close()
+		}
+	}()
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() { // also while all handlers are busy
@@ -88,12 +91,13 @@ func (s *session) run(ctx context.Context) error {
 			if s.to.Ordered {
 				key = e.Key
 			}
-			pool.Do(working, key, func(working context.Context) {
-				if s.to.Ready(working) != nil {
+			pool.Do(working, key, func(job context.Context) {
+				if s.to.Ready(job) != nil {
 					_ = m.Nack(false, true) // somebody else may have it at once
 					return
 				}
-				for !s.writeBack(working, m, s.decide(working, e, err)) {
+				handling := slots.Keep(ctx, job)
+				for !s.writeBack(job, m, s.decide(handling, e, err)) {
 				}
 			})
 		}

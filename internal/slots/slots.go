@@ -36,8 +36,9 @@ type Pool struct {
 	working atomic.Int64 // jobs that do not just wait
 
 	// Goroutines are used again: a new one grows its stack for each job.
-	idle chan func() // to one that waits for its next job
-	over chan struct{}
+	idle  chan func() // to one that waits for its next job
+	over  chan struct{}
+	close sync.Once
 
 	mu    sync.Mutex
 	lines map[string][]job // those behind the first of their key, which is running
@@ -177,10 +178,11 @@ func (p *Pool) next(key string) job {
 // Idle reports whether all jobs that there are wait.
 func (p *Pool) Idle() bool { return p.working.Load() == 0 }
 
-// Close waits for the jobs that were taken. Do must not be called afterwards.
+// Close waits for the jobs that were taken. Do must not be called afterwards; Close may
+// be called again.
 func (p *Pool) Close() {
 	p.jobs.Wait()
-	close(p.over)
+	p.close.Do(func() { close(p.over) })
 }
 
 type seatKey struct{}
@@ -193,6 +195,12 @@ type seat struct {
 
 // In reports whether ctx is that of a job in a pool.
 func In(ctx context.Context) bool { return ctx.Value(seatKey{}) != nil }
+
+// Keep is ctx with the slot of the job that another context is of: for what goes on when
+// that has ended.
+func Keep(ctx, job context.Context) context.Context {
+	return context.WithValue(ctx, seatKey{}, job.Value(seatKey{}))
+}
 
 // Without is ctx for work that goes on after the end of its job.
 func Without(ctx context.Context) context.Context { return context.WithValue(ctx, seatKey{}, nil) }
