@@ -40,7 +40,7 @@ func (q *queue) retries(t *testing.T, handle consume.Handler) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dial, Concurrency: 4, Logger: slog.New(slog.DiscardHandler)})
+		ended <- rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dialed, Concurrency: 4, Logger: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()
