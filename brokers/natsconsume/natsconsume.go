@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -104,8 +105,8 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 	return nil
 }
 
-// runner is what one call of Run needs in its goroutines. It does not change
-// after fit.
+// runner is what one call of Run needs in its goroutines. All but the last does not
+// change after fit.
 type runner struct {
 	to     *consume.Consumer
 	decode func(jetstream.Msg) (consume.Event, error)
@@ -113,6 +114,7 @@ type runner struct {
 	wait   time.Duration // the consumer's shortest AckWait
 	batch  int           // the most messages that may be asked for
 	pull   time.Duration // the longest that a request may last
+	gave   atomic.Bool   // back an event that may still wait at the server
 }
 
 // fit refuses a consumer that does not fit, and keeps to its limits. All faults are named
@@ -182,9 +184,16 @@ func (r *runner) watch(ctx context.Context, from jetstream.Consumer, pool *slots
 	moves := func() {}
 	defer func() { moves() }()
 	for full := false; wait.Sleep(ctx, look/2+wait.Jitter(look/2)); {
+		if !full && (!pool.Idle() || !r.gave.Load()) {
+			continue // the server need not be asked
+		}
+		r.gave.Store(false)
 		limited, cancel := context.WithTimeout(ctx, ackTimeout)
 		info, err := from.Info(limited)
 		cancel()
+		if err != nil || info.NumAckPending > 0 {
+			r.gave.Store(true)
+		}
 		if err != nil {
 			continue
 		}
@@ -212,6 +221,7 @@ func (r *runner) writeBack(ctx context.Context, msg jetstream.Msg, d consume.Dec
 	} else {
 		// A delay of zero would mean no delay given, and the server's own
 		// backoff.
+		r.gave.Store(true)
 		err = msg.NakWithDelay(max(d.Wait(time.Now()), time.Millisecond))
 	}
 	if err != nil {
