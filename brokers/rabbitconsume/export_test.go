@@ -11,8 +11,11 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// For its test.
-var TooOld = tooOld
+// For their tests.
+var (
+	TooOld = tooOld
+	Frame  = frame
+)
 
 // Publishing is the message of a letter.
 func Publishing(x deadletter.Letter) amqp.Publishing {

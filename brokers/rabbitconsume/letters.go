@@ -44,13 +44,9 @@ func NewLetters(o LettersOptions) (*Letters, error) {
 // [consume.Binding.Notice]).
 func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
 	headers, body := consume.AMQP.Original(x)
-	err := l.publish(ctx, l.p, publishing(x, headers, body))
-	if tooLarge(err) { // or another was, on the same connection
-		alone := newPublisher(l.o.Dial)
-		defer alone.close()
-		if err = l.publish(ctx, alone, publishing(x, headers, body)); tooLarge(err) {
-			err = l.publish(ctx, alone, publishing(x, consume.AMQP.Notice(x), nil))
-		}
+	err := l.p.publish(ctx, l.o.Exchange, l.o.Key, publishing(x, headers, body))
+	if tooLarge(err) {
+		err = l.p.publish(ctx, l.o.Exchange, l.o.Key, publishing(x, consume.AMQP.Notice(x), nil))
 	}
 	if err != nil {
 		return fmt.Errorf("rabbitconsume: dead letter not published to exchange %q, key %q: %w", l.o.Exchange, l.o.Key, err)
@@ -58,15 +54,11 @@ func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
 	return nil
 }
 
-func (l *Letters) publish(ctx context.Context, by *publisher, m amqp.Publishing) error {
-	return by.publish(ctx, l.o.Exchange, l.o.Key, m)
-}
-
-// tooLarge reports whether a server closed a channel or a connection as one does on a
-// message that is larger than it takes, or has more headers than a frame.
+// tooLarge reports whether a message has more headers than a frame, or is larger than the
+// server takes: it closes the message's channel then.
 func tooLarge(err error) bool {
 	said, ok := errors.AsType[*amqp.Error](err)
-	return ok && (said.Code == amqp.PreconditionFailed || said.Code == amqp.FrameError)
+	return errors.Is(err, errFrame) || ok && said.Code == amqp.PreconditionFailed
 }
 
 // Close closes the connection. A later Put opens another.

@@ -1,7 +1,10 @@
 package rabbitconsume_test
 
 import (
+	"encoding/binary"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +82,7 @@ func TestLetters(t *testing.T) {
 	if m.Body != "" || m.Headers[consume.HeaderLeftOut] != "5 bytes" || m.Headers[consume.HeaderLetter] != "l1" {
 		t.Errorf("got a message of %d bytes, %s %s", len(m.Body), m.Headers[consume.HeaderLeftOut], m.Headers[consume.HeaderLetter])
 	}
+	frames(t, s)
 	s.erl(t, "application:set_env(rabbit, max_message_size, 100)")
 	_ = topic.Close() // channels have the limit of before
 	l.Payload, l.Headers = make([]byte, 101), nil
@@ -88,4 +92,81 @@ func TestLetters(t *testing.T) {
 	if m = next(t); m.Body != "" || m.Headers[consume.HeaderLeftOut] != "101 bytes" {
 		t.Errorf("got a message of %d bytes, %s", len(m.Body), m.Headers[consume.HeaderLeftOut])
 	}
+}
+
+// frames holds the size of a message's properties to what the client sends, and to what the
+// server takes.
+func frames(t *testing.T, s *server) {
+	var wire recorder
+	conn, err := amqp.DialConfig(s.url(), amqp.Config{Dial: func(network, address string) (net.Conn, error) {
+		c, err := net.Dial(network, address)
+		wire.Conn = c
+		return &wire, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ch.Confirm(false)
+	m := amqp.Publishing{
+		ContentType: "a/b", ContentEncoding: "br", DeliveryMode: amqp.Persistent, Priority: 3, CorrelationId: "c1", ReplyTo: "r",
+		Expiration: "1000", MessageId: "m1", Timestamp: time.Unix(1, 0), Type: "t", UserId: "guest", AppId: "app",
+		Headers: amqp.Table{
+			"text": "x", "bytes": []byte("xy"), "table": amqp.Table{"a": int64(1), "b": nil}, "list": []any{"x", 1.5, true},
+			"int8": int8(1), "byte": byte(1), "int16": int16(1), "uint16": uint16(1), "int": 1, "int32": int32(1), "uint32": uint32(1),
+			"float32": float32(1), "decimal": amqp.Decimal{Scale: 1, Value: 15}, "time": time.Unix(1, 0), "fill": "",
+		},
+	}
+	most := conn.Config.FrameSize
+	m.Headers["fill"] = strings.Repeat("x", most-rabbitconsume.Frame(m))
+	for _, m := range []amqp.Publishing{m, {}, {Body: []byte("x")}} {
+		wire.reset()
+		confirm, err := ch.PublishWithDeferredConfirm("", "orders.none", false, false, m)
+		if err != nil || !confirm.Wait() {
+			t.Fatalf("not taken: %v", err)
+		}
+		if sent := wire.properties(); sent != rabbitconsume.Frame(m) {
+			t.Errorf("%d bytes sent, %d computed", sent, rabbitconsume.Frame(m))
+		}
+	}
+}
+
+// recorder keeps what is written to a connection.
+type recorder struct {
+	net.Conn
+
+	mu   sync.Mutex
+	sent []byte
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	r.sent = append(r.sent, b...)
+	r.mu.Unlock()
+	return r.Conn.Write(b)
+}
+
+func (r *recorder) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = nil
+}
+
+// properties returns the size of the frame of the properties (AMQP 0-9-1, 4.2.3).
+func (r *recorder) properties() int {
+	const properties, around = 2, 8
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for b := r.sent; len(b) > around; {
+		n := int(binary.BigEndian.Uint32(b[3:])) + around
+		if b[0] == properties {
+			return n
+		}
+		b = b[n:]
+	}
+	return 0
 }

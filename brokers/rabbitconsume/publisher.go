@@ -31,6 +31,7 @@ type outlet struct {
 
 	returned chan amqp.Return
 	closed   chan *amqp.Error // why the server closed it
+	frame    int              // the largest that the server takes, in bytes; none or less: any
 }
 
 func newPublisher(dial func() (*amqp.Connection, error)) *publisher {
@@ -43,6 +44,7 @@ var (
 	errNotConfirmed = errors.New("the server did not confirm the message")
 	// errUnrouted is how a missing queue shows: the server confirms what it drops.
 	errUnrouted = errors.New("no queue takes it")
+	errFrame    = errors.New("properties and headers are larger than a frame")
 )
 
 // publish returns once the server has confirmed that queues have the message. A message that
@@ -51,6 +53,10 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 	out, err := p.take(ctx)
 	if err != nil {
 		return err
+	}
+	if n := frame(m); out.frame > 0 && n > out.frame {
+		p.leave(out)
+		return fmt.Errorf("%w: %d bytes, %d at most", errFrame, n, out.frame)
 	}
 	confirm, err := out.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, m)
 	if err == nil {
@@ -63,15 +69,20 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 		go func() { _ = out.Close() }()
 		return err
 	}
-	p.mu.Lock()
-	p.idle = append(p.idle, out)
-	p.mu.Unlock()
+	defer p.leave(out)
 	select {
 	case r := <-out.returned: // it comes before the confirmation
 		return fmt.Errorf("%w: %s", errUnrouted, r.ReplyText)
 	default:
 		return nil
 	}
+}
+
+// leave makes a channel the next one's.
+func (p *publisher) leave(out *outlet) {
+	p.mu.Lock()
+	p.idle = append(p.idle, out)
+	p.mu.Unlock()
 }
 
 // take returns a channel that no one else publishes on.
@@ -112,7 +123,7 @@ func newOutlet(conn *amqp.Connection) (*outlet, error) {
 		_ = ch.Close()
 		return nil, err
 	}
-	return &outlet{ch, ch.NotifyReturn(make(chan amqp.Return, 1)), ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
+	return &outlet{ch, ch.NotifyReturn(make(chan amqp.Return, 1)), ch.NotifyClose(make(chan *amqp.Error, 1)), conn.Config.FrameSize}, nil
 }
 
 // why is what the server says of a message that made it close the channel, or the
