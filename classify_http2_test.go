@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 )
@@ -101,5 +102,41 @@ func TestClassifyNetKnowsRealHTTP2Errors(t *testing.T) {
 				t.Errorf("%v: got %v %q, want %v %q", err, f.Class, f.Type, tt.class, tt.label)
 			}
 		})
+	}
+}
+
+// What the server did not process is sent again once, whatever its method and without a
+// key; a second time the rules of R-6 hold again. The budget does not refuse it.
+func TestDisownedIsSentAgainOnce(t *testing.T) {
+	p := forbear.Policy{}
+	now, draw := time.Unix(1000, 0), func() float64 { return 0.5 }
+	for label, f := range map[string]forbear.Failure{
+		"disowned": {Class: forbear.ClassTransient, Type: "http2_goaway", Unsent: true, Disowned: true},
+		"refused":  {Class: forbear.ClassTransient, Type: "http2_refused_stream", Unsent: true, Disowned: true},
+	} {
+		spent := forbear.Facts{BudgetSpent: true}
+		first := p.Decide(forbear.State{NeedsKey: true}, spent, f, now, draw)
+		if !first.Retry || first.Wait != 0 || first.Reason != forbear.ReasonResend {
+			t.Errorf("%s: got %+v, want one re-send at once", label, first)
+		}
+		next := forbear.State{NeedsKey: true}.After(first)
+		if d := p.Decide(next, forbear.Facts{}, f, now, draw); d.Retry || d.Reason != forbear.ReasonNoKey {
+			t.Errorf("%s, again: got %+v, want no further one without a key", label, d)
+		}
+		keyed := forbear.State{NeedsKey: true, Key: "k1"}.After(first)
+		if d := p.Decide(keyed, forbear.Facts{}, f, now, draw); !d.Retry || d.Ceiling == 0 {
+			t.Errorf("%s, again with a key: got %+v, want a retry after the backoff", label, d)
+		}
+		if d := p.Decide(keyed, spent, f, now, draw); d.Reason != forbear.ReasonBudget {
+			t.Errorf("%s, again with the budget spent: got %+v", label, d)
+		}
+		if d := p.Decide(forbear.State{NeedsKey: true, Unreplayable: true}, forbear.Facts{}, f, now, draw); d.Reason != forbear.ReasonNotReplayable {
+			t.Errorf("%s, without its body: got %+v", label, d)
+		}
+	}
+	// One that never found a connection is still R-6's: retry_unsent is the policy's word.
+	f := forbear.Failure{Class: forbear.ClassTransient, Type: "connection_refused", Unsent: true}
+	if d := p.Decide(forbear.State{NeedsKey: true}, forbear.Facts{}, f, now, draw); d.Reason != forbear.ReasonNoKey {
+		t.Errorf("refused connection: got %+v", d)
 	}
 }

@@ -32,7 +32,8 @@ func ClassifyNet(err error) (Failure, bool) {
 		decoding, nameResolution, otherProtocol, tlsFailure, http2Stream, socket, timeout, endOfStream, plainText, proxyRefused,
 	} {
 		if class, label, ok := look(err); ok {
-			return Failure{Class: class, Type: label, Unsent: unsent(label, err), Err: err}, true
+			disowned := disowned(label, err)
+			return Failure{Class: class, Type: label, Unsent: disowned || unsent(label, err), Disowned: disowned, Err: err}, true
 		}
 	}
 	return Failure{}, false
@@ -179,7 +180,7 @@ func (streamError) Error() string { return "http2 stream error" }
 // INTERNAL_ERROR, CANCEL and ENHANCE_YOUR_CALM from the peer are like a reset.
 func http2Stream(err error) (Class, string, bool) {
 	if anyInTree(err, isGoAway) {
-		return ClassTransient, "http2_goaway", true
+		return ClassTransient, goAway, true
 	}
 	if anyInTree(err, isConnectionError) {
 		return ClassTransient, "http2_connection_error", true
@@ -190,7 +191,7 @@ func http2Stream(err error) (Class, string, bool) {
 	}
 	switch s.Code {
 	case 0x7:
-		return ClassTransient, "http2_refused_stream", true
+		return ClassTransient, refusedStream, true
 	case 0x2, 0x8:
 		return ClassTransient, "http2_stream_reset", true
 	case 0xb:
@@ -208,8 +209,8 @@ func isConnectionError(err error) bool {
 }
 
 // isGoAway knows the end of a stream whose connection the server has closed
-// with GOAWAY. net/http does not export its copy of the type, so its shape must
-// do. Whether the stream was processed cannot be told from the error.
+// after a GOAWAY that let the stream go on. net/http does not export its copy of the
+// type, so its shape must do. Whether the stream was processed cannot be told.
 func isGoAway(err error) bool {
 	t := reflect.TypeOf(err)
 	if t.Kind() != reflect.Struct || !strings.HasSuffix(t.Name(), "GoAwayError") {
@@ -280,7 +281,7 @@ func endOfStream(err error) (Class, string, bool) {
 // of the work.
 func unsent(label string, err error) bool {
 	switch label {
-	case "connection_refused", "http2_refused_stream", "dns_failure", "dns_not_found", "socket_missing",
+	case "connection_refused", "dns_failure", "dns_not_found", "socket_missing",
 		"proxy_502", "proxy_503", "proxy_504", "proxy_403", "proxy_407":
 		return true
 	case "network_unreachable", "host_unreachable":

@@ -25,24 +25,20 @@ var plainError = reflect.TypeOf(errors.New(""))
 // same ones.
 var wholeTexts = map[string]string{
 	// The connection did not respond to a ping.
-	"http2: client connection lost": "http2_connection_lost",
-	// The connection was closed while the request was about to use it.
-	"http2: client conn is closed":                "http2_connection_lost",
-	"http2: client conn not usable":               "http2_connection_lost",
-	"http2: client conn could not be established": "http2_connection_lost",
+	"http2: client connection lost": connectionLost,
+	// The connection was closed while the body was being sent.
+	"http2: client conn is closed": connectionLost,
 	// Another request on it could not be written.
-	"http2: client connection force closed via ClientConn.Close": "http2_connection_lost",
+	"http2: client connection force closed via ClientConn.Close": connectionLost,
 	"http: server closed idle connection":                        "connection_closed",
-	// The server closes the connection, and has not looked at the stream.
-	"http2: Transport received Server's graceful shutdown GOAWAY": "http2_goaway",
 }
 
 // quotingTexts are the labels of texts that quote something between their beginning
 // and their end.
 var quotingTexts = []struct{ begin, end, label string }{
-	{"http2: Transport received GOAWAY from server ErrCode:", "", "http2_goaway"},
-	// A stream that was not processed, and has a body that cannot be rewound.
-	{"http2: Transport: cannot retry err [", "] after Request.Body was written; define Request.GetBody to avoid this error", "http2_not_resent"},
+	{notResent, notResentEnd, "http2_not_resent"},
+	// Of the first stream of a connection that ends with an error: the next may be no better.
+	{"http2: Transport received GOAWAY from server ErrCode:", "", goAway},
 	{`malformed HTTP response "`, `"`, malformedResponse},
 	{`malformed HTTP status code "`, `"`, malformedResponse},
 	{`malformed HTTP version "`, `"`, malformedResponse},
@@ -71,6 +67,9 @@ func plainText(err error) (class Class, label string, ok bool) {
 
 // labelOfText returns the label of a text, or "".
 func labelOfText(text string) string {
+	if label := disownedText(text); label != "" {
+		return label
+	}
 	for _, known := range quotingTexts {
 		if rest, ok := strings.CutPrefix(text, known.begin); ok && strings.HasSuffix(rest, known.end) {
 			return known.label

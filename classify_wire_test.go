@@ -90,8 +90,13 @@ func classified(t *testing.T, err error, class forbear.Class, label string, unse
 		if !ok || f.Class != class || f.Type != label || f.Unsent != unsent || f.Err != e {
 			t.Errorf("%v: got %v %q, unsent %v; want %v %q, unsent %v", e, f.Class, f.Type, f.Unsent, class, label, unsent)
 		}
-		if o, counts := f.Outcome(); class.Retryable() && (!counts || o != breaker.Failed) {
-			t.Errorf("%v: a breaker counts %v, %v; want a failure", e, o, counts)
+		if disowned := unsent && strings.HasPrefix(label, "http2_"); f.Disowned != disowned {
+			t.Errorf("%v: disowned %v, want %v", e, f.Disowned, disowned)
+		}
+		// A connection that ends in good order speaks against no one.
+		want := !f.Disowned || label == "http2_refused_stream"
+		if o, counts := f.Outcome(); class.Retryable() && (counts != want || want && o != breaker.Failed) {
+			t.Errorf("%v: a breaker counts %v, %v; want a failure: %v", e, o, counts, want)
 		}
 	}
 }
@@ -131,11 +136,13 @@ func TestHTTP2ConnectionErrors(t *testing.T) {
 		req    *http.Request
 		answer []byte
 		label  string
+		unsent bool
 	}{
-		{"GOAWAY below the stream, a body that is sent", stream(strings.NewReader("body")), frame(frameGoAway, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), "http2_not_resent"},
-		{"REFUSED_STREAM, a body that is sent", stream(strings.NewReader("body")), frame(frameRSTStream, 0, 1, 0, 0, 0, 7), "http2_not_resent"},
-		{"GOAWAY of a new connection", get(t, "http://unused"), frame(frameGoAway, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2), "http2_goaway"},
-		{"a frame that must not be", get(t, "http://unused"), frame(0x0, 0, 0, 1), "http2_connection_error"},
+		{"GOAWAY below the stream, a body that is sent", stream(strings.NewReader("body")), frame(frameGoAway, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), "http2_goaway", true},
+		{"REFUSED_STREAM, a body that is sent", stream(strings.NewReader("body")), frame(frameRSTStream, 0, 1, 0, 0, 0, 7), "http2_refused_stream", true},
+		{"PROTOCOL_ERROR, a body that is sent", stream(strings.NewReader("body")), frame(frameRSTStream, 0, 1, 0, 0, 0, 1), "http2_not_resent", false},
+		{"GOAWAY of a new connection", get(t, "http://unused"), frame(frameGoAway, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2), "http2_goaway", false},
+		{"a frame that must not be", get(t, "http://unused"), frame(0x0, 0, 0, 1), "http2_connection_error", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(http2Answer(t, tt.answer))
@@ -143,7 +150,7 @@ func TestHTTP2ConnectionErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.req.URL = u
-			classified(t, failed(t, http2Client(), tt.req), forbear.ClassTransient, tt.label, false)
+			classified(t, failed(t, http2Client(), tt.req), forbear.ClassTransient, tt.label, tt.unsent)
 		})
 	}
 }
@@ -155,7 +162,7 @@ func TestHTTP2GoAwayAlone(t *testing.T) {
 	req.Method, req.Body = http.MethodPut, io.NopCloser(strings.NewReader("body"))
 	_, text, _ := strings.Cut(failed(t, http2Client(), req).Error(), "[")
 	text, _, _ = strings.Cut(text, "]")
-	classified(t, errors.New(text), forbear.ClassTransient, "http2_goaway", false)
+	classified(t, errors.New(text), forbear.ClassTransient, "http2_goaway", true)
 }
 
 // TestProxyRefusesToConnect: net/http has no more than the text of the proxy's
@@ -325,11 +332,12 @@ func TestClosedUnderTheRequest(t *testing.T) {
 
 // TestTextsOfHTTP2 are those of the races that a test cannot win at will.
 func TestTextsOfHTTP2(t *testing.T) {
-	for _, text := range []string{
-		"http2: client conn is closed", "http2: client conn not usable", "http2: client conn could not be established",
-		"http2: client connection force closed via ClientConn.Close",
+	for text, unsent := range map[string]bool{
+		"http2: client conn is closed": false, "http2: client connection force closed via ClientConn.Close": false,
+		"http2: client conn not usable": true, "http2: client conn could not be established": true,
+		"net/http: cannot rewind body after connection loss": true,
 	} {
-		classified(t, &url.Error{Op: "Put", URL: "https://a/", Err: errors.New(text)}, forbear.ClassTransient, "http2_connection_lost", false)
+		classified(t, &url.Error{Op: "Put", URL: "https://a/", Err: errors.New(text)}, forbear.ClassTransient, "http2_connection_lost", unsent)
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *Policy) decide(s *State, known *Facts, f *Failure, now time.Time, draw 
 	if d.Reason == ReasonNone {
 		d.Reason = ReasonRetryable
 	}
-	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent && !f.free() {
+	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent && !f.free(d.Reason) {
 		return d.stop(ReasonBudget)
 	}
 	return d
@@ -94,14 +94,15 @@ func askClass(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 	if known.ExhaustedBelow && !p.Kind.Durable() {
 		return ReasonExhaustedBelow
 	}
-	if f.Type == errtype.Resend && s.Resends == 0 {
+	if (f.Type == errtype.Resend || f.Disowned) && s.Resends == 0 {
 		d.Reason = ReasonResend
 	}
 	return ReasonNone
 }
 
 func askReplay(p *Policy, s *State, f *Failure) Reason {
-	if s.NeedsKey && (p.Keys == KeyRefuse || !s.keyed()) && !(f.Unsent && p.RetryUnsent) {
+	safe := f.Unsent && p.RetryUnsent || f.Disowned && s.Resends == 0
+	if s.NeedsKey && (p.Keys == KeyRefuse || !s.keyed()) && !safe {
 		return ReasonNoKey
 	}
 	if s.Unreplayable {

@@ -194,7 +194,7 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 	c.r.recordGood(c.permit, took, now)
 	if c.r.outcomes != nil {
 		retries := c.Attempts - 1
-		if c.failure.free() {
+		if c.failure.free(c.granted.Reason) {
 			retries = 0 // there is nothing to pay back
 		}
 		c.r.outcomes.Succeeded(now, retries, costOf(c.failure.Class))

@@ -17,7 +17,12 @@ type Failure struct {
 	// Unsent says that the request certainly never reached the server: a
 	// refused connection, a refused HTTP/2 stream.
 	Unsent bool
-	Err    error
+	// Disowned says that the server has refused to process the request, or never got it,
+	// although a connection stood: a stream above the last one that GOAWAY names,
+	// REFUSED_STREAM (RFC 9113 sections 6.8 and 8.7), a connection that was closed just as
+	// the request was to use it. Such a request may be sent again, once, whatever its method.
+	Disowned bool
+	Err      error
 }
 
 // Class is the part of a failure that decides whether a retry may help.

@@ -50,7 +50,7 @@ func (r *Retryer) spend(d Decision, f *Failure, now time.Time) Decision {
 	if !f.asked() && r.budget.Spend(now, d.Cost) {
 		return d
 	}
-	if f.free() {
+	if f.free(d.Reason) {
 		d.free = true
 		return d
 	}

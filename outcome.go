@@ -10,7 +10,7 @@ import (
 // failure that says nothing about the dependency.
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
-	case f.Type == errtype.Resend: // a pooled connection was dead, which happens to the best
+	case f.Type == errtype.Resend, f.Disowned && f.Type != refusedStream: // which happens to connections of the best
 		return breaker.Good, false
 	case f.Type == errtype.InProgress: // the work goes on: how it ends is not known yet
 		return breaker.Good, false
@@ -25,12 +25,12 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	}
 }
 
-// free reports whether a retry after f is no load that a budget holds off: one that
-// goes out in the place of a send that met a dead connection, or one that comes back
-// for the response of its own work when the server has said to. Count and total
-// duration bound both.
-func (f *Failure) free() bool {
-	return f.Type == errtype.Resend || f.asked()
+// free reports whether a retry after f for this reason is no load that a budget holds off:
+// one that goes out in the place of a send that met a dead connection or that the server
+// has disowned, or one that comes back for the response of its own work when the server
+// has said to. Count and total duration bound them.
+func (f *Failure) free(r Reason) bool {
+	return f.Type == errtype.Resend || r == ReasonResend || f.asked()
 }
 
 // asked reports whether the server is still at work on the call itself and has said

@@ -46,7 +46,7 @@ var builders = map[string]func() []error{
 	"tls_alert_handshake_failure":          func() []error { return alert(40) },
 	"tls_record_header":                    recordHeader,
 	"http2_refused_stream":                 func() []error { return request(http2StreamError{1, 0x7, nil}) },
-	"http2_goaway_stream_above_last":       func() []error { return request(http2GoAwayError{LastStreamID: 1}) },
+	"http2_goaway_stream_above_last":       http2GoAwayAbove,
 	"http2_goaway_stream_at_or_below_last": func() []error { return request(http2GoAwayError{LastStreamID: 7}) },
 	"http2_stream_reset":                   func() []error { return request(http2StreamError{1, 0x8, nil}) },
 	"http2_enhance_your_calm":              func() []error { return request(http2StreamError{1, 0xb, nil}) },

@@ -51,9 +51,19 @@ func (e http2GoAwayError) Error() string {
 	return fmt.Sprintf("server sent GOAWAY and closed the connection; LastStreamID=%d", e.LastStreamID)
 }
 
-// http2NotResent is a stream that was not processed, with a body that cannot be sent
-// again. net/http has nothing but a text for it.
+// http2NotResent is a stream that was reset with PROTOCOL_ERROR, with a body that cannot be
+// sent again. net/http has nothing but a text for it.
 func http2NotResent() []error {
-	return request(errors.New("http2: Transport: cannot retry err [stream error: stream ID 1; REFUSED_STREAM] " +
-		"after Request.Body was written; define Request.GetBody to avoid this error"))
+	return notResent("stream error: stream ID 1; PROTOCOL_ERROR; received from peer")
+}
+
+// http2GoAwayAbove is a stream that a GOAWAY says was not processed.
+func http2GoAwayAbove() []error {
+	const said = "http2: Transport received Server's graceful shutdown GOAWAY"
+	return append(notResent(said), request(errors.New(said))...)
+}
+
+func notResent(why string) []error {
+	return request(errors.New("http2: Transport: cannot retry err [" + why +
+		"] after Request.Body was written; define Request.GetBody to avoid this error"))
 }
