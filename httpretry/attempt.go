@@ -71,6 +71,9 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	a.clone = *x.req.WithContext(ctx)
 	a.req = &a.clone
 	x.setBody(a)
+	if x.unkeyed {
+		a.req.GetBody = nil
+	}
 	x.setHeaders(a, call.Attempt())
 	if err := x.authorize(a, call); err != nil {
 		return a, err

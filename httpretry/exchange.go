@@ -36,6 +36,8 @@ type exchange struct {
 	total   time.Duration
 	// reclassed says that the policy may call retryable what is not.
 	reclassed bool
+	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see disowned.go.
+	unkeyed bool
 	token     credential.Token // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
@@ -57,6 +59,7 @@ func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
 		x.key = x.ownKey(p.Keys)
 		s.Key = idemkey.Text(x.key)
 	}
+	x.unkeyed = s.NeedsKey && s.Key == "" && x.t.maySpeakHTTP2(x.req)
 	x.prepareBody(s, p)
 }
 
@@ -70,6 +73,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			return x.giveUp(call, a, err)
 		}
 		resp, err := x.t.next.RoundTrip(a.req)
+		x.t.learn(a)
 		if a.req.Header["Upgrade"] == nil {
 			upgrade.Refuse(resp)
 		}

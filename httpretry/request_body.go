@@ -20,7 +20,7 @@ func (x *exchange) prepareBody(s *forbear.State, p *forbear.Policy) {
 	if body == nil || body == http.NoBody || x.req.GetBody != nil {
 		return
 	}
-	if p.Retries() == 0 || s.NeedsKey && s.Key == "" && !p.RetryUnsent {
+	if p.Retries() == 0 || s.NeedsKey && s.Key == "" && !p.RetryUnsent && !x.unkeyed {
 		s.Unreplayable = true
 		return
 	}

@@ -3,6 +3,7 @@ package httpretry
 import (
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
@@ -17,8 +18,8 @@ const defaultBodyLimit = 64 << 10
 // errNoRetryer is the fault of a transport that was made without a Retryer.
 var errNoRetryer = errors.New("httpretry: no Retryer for the request")
 
-// transport is the RoundTripper. It is immutable after NewTransport and safe for
-// concurrent use: what changes during a call is in its exchange.
+// transport is the RoundTripper. It is safe for concurrent use: what changes during a
+// call is in its exchange, and what it learns of its connections is at the end.
 type transport struct {
 	next      http.RoundTripper
 	retryer   *forbear.Retryer
@@ -33,6 +34,8 @@ type transport struct {
 
 	credentials *credential.Cache
 	pacer       *pace.Pacer // nil when the Retryer's own counts
+
+	http1 atomic.Bool // is what the latest connection of those that may speak HTTP/2 speaks
 }
 
 // NewTransport returns a RoundTripper that sends requests through next and

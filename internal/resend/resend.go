@@ -76,9 +76,14 @@ func (g *Guard) Stopped() bool { return g.stopped.Load() }
 // Sending says what will be sent, as it will be, and through what: without that no
 // re-send is let through.
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
+	g.shared = SharedInClear(next)
+	g.unwritten = TransportOf(next) != nil && !g.shared && !Repeatable(req)
+}
+
+// SharedInClear reports whether next may speak HTTP/2 in clear.
+func SharedInClear(next http.RoundTripper) bool {
 	t := TransportOf(next)
-	g.shared = t != nil && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
-	g.unwritten = t != nil && !g.shared && !Repeatable(req)
+	return t != nil && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 }
 
 // TransportOf returns the transport of net/http's by whose rules next sends, or nil.
