@@ -158,6 +158,10 @@ func TestHTTP2ReplaysBodies(t *testing.T) {
 // comes without GetBody. After a reset with PROTOCOL_ERROR, where net/http would send it
 // again by itself, it is not: the server may have processed it.
 func TestHTTP2RefusedPosts(t *testing.T) {
+	goAway := func(c net.Conn, stream uint32) bool { // and goes on reading: a body may be on its way
+		goAway(c, stream)
+		return false
+	}
 	for _, tt := range []struct {
 		name   string
 		refuse func(net.Conn, uint32) bool

@@ -118,6 +118,13 @@ func (r *replay) next() int {
 	return r.latest
 }
 
+// isLatest reports whether that reader is not of the past.
+func (r *replay) isLatest(number int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return number == r.latest
+}
+
 // forget gives up the beginning. It is called with mu held.
 func (r *replay) forget() { r.over, r.buf = true, nil }
 
@@ -255,7 +262,8 @@ var errBodyClosed = errors.New("httpretry: read of a closed request body")
 // Over HTTP/2 net/http closes the body of a stream that has failed and then waits for the
 // Read under way. The source cannot be closed for that: the next attempt is to read it.
 // So where apart says that an attempt goes over such a connection, Close ends the Read of
-// the reader alone, and that of the source goes on.
+// the reader alone, and that of the source goes on. And what it closed before it read any of
+// it, when it lost the connection, it may read after all on the next one.
 type replayReader struct {
 	r       *replay
 	number  int
@@ -266,6 +274,7 @@ type replayReader struct {
 
 	mu     sync.Mutex
 	unread bool // and not among the open ones before it is read
+	begun  bool // a Read was
 	closed bool
 }
 
@@ -273,11 +282,12 @@ type replayReader struct {
 // does: net/http closes a body that its writer still reads.
 func (b *replayReader) Read(p []byte) (int, error) {
 	b.mu.Lock()
-	closed := b.closed
-	if b.unread && !closed {
-		b.unread = false
+	if !b.begun && (b.unread || b.closed && b.r.isLatest(b.number)) {
+		b.unread, b.closed = false, false
 		b.r.opened()
 	}
+	b.begun = true
+	closed := b.closed
 	if b.left == nil && !closed && b.apart != nil && b.apart() {
 		b.left = make(chan struct{})
 	}

@@ -30,3 +30,40 @@ func TestReleaseLeavesNoHole(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", string(got)+string(rest), err, text)
 	}
 }
+
+// net/http closes a body that it has not read when the connection it chose is lost, and
+// reads it after all on the next one.
+func TestClosedBeforeItWasRead(t *testing.T) {
+	source := &closing{Reader: strings.NewReader("payload")}
+	r := newReplay(source, 1<<10)
+	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{extras: &extras{}}, source: r.reader(nil, nil)}} {
+		_ = body.Close()
+		if got, err := io.ReadAll(body); err != nil || string(got) != "payload" {
+			t.Errorf("read %q, %v", got, err)
+		}
+		_ = body.Close()
+		if n, err := body.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Error("read again when it was closed for good")
+		}
+	}
+	late := r.reader(nil, nil)
+	_ = late.Close()
+	r.next()
+	if _, err := late.Read(make([]byte, 1)); err != errBodyClosed {
+		t.Errorf("a reader of the past: %v", err)
+	}
+	if r.finish(); source.closed != 1 {
+		t.Errorf("the source was closed %d times", source.closed)
+	}
+}
+
+type closing struct {
+	io.Reader
+
+	closed int
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return nil
+}

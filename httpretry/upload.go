@@ -27,7 +27,8 @@ type upload struct {
 	due     time.Time // when the timer will fire, since it was set anew
 	stopped bool      // it will not
 	callers bool      // it is the caller's turn
-	moving  bool      // some of the body was read, and not all
+	begun   bool      // some of the body was asked for
+	moving  bool      // some of it was read, and not all
 	closed  bool      // net/http needs no more of it
 	shut    bool      // the source is closed
 	reading bool      // the response is being read
@@ -117,6 +118,9 @@ func (u *upload) shutSource() error {
 func (u *upload) turn(callers bool) io.Reader {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if !u.begun { // what was closed before went to a connection that was lost
+		u.begun, u.closed, u.shut = true, false, false
+	}
 	u.moving, u.callers, u.queued = true, callers, -1
 	if !u.over || u.reading {
 		u.set(u.a.idle)

@@ -40,7 +40,7 @@ type Guard struct {
 	// unwritten says that over HTTP/1 the request is sent again only when none of
 	// it was written.
 	unwritten bool
-	shared    bool        // connections may speak HTTP/2 in clear
+	shared    bool        // connections in clear speak HTTP/2
 	http2     atomic.Bool // the latest connection does
 	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
 	stopped   atomic.Bool // the headers were about to be sent again
@@ -83,7 +83,7 @@ func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 // SharedInClear reports whether next may speak HTTP/2 in clear.
 func SharedInClear(next http.RoundTripper) bool {
 	t := TransportOf(next)
-	return t != nil && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
+	return t != nil && t.Protocols != nil && t.Protocols.UnencryptedHTTP2() && !t.Protocols.HTTP1()
 }
 
 // TransportOf returns the transport of net/http's by whose rules next sends, or nil.
@@ -203,7 +203,7 @@ func (g *Guard) getConn(hostPort string) {
 // context and an idle connection, and would write to it. An HTTP/2 connection
 // belongs to others as well and looks at the context before it writes.
 func (g *Guard) gotConn(info httptrace.GotConnInfo) {
-	http2 := info.Conn != nil && speaksHTTP2(info.Conn)
+	http2 := info.Conn != nil && speaksHTTP2(info.Conn, g.shared)
 	g.http2.Store(http2)
 	g.mu.Lock()
 	g.conn = info.Conn
@@ -224,12 +224,14 @@ func (g *Guard) stop() {
 	g.cancel()
 }
 
-// speaksHTTP2 reports whether other requests may be on the connection. In clear only
-// the connection itself can say so.
-func speaksHTTP2(c net.Conn) bool {
+// speaksHTTP2 reports whether other requests may be on the connection. In clear it may
+// say so itself; HTTP/2 is spoken there by those alone who speak no HTTP/1.
+func speaksHTTP2(c net.Conn, inClear bool) bool {
 	if s, ok := c.(interface{ SharedByRequests() bool }); ok {
 		return s.SharedByRequests()
 	}
-	t, ok := c.(*tls.Conn)
-	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
+	if t, ok := c.(*tls.Conn); ok {
+		return t.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	return inClear
 }
