@@ -10,7 +10,7 @@ import (
 // failure that says nothing about the dependency.
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
-	case f.Type == errtype.Resend, f.Disowned && f.Type != refusedStream: // which happens to connections of the best
+	case f.Type == errtype.Resend, f.Type == errtype.Silent, f.Disowned && f.Type != refusedStream: // which happens to connections of the best
 		return breaker.Good, false
 	case f.Type == errtype.InProgress: // the work goes on: how it ends is not known yet
 		return breaker.Good, false
@@ -30,7 +30,7 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 // has disowned, or one that comes back for the response of its own work when the server
 // has said to. Count and total duration bound them.
 func (f *Failure) free(r Reason) bool {
-	return f.Type == errtype.Resend || r == ReasonResend || f.asked()
+	return f.Type == errtype.Resend || f.Type == errtype.Silent || r == ReasonResend || f.asked()
 }
 
 // asked reports whether the server is still at work on the call itself and has said

@@ -38,6 +38,8 @@ type extras struct {
 	guard  resend.Guard
 	visit  visit.Visit
 	upload *upload   // nil when the body is not watched
+	heard  uint64    // how many responses the transport had when it began
+	silent bool      // its connection is dead, as far as can be told
 	number [1]string // the value of HeaderAttempt
 	due    [1]string // that of HeaderDeadline
 }
@@ -66,6 +68,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	}
 	ctx := a.ctx
 	if !t.noTrace {
+		a.heard, a.guard.Fresh = t.heard.Load(), x.lost
 		ctx = a.guard.Watch(ctx, a.cancel)
 	}
 	a.clone = *x.req.WithContext(ctx)

@@ -27,9 +27,15 @@ func (t *transport) negotiates(req *http.Request) bool {
 	return req.URL.Scheme == "https" || resend.SharedInClear(t.next)
 }
 
-// learn notes what the connection of an attempt spoke.
-func (t *transport) learn(a *attempt) {
-	if a.extras == nil || !t.negotiates(a.req) || a.guard.Conn() == nil {
+// learn notes what the connection of an attempt spoke, and that a response has come.
+func (t *transport) learn(a *attempt, resp *http.Response) {
+	if a.extras == nil || t.noTrace {
+		return
+	}
+	if resp != nil {
+		t.heard.Add(1)
+	}
+	if !t.negotiates(a.req) || a.guard.Conn() == nil {
 		return
 	}
 	if http1 := !a.guard.HTTP2(); t.http1.Load() != http1 {

@@ -38,10 +38,11 @@ type exchange struct {
 	reclassed bool
 	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see disowned.go.
 	unkeyed bool
-	token     credential.Token // of the latest attempt, when credentials are set
+	token   credential.Token // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
 	at          *attempt   // under way
+	lost        time.Time  // when the latest attempt began that its connection may have lost
 	bare        *attempt   // of all attempts that add nothing, or nil
 	late        *lateClose // ready to be used again, or nil
 	last        lastResponse
@@ -73,11 +74,14 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			return x.giveUp(call, a, err)
 		}
 		resp, err := x.t.next.RoundTrip(a.req)
-		x.t.learn(a)
+		x.t.learn(a, resp)
 		if a.req.Header["Upgrade"] == nil {
 			upgrade.Refuse(resp)
 		}
-		err = redacted(x.req, a.explain(err))
+		if err = a.explain(err); err != nil {
+			x.bury(a, call, err)
+			err = redacted(x.req, err)
+		}
 		f := x.classify(a, resp, err)
 		if v := a.visited(); v != nil {
 			v.End(f)
@@ -95,11 +99,6 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		if !d.Retry {
 			x.unreplayable(d, &f)
 			return x.stop(a, resp, err, call.Err(d, f))
-		}
-		if f.Type == errtype.Resend && d.Reason != forbear.ReasonResend {
-			// The second dead connection of a call: the server has closed them all,
-			// and the next attempt is to have a fresh one.
-			x.t.CloseIdleConnections()
 		}
 		x.discard(a, resp, call)
 		if f.Hint.LongerDeadline {
@@ -206,6 +205,9 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 		err = resend.Err // net/http asked for the body in order to send again
 	}
 	f := Classify(x.req, resp, err)
+	if a.extras != nil && a.silent && f.Class.Retryable() {
+		f.Type = errtype.Silent
+	}
 	if x.t.spread != hint.SpreadShare {
 		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}

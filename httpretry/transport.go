@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/pace"
 )
 
@@ -35,7 +36,10 @@ type transport struct {
 	credentials *credential.Cache
 	pacer       *pace.Pacer // nil when the Retryer's own counts
 
-	http1 atomic.Bool // is what the latest connection of those that may speak HTTP/2 speaks
+	http1 atomic.Bool   // is what the latest connection of those that may speak HTTP/2 speaks
+	heard atomic.Uint64 // how many responses have come
+
+	graves resend.Graves
 }
 
 // NewTransport returns a RoundTripper that sends requests through next and

@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/sendqueue"
+	"github.com/forbear-go/forbear/internal/tcpstate"
 )
 
 // upload is the body of a request on its way to the server, of one that may take
@@ -247,7 +247,7 @@ func (u *upload) inQueue() int {
 	if conn == nil {
 		return 0
 	}
-	n, _ := sendqueue.Len(conn)
+	n, _ := tcpstate.Queued(conn)
 	return n
 }
 

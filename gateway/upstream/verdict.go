@@ -29,7 +29,7 @@ func judge(f *forbear.Failure) verdict {
 	case forbear.ClassSuccess, forbear.ClassThrottled, forbear.ClassUnauthorized:
 		return good
 	case forbear.ClassTransient, forbear.ClassTimeout:
-		if f.Type == errtype.Resend { // the connection was old, and says nothing of a new one
+		if f.Type == errtype.Resend || f.Type == errtype.Silent { // the connection was old, and says nothing of a new one
 			return nothing
 		}
 		if f.Type == errtype.InProgress {

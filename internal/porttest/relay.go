@@ -15,7 +15,7 @@ type Relay struct {
 	mu sync.Mutex
 	up sync.RWMutex // held for writing while nothing passes
 	to string
-	on map[net.Conn]bool // both ends of what is open
+	on map[net.Conn]bool // both ends of what is open, and whether it passes anything on
 }
 
 // NewRelay starts a relay to an address; it ends with the test.
@@ -69,6 +69,24 @@ func (r *Relay) Freeze() (thaw func()) {
 	return sync.OnceFunc(r.up.Unlock)
 }
 
+// Forget makes the connections that are open silent for good, as a firewall does that has
+// forgotten them: what is written is taken, and goes nowhere. It returns how many there
+// were; new ones work.
+func (r *Relay) Forget() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.on {
+		r.on[c] = false
+	}
+	return len(r.on) / 2
+}
+
+func (r *Relay) passes(c net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.on[c]
+}
+
 // passing writes to a connection, unless nothing passes.
 type passing struct {
 	r *Relay
@@ -78,6 +96,9 @@ type passing struct {
 func (p passing) Write(b []byte) (int, error) {
 	p.r.up.RLock()
 	defer p.r.up.RUnlock()
+	if !p.r.passes(p.Conn) {
+		return len(b), nil
+	}
 	return p.Conn.Write(b)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/upgrade"
 )
@@ -17,16 +18,22 @@ func Once(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	if o, ok := next.(once); ok { // a guard around another one would stop what that lets through
+	if o, ok := next.(*once); ok { // a guard around another one would stop what that lets through
 		return o
 	}
-	return once{next}
+	return &once{next: next}
 }
 
-type once struct{ next http.RoundTripper }
+// patience is how long a connection of HTTP/2 may take to show life after a time-out.
+const patience = time.Second
+
+type once struct {
+	next   http.RoundTripper
+	graves Graves
+}
 
 // RoundTrip implements [http.RoundTripper].
-func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
+func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil { // net/http has nothing to send again
 		resp, err := o.next.RoundTrip(req)
 		upgrade.Refuse(resp)
@@ -43,6 +50,9 @@ func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, err = nil, Err
 	}
 	if err != nil {
+		if ctx.Err() == context.DeadlineExceeded {
+			go o.graves.Bury(context.WithoutCancel(ctx), &g, patience)
+		}
 		cancel()
 		return nil, err
 	}
@@ -52,7 +62,7 @@ func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections closes those of the transport below.
-func (o once) CloseIdleConnections() {
+func (o *once) CloseIdleConnections() {
 	if c, ok := o.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

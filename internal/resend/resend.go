@@ -22,6 +22,7 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Err is what a stopped re-send looks like from above.
@@ -37,6 +38,10 @@ type Guard struct {
 	trace   httptrace.ClientTrace
 	callers *httptrace.ClientTrace // that of the caller's context, or nil
 
+	// Fresh, where it is set, is the time since when an idle connection of HTTP/1 must have
+	// been used: an older one is closed, and net/http takes the next. See [Guard.Reused].
+	Fresh time.Time
+
 	// unwritten says that over HTTP/1 the request is sent again only when none of
 	// it was written.
 	unwritten bool
@@ -44,9 +49,12 @@ type Guard struct {
 	http2     atomic.Bool // the latest connection does
 	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
 	stopped   atomic.Bool // the headers were about to be sent again
+	stale     atomic.Bool // the latest connection was closed for its age
 
-	mu   sync.Mutex
-	conn net.Conn // the latest
+	mu     sync.Mutex
+	conn   net.Conn  // the latest
+	reused bool      // it had served other requests
+	since  time.Time // when the send got it, if reused
 }
 
 // Watch returns the context to send under. cancel must end ctx; it is called at
@@ -188,6 +196,8 @@ func (g *Guard) wroteHeaders() {
 
 func (g *Guard) getConn(hostPort string) {
 	switch {
+	case g.stale.Swap(false): // nothing went over it
+		g.sent.Store(false)
 	case !g.sent.Load():
 	case g.unwritten && !g.http2.Load():
 		g.sent.Store(false)
@@ -206,13 +216,20 @@ func (g *Guard) gotConn(info httptrace.GotConnInfo) {
 	http2 := info.Conn != nil && speaksHTTP2(info.Conn, g.shared)
 	g.http2.Store(http2)
 	g.mu.Lock()
-	g.conn = info.Conn
+	if g.conn, g.reused = info.Conn, info.Reused; g.reused {
+		g.since = time.Now()
+	}
+	old := info.WasIdle && !http2 && g.since.Add(-info.IdleTime).Before(g.Fresh)
 	g.mu.Unlock()
-	if g.sent.Load() {
+	switch {
+	case g.sent.Load():
 		g.stop()
 		if info.Conn != nil && !http2 && !g.shared {
 			_ = info.Conn.Close()
 		}
+	case old:
+		g.stale.Store(true)
+		_ = info.Conn.Close()
 	}
 	if c := g.callers; c != nil && c.GotConn != nil {
 		c.GotConn(info)

@@ -30,6 +30,7 @@ var edgeLabels = map[string]forbear.Class{
 	errtype.Marked:           forbear.ClassTransient,
 	errtype.Terminal:         forbear.ClassTerminal,
 	errtype.Resend:           forbear.ClassTransient,
+	errtype.Silent:           forbear.ClassTimeout,
 	errtype.InProgress:       forbear.ClassTransient,
 	errtype.RequestBody:      forbear.ClassCanceled,
 	"http2_connection_error": forbear.ClassTransient,

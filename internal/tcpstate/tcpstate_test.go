@@ -1,17 +1,17 @@
 //go:build linux
 
-package sendqueue_test
+package tcpstate_test
 
 import (
 	"io"
 	"net"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/sendqueue"
+	"github.com/forbear-go/forbear/internal/tcpstate"
 )
 
 // What the other end does not read stays in the queue, and leaves it when it is read.
-func TestLen(t *testing.T) {
+func TestQueued(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestLen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	if n, ok := sendqueue.Len(client); !ok || n != 0 {
+	if n, ok := tcpstate.Queued(client); !ok || n != 0 {
 		t.Fatalf("before a write: %d, %v", n, ok)
 	}
 	written := make(chan struct{})
@@ -36,7 +36,7 @@ func TestLen(t *testing.T) {
 		_, _ = client.Write(make([]byte, 8<<20))
 	}()
 	for { // until nothing more fits
-		if n, ok := sendqueue.Len(client); !ok {
+		if n, ok := tcpstate.Queued(client); !ok {
 			t.Fatal("the system does not say")
 		} else if n > 0 {
 			break
@@ -45,7 +45,7 @@ func TestLen(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, server) }()
 	<-written
 	for {
-		if n, _ := sendqueue.Len(client); n == 0 {
+		if n, _ := tcpstate.Queued(client); n == 0 {
 			return
 		}
 	}
@@ -56,7 +56,7 @@ func TestNoQueue(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if n, ok := sendqueue.Len(a); ok {
+	if n, ok := tcpstate.Queued(a); ok {
 		t.Errorf("a pipe has a queue of %d", n)
 	}
 }

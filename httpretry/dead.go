@@ -1,0 +1,48 @@
+package httpretry
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// patience is how long a connection of HTTP/2 on which an attempt has timed out may take
+// to show life, at most: a round trip. It is a quarter of an attempt's time where that is
+// less.
+const patience = time.Second
+
+// bury looks at the connection of a failed attempt. One that may be dead is not used by
+// the next attempt of the call, nor are those that have been idle since; where nothing
+// has come from anywhere since the attempt began all idle ones are closed, for other
+// calls too. Such a failure says nothing about the dependency, and no budget refuses the
+// attempt that finds out.
+func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
+	if a.extras == nil || a.guard.Context == nil {
+		return
+	}
+	since, reused := a.guard.Reused()
+	if !reused {
+		return
+	}
+	x.lost = since
+	late, _ := errors.AsType[*timeoutError](err)
+	switch {
+	case late != nil:
+		wait := call.Limit(min(patience, a.limit/4))
+		a.silent = x.t.graves.Bury(x.req.Context(), &a.guard, wait) || !a.guard.HTTP2()
+	case x.req.Context().Err() == context.DeadlineExceeded: // no one waits for what comes of it
+		go x.t.graves.Bury(context.WithoutCancel(x.req.Context()), &a.guard, min(patience, a.limit/4))
+	case a.guard.HTTP2() && errors.Is(err, net.ErrClosed): // another attempt has closed it
+		a.silent = true
+	default:
+		return
+	}
+	if x.t.heard.Load() != a.heard { // others live
+		a.silent = a.silent && a.guard.HTTP2()
+		return
+	}
+	x.t.CloseIdleConnections()
+}
