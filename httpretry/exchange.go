@@ -100,6 +100,11 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.unreplayable(d, &f)
 			return x.stop(a, resp, err, call.Err(d, f))
 		}
+		if f.Type == errtype.Resend && d.Reason != forbear.ReasonResend {
+			// The second dead connection of a call: the server has closed them all,
+			// and the next attempt is to have a fresh one.
+			x.t.CloseIdleConnections()
+		}
 		x.discard(a, resp, call)
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2

@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/internal/mismatch"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -87,6 +88,7 @@ func newTransport(c Config) *http.Transport {
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   connect,
 		Protocols:             c.HTTP2.protocols(),
+		HTTP2:                 below.Pinged(nil),
 		MaxIdleConnsPerHost:   512,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,

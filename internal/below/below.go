@@ -29,5 +29,21 @@ func Transport(connect time.Duration) http.RoundTripper {
 		defer cancel()
 		return dial(ctx, network, address)
 	}
+	base.HTTP2 = Pinged(base.HTTP2)
 	return base
+}
+
+// Pinged returns the settings of HTTP/2 with pings, where there are none yet. They end what
+// no time bounds, such as a stream of events, on a connection that is dead. Servers of gRPC
+// close one that is pinged more often than once in five minutes (gRFC A8); attempts that
+// time out are pinged for by net/http at once.
+func Pinged(c *http.HTTP2Config) *http.HTTP2Config {
+	var pinged http.HTTP2Config
+	if c != nil {
+		pinged = *c
+	}
+	if pinged.SendPingTimeout == 0 {
+		pinged.SendPingTimeout, pinged.PingTimeout = 6*time.Minute, 15*time.Second
+	}
+	return &pinged
 }
