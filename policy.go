@@ -52,9 +52,9 @@ type Policy struct {
 
 	// Keys says what becomes of operations that need an idempotency key.
 	Keys KeyMode `json:"idempotency,omitzero"`
-	// RetryUnsent allows a retry without a key when the request certainly
-	// never reached the server. R-6, read strictly, does not. Of a stream that
-	// net/http would send again over HTTP/2 that is not known.
+	// RetryUnsent allows retries without a key when the request certainly never
+	// reached the server. R-6, read strictly, does not. One that a server had on its
+	// connection and has disowned is sent again once in any case: [Failure.Disowned].
 	RetryUnsent bool `json:"retry_unsent,omitzero"`
 
 	// Idempotent says that every operation of the dependency is safe to repeat

@@ -222,16 +222,16 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	return f
 }
 
-// stop hands over the response as it came, with its outcome, or the error; both
-// when the transport below returned both.
+// stop hands over the response as it came, with its outcome, or the error alone, where a
+// transport returns both against its contract.
 func (x *exchange) stop(a *attempt, resp *http.Response, err error, e *forbear.Error) (*http.Response, error) {
-	if resp == nil {
+	if resp == nil || err != nil {
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close()
+		}
 		a.end()
 		return nil, e
 	}
 	x.handOver(a, resp, e)
-	if err != nil {
-		return resp, e
-	}
 	return resp, nil
 }

@@ -39,20 +39,6 @@ func TestResponseBelongsToTheCallersRequest(t *testing.T) {
 	}
 }
 
-// What a transport returns beside an error is not lost, as an http.Client would not
-// lose it.
-func TestResponseAndError(t *testing.T) {
-	odd := errors.New("odd")
-	both := func(req *http.Request) (*http.Response, error) {
-		resp, _ := status(302)(req)
-		return resp, odd
-	}
-	resp, err := over(t, &script{steps: []step{both}}, fast).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
-	if !errors.Is(err, odd) || resp == nil || resp.StatusCode != 302 {
-		t.Errorf("got %v and %v, want both", resp, err)
-	}
-}
-
 // An upgraded connection leaves nothing of its attempt behind when it is closed: no
 // context, and no place in the bulkhead.
 func TestUpgradesLeaveNothing(t *testing.T) {

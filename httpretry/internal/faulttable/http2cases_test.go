@@ -52,19 +52,18 @@ var streams = append([]fault{
 	{name: "HTTP/2: GOAWAY for ever, GET", stream: goAwaySlowly, patience: patient, endless: true, why: "R-2"},
 },
 	over(
-		kindOfStream{"GOAWAY before the response, which comes", goAwayGraceful, "", false},
-		kindOfStream{"GOAWAY, not carried out, once", goAwayUnseen, "RFC 9113 section 6.8: certainly not carried out", true},
-		kindOfStream{"REFUSED_STREAM, once", refusesStream, "RFC 9113 section 8.7: certainly not carried out", true},
-		kindOfStream{"RST_STREAM CANCEL, once", resetsStream(codeCancel), "R-4", false},
-		kindOfStream{"RST_STREAM INTERNAL_ERROR, once", resetsStream(codeInternal), "R-4", false},
-		kindOfStream{"connection lost under the request, once", dropsConnection, "R-4", false},
+		kindOfStream{"GOAWAY before the response, which comes", goAwayGraceful, ""},
+		kindOfStream{"GOAWAY, not carried out, once", goAwayUnseen, "RFC 9113 section 6.8: certainly not carried out"},
+		kindOfStream{"REFUSED_STREAM, once", refusesStream, "RFC 9113 section 8.7: certainly not carried out"},
+		kindOfStream{"RST_STREAM CANCEL, once", resetsStream(codeCancel), "R-4"},
+		kindOfStream{"RST_STREAM INTERNAL_ERROR, once", resetsStream(codeInternal), "R-4"},
+		kindOfStream{"connection lost under the request, once", dropsConnection, "R-4"},
 	)...)
 
 type kindOfStream struct {
-	name   string
-	do     streaming
-	why    string
-	unseen bool // the server says that it has not carried the request out
+	name string
+	do   streaming
+	why  string
 }
 
 // over puts each kind under each request.
@@ -77,9 +76,6 @@ func over(kinds ...kindOfStream) (all []fault) {
 			{name: "PUT of a streamed body", method: http.MethodPut, body: streamed},
 		} {
 			f.stream, f.why = onceH2(k.do), k.why
-			if k.unseen && f.name == "POST" {
-				f.forbidden, f.why = true, "R-6, read strictly: no key, no second send"
-			}
 			f.name = "HTTP/2: " + k.name + ", " + f.name
 			all = append(all, f)
 		}
