@@ -47,6 +47,7 @@ type Call struct {
 	until       time.Duration // when a new call may expect its turn, of one refused
 	turned      bool          // has taken a turn for the attempt under way
 	read        bool
+	sent        bool // an attempt has failed that may have reached the server
 	entered     bool // holds a place in the bulkhead
 }
 
@@ -129,6 +130,7 @@ func (c *Call) succeeded(ctx context.Context) {
 // next; on a stop it ends with Err.
 func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	now := time.Now()
+	c.sent = c.sent || !f.Unsent
 	if !c.read {
 		c.read = true
 		c.State.Start = c.start()
@@ -163,6 +165,9 @@ func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time
 // Abandon ends a call because an attempt that was granted could not be made at
 // all, and returns the error to end with. The budget gets its retry back.
 func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
+	if why == ReasonCanceled {
+		why = endedReason(f)
+	}
 	d := Decision{Reason: why, Class: f.Class}
 	c.r.withdraw(c.permit)
 	c.giveBack()
@@ -196,6 +201,7 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 		Elapsed:    elapsed,
 		Err:        f.Err,
 		class:      d.Class,
+		unsent:     !c.sent,
 	}
 	c.r.figures(e, d, c.start().Add(elapsed))
 	switch d.Reason {

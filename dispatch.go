@@ -51,7 +51,7 @@ func (r *Retryer) retryScheduled(ctx context.Context, i Info, d Decision, f Fail
 // stopped reports the end of a call after so many attempts; 0 attempts for a call
 // refused before its first, and for a retry that is only put off.
 func (r *Retryer) stopped(ctx context.Context, i Info, d Decision, f Failure, elapsed time.Duration, attempts int) {
-	e := Stopped{Info: i, Reason: d.Reason, Failure: f, Elapsed: elapsed, Attempts: attempts, Level: d.Level}
+	e := Stopped{Info: i, Reason: d.Reason, Failure: f, Elapsed: elapsed, Attempts: attempts, Level: d.Level, r: r}
 	for _, o := range r.observers.list {
 		if o.Stopped != nil {
 			o.Stopped(ctx, e)

@@ -35,6 +35,7 @@ type Error struct {
 	shares   *budget.Policy // of a budget that counts in a window, or nil
 	class    Class
 	standing standing
+	unsent   bool // no attempt that was made has reached the server
 }
 
 // standing is what keeps a circuit breaker shut that says no time.
@@ -71,28 +72,10 @@ func (e *Error) Error() string {
 	if e.Dependency != "" {
 		b.WriteString(e.Dependency + ": ")
 	}
-	what := "not retried"
-	if err := e.Reason.Err(); err != nil {
-		what = err.Error()
-	}
-	b.WriteString(what)
-	switch e.Reason {
-	case ReasonNoKey:
-		b.WriteString(": no idempotency key of 1 to 64 characters")
-	case ReasonUnknown:
-		e.writeUnknown(&b)
-	case ReasonHintTooLong:
-		fmt.Fprintf(&b, ": the server asked for %v", e.RetryAfter)
-	}
+	e.writeWhy(&b)
 	rule := e.Reason.Rule()
-	switch e.Reason {
-	case ReasonBudget:
-		rule = e.writeBudget(&b) + rule
-	case ReasonBreakerOpen:
+	if e.Reason == ReasonBreakerOpen {
 		rule = breaker.Rule
-		e.writeBreaker(&b)
-	case ReasonPaced:
-		b.WriteString(" before " + e.Until.Local().Format(time.TimeOnly))
 	}
 	if rule != "" {
 		b.WriteString(" (" + rule + ")")
@@ -110,6 +93,44 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Explain says why the call ended, with the figures that this rests on: "retry budget
+// exhausted: 3 of 3 retries of this 30s window used, floor for quiet clients:
+// budget.min_retries". It is the part of [Error.Error] that tells nothing of the request
+// and of the operation's last error, so that it may go to a caller.
+func (e *Error) Explain() string {
+	var b strings.Builder
+	e.writeWhy(&b)
+	return b.String()
+}
+
+func (e *Error) writeWhy(b *strings.Builder) {
+	what := "not retried"
+	if err := e.Reason.Err(); err != nil {
+		what = err.Error()
+	}
+	b.WriteString(what)
+	switch e.Reason {
+	case ReasonNoKey:
+		b.WriteString(": no idempotency key of 1 to 64 characters")
+	case ReasonUnknown:
+		e.writeUnknown(b)
+	case ReasonHintTooLong:
+		fmt.Fprintf(b, ": the server asked for %v", e.RetryAfter)
+	case ReasonBudget:
+		e.writeBudget(b)
+	case ReasonBreakerOpen:
+		e.writeBreaker(b)
+	case ReasonPaced:
+		if !e.Until.IsZero() {
+			b.WriteString(" before " + clock(e.Until))
+		}
+	}
+}
+
+// clock writes a time of this day as the machine shows it, with its zone: who reads it
+// may be somewhere else.
+func clock(t time.Time) string { return t.Local().Format("15:04:05Z07:00") }
+
 // writeUnknown says why an error is not retried that nothing vouches for.
 func (e *Error) writeUnknown(b *strings.Builder) {
 	if e.Type == errtype.Unknown {
@@ -119,20 +140,20 @@ func (e *Error) writeUnknown(b *strings.Builder) {
 	b.WriteString(": " + e.Type + " may come after the work was done; if it is safe to repeat, say Idempotent")
 }
 
-// writeBudget writes how much of the budget is used, and returns the knob that set
-// its size, to be written before the rule.
-func (e *Error) writeBudget(b *strings.Builder) (knob string) {
+// writeBudget writes how much of the budget is used, and which knob sets its size.
+func (e *Error) writeBudget(b *strings.Builder) {
 	if e.shares == nil {
 		if e.Level != (budget.Level{}) {
 			fmt.Fprintf(b, ": %.4g of %.4g used", e.Level.Used, e.Level.Allowed)
 		}
-		return ""
+		return
 	}
-	fmt.Fprintf(b, ": %.0f of %.0f retries of this %v window used", e.Level.Used, e.Level.Allowed, e.shares.Window)
+	fmt.Fprintf(b, ": %.0f of %.0f retries of this %v window used, ", e.Level.Used, e.Level.Allowed, e.shares.Window)
 	if least := e.shares.MinRetries; least > 0 && e.Level.Allowed <= float64(least) {
-		return "min_retries, "
+		b.WriteString("floor for quiet clients: budget.min_retries")
+	} else {
+		b.WriteString("share of all calls: budget.ratio")
 	}
-	return "ratio, "
 }
 
 // writeBreaker writes when the breaker will let something through.
@@ -143,7 +164,7 @@ func (e *Error) writeBreaker(b *strings.Builder) {
 	case e.standing == probing:
 		b.WriteString(": half-open, with all probes under way")
 	case !e.Until.IsZero():
-		b.WriteString(" until " + e.Until.Local().Format(time.TimeOnly))
+		b.WriteString(" until " + clock(e.Until))
 	}
 }
 
@@ -163,6 +184,12 @@ func (e *Error) Timeout() bool {
 	}](e.Err)
 	return ok && t.Timeout()
 }
+
+// Unsent reports whether the call certainly has done nothing at the server: no attempt
+// was made, or none that was made has reached it. It may be made again whatever its
+// method. Of durable work it knows the attempts of this process alone, and reports false
+// after any.
+func (e *Error) Unsent() bool { return e.Attempts == 0 || e.unsent }
 
 // Rule returns the rule of the standard behind the end of the call.
 func (e *Error) Rule() string { return e.Reason.Rule() }

@@ -1,8 +1,10 @@
 package forbear_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,21 +29,21 @@ func TestBudgetErrorHasTheFigures(t *testing.T) {
 		want   string
 		level  budget.Level
 	}{
-		{"the floor", forbear.Policy{}, nil, 0, "3 of 3 retries of this 30s window used (min_retries, R-7)", budget.Level{Used: 3, Allowed: 3}},
-		{"the ratio", forbear.Policy{}, nil, 50, "10 of 10 retries of this 30s window used (ratio, R-7)", budget.Level{Used: 10, Allowed: 10}},
-		{"no floor", forbear.Policy{Strict: true}, nil, 0, "0 of 0 retries of this 30s window used (ratio, R-7)", budget.Level{}},
+		{"the floor", forbear.Policy{}, nil, 0, "3 of 3 retries of this 30s window used, floor for quiet clients: budget.min_retries (R-7)", budget.Level{Used: 3, Allowed: 3}},
+		{"the ratio", forbear.Policy{}, nil, 50, "10 of 10 retries of this 30s window used, share of all calls: budget.ratio (R-7)", budget.Level{Used: 10, Allowed: 10}},
+		{"no floor", forbear.Policy{Strict: true}, nil, 0, "0 of 0 retries of this 30s window used, share of all calls: budget.ratio (R-7)", budget.Level{}},
 		{
 			"another window",
 			forbear.Policy{Budget: budget.Policy{Window: time.Minute, MinRetries: 1}},
 			nil, 0,
-			"1 of 1 retries of this 1m0s window used (min_retries, R-7)",
+			"1 of 1 retries of this 1m0s window used, floor for quiet clients: budget.min_retries (R-7)",
 			budget.Level{Used: 1, Allowed: 1},
 		},
 		{
 			"a shared one",
 			forbear.Policy{},
 			budget.NewRatio(budget.Policy{Ratio: 0.5, Window: time.Minute, MinRetries: 2}), 0,
-			"2 of 2 retries of this 1m0s window used (min_retries, R-7)",
+			"2 of 2 retries of this 1m0s window used, floor for quiet clients: budget.min_retries (R-7)",
 			budget.Level{Used: 2, Allowed: 2},
 		},
 		{"a bucket", forbear.Policy{}, budget.NewTokenBucket(2, 0), 0, "2 of 2 used (R-7)", budget.Level{Used: 2, Allowed: 2}},
@@ -99,7 +101,7 @@ func TestBreakerErrorSaysUntilWhen(t *testing.T) {
 			}
 		}
 		until := start.Add(5 * time.Second)
-		open := "payments: circuit breaker open until " + until.Local().Format("15:04:05") + " (INTG-STD-033)"
+		open := "payments: circuit breaker open until " + until.Local().Format("15:04:05Z07:00") + " (INTG-STD-033)"
 		check(open, until)
 		time.Sleep(3 * time.Second)
 		check(open, until)
@@ -127,7 +129,7 @@ func TestBreakerErrorInTheMiddle(t *testing.T) {
 			}
 			return forbear.Retryable(errFlaky, forbear.Hint{})
 		})
-		want := "payments: circuit breaker open until " + time.Now().Add(5*time.Second).Local().Format("15:04:05") +
+		want := "payments: circuit breaker open until " + time.Now().Add(5*time.Second).Local().Format("15:04:05Z07:00") +
 			" (INTG-STD-033) after 1 attempt in 0s: flaky"
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -188,6 +190,59 @@ func TestUnknownErrorsSayWhatWouldHelp(t *testing.T) {
 		e, ok := errors.AsType[*forbear.Error](err)
 		if !ok || e.Reason != forbear.ReasonUnknown || e.Type != tc.label || e.Attempts != 1 || !strings.HasPrefix(e.Error(), tc.want) {
 			t.Errorf("got %v (%s), want %s", err, e.Type, tc.want)
+		}
+	}
+}
+
+// TestErrorSaysWhetherItWasSent: who gets the error knows whether the work may have been
+// done, whatever ended the call.
+func TestErrorSaysWhetherItWasSent(t *testing.T) {
+	refused, reset := error(syscall.ECONNREFUSED), error(syscall.ECONNRESET)
+	for _, tt := range []struct {
+		name   string
+		fails  []error
+		unsent bool
+	}{
+		{"never connected", []error{refused, refused}, true},
+		{"broke off", []error{reset, reset}, false},
+		{"broke off, then not connected", []error{reset, refused}, false},
+		{"not connected, then broke off", []error{refused, reset}, false},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			r := quiet(t, forbear.Policy{MaxRetries: 1, Breaker: noBreaker, Idempotent: true})
+			n := 0
+			err := r.Do(t.Context(), func(context.Context) error { n++; return tt.fails[n-1] })
+			if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Attempts != 2 || e.Unsent() != tt.unsent {
+				t.Errorf("%v: unsent %v, want %v", err, ok && e.Unsent(), tt.unsent)
+			}
+		})
+	}
+	r := quiet(t, forbear.Policy{})
+	r.Breaker().Force(breaker.Open, "jane", time.Now())
+	err := r.Do(t.Context(), failing)
+	if e, ok := errors.AsType[*forbear.Error](err); !ok || !e.Unsent() {
+		t.Errorf("%v is not unsent", err)
+	}
+	if (&forbear.Error{Attempts: 1}).Unsent() {
+		t.Error("an error of which nothing is known is unsent")
+	}
+}
+
+// TestRefusalIsLoggedWithItsFigures: as the error has them.
+func TestRefusalIsLoggedWithItsFigures(t *testing.T) {
+	var log bytes.Buffer
+	observer := forbear.LogObserver(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	r := quiet(t, forbear.Policy{Strict: true, Breaker: noBreaker}, forbear.WithObserver(observer))
+	_ = r.Do(t.Context(), failing)
+	r = quiet(t, forbear.Policy{}, forbear.WithObserver(observer))
+	r.Breaker().Force(breaker.Open, "jane", time.Now())
+	_ = r.Do(t.Context(), failing)
+	for _, want := range []string{
+		`reason=budget_exhausted why="retry budget exhausted: 0 of 0 retries of this 30s window used, share of all calls: budget.ratio"`,
+		`reason=breaker_open why="circuit breaker open: held by hand"`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, &log)
 		}
 	}
 }

@@ -76,6 +76,10 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	if cause := e.Failure.Explain(); cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}
+	switch e.Reason {
+	case ReasonBudget, ReasonBreakerOpen, ReasonHintTooLong: // these have figures
+		attrs = append(attrs, slog.String("why", e.Explain()))
+	}
 	l.LogAttrs(ctx, level, "retries stopped", attrs...)
 }
 
@@ -130,7 +134,7 @@ func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {
 
 // maxAttrs is how many attributes a line of the log has at most. Room for them
 // stays on the stack: the logger copies what it is given.
-const maxAttrs = 9
+const maxAttrs = 10
 
 // attrs appends R-10's fields that every event has.
 func (i Info) attrs(to []slog.Attr) []slog.Attr {

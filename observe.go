@@ -102,6 +102,18 @@ type Stopped struct {
 	Attempts int
 	// Level is the budget's reading, when the budget said no.
 	Level budget.Level
+
+	r *Retryer
+}
+
+// Explain says why the call ended as [Error.Explain] does. It reads the breaker as it
+// stands now, and is for use in the callback.
+func (s *Stopped) Explain() string {
+	e := &Error{Reason: s.Reason, Type: s.Failure.Type, RetryAfter: s.Failure.Hint.Floor}
+	if s.r != nil {
+		s.r.figures(e, Decision{Reason: s.Reason, Level: s.Level}, time.Now())
+	}
+	return e.Explain()
 }
 
 // LayeredRetry is the event of another layer that retries by itself: one below

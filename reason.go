@@ -96,6 +96,15 @@ func (r Reason) Rule() string {
 	return ""
 }
 
+// URL returns the address of the page that says what the reason means, "" for no reason.
+func (r Reason) URL() string {
+	name := r.String()
+	if name == "" || int(r) >= len(reasons) {
+		return ""
+	}
+	return "https://github.com/forbear-go/forbear/blob/main/docs/reference/reasons.md#" + name
+}
+
 // Err returns the sentinel error of a stop, or nil.
 func (r Reason) Err() error {
 	if int(r) < len(reasons) {

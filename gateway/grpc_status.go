@@ -44,7 +44,7 @@ var needsHTTP2 = newProblem(http.StatusHTTPVersionNotSupported, "http-version", 
 // codeOf returns the code of a problem.
 func codeOf(p *problem.Problem) uint32 {
 	switch {
-	case p.Reason == forbear.ReasonBulkheadFull.String(), p.ErrorType == "http2_enhance_your_calm", p.Status == http.StatusTooManyRequests:
+	case p.Attempts == 0 && p.Reason == forbear.ReasonBulkheadFull.String(), p.ErrorType == "http2_enhance_your_calm", p.Status == http.StatusTooManyRequests:
 		return 8 // RESOURCE_EXHAUSTED
 	case p.Status == http.StatusRequestEntityTooLarge:
 		return 3 // INVALID_ARGUMENT: gRPC's own RESOURCE_EXHAUSTED would be tried again

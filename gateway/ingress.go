@@ -151,11 +151,14 @@ func (rt *route) ingressResponse(resp *http.Response) error {
 // ingressFailed responds in place of a target that did not.
 func (rt *route) ingressFailed(ctx context.Context, w http.ResponseWriter, err error) {
 	x := incomingOf(ctx)
-	if p := x.own(err); p != nil {
-		x.problem(w, *p)
+	if p, ok := x.own(err); ok {
+		x.problem(w, p)
 		return
 	}
 	p := rt.upstream("the service could not be reached or broke off")
+	if d, ok := idempotency.Marked(ctx); ok && d == idempotency.Retry {
+		p.Outcome = problem.Unsent
+	}
 	late := errors.Is(err, context.DeadlineExceeded)
 	r := (&http.Request{}).WithContext(context.WithoutCancel(ctx))
 	if f := httpretry.Classify(r, nil, err); f.Class == forbear.ClassTimeout || late {

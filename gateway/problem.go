@@ -16,9 +16,10 @@ import (
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
-// newProblem returns a problem of one of the gateway's types.
+// newProblem returns a problem of one of the gateway's types, of a request that has not
+// been sent on.
 func newProblem(status int, kind, title, detail string) problem.Problem {
-	return problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail}
+	return problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail, Outcome: problem.Unsent}
 }
 
 // The refusals that need no more than the request itself.
@@ -58,15 +59,15 @@ const restTime = 500 * time.Millisecond
 
 // full is the problem of a route that has no place left.
 func (rt *route) full() problem.Problem {
-	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call or retry suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
-	p.Dependency, p.Reason = rt.Retryer.Dependency(), forbear.ReasonBulkheadFull.String()
+	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
+	p.Dependency, p.Reason, p.Help = rt.Retryer.Dependency(), forbear.ReasonBulkheadFull.String(), forbear.ReasonBulkheadFull.URL()
 	return p
 }
 
 // upstream is the problem of a target that did not respond.
 func (rt *route) upstream(detail string) problem.Problem {
 	p := newProblem(http.StatusBadGateway, "upstream", "Upstream failed", detail)
-	p.Dependency = rt.Retryer.Dependency()
+	p.Dependency, p.Outcome = rt.Retryer.Dependency(), problem.Unknown
 	return p
 }
 
@@ -78,9 +79,9 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 		x.meter.reason = forbear.ReasonCanceled
 		panic(http.ErrAbortHandler)
 	}
-	if p := x.own(err); p != nil {
+	if p, ok := x.own(err); ok {
 		w.Header().Set("Connection", "close") // the rest of the request is not read
-		x.problem(w, *p)
+		x.problem(w, p)
 		return
 	}
 	p := rt.upstream("the dependency could not be reached or broke off")
@@ -121,54 +122,61 @@ func retryAfter(h http.Header, e *forbear.Error) {
 }
 
 // own returns the problem of a request that could not be passed on for what its caller
-// sent, or nil.
-func (x *incoming) own(err error) *problem.Problem {
+// sent, if that was so. Of a body that broke off the target may have got the beginning.
+func (x *incoming) own(err error) (p problem.Problem, ok bool) {
+	p = badBody
 	switch fault := x.call.BodyError(); {
 	case errors.Is(err, forward.ErrPath):
-		return &badPath
+		return badPath, true
 	case fault == nil, errors.Is(fault, context.Canceled):
 		// The transport bounds a body that stands still, too, and ends it.
-		if e, ok := errors.AsType[*forbear.Error](err); ok && e.Type == errtype.RequestBody {
-			return &bodyLate
+		if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Type != errtype.RequestBody {
+			return p, false
 		}
-		return nil
+		p = bodyLate
 	case errors.Is(fault, forward.ErrTooLarge):
-		return &bodyTooLarge
+		p = bodyTooLarge
 	case forward.Late(fault): // the server takes that for the caller's leaving, too
-		return &bodyLate
-	default:
-		return &badBody
+		p = bodyLate
 	}
+	p.Outcome = problem.Unknown
+	return p, true
 }
 
-// fill describes e in p: the status is for the client's own retry policy, the
-// reason and the rule are for its logs.
+// fill describes e in p. Type and status say whether the request may have been carried
+// out: they are those of the refusal where no attempt was made, and those of the last
+// attempt where one was, whatever ended the call then. Reason, rule and figures are for
+// the caller's logs.
 func fill(p *problem.Problem, e *forbear.Error) {
 	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Reason.Rule(), e.Type, e.Attempts
+	p.Help = e.Reason.URL()
+	if e.Unsent() {
+		p.Outcome = problem.Unsent
+	}
+	set := func(status int, kind, title string) {
+		p.Status, p.Type, p.Title = status, problem.Namespace+kind, title
+	}
 	class := e.Failure().Class
 	switch {
-	case e.Reason == forbear.ReasonPaced:
-		p.Type, p.Title, p.Status = problem.Namespace+"paced", "No turn in time under the dependency's limit", http.StatusTooManyRequests
-	case e.Reason == forbear.ReasonBudget, e.Reason == forbear.ReasonBreakerOpen,
-		e.Reason == forbear.ReasonUnhealthy, e.Reason == forbear.ReasonBulkheadFull:
-		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable
-	case e.Reason == forbear.ReasonDeadline || class == forbear.ClassTimeout:
-		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
-	case e.Type == errtype.RequestBody: // the caller's own part
-		p.Type, p.Title, p.Status = bodyLate.Type, bodyLate.Title, bodyLate.Status
 	case e.Reason == forbear.ReasonRefreshFailed, e.Reason == forbear.ReasonWeakCredential:
-		p.Type, p.Title = problem.Namespace+"credentials", "No credentials for the upstream"
+		set(http.StatusBadGateway, "credentials", "No credentials for the upstream")
+	case e.Attempts == 0 && e.Reason == forbear.ReasonPaced:
+		set(http.StatusTooManyRequests, "paced", "No turn in time under the dependency's limit")
+	case e.Attempts == 0 && e.Reason == forbear.ReasonDeadline:
+		set(http.StatusGatewayTimeout, "deadline", "No time left")
+	case e.Attempts == 0 && e.Reason.Suppressed():
+		set(http.StatusServiceUnavailable, "suppressed", "Call suppressed")
+	case class == forbear.ClassTimeout, e.Type == errtype.CallerDeadline:
+		set(http.StatusGatewayTimeout, "timeout", "Upstream timed out")
+	case e.Type == errtype.RequestBody: // the caller's own part
+		set(bodyLate.Status, "request-body", bodyLate.Title)
 	case class == forbear.ClassCertificate:
-		p.Type, p.Title = problem.Namespace+"certificate", "Upstream certificate refused"
+		set(http.StatusBadGateway, "certificate", "Upstream certificate refused")
 	}
-	why := "not retried"
-	if err := e.Reason.Err(); err != nil {
-		why = err.Error()
-	}
+	p.Detail = e.Explain()
 	if e.Attempts == 0 {
-		p.Detail = why + ": no attempt was made"
+		p.Detail += "; no attempt was made"
 		return
 	}
-	cause := cmp.Or(e.Failure().Explain(), e.Type)
-	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, cause, e.Attempts)
+	p.Detail += fmt.Sprintf("; attempt %d failed: %s", e.Attempts, cmp.Or(e.Failure().Explain(), e.Type))
 }

@@ -66,11 +66,11 @@ func TestProblems(t *testing.T) {
 		want       problem
 	}{
 		{"refused", "/closed/a?token=s3cret", nil, problem{Status: 502, Reason: "exhausted", Rule: "R-2", ErrorType: "connection_refused", Attempts: 4}},
-		{"budget", "/strict/a", nil, problem{Status: 503, Reason: "budget_exhausted", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
+		{"budget", "/strict/a", nil, problem{Status: 502, Reason: "budget_exhausted", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
 		{"timeout", "/slow/a", nil, problem{Status: 504, Reason: "exhausted", Rule: "R-2", ErrorType: "timeout", Attempts: 2}},
 		{"certificate", "/secure/a", nil, problem{Status: 502, Reason: "tls_certificate", Rule: "R-9", ErrorType: "tls_certificate", Attempts: 1}},
 		{"retrying caller", "/closed/a", http.Header{"X-Retry-Attempt": {"1"}}, problem{Status: 502, Reason: "inner_layer", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
-		{"Envoy's first attempt", "/strict/a", http.Header{"X-Envoy-Attempt-Count": {"1"}}, problem{Status: 503, Reason: "budget_exhausted", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
+		{"Envoy's first attempt", "/strict/a", http.Header{"X-Envoy-Attempt-Count": {"1"}}, problem{Status: 502, Reason: "budget_exhausted", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
 		{"retrying Envoy", "/closed/a", http.Header{"X-Envoy-Attempt-Count": {"2"}}, problem{Status: 502, Reason: "inner_layer", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
 		{"retrying caller of gRPC", "/closed/a", http.Header{"Grpc-Previous-Rpc-Attempts": {"1"}}, problem{Status: 502, Reason: "inner_layer", Rule: "R-7", ErrorType: "connection_refused", Attempts: 1}},
 		{"no route", "/none/a?token=s3cret", nil, problem{Status: 404}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/reference"
 )
 
@@ -41,6 +42,17 @@ func TestReference(t *testing.T) {
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != text {
 			t.Errorf("docs/reference/%s is not what the code says (%v): make reference", name, err)
+		}
+	}
+}
+
+// Each reason has the heading that its messages link to.
+func TestReasonsAreLinked(t *testing.T) {
+	page := slurp(t, "../../docs/reference/reasons.md")
+	for r := forbear.ReasonNone + 1; r.String() != "invalid"; r++ {
+		if file, anchor, _ := strings.Cut(r.URL(), "#"); !strings.HasSuffix(file, "/docs/reference/reasons.md") ||
+			!strings.Contains(page, "\n### `"+anchor+"`\n") {
+			t.Errorf("%v: %s is not there", r, r.URL())
 		}
 	}
 }

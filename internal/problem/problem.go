@@ -29,11 +29,23 @@ type Problem struct {
 	Rule          string `json:"rule,omitempty"`
 	ErrorType     string `json:"error_type,omitempty"`
 	Attempts      int    `json:"attempts,omitempty"`
+	// Outcome says of a forwarded request whether it may have been carried out.
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Help is the address of the page about Reason.
+	Help string `json:"help,omitempty"`
 
 	// Of an earlier response that cannot be repeated.
 	OriginalStatus int    `json:"original_status,omitempty"`
 	Location       string `json:"location,omitempty"`
 }
+
+// Outcome is what is known of a request that has no response of its own.
+type Outcome string
+
+const (
+	Unsent  Outcome = "unsent"  // certainly not carried out: the server has got nothing of it
+	Unknown Outcome = "unknown" // it may have been carried out
+)
 
 // Write responds with p. It sets no-store, since a cache that kept an error would
 // serve it long after the cause is gone.

@@ -26,30 +26,45 @@ func Reasons(root string) (string, error) {
 		return true
 	})
 	p := begin("Reasons", "`reason.go`")
-	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`,\nand in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n")
-	var retry, stop [][]string
+	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n")
+	p.heading(2, "Retried")
+	var stopped []forbear.Reason
 	for r := forbear.ReasonNone + 1; int(r) < len(said); r++ {
-		rule := r.Rule()
-		if strings.HasPrefix(rule, "R-") {
-			rule = "[" + rule + "](../rules.md)"
-		}
-		switch r {
-		case forbear.ReasonRetryable, forbear.ReasonRefresh, forbear.ReasonResend:
-			retry = append(retry, []string{tick(r.String()), rule, plain(strings.TrimPrefix(said[r], "retry: "))})
-		default:
-			name := sentinel(r)
-			if name == "" && r.Err() != nil {
-				return "", fmt.Errorf("reason %v has an error whose name is not known here", r)
-			}
-			stop = append(stop, []string{tick(r.String()), rule, tick(name), counted(r), plain(said[r])})
+		if words, ok := strings.CutPrefix(said[r], "retry: "); ok {
+			p.reason(r, words, "")
+		} else {
+			stopped = append(stopped, r)
 		}
 	}
-	p.heading(2, "Retried")
-	p.table([]string{"reason", "rule", "meaning"}, retry)
 	p.heading(2, "Stopped")
-	p.table([]string{"reason", "rule", "error", "counted in", "meaning"}, stop)
+	for _, r := range stopped {
+		name := sentinel(r)
+		if name == "" && r.Err() != nil {
+			return "", fmt.Errorf("reason %v has an error whose name is not known here", r)
+		}
+		p.reason(r, said[r], name)
+	}
+	p.heading(2, "Of the moment")
 	p.line("A refusal of the moment (`budget_exhausted`, `breaker_open`, `unhealthy`, `bulkhead_full`, `paced`) says nothing about the\nwork itself: durable work is put off by it, and uses up no attempt.")
 	return p.String(), nil
+}
+
+// reason writes what is known of r, under a heading that messages link to.
+func (p *page) reason(r forbear.Reason, said, name string) {
+	p.heading(3, tick(r.String()))
+	facts := []string{plain(said)}
+	if rule := r.Rule(); strings.HasPrefix(rule, "R-") {
+		facts = append(facts, "["+rule+"](../rules.md)")
+	} else if rule != "" {
+		facts = append(facts, rule)
+	}
+	if name != "" {
+		facts = append(facts, tick(name))
+	}
+	if counted := counted(r); counted != "" {
+		facts = append(facts, "counted in "+counted)
+	}
+	p.line("%s", strings.Join(facts, "; "))
 }
 
 // counted names the metric that counts calls that stop for r.
