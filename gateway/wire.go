@@ -69,6 +69,7 @@ func (w *wires) next(r *Route) (http.RoundTripper, error) {
 		}
 		t = own
 	}
+	t = expecting{t}
 	if w.config.Wrap != nil {
 		t = w.config.Wrap(t)
 	}

@@ -27,6 +27,7 @@ type body struct {
 	both   bool            // the response has begun before the body's end
 	call   <-chan struct{} // closed with the call; nil for never
 	shared bool            // the connection has other calls, too: it is one of HTTP/2
+	asks   bool            // the caller sends it when it is told to
 
 	n atomic.Int64 // bytes read
 
@@ -197,9 +198,20 @@ func (b *body) watch(ctx context.Context) (over func()) {
 func (b *body) respond() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.source != nil && !b.whole {
+	if b.source != nil && !b.whole && !b.unasked() {
 		b.both = b.in.EnableFullDuplex() == nil
 	}
+}
+
+// unasked reports whether the caller holds the body back until it is told to send it,
+// and was not.
+func (b *body) unasked() bool { return b.asks && b.n.Load() == 0 && !b.reading }
+
+// waits reports the same while others may still read.
+func (b *body) waits() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.unasked()
 }
 
 // last says in a response before the end of the body that it is the connection's last.

@@ -8,6 +8,7 @@
 //   - origin.go: X-Forwarded-*, Forwarded and Via
 //   - hops.go: Max-Forwards
 //   - body.go: the caller's body
+//   - expect.go: one that the caller holds back
 //   - interim.go: responses before the response
 //   - copy.go: the body of a response
 //   - upgrade.go: connections that change their protocol
@@ -148,6 +149,9 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 			idle = 0
 		}
 		c.body.from(w, r, idle, f.MaxBody)
+		if c.body.asks = !c.Stream && expects(r); c.body.asks {
+			h["Expect"] = expectation
+		}
 		if out.Trailer != nil {
 			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
 		}
@@ -204,7 +208,9 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
-	err := c.copy((call.Stream || f.streams(resp)) && resp.ContentLength != 0)
+	// A caller who waits with its body waits for the status.
+	atOnce := call.Stream || f.streams(resp) || call.body.waits()
+	err := c.copy(atOnce && resp.ContentLength != 0)
 	_ = resp.Body.Close()
 	switch {
 	case err == nil:

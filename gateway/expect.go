@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+
+	"github.com/forbear-go/forbear/internal/resend"
+)
+
+// expecting keeps the body of a request with "Expect: 100-continue" unread when the
+// dependency has responded without asking for it (RFC 9110 section 10.1.1). net/http's
+// transport would send it all the same, to keep the connection; and the caller would be
+// told to send the body, since its server writes 100 when someone begins to read.
+type expecting struct{ http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (t expecting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(r.Header["Expect"]) == 0 || r.Body == nil || r.Body == http.NoBody {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	e := &expectation{}
+	e.moved.L = &e.mu
+	own := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotFirstResponseByte: func() { e.set(&e.refused, true) },
+		Got100Continue:       func() { e.set(&e.refused, false) },
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			e.set(&e.refused, false) // 103, say: the response is still to come
+			return nil
+		},
+	}))
+	own.Body = &expectedBody{ReadCloser: r.Body, e: e}
+	if get := r.GetBody; get != nil {
+		own.GetBody = func() (io.ReadCloser, error) {
+			again, err := get()
+			if err != nil {
+				return nil, err
+			}
+			return &expectedBody{ReadCloser: again, e: e}, nil
+		}
+	}
+	resp, err := t.RoundTripper.RoundTrip(own)
+	if err != nil {
+		e.set(&e.over, true)
+		return nil, err
+	}
+	resp.Body = endingBody{resp.Body, e}
+	return resp, nil
+}
+
+// Underlying serves the guard against re-sends.
+func (t expecting) Underlying() *http.Transport { return resend.TransportOf(t.RoundTripper) }
+
+// CloseIdleConnections reaches the transport below.
+func (t expecting) CloseIdleConnections() {
+	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// expectation is what one attempt waits for.
+type expectation struct {
+	mu      sync.Mutex
+	moved   sync.Cond
+	refused bool // something has come, and it was no 1xx
+	over    bool // so is the response
+}
+
+func (e *expectation) set(fact *bool, to bool) {
+	e.mu.Lock()
+	*fact = to
+	e.mu.Unlock()
+	e.moved.Broadcast()
+}
+
+// expectedBody is the request's.
+type expectedBody struct {
+	io.ReadCloser
+	e      *expectation
+	closed bool
+}
+
+// errNotAskedFor is for what reads a body that the dependency does not want.
+var errNotAskedFor = errors.New("the response has come before the body was asked for")
+
+// Read holds what would send the body until the response is over: an error would end the
+// connection, and the response with it.
+func (b *expectedBody) Read(p []byte) (int, error) {
+	e := b.e
+	e.mu.Lock()
+	for e.refused && !e.over && !b.closed {
+		e.moved.Wait()
+	}
+	refused := e.refused
+	e.mu.Unlock()
+	if refused {
+		return 0, errNotAskedFor
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// Close implements [io.Closer].
+func (b *expectedBody) Close() error {
+	b.e.set(&b.closed, true)
+	return b.ReadCloser.Close()
+}
+
+// endingBody is the response's.
+type endingBody struct {
+	io.ReadCloser
+	e *expectation
+}
+
+// Close implements [io.Closer].
+func (b endingBody) Close() error {
+	b.e.set(&b.e.over, true)
+	return b.ReadCloser.Close()
+}
