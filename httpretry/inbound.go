@@ -56,40 +56,6 @@ func Inbound(next http.Handler) http.Handler {
 			defer cancel()
 		}
 		ctx, below := layer.Watch(ctx)
-		next.ServeHTTP(&marking{ResponseWriter: w, below: below}, r.WithContext(ctx))
+		next.ServeHTTP(marked(w, below), r.WithContext(ctx))
 	})
 }
-
-// marking adds the exhaustion mark to a failed response.
-type marking struct {
-	http.ResponseWriter
-	below *layer.Exhaustion
-	wrote bool
-}
-
-// WriteHeader adds the mark to a failure of the server, which is when the calls
-// below matter. An informational status is not the response yet.
-func (m *marking) WriteHeader(status int) {
-	if !m.wrote && status >= 200 {
-		m.wrote = true
-		if m.below.Below() && (status >= 500 || status == http.StatusTooManyRequests) {
-			m.Header().Set(HeaderExhausted, "true")
-		}
-	}
-	m.ResponseWriter.WriteHeader(status)
-}
-
-// Write sends a response without a status, which is a success and needs no mark.
-func (m *marking) Write(p []byte) (int, error) {
-	m.wrote = true // an implicit 200
-	return m.ResponseWriter.Write(p)
-}
-
-// Flush lets streaming handlers through.
-func (m *marking) Flush() {
-	m.wrote = true
-	_ = http.NewResponseController(m.ResponseWriter).Flush()
-}
-
-// Unwrap serves http.ResponseController.
-func (m *marking) Unwrap() http.ResponseWriter { return m.ResponseWriter }
