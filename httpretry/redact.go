@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -28,7 +29,12 @@ func redacted(req *http.Request, err error) error {
 		text = without(err.Error(), secretsOf(req, err))
 	}
 	if isText(err) {
-		text = quotation.ReplaceAllString(text, `"[redacted]"`)
+		text = quotation.ReplaceAllStringFunc(text, func(quoted string) string {
+			if own(req, quoted) {
+				return quoted
+			}
+			return `"[redacted]"`
+		})
 	}
 	if text == err.Error() {
 		return err
@@ -116,6 +122,13 @@ func quotesResponse(err error) bool {
 // quotation matches a string as %q writes it, which is how net/http quotes what
 // came from the wire.
 var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// own reports whether a quotation is of the request itself and no secret: the scheme that
+// net/http does not know is the best hint at an address without one ("localhost:8080").
+func own(req *http.Request, quoted string) bool {
+	text, err := strconv.Unquote(quoted)
+	return err == nil && text != "" && (text == req.URL.Scheme || text == req.URL.Host || text == req.Method)
+}
 
 // textTypes are the types of errors that are nothing but text.
 var textTypes = []reflect.Type{reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%d", 0))}

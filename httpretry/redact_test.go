@@ -136,6 +136,30 @@ func TestShortParametersLeaveTheTextReadable(t *testing.T) {
 	}
 }
 
+// An address without a scheme is a mistake of the day, and net/http's quotation shows it. A
+// method is the program's own, too. What the server has sent stays out, also beside them.
+func TestQuotationsOfTheRequestStay(t *testing.T) {
+	r, err := forbear.New("payments", fast, forbear.WithoutLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, r)}
+	_, err = client.Post("localhost:1", "text/plain", nil)
+	if err == nil || !strings.Contains(err.Error(), `unsupported protocol scheme "localhost"`) {
+		t.Errorf("got %v, want the scheme", err)
+	}
+	req := newRequest(t, http.MethodGet, "http://payments.test/", "", "")
+	req.Method = "GE T"
+	if _, err = client.Transport.RoundTrip(req); err == nil || !strings.Contains(err.Error(), `invalid method "GE T"`) {
+		t.Errorf("got %v, want the method", err)
+	}
+	odd := errors.New(`malformed status "GET", "s3cr3t", "http"`)
+	_, err = over(t, &script{steps: []step{fail(odd)}}, fast).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+	if want := `malformed status "GET", "[redacted]", "http"`; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s at its end", err, want)
+	}
+}
+
 // What the text no longer says can still be asked for.
 func TestRedactedErrorsKeepTheirTypes(t *testing.T) {
 	req := newRequest(t, http.MethodGet, "http://127.0.0.1:1/?token=s3cr3t", "", "")
