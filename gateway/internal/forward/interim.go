@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"strings"
 	"sync"
 )
 
@@ -87,6 +88,7 @@ func pass(w http.ResponseWriter, came <-chan interim, done chan<- struct{}) {
 	before := maps.Clone(h)
 	for r := range came {
 		EndToEnd(h, r.header)
+		maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, "Forbear-") }) // the gateway's own words
 		h["Content-Length"] = noLength
 		w.WriteHeader(r.status)
 		clear(h)
