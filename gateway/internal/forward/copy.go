@@ -129,7 +129,7 @@ func bounded(ctx context.Context, w http.ResponseWriter) (over func()) {
 	}
 	var mu sync.Mutex
 	ended := false
-	late := time.AfterFunc(max(time.Until(due), 0)+unreadTime, func() {
+	late := time.AfterFunc(max(time.Until(due.Add(unreadTime)), unreadTime), func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !ended {
