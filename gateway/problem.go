@@ -118,7 +118,7 @@ func retryAfter(h http.Header, e *forbear.Error) {
 		return
 	}
 	wait := max(time.Until(e.Until), time.Nanosecond)
-	h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	h.Set("Retry-After", strconv.FormatInt(int64((wait-1)/time.Second)+1, 10))
 }
 
 // own returns the problem of a request that could not be passed on for what its caller
