@@ -66,6 +66,7 @@ type expectation struct {
 	mu      sync.Mutex
 	moved   sync.Cond
 	refused bool // something has come, and it was no 1xx
+	begun   bool // the body is on its way, and a response no longer says that it is not wanted
 	over    bool // so is the response
 }
 
@@ -91,12 +92,13 @@ var errNotAskedFor = errors.New("the response has come before the body was asked
 func (b *expectedBody) Read(p []byte) (int, error) {
 	e := b.e
 	e.mu.Lock()
-	for e.refused && !e.over && !b.closed {
+	for e.refused && !e.begun && !e.over && !b.closed {
 		e.moved.Wait()
 	}
-	refused := e.refused
+	e.begun = e.begun || !e.refused
+	begun := e.begun
 	e.mu.Unlock()
-	if refused {
+	if !begun {
 		return 0, errNotAskedFor
 	}
 	return b.ReadCloser.Read(p)

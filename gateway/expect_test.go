@@ -181,6 +181,54 @@ func TestUploadIsAskedForInTurn(t *testing.T) {
 	}
 }
 
+// TestUploadGoesOnBesideItsResponse: a service that knows nothing of the expectation may
+// respond while it reads.
+func TestUploadGoesOnBesideItsResponse(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		part := make([]byte, 5)
+		for i := range 3 {
+			if _, err := io.ReadFull(rw, part); err != nil {
+				t.Error(err)
+				return
+			}
+			if i == 0 {
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n")
+			}
+			_, _ = c.Write(part)
+		}
+	}))
+	t.Cleanup(up.Close)
+	send := &http.Transport{ExpectContinueTimeout: 10 * time.Millisecond}
+	t.Cleanup(send.CloseIdleConnections)
+	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, up.URL), Retryer: retryer(t, quick), Transport: send, Limits: gateway.Limits{Stream: true}})
+	c := asks(t, address, "/a", 15)
+	r := bufio.NewReader(c)
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusContinue {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+	_, _ = io.WriteString(c, "hello")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		part := make([]byte, 5)
+		if _, err := io.ReadFull(resp.Body, part); err != nil || string(part) != "hello" {
+			t.Fatalf("got %q, %v", part, err)
+		}
+		_, _ = io.WriteString(c, "hello")
+	}
+	if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "hello" {
+		t.Errorf("got %q, %v", rest, err)
+	}
+}
+
 // TestOwnRefusalsAskForNothing: what the gateway refuses by itself it refuses by the
 // headers.
 func TestOwnRefusalsAskForNothing(t *testing.T) {
