@@ -44,6 +44,10 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
+		if r.ContentLength > s.maxRequest { // it is not asked for: the caller may be waiting for 100
+			s.fail(w, r, &http.MaxBytesError{Limit: s.maxRequest})
+			return
+		}
 		status, body, err := s.admission.looks.pass(r, rt)
 		if err != nil {
 			s.fail(w, r, err)
