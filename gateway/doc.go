@@ -21,8 +21,8 @@
 //     Forbear-Attempts how many attempts were made.
 //   - Where there is no response, problem details (RFC 9457), by the last attempt: 502
 //     for network errors and 504 for timeouts, whatever ended the call after it. 429 and
-//     503, by the dependency's limit, the breaker, the bulkhead or the health gate, mean
-//     that nothing was sent. They hold no query string, no header and no text of an error.
+//     503, by the dependency's limit, the breaker or the bulkhead, mean that nothing was
+//     sent. They hold no query string, no header and no text of an error.
 //   - X-Correlation-ID, its own or a new one, on every response. The retries are
 //     logged under it.
 //
