@@ -33,7 +33,7 @@ func TestOnlyWhatWasNotSentIsRefused(t *testing.T) {
 			}
 		}
 	}
-	far, h := &forbear.Error{Until: time.Now().Add(1<<63 - 1).AddDate(1, 0, 0)}, http.Header{}
+	far, h := &forbear.Error{Until: time.Now().Add(1<<63-1).AddDate(1, 0, 0)}, http.Header{}
 	if retryAfter(h, far); h.Get("Retry-After") != "9223372037" {
 		t.Errorf("the farthest time: Retry-After %q", h.Get("Retry-After"))
 	}
