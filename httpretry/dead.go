@@ -40,9 +40,12 @@ func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
 	default:
 		return
 	}
-	if x.t.heard.Load() != a.heard { // others live
+	switch a.heard {
+	case x.t.heard.Load():
+		x.t.flushed.Store(a.heard + 1)
+		x.t.CloseIdleConnections()
+	case x.t.flushed.Load() - 1: // what has come since came over new connections
+	default:
 		a.silent = a.silent && a.guard.HTTP2()
-		return
 	}
-	x.t.CloseIdleConnections()
 }
