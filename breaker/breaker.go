@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/finite"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -75,8 +76,10 @@ type Permit struct {
 
 // New returns a closed breaker. Zero fields of p are taken as they are;
 // [Policy.WithDefaults] fills them in. moved, which may be nil, is called
-// for every transition, one at a time.
+// for every transition, one at a time. It panics when a rate is NaN or infinite.
 func New(p Policy, moved func(Transition)) *Breaker {
+	finite.Must("breaker: failure_rate", p.FailureRate)
+	finite.Must("breaker: slow_rate", p.SlowRate)
 	b := &Breaker{policy: p, born: time.Now(), moved: moved}
 	b.patience.least = min(minOpenFor, p.OpenFor)
 	b.window.Store(newOutcomes(p))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/finite"
 )
 
 // Bulkhead bounds the calls to a dependency that are under way at once. A call
@@ -38,8 +40,10 @@ func (b *Bulkhead) Limit() int { return int(b.limit) }
 
 // BulkheadSize returns the size for a dependency by INTG-STD-033's rule: peak
 // rate in calls per second x 99th percentile of the latency x a headroom of 1.5
-// to 2, at least 1. Headrooms outside that range are moved into it.
+// to 2, at least 1. Headrooms outside that range are moved into it. It panics when the
+// rate is NaN or infinite.
 func BulkheadSize(peakPerSecond float64, p99 time.Duration, headroom float64) int {
+	finite.Must("breaker: calls per second", peakPerSecond)
 	headroom = min(max(headroom, 1.5), 2)
 	return max(int(math.Ceil(peakPerSecond*p99.Seconds()*headroom)), 1)
 }

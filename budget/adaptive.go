@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/finite"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -28,7 +29,9 @@ type Adaptive struct {
 
 // NewAdaptive returns a throttle with multiplier k over a rolling
 // window. The book has 2 and two minutes; a smaller k refuses sooner.
+// It panics when k is NaN or infinite.
 func NewAdaptive(k float64, over time.Duration) *Adaptive {
+	finite.Must("budget: multiplier k", k)
 	return &Adaptive{
 		k:        k,
 		draw:     rand.Float64,

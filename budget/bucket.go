@@ -3,6 +3,8 @@ package budget
 import (
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/finite"
 )
 
 // TokenBucket allows bursts of retries and then a steady rate: each retry takes
@@ -17,8 +19,9 @@ type TokenBucket struct {
 	last     time.Time
 }
 
-// NewTokenBucket returns a full bucket.
+// NewTokenBucket returns a full bucket. It panics when perSecond is NaN or infinite.
 func NewTokenBucket(capacity int, perSecond float64) *TokenBucket {
+	finite.Must("budget: tokens a second", perSecond)
 	return &TokenBucket{capacity: float64(capacity), rate: perSecond, tokens: float64(capacity)}
 }
 

@@ -3,6 +3,8 @@ package budget
 import (
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/finite"
 )
 
 // This file holds the budgets that well-known clients use, with their published
@@ -101,8 +103,11 @@ type GRPC struct {
 }
 
 // NewGRPC returns a full throttle. The documentation's example is
-// 10 tokens and a ratio of 0.1, kept to three decimals.
+// 10 tokens and a ratio of 0.1, kept to three decimals. It panics when
+// one of them is NaN or infinite.
 func NewGRPC(maxTokens, tokenRatio float64) *GRPC {
+	finite.Must("budget: maxTokens", maxTokens)
+	finite.Must("budget: tokenRatio", tokenRatio)
 	m := int(maxTokens*1000 + 0.5)
 	return &GRPC{max: m, ratio: int(tokenRatio*1000 + 0.5), milli: m}
 }
@@ -159,7 +164,9 @@ const finagleSlices = 10
 
 // NewFinagle returns a budget in which retries may be the given fraction
 // of requests, plus minPerSecond. Finagle's own defaults are 10 s, 10 and 0.2.
+// It panics when the fraction is NaN or infinite.
 func NewFinagle(ttl time.Duration, minPerSecond int, fraction float64) *Finagle {
+	finite.Must("budget: fraction", fraction)
 	const scale = 1000 // Finagle's: a fraction needs no floating point later
 	b := &Finagle{deposit: scale, withdraw: 1, slice: max(ttl/finagleSlices, 1)}
 	if fraction > 0 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/finite"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -20,8 +21,11 @@ type Ratio struct {
 }
 
 // NewRatio returns a budget for one dependency. Zero fields of p are
-// taken as they are; [Policy.WithDefaults] fills them in.
+// taken as they are; [Policy.WithDefaults] fills them in. It panics when Ratio or
+// MaxMultiplier is NaN or infinite.
 func NewRatio(p Policy) *Ratio {
+	finite.Must("budget: ratio", p.Ratio)
+	finite.Must("budget: max_multiplier", p.MaxMultiplier)
 	return &Ratio{
 		policy:  p,
 		initial: window.NewSharded(p.Window),

@@ -3,6 +3,7 @@ package health
 import (
 	"time"
 
+	"github.com/forbear-go/forbear/internal/finite"
 	"github.com/forbear-go/forbear/internal/score"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -18,8 +19,10 @@ type Gate struct {
 }
 
 // New returns a gate that has seen nothing, and is healthy. Zero fields of p are
-// taken as they are; [Policy.WithDefaults] fills them in.
+// taken as they are; [Policy.WithDefaults] fills them in. It panics when MinSuccess is
+// NaN or infinite.
 func New(p Policy) *Gate {
+	finite.Must("health: min_success", p.MinSuccess)
 	return &Gate{policy: p, good: window.NewSharded(p.Window), failed: window.NewSingle(p.Window)}
 }
 
