@@ -210,13 +210,21 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 // Try makes the attempt under way as [Retryer.Do] does, and decides what follows.
 // It bounds the attempt by what is left of the policy's total, and by its per-attempt
 // timeout: work of kind Event and Webhook always, other work when the policy sets one.
-// A panic of op is an error that is final. The decision's reason is ReasonSuccess when
+// A panic of op is an error that is final, and so is its end by runtime.Goexit, which
+// ends the caller too. The decision's reason is ReasonSuccess when
 // the call is over; the error is op's. Durable work whose ctx ended is released: it may
 // ask again. So is durable work of which op could do nothing, since another dependency's
 // breaker was open: the decision says when to ask again, and no attempt is used up.
 func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (Decision, error) {
 	began := time.Now()
+	returned := false
+	defer func() {
+		if !returned { // Goexit
+			c.Fail(ctx, c.r.classify(ctx, panicked("runtime.Goexit")), time.Since(began), time.Now())
+		}
+	}()
 	err := c.attempt(ctx, began, op)
+	returned = true
 	now := time.Now()
 	if err == nil {
 		c.Succeed(ctx, now.Sub(began), now)

@@ -3,6 +3,7 @@ package forbear_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,4 +44,25 @@ func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
 			t.Errorf("%v after two good probes, want closed", got)
 		}
 	})
+}
+
+// TestGoexitEndsADurableCall: an operation that ends its goroutine has failed for good, and
+// gives back its place and its permit.
+func TestGoexitEndsADurableCall(t *testing.T) {
+	r := quiet(t, forbear.Policy{Kind: forbear.Batch, MaxConcurrent: 1}, forbear.WithCallerDeadLetter())
+	c := r.Durable(t.Context(), forbear.Progress{})
+	c.Ask(t.Context(), time.Now())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.Try(t.Context(), func(context.Context) error { runtime.Goexit(); return nil })
+		t.Error("the goroutine goes on")
+	}()
+	<-ended
+	if n := r.Bulkhead().Available(); n != 1 || c.Attempts != 1 {
+		t.Errorf("%d places are free after %d attempts, want 1 and 1", n, c.Attempts)
+	}
+	if d := r.Durable(t.Context(), forbear.Progress{}).Ask(t.Context(), time.Now()); !d.Retry {
+		t.Errorf("the next call: %v", d.Reason)
+	}
 }

@@ -61,7 +61,7 @@ type DeadLetters interface {
 // Run calls fn for each item until all are done, and retries as r says; r is of
 // kind [forbear.Batch] and has no dead-letter sink of its own. fn marks its errors as the operations of
 // [forbear.Retryer.Do] do, and may be called from several goroutines. A panic
-// of fn is a final failure of its item.
+// of fn is a final failure of its item, and so is runtime.Goexit, which a test's FailNow calls.
 //
 // The error is nil when every item is done, now or before. Otherwise it holds
 // [ErrFailed], [ErrPostponed], or both; or what ended the run: the end of ctx,

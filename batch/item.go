@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -26,6 +27,7 @@ type item[T any] struct {
 	history []deadletter.Attempt // those that failed, when there is a dead-letter queue
 	cause   deadletter.Cause     // of the latest of them
 
+	left  bool      // the attempt under way has not returned
 	until time.Time // see waiting
 	probe bool      // begun while the breaker was not closed
 	over  bool
@@ -86,15 +88,40 @@ func (b *run[T]) attempt(ctx context.Context, it *item[T]) {
 	ctx, cancel := context.WithDeadline(ctx, it.end)
 	defer cancel()
 	began := time.Now()
-	d, err := it.call.Try(ctx, func(ctx context.Context) error { return b.fn(ctx, it.value) })
-	it.last, it.ended = d, time.Now()
-	if err == nil || b.DLQ == nil {
+	var err error
+	it.left = true
+	defer func() {
+		if it.left { // fn has ended its goroutine by runtime.Goexit, as a test's FailNow does
+			it.last = forbear.Decision{Reason: forbear.ReasonTerminal, Class: forbear.ClassTerminal}
+			err = &forbear.PanicError{Value: "runtime.Goexit", Stack: debug.Stack()}
+		}
+		b.attempted(it, began, err)
+	}()
+	it.last, err = it.call.Try(ctx, func(ctx context.Context) error { return b.fn(ctx, it.value) })
+	it.left = false
+}
+
+// attempted keeps what a dead letter would tell of an attempt.
+func (b *run[T]) attempted(it *item[T], began time.Time, err error) {
+	if it.ended = time.Now(); err == nil || b.DLQ == nil {
 		return
 	}
-	it.cause = deadletter.CauseOf(forbear.Failure{Class: d.Class, Type: it.call.Last, Err: err})
+	it.cause = deadletter.CauseOf(forbear.Failure{Class: it.last.Class, Type: it.call.Last, Err: err})
 	a := it.cause.Failed()
-	a.Number, a.Claim, a.At, a.Took, a.Wait = it.call.Attempts, 1, began, it.ended.Sub(began), d.Wait
+	a.Number, a.Claim, a.At, a.Took, a.Wait = it.call.Attempts, 1, began, it.ended.Sub(began), it.last.Wait
 	it.history = deadletter.Append(it.history, a)
+}
+
+// leave ends an item whose goroutine is ended from within. Its function is then what has
+// failed; or the journal, the dead-letter queue or the payload's function, without which
+// the run cannot go on.
+func (b *run[T]) leave(ctx context.Context, it *item[T]) {
+	if it.over = true; it.left {
+		it.left = false
+		b.conclude(ctx, it)
+		return
+	}
+	b.stop(fmt.Errorf("batch: what keeps item %q has ended its goroutine", it.id))
 }
 
 // conclude says what has become of an item whose call is over. It is postponed

@@ -92,8 +92,15 @@ func (s *schedule[T]) fill(ctx context.Context) (again time.Time, wanted bool) {
 		}
 		s.running++
 		go func() {
+			defer func() { s.back <- it }() // also when a function of the caller's ends the goroutine
+			returned := false
+			defer func() {
+				if !returned {
+					s.run.leave(ctx, it)
+				}
+			}()
 			it.over = s.step(ctx, it)
-			s.back <- it
+			returned = true
 		}()
 	}
 	return time.Time{}, false

@@ -2,6 +2,7 @@ package credential
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -87,11 +88,21 @@ func (c *Cache) fresh() bool {
 	return c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > expiryMargin)
 }
 
+// errLeft is the error of a source that does not return, since it has called
+// runtime.Goexit as a test's FailNow does: its callers would wait for ever.
+var errLeft = errors.New("the source has ended its goroutine")
+
 // run asks the source and ends f with what it says.
 func (c *Cache) run(ctx context.Context, f *fetch) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	t, err := c.source.Token(ctx)
+	t, err := Token{}, errLeft
+	defer func() { c.end(f, t, err) }()
+	t, err = c.source.Token(ctx)
+}
+
+// end ends f with what the source has said.
+func (c *Cache) end(f *fetch, t Token, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -94,4 +95,24 @@ func TestFetchOutlivesItsFirstCaller(t *testing.T) {
 			t.Errorf("the second caller got %q, %v", tok.Value, err)
 		}
 	})
+}
+
+// A source that ends its goroutine, as FailNow of a test does, has failed: no caller waits
+// for what will not come, and the next one has it asked again.
+func TestSourceThatEndsItsGoroutine(t *testing.T) {
+	n := 0
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+		if n++; n == 1 {
+			runtime.Goexit()
+		}
+		return credential.Token{Value: "Bearer t"}, nil
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.Token(ctx); !errors.Is(err, credential.ErrRefreshFailed) {
+		t.Fatalf("got %v", err)
+	}
+	if got, err := c.Token(ctx); err != nil || got.Value != "Bearer t" {
+		t.Errorf("got %v, %v", got, err)
+	}
 }
