@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -47,7 +48,7 @@ func (rt *route) keyed(r *http.Request) bool {
 	if rt.ingress == nil || r.Method != http.MethodPost && r.Method != http.MethodPatch {
 		return false
 	}
-	return !rt.Ingress.Options.Optional || len(r.Header.Values(idempotency.Header)) > 0
+	return !rt.Ingress.Options.Optional || len(idemkey.Lines(r.Header)) > 0
 }
 
 // keyPlace returns where the key of a request is valid: at one dependency, one host,

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/internal/wait"
 )
@@ -54,7 +55,7 @@ type handler struct {
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost && r.Method != http.MethodPatch || h.Optional && len(r.Header.Values(Header)) == 0 {
+	if r.Method != http.MethodPost && r.Method != http.MethodPatch || h.Optional && len(idemkey.Lines(r.Header)) == 0 {
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -96,7 +97,7 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	case err != nil:
 		return c, unreadable, Invalid
 	}
-	x.body = body
+	x.body, x.scope = body, scope
 	if h.Place != nil {
 		if place := h.Place(x.r); place != "" {
 			scope = place + " " + scope
@@ -130,6 +131,7 @@ type keyedRequest struct {
 	r      *http.Request
 	ctx    context.Context // the request's, but for its end
 	body   []byte
+	scope  string // the principal, without the place
 	waited time.Duration
 }
 
@@ -152,7 +154,9 @@ func (x *keyedRequest) serve(c Claim) {
 			return
 		}
 		if v.Outcome == Acquired {
-			x.run(c, v.Record)
+			if !x.former(c, v.Record) {
+				x.run(c, v.Record)
+			}
 			return
 		}
 		if v.Outcome != InProgress {

@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/forbear-go/forbear/internal/idemkey"
 )
 
 // errNoKey is what readKey returns when the header is not there at all.
 var errNoKey = errors.New("no idempotency key")
 
-// readKey returns the key of a request, which is in one header line.
+// readKey returns the key of a request, which is in one header line, however its name is
+// spelled.
 func readKey(h http.Header) (string, error) {
-	lines := h.Values(Header)
+	lines := idemkey.Lines(h)
 	switch len(lines) {
 	case 0:
 		return "", errNoKey

@@ -20,6 +20,13 @@ type Options struct {
 	// from one store: the same key at another place is another key. It has no spaces.
 	// Nil, or "", adds nothing to the scope.
 	Place func(*http.Request) string
+	// Former returns the scope under which an earlier version kept the record of a request
+	// whose Scope is scope, such as scope itself where Place is new; "" is none. A record
+	// of the same request that is found there is moved: its response is replayed, its hold
+	// holds. Unless sure, it may be another caller's, or of another place: then the key is
+	// held, since neither may the operation be done twice nor its response be given away.
+	// It costs each new key a look at the store. Not with Transaction.
+	Former func(scope string) (former string, sure bool)
 
 	// Retention is how long a response is kept after completion. Default 48 h;
 	// less than 24 h is refused.
@@ -204,6 +211,9 @@ func (o *Options) complete(store Store) error {
 	}
 	if o.Transaction && o.Stream {
 		errs = append(errs, errors.New("a streamed response goes out before a transaction could commit"))
+	}
+	if o.Transaction && o.Former != nil {
+		errs = append(errs, errors.New("a former scope is not looked at in a transaction"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
 	if o.Disposition == nil {

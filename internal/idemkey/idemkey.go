@@ -12,6 +12,37 @@ import (
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
+// Header is the header that carries the key.
+const Header = "Idempotency-Key"
+
+// Lines returns the lines of the key in h, which is an http.Header, however their name is
+// spelled: net/http writes and reads it in one way, but a program that fills the map by
+// itself may not, and "idempotency-key" goes over the wire as well.
+func Lines(h map[string][]string) []string {
+	lines := h[Header]
+	for name, more := range h {
+		if len(name) == len(Header) && name != Header && strings.EqualFold(name, Header) {
+			lines = append(lines[:len(lines):len(lines)], more...)
+		}
+	}
+	return lines
+}
+
+// Find returns the first of [Lines], or "". It costs a look at one name where the name is
+// spelled as usual.
+func Find(h map[string][]string) string {
+	lines := h[Header]
+	if len(lines) == 0 || lines[0] == "" {
+		lines = Lines(h)
+	}
+	for _, line := range lines {
+		if line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
 // Err is what errors of this package match.
 var Err = errors.New("invalid idempotency key")
 

@@ -118,6 +118,7 @@ func Run(sources []Source, o Options) *Result {
 	}
 	r.foreignWaivers()
 	r.owners()
+	r.keysMeet()
 	loads := r.graph(r.layers())
 	r.comments()
 	r.settings()

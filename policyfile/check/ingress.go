@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -33,6 +34,59 @@ func (r *run) ingress(f *policyfile.File) {
 			r.add("FC309", in.At, route.Dependency, "what may have happened behind %s is done again", where)
 		}
 	}
+}
+
+// keyed is a route with keys.
+type keyed struct {
+	*policyfile.Route
+	file *policyfile.File
+	url  string // of its dependency
+}
+
+// meets reports whether a key of k may be one of o, whose place is the same: in one file,
+// where the methods alone tell the routes apart, or in those of two services, whose
+// gateways may share a database. Files of one service are its environments.
+func (k *keyed) meets(o *keyed) bool {
+	return k.Idempotency.Principal == o.Idempotency.Principal && (k.file == o.file || k.file.Service != o.file.Service && k.url != o.url)
+}
+
+// keysMeet finds routes with keys that are one place, as the gateway names it.
+func (r *run) keysMeet() {
+	seen := map[string][]*keyed{} // by place and host, and by place alone for one of each file
+	for _, s := range r.sources {
+		for i := range s.File.Gateway.Routes {
+			route := &s.File.Gateway.Routes[i]
+			d, ok := s.File.Dependency(route.Dependency)
+			if !ok || !route.Idempotency.On {
+				continue
+			}
+			k := &keyed{route, s.File, d.URL}
+			place := fmt.Sprintf("%s %q %q", d.Name, route.Prefix, route.Headers)
+			at, any := place+" at "+route.Host, place+" at any"
+			others := seen[at]
+			if route.Host == "" {
+				others = slices.Concat(others, seen[any])
+			} else {
+				others = slices.Concat(others, seen[place+" at "])
+			}
+			if j := slices.IndexFunc(others, func(o *keyed) bool { return (o.Host == route.Host || o.file != k.file) && k.meets(o) }); j >= 0 {
+				r.meeting(k, others[j])
+			}
+			seen[at] = append(seen[at], k)
+			if n := len(seen[any]); n == 0 || seen[any][n-1].file != k.file {
+				seen[any] = append(seen[any], k)
+			}
+		}
+	}
+}
+
+// meeting reports that keys of k may meet those of o.
+func (r *run) meeting(k, o *keyed) {
+	where := fmt.Sprintf("the one on line %d", o.At.Line)
+	if o.file != k.file {
+		where = fmt.Sprintf("%s of %s, where their gateways share a database", o.Host+o.Prefix, o.file.Service)
+	}
+	r.add("FC312", k.Idempotency.At, k.Dependency, "a key of the route %s is a key of %s too", k.Host+k.Prefix, where)
 }
 
 // guarded reports whether the file names the peers whose word about the caller

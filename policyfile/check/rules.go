@@ -248,6 +248,12 @@ var table = []report.Rule{
 		Why:     "A caller that sends the header itself gets the stored responses of any other.",
 		Fix:     "Name the authenticating proxies in gateway.trusted_proxies, or set principal: {jwt: {keys: FILE}}.",
 	},
+	{
+		ID: "FC312", Name: "ingress-keys-meet", Standard: "R-6", Severity: note,
+		Summary: "one idempotency key may mean two operations: two routes with keys are one place",
+		Why:     "A key is valid for one caller, dependency, route (prefix and headers) and host. Methods do not tell places apart, nor do files whose gateways share a database: a caller gets 422, or the other service's response.",
+		Fix:     "Give one of the dependencies another name, or use a database for each gateway.",
+	},
 
 	// FC4xx: what happens to work that cannot be done.
 	{

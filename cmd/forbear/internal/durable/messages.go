@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -88,7 +89,7 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 // keyOf returns the caller's Idempotency-Key, in either of its spellings: as the id of
 // a message it makes a repeated POST harmless. "" is none.
 func keyOf(r *http.Request) (string, error) {
-	lines := r.Header.Values(idempotency.Header)
+	lines := idemkey.Lines(r.Header)
 	if len(lines) == 0 {
 		return "", nil
 	}
