@@ -50,7 +50,7 @@ func (s *stage) serve(t *testing.T) string {
 			return 0
 		}))
 	}
-	for name, of := range map[string]prometheus.Labels{"alert_notifier_healthy": {"notifier": "pager"}, "webhook_part_healthy": {"part": "outbox"}} {
+	for name, of := range map[string]prometheus.Labels{"alert_notifier_healthy": {"notifier": "pager"}, "webhook_part_healthy": {"part": "outbox"}, "policy_file_in_charge": nil} {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, ConstLabels: of}, func() float64 {
 			if s.down.Load() {
 				return 0

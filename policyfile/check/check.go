@@ -49,6 +49,9 @@ type Options struct {
 	Now time.Time
 	// AllowedSigners is the path of a file in the form of ssh-keygen(1).
 	AllowedSigners string
+	// Unsigned takes approvals at their word. It is for what runs a file that was
+	// reviewed elsewhere, and does not know who may sign.
+	Unsigned bool
 	// MaxAmplification bounds the worst case with budgets, along any path; 0
 	// sets no bound.
 	MaxAmplification float64

@@ -20,7 +20,7 @@ func (r *run) ingress(f *policyfile.File) {
 		if !in.On {
 			continue
 		}
-		where := route.Prefix + route.Host
+		where := route.Host + route.Prefix
 		if in.Principal.Single {
 			r.add("FC307", in.At, route.Dependency, "all callers of %s share their idempotency keys", where)
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +47,21 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 	t, err := newTelemetry(ctx, log, service)
 	w.telemetry = t
 	return w, err
+}
+
+// followFile shows whether the policy file at path, if there is one, is in charge.
+func (w *watch) followFile(path string, stale *atomic.Bool) {
+	if w.registry == nil || path == "" {
+		return
+	}
+	w.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "policy_file_in_charge", Help: "Whether the policy file is in charge (1), or the policy before it, since the file is refused, gone or cannot be read (0).",
+	}, func() float64 {
+		if stale.Load() {
+			return 0
+		}
+		return 1
+	}))
 }
 
 // options returns the observers that each Retryer is built with. Each Retryer gets

@@ -34,8 +34,9 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 	if s.path == "" {
 		return
 	}
+	s.review(ctx)
 	if s.before != nil {
-		s.look() // a SIGHUP may have gone to the process before this one
+		s.look(ctx) // a SIGHUP may have gone to the process before this one
 	}
 	var tick <-chan time.Time // nil, and so never ready, without an interval
 	if s.every > 0 {
@@ -49,27 +50,59 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 			return
 		case <-hup:
 			s.notify(s.systemd.Reloading)
-			s.seen = s.stamp(s.seen)
-			s.reload()
+			reloaded := s.reload(true)
 			s.notify(s.systemd.Ready)
+			if reloaded {
+				s.review(ctx)
+			}
 		case <-tick:
-			s.look()
+			s.look(ctx)
 		}
 	}
 }
 
 // look reloads when the file's contents have changed.
-func (s *server) look() {
-	before := s.seen
-	if s.seen = s.stamp(before); !bytes.Equal(s.seen.data, before.data) {
-		s.reload()
+func (s *server) look(ctx context.Context) {
+	if s.reload(false) {
+		s.review(ctx)
 	}
 }
 
-// reload reads the policy file anew. A file that cannot be used leaves the old
-// policy in charge, and the log says so: a slip in an editor must not take the
-// gateway down.
-func (s *server) reload() {
+// lostAfter is how many looks in a row fail before the log says so: a file is gone for a
+// moment while it is being replaced.
+const lostAfter = 3
+
+// reload takes the file when its contents have changed, or anyhow when asked, and reports
+// whether it did.
+func (s *server) reload(asked bool) bool {
+	seen, err := s.stamp(s.seen)
+	if err != nil {
+		if s.unread++; s.unread == lostAfter || asked {
+			s.unread = max(s.unread, lostAfter)
+			s.log.Warn("the policy file cannot be read: the policy stays, and a restart would fail", slog.String("file", s.path), slog.String("error", err.Error()))
+		}
+		s.note()
+		return false
+	}
+	if s.unread >= lostAfter {
+		s.log.Info("the policy file can be read again", slog.String("file", s.path))
+	}
+	changed := !bytes.Equal(seen.data, s.seen.data)
+	s.seen, s.unread = seen, 0
+	if changed || asked {
+		s.faulty = !s.take()
+	}
+	s.note()
+	return (changed || asked) && !s.faulty
+}
+
+// note says in the metrics whether the policy file is what is in charge.
+func (s *server) note() { s.stale.Store(s.faulty || s.unread >= lostAfter) }
+
+// take reads the policy file anew, and reports whether it is in charge. A file that cannot
+// be used leaves the old policy in charge, and the log says so: a slip in an editor must not
+// take the gateway down.
+func (s *server) take() bool {
 	file, err := policyfile.Load(s.path)
 	if err == nil {
 		err = s.delivery.servable(file)
@@ -83,7 +116,7 @@ func (s *server) reload() {
 	}
 	if err != nil {
 		s.refused(err)
-		return
+		return false
 	}
 	s.warnOfKeys(file)
 	changes := policyfile.Diff(old, file)
@@ -100,6 +133,7 @@ func (s *server) reload() {
 	if old.Gateway.TLS != file.Gateway.TLS {
 		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
 	}
+	return true
 }
 
 // warnOfFlags logs the flags that a later version will refuse.
@@ -143,19 +177,25 @@ type fileStamp struct {
 }
 
 // stamp reads the file when it is another one than last, or newer: a look costs
-// one stat while nothing happens. A file that is gone for a moment, as while it
-// is being replaced, has not changed.
-func (s *server) stamp(last fileStamp) fileStamp {
+// a stat and an open while nothing happens.
+func (s *server) stamp(last fileStamp) (fileStamp, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return last
+		return last, err
 	}
 	if last.info != nil && os.SameFile(info, last.info) && info.ModTime().Equal(last.info.ModTime()) && info.Size() == last.info.Size() {
-		return last
+		if !info.Mode().IsRegular() {
+			return last, nil // opening a pipe waits for its writer
+		}
+		f, err := os.Open(s.path) // a right that was taken away shows in no time of the file
+		if err == nil {
+			err = f.Close()
+		}
+		return last, err
 	}
 	data, err := policyfile.Read(s.path)
 	if err != nil {
-		return last
+		return last, err
 	}
-	return fileStamp{info, data}
+	return fileStamp{info, data}, nil
 }

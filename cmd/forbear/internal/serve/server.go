@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
@@ -44,11 +45,14 @@ type server struct {
 	fleet    fleet
 
 	// The policy in charge, and what was made of it.
-	file *policyfile.File
-	seen fileStamp       // of the file that was read last
-	live live            // the gateway of the moment
-	kept map[string]kept // by dependency, across reloads
-	tls  *tls.Config     // of the gateway's own addresses, or nil; of the first policy
+	file   *policyfile.File
+	seen   fileStamp       // of the file that was read last
+	unread int             // looks at the file in a row that have failed
+	faulty bool            // seen was refused
+	stale  atomic.Bool     // the file is not what is in charge, for the metrics
+	live   live            // the gateway of the moment
+	kept   map[string]kept // by dependency, across reloads
+	tls    *tls.Config     // of the gateway's own addresses, or nil; of the first policy
 
 	probes  probes
 	watch   *watch
@@ -72,7 +76,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if s.path == "" {
 		err = s.startSample()
 	} else {
-		s.seen = s.stamp(fileStamp{})
+		s.seen, _ = s.stamp(fileStamp{}) // Load has the error
 		s.file, err = policyfile.Load(s.path)
 	}
 	if err != nil {
@@ -88,6 +92,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
 	}
+	s.watch.followFile(s.path, &s.stale)
 	// Both read files that the policy file names: one run shows all that are missing.
 	var own error
 	s.tls, own = s.secured()
