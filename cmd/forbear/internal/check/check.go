@@ -16,6 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check/find"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint/settings"
@@ -185,7 +186,7 @@ func (q *gate) runUntil(ctx context.Context) (code int, err error) {
 func (q *gate) run(ctx context.Context) (int, error) {
 	// An explanation needs no files, and judges none.
 	if q.explain != "" {
-		return explainRule(q.std, q.explain), nil
+		return explain.Word(q.std, "check", q.explain, "text"), nil
 	}
 	if len(q.operands) == 0 {
 		return 0, errors.New("which files? see forbear check --help")

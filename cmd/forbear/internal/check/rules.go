@@ -1,13 +1,11 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
@@ -19,11 +17,12 @@ func RulesCommand() *cli.Command {
 	c := &cli.Command{
 		Name:    "rules",
 		Summary: "list what check can find",
-		Usage:   "list [-o text|json] | explain ID",
+		Usage:   "list [-o text|json] | explain ID [-o text|json]",
 		Examples: `
 forbear rules list
 forbear rules list -o json
 forbear rules explain FC105
+forbear rules explain R-7
 `,
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
@@ -34,7 +33,7 @@ forbear rules explain FC105
 		case done:
 			return code
 		case len(words) == 2 && words[0] == "explain":
-			return explainRule(std, words[1])
+			return explain.Word(std, "rules", words[1], *format)
 		case len(words) != 1 || words[0] != "list":
 			return std.Fail("rules: want list or explain ID (see forbear rules --help)")
 		}
@@ -53,30 +52,4 @@ forbear rules explain FC105
 		return cli.ExitOK
 	}
 	return c
-}
-
-// explainRule writes what a finding means, why it matters and how to correct
-// it. Case does not matter, and a slip gets the nearest id as a hint.
-func explainRule(std *cli.Streams, id string) int {
-	r, ok := check.RuleOf(strings.ToUpper(id))
-	if !ok {
-		// Ids are short, so that a slip is usually one character away from
-		// the right one.
-		var known []string
-		for _, r := range check.Rules() {
-			known = append(known, r.ID)
-		}
-		return std.Fail("unknown finding %q%s", id, nearest.Hint(strings.ToUpper(id), known, ": see forbear rules list"))
-	}
-	// Whether a waiver helps is what a team asks next.
-	waivable := "no waiver lifts it"
-	if r.Waivable {
-		waivable = "a waiver of " + cmp.Or(r.Standard, "the rule that it names") + " lifts it"
-	}
-	title := r.ID + " " + r.Name
-	if r.Standard != "" {
-		title += " (" + r.Standard + ")"
-	}
-	fmt.Fprintf(std.Out, "%s: %s\n\n%s\n\nWhy: %s\nFix: %s\n%s.\n", title, r.Severity, r.Summary, r.Why, r.Fix, strings.ToUpper(waivable[:1])+waivable[1:])
-	return cli.ExitOK
 }

@@ -3,7 +3,9 @@ package explain
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/grpcretry"
@@ -15,8 +17,8 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "explain",
-		Summary: "say whether a failed call would be retried, when, and by which rule",
-		Usage:   "[FLAGS] | --json < situations.jsonl",
+		Summary: "say whether a failed call would be retried, when, and by which rule; or what a reason means",
+		Usage:   "[FLAGS] | --json < situations.jsonl | REASON [-o text|json]",
 		About: `
 Explain asks the same decision that every part of forbear asks, about one
 situation given by flags, or about many given as JSON lines on standard input.
@@ -27,6 +29,10 @@ succeeded, 1 that it would not be retried, 2 that explain could not judge.
 JSON lines: one verdict a line, in the same order. A situation that cannot be
 judged gets {"id","error"} instead; the others go on, and the exit code
 is 2.
+
+A reason, as logs, metrics and refused responses have it: what it means, what
+the figures are beside it, and which setting changes it. A rule (R-7) and a
+finding of forbear check (FC207) are explained, too.
 
 What --error takes, besides the error types of logs and metrics:
 
@@ -43,6 +49,7 @@ forbear explain --error connection_reset --attempts 3 --budget 100/20
 forbear explain --code UNAVAILABLE --trailer 'grpc-retry-pushback-ms: 250'
 forbear explain --message @response.json --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2 --kind event
 forbear explain --status 503 --config policy.yaml --dependency payments
+forbear explain budget_exhausted
 echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 `,
 	}
@@ -50,10 +57,13 @@ echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 		f := c.Flags()
 		q := &question{}
 		q.register(f)
-		if code, done := c.Parse(std, f, args, 0); done {
+		words, code, done := c.Operands(std, f, args)
+		switch {
+		case done:
 			return code
-		}
-		if q.lines {
+		case len(words) > 0:
+			return q.word(std, f, strings.Join(words, " "))
+		case q.lines:
 			return explainLines(std)
 		}
 		return q.explain(std)
@@ -85,6 +95,23 @@ type question struct {
 	format     string // text or json
 	config     string // policy file, or ""
 	dependency string // in that file
+}
+
+// word explains a reason, which is no situation and has no other flag than -o.
+func (q *question) word(std *cli.Streams, f *flag.FlagSet, word string) int {
+	var other string
+	f.Visit(func(f *flag.Flag) {
+		if f.Name != "o" {
+			other = f.Name
+		}
+	})
+	switch {
+	case other != "":
+		return std.Fail("explain: unexpected argument %q: a reason goes without --%s (see forbear explain --help)", word, other)
+	case q.format != "text" && q.format != "json":
+		return std.Fail("explain: unknown format %q: want text or json", q.format)
+	}
+	return Word(std, "explain", word, q.format)
 }
 
 // explain judges the one situation. The protocol follows from what failed, so

@@ -5,10 +5,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 )
 
 // Reasons returns the page of all reasons of a decision. Their meaning is the comment
@@ -26,7 +28,7 @@ func Reasons(root string) (string, error) {
 		return true
 	})
 	p := begin("Reasons", "`reason.go`")
-	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n")
+	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n`forbear explain REASON` says the same.\n")
 	p.heading(2, "Retried")
 	var stopped []forbear.Reason
 	for r := forbear.ReasonNone + 1; int(r) < len(said); r++ {
@@ -64,7 +66,18 @@ func (p *page) reason(r forbear.Reason, said, name string) {
 	if counted := counted(r); counted != "" {
 		facts = append(facts, "counted in "+counted)
 	}
-	p.line("%s", strings.Join(facts, "; "))
+	p.line("%s\n", strings.Join(facts, "; "))
+	x := explain.Reasons()[r-forbear.ReasonNone-1]
+	p.line("%s", plain(x.Means))
+	if x.Figures != "" {
+		p.line("\nFigures: %s", plain(x.Figures))
+	}
+	p.line("\nWhat changes it: %s", plain(x.Change))
+	if len(x.Settings) > 0 {
+		p.line("In the [policy file](policy.md#a-dependency): %s.", tick(strings.Join(x.Settings, "`, `")))
+	}
+	guide := strings.TrimPrefix(x.Guide, explain.Docs)
+	p.line("More: [%s](../%s).", path.Base(guide), guide)
 }
 
 // counted names the metric that counts calls that stop for r.

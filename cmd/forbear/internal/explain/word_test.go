@@ -1,0 +1,90 @@
+package explain
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+)
+
+const pages = "../../../../docs/"
+
+// Each reason says what it means and what changes it. The settings and the pages that it
+// names exist, and its own page has it.
+func TestReasonsAreExplained(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.FromSlash(pages + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	policy, own := read("reference/policy.md"), read("reference/reasons.md")
+	all := Reasons()
+	if next := forbear.Reason(len(all) + 1); next.String() != "invalid" {
+		t.Errorf("%v has no explanation", next)
+	}
+	for i, r := range all {
+		if want := forbear.Reason(i + 1).String(); r.Name != want || r.Means == "" || r.Change == "" {
+			t.Errorf("%s: got %+v", want, r)
+		}
+		for _, key := range r.Settings {
+			if !strings.Contains(policy, "\n| `"+key+"` |") {
+				t.Errorf("%s names the setting %s, which no policy has", r.Name, key)
+			}
+		}
+		guide, ok := strings.CutPrefix(r.Guide, Docs)
+		if !ok || read(guide) == "" {
+			t.Errorf("%s: %s", r.Name, r.Guide)
+		}
+		if !strings.Contains(own, "\n### `"+r.Name+"`\n") {
+			t.Errorf("the page has no heading for %s: make reference", r.Name)
+		}
+	}
+}
+
+func TestExplainWords(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"budget_exhausted", 0, "In the policy file: budget.min_retries, "},
+		{"Budget-Exhausted", 0, "budget_exhausted (R-7)\n"},
+		{"retry budget exhausted", 0, "budget_exhausted (R-7)\n"},
+		{"breaker open", 0, "reasons.md#breaker_open\n"},
+		{"success", 0, "success\n"},
+		{"r-7", 0, "Reasons: server_said_stop, "},
+		{"fc207", 0, "FC207 timeouts-do-not-fit (INTG-STD-035): error\n"},
+		{"-o json paced", 0, `"settings": [`},
+		{"paced -o json", 0, `"page": "https://`},
+		{"R-99", 2, "did you mean R-9?"},
+		{"gremlins", 2, "see docs/reference/reasons.md"},
+		{"budget_exausted", 2, "did you mean budget_exhausted?"},
+		{"paced -o yaml", 2, `unknown format "yaml"`},
+		{"paced --status 503", 2, "a reason goes without --status"},
+		{"paced --json", 2, "a reason goes without --json"},
+	} {
+		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
+		if got.Code != tt.code || !strings.Contains(got.Out+got.Errors, tt.want) {
+			t.Errorf("explain %s: got %+v, want %q", tt.args, got, tt.want)
+		}
+	}
+	for _, word := range words() {
+		text, value := lookUp(word)
+		if text == nil {
+			t.Errorf("%s is not known", word)
+		}
+		if b, err := json.Marshal(value); err != nil || len(b) < 40 {
+			t.Errorf("%s: %s, %v", word, b, err)
+		}
+		if got := clitest.Run(t, Command(), "", word); got.Code != cli.ExitOK || len(got.Out) < 40 {
+			t.Errorf("%s: got %+v", word, got)
+		}
+	}
+}
