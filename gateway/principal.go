@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,14 @@ var errPrincipal = errors.New("no principal")
 // set it gets the stored responses of all others.
 func PrincipalHeader(name string) func(*http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
-		if v := r.Header.Values(name); len(v) == 1 && v[0] != "" {
-			return v[0], nil
+		v := r.Header.Values(name)
+		if len(v) != 1 {
+			return "", errPrincipal
+		}
+		// Over HTTP/2 net/http leaves the spaces around a value, which are no part of it
+		// (RFC 9110 section 5.5).
+		if who := textproto.TrimString(v[0]); who != "" {
+			return who, nil
 		}
 		return "", errPrincipal
 	}
