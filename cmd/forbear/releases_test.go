@@ -289,8 +289,7 @@ func (r *released) check() {
 	}
 }
 
-// shift brings a database to today: what is in it was made as long ago as when it was
-// kept.
+// shift brings a database to today: what is in it was made half a minute ago.
 func shift(t *testing.T, driver, place string) {
 	t.Helper()
 	db, err := sql.Open(driver, place)
@@ -321,7 +320,7 @@ func shift(t *testing.T, driver, place string) {
 	if err := db.QueryRowContext(t.Context(), `SELECT max(applied) FROM forbear_migrations`).Scan(&made); err != nil {
 		t.Fatal(err)
 	}
-	later := time.Now().UnixMicro() - made
+	later := time.Now().Add(-30*time.Second).UnixMicro() - made
 	for _, c := range list {
 		// Microseconds of this century.
 		if _, err := db.ExecContext(t.Context(), fmt.Sprintf(`UPDATE %s SET %s = %[2]s + %d WHERE %[2]s BETWEEN 1000000000000000 AND 4000000000000000`, c[0], c[1], later)); err != nil {

@@ -7,12 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,8 +26,9 @@ import (
 // opens no database for them.
 type ingress struct {
 	records lateStore
-	watched bool   // whether backlog is among the metrics
-	spool   string // the file of backlog, by its flag; "" is none
+	watched bool        // whether backlog is among the metrics
+	spool   string      // the file of backlog, by its flag; "" is none
+	former  atomic.Bool // the records may have some of an earlier version
 
 	mu      sync.Mutex
 	backlog *idempotency.Backlog // of all routes, across reloads; see kept
@@ -95,6 +94,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 		in.own = db
 	}
 	in.records.Store = db.Idempotency()
+	in.former.Store(hasFormer(in.run, db, retentionOf(file), time.Now()))
 	if err := s.openSpool(); err != nil {
 		own := in.own
 		if in.records.Store, in.own = nil, nil; own != nil {
@@ -164,7 +164,7 @@ func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.
 	return &gateway.Ingress{
 		Store: &s.ingress.records, Timeout: in.Timeout,
 		Options: idempotency.Options{
-			Scope: scope, Former: formerScope(file, r), Optional: in.Optional, Retention: in.Retention, Wait: in.Wait, MaxRequest: int64(in.MaxRequest), MaxResponse: int64(in.MaxResponse),
+			Scope: scope, Former: s.ingress.formerScope(file, r), Optional: in.Optional, Retention: in.Retention, Wait: in.Wait, MaxRequest: int64(in.MaxRequest), MaxResponse: int64(in.MaxResponse),
 			Rerun: in.Rerunnable, Backlog: s.ingress.kept(s.log), Logger: s.log, Observe: s.countKeyed(r.Dependency),
 		},
 	}, nil
@@ -174,38 +174,6 @@ func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.
 // can be called that: the value of a header does not begin with a space, nor does what
 // [gateway.JWT] returns.
 const allCallers = " all"
-
-// formerScope returns where versions before v0.1.0 kept the records of a route: under the
-// caller alone, all callers as "all", and those with tokens without their issuer. v0.2.0
-// has forgotten it: by then such records have expired.
-func formerScope(file *policyfile.File, r policyfile.Route) func(scope string) (string, bool) {
-	p, alone := r.Idempotency.Principal, true
-	for _, other := range file.Gateway.Routes {
-		apart := other.Host == r.Host && maps.Equal(other.Headers, r.Headers) // the prefix or the method decides
-		alone = alone && (!other.Idempotency.On || apart || !within(other.Prefix, r.Prefix) && !within(r.Prefix, other.Prefix))
-	}
-	return func(scope string) (former string, sure bool) {
-		switch {
-		case p.Single:
-			return "all", alone
-		case p.JWT == (policyfile.JWT{}):
-			return scope, alone
-		}
-		if i := strings.IndexByte(scope, ' '); i >= 0 { // behind its issuer
-			scope = scope[i+1:]
-		}
-		subject, err := url.PathUnescape(scope)
-		if err != nil {
-			subject = scope
-		}
-		return subject, alone && p.JWT.Issuer != ""
-	}
-}
-
-// within reports whether a route's prefix is in another's.
-func within(prefix, other string) bool {
-	return prefix == other || strings.HasPrefix(prefix, strings.TrimSuffix(other, "/")+"/")
-}
 
 // scopeOf returns the function that finds the caller: the keys of one caller
 // must not reach the records of another. Files of keys are beside the policy
