@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -105,7 +106,10 @@ func (q *question) word(std *cli.Streams, f *flag.FlagSet, word string) int {
 			other = f.Name
 		}
 	})
+	status, err := strconv.Atoi(word)
 	switch {
+	case err == nil:
+		return std.Fail("explain: unexpected argument %q: a status is --status %d (see forbear explain --help)", word, status)
 	case other != "":
 		return std.Fail("explain: unexpected argument %q: a reason goes without --%s (see forbear explain --help)", word, other)
 	case q.format != "text" && q.format != "json":

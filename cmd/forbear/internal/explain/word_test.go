@@ -68,6 +68,7 @@ func TestExplainWords(t *testing.T) {
 		{"budget_exausted", 2, "did you mean budget_exhausted?"},
 		{"paced -o yaml", 2, `unknown format "yaml"`},
 		{"paced --status 503", 2, "a reason goes without --status"},
+		{"503", 2, "a status is --status 503"},
 		{"paced --json", 2, "a reason goes without --json"},
 	} {
 		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
