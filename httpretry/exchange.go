@@ -55,7 +55,9 @@ type exchange struct {
 func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
 	s.NeedsKey = NeedsKey(x.req.Method) && !p.Idempotent && !layer.Idempotent(x.req.Context())
 	s.Refreshable = x.authorized()
-	s.Key = idemkey.Text(x.req.Header.Get(HeaderKey))
+	if s.Key = idemkey.Text(x.req.Header.Get(HeaderKey)); s.NeedsKey && s.Key == "" {
+		s.Key = idemkey.Text(idemkey.Find(x.req.Header)) // in another spelling
+	}
 	if s.NeedsKey && s.Key == "" {
 		x.key = x.ownKey(p.Keys)
 		s.Key = idemkey.Text(x.key)

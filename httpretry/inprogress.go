@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/peek"
 )
 
@@ -16,7 +17,7 @@ const maxProblem = 16 << 10
 // very key that the request carries: the one 409 that may be retried. It puts
 // what it has read of the body back.
 func inProgress(req *http.Request, resp *http.Response) bool {
-	if req.Header.Get(HeaderKey) == "" && (resp.Request == nil || resp.Request.Header.Get(HeaderKey) == "") {
+	if idemkey.Find(req.Header) == "" && (resp.Request == nil || idemkey.Find(resp.Request.Header) == "") {
 		return false
 	}
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))

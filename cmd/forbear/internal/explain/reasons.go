@@ -26,9 +26,7 @@ type Reason struct {
 }
 
 // Docs is where the pages are.
-const (
-	Docs = "https://github.com/forbear-go/forbear/blob/main/docs/"
-)
+const Docs = "https://github.com/forbear-go/forbear/blob/main/docs/"
 
 // Reasons returns all reasons, in their order.
 func Reasons() (all []Reason) {

@@ -32,8 +32,8 @@ func Reasons(root string) (string, error) {
 	p.heading(2, "Retried")
 	var stopped []forbear.Reason
 	for r := forbear.ReasonNone + 1; int(r) < len(said); r++ {
-		if words, ok := strings.CutPrefix(said[r], "retry: "); ok {
-			p.reason(r, words, "")
+		if strings.HasPrefix(said[r], "retry: ") {
+			p.reason(r, "")
 		} else {
 			stopped = append(stopped, r)
 		}
@@ -44,7 +44,7 @@ func Reasons(root string) (string, error) {
 		if name == "" && r.Err() != nil {
 			return "", fmt.Errorf("reason %v has an error whose name is not known here", r)
 		}
-		p.reason(r, said[r], name)
+		p.reason(r, name)
 	}
 	p.heading(2, "Of the moment")
 	p.line("A refusal of the moment (`budget_exhausted`, `breaker_open`, `unhealthy`, `bulkhead_full`, `paced`) says nothing about the\nwork itself: durable work is put off by it, and uses up no attempt.")
@@ -52,9 +52,11 @@ func Reasons(root string) (string, error) {
 }
 
 // reason writes what is known of r, under a heading that messages link to.
-func (p *page) reason(r forbear.Reason, said, name string) {
+func (p *page) reason(r forbear.Reason, name string) {
 	p.heading(3, tick(r.String()))
-	facts := []string{plain(said)}
+	x := explain.Reasons()[r-forbear.ReasonNone-1]
+	p.line("%s\n", plain(x.Means))
+	var facts []string
 	if rule := r.Rule(); strings.HasPrefix(rule, "R-") {
 		facts = append(facts, "["+rule+"](../rules.md)")
 	} else if rule != "" {
@@ -66,9 +68,9 @@ func (p *page) reason(r forbear.Reason, said, name string) {
 	if counted := counted(r); counted != "" {
 		facts = append(facts, "counted in "+counted)
 	}
-	p.line("%s\n", strings.Join(facts, "; "))
-	x := explain.Reasons()[r-forbear.ReasonNone-1]
-	p.line("%s", plain(x.Means))
+	if len(facts) > 0 {
+		p.line("%s", strings.Join(facts, "; "))
+	}
 	if x.Figures != "" {
 		p.line("\nFigures: %s", plain(x.Figures))
 	}
