@@ -31,6 +31,7 @@ const holdBack = 30 * time.Second
 type Credentials struct {
 	credentials.TransportCredentials
 	memory *memory
+	conns  *conns // of the client that they were given to, or nil
 }
 
 // memory is what the clones of one Credentials share.
@@ -50,12 +51,12 @@ type held struct {
 // NewCredentials wraps the credentials of a client, such as those of
 // credentials.NewTLS. [WithTransportCredentials] does it by itself.
 func NewCredentials(tc credentials.TransportCredentials) *Credentials {
-	return &Credentials{tc, &memory{held: map[string]held{}}}
+	return &Credentials{TransportCredentials: tc, memory: &memory{held: map[string]held{}}}
 }
 
 // Clone implements [credentials.TransportCredentials].
 func (c *Credentials) Clone() credentials.TransportCredentials {
-	return &Credentials{c.TransportCredentials.Clone(), c.memory}
+	return &Credentials{c.TransportCredentials.Clone(), c.memory, c.conns}
 }
 
 // ClientHandshake implements [credentials.TransportCredentials].
@@ -71,7 +72,11 @@ func (c *Credentials) ClientHandshake(ctx context.Context, authority string, raw
 		return conn, info, err
 	}
 	c.memory.refused.Store(nil)
-	return &watchedConn{conn, c.memory, place}, info, nil
+	conn = &watchedConn{conn, c.memory, place}
+	if c.conns != nil {
+		conn = c.conns.watch(conn)
+	}
+	return conn, info, nil
 }
 
 // watchedConn sees the server refuse our certificate, which under TLS 1.3

@@ -28,6 +28,7 @@ type client struct {
 	noTimeout  bool
 	noPushback bool
 	levels     atomic.Pointer[map[string]bool] // idempotency by method, as declared in .proto files
+	conns      conns                           // those that can be taken out of use
 	warned     atomic.Bool                     // gRPC's own retries are off, or were warned of
 	watched    atomic.Int64                    // calls looked at for them
 }
@@ -106,6 +107,9 @@ func newClient(r *forbear.Retryer, opts []Option) *client {
 			opt(c)
 		}
 	}
+	if c.transport != nil {
+		c.transport.conns = &c.conns
+	}
 	return c
 }
 
@@ -125,16 +129,29 @@ func StreamClientInterceptor(r *forbear.Retryer, opts ...Option) grpc.StreamClie
 // DialOptions returns what a connection needs: both interceptors, which come
 // after those of options before them; gRPC's own retries switched off; and,
 // where given, the transport credentials and the tokens.
+//
+// A connection on which an attempt timed out, and nothing was heard meanwhile, is
+// taken out of use: what else is under way on it goes on, and the next attempt gets
+// another. For that the transport credentials are to be given to
+// [WithTransportCredentials]. Otherwise there is a dialer among the options, which
+// replaces a grpc.WithContextDialer before them, and does it for connections in clear
+// alone; HTTPS_PROXY in the environment leaves it out, and a dialer after them takes
+// its place. There are keepalive pings among them, too, every six minutes, which is
+// what servers with gRPC's defaults allow; grpc.WithKeepaliveParams after them
+// replaces them.
 func DialOptions(r *forbear.Retryer, opts ...Option) []grpc.DialOption {
 	c := newClient(r, opts)
 	dial := []grpc.DialOption{
 		grpc.WithDisableRetry(),
 		grpc.WithChainUnaryInterceptor(c.unary),
 		grpc.WithChainStreamInterceptor(c.stream),
+		grpc.WithKeepaliveParams(pings),
 	}
 	c.warned.Store(true) // nothing to warn of
 	if c.transport != nil {
 		dial = append(dial, grpc.WithTransportCredentials(c.transport))
+	} else if dialer := c.conns.dialer(); dialer != nil {
+		dial = append(dial, dialer)
 	}
 	if c.tokens != nil {
 		dial = append(dial, grpc.WithPerRPCCredentials(c.tokens))

@@ -60,6 +60,7 @@ type serverStream struct {
 	ended   bool // the call is over, whatever the stream still brings
 	current grpc.ClientStream
 	cancel  context.CancelCauseFunc
+	limit   time.Duration // of the attempt
 	timer   *time.Timer
 	request any
 	sent    bool // the request
@@ -80,10 +81,10 @@ func (s *serverStream) start() error {
 		ctx = context.WithValue(ctx, slotKey{}, s.used)
 	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	s.limit = s.call.Limit(s.timeout)
 	if !s.c.noTimeout {
-		limit := s.call.Limit(s.timeout)
 		cancel := s.cancel
-		s.timer = time.AfterFunc(limit, func() { cancel(errAttemptTimeout) })
+		s.timer = time.AfterFunc(s.limit, func() { cancel(errAttemptTimeout) })
 	}
 	cs, err := s.open(ctx)
 	if err != nil {
@@ -104,8 +105,9 @@ func (s *serverStream) start() error {
 // timedOut names the attempt's own timeout, which gRPC knows only as a canceled
 // context.
 func (s *serverStream) timedOut(ctx context.Context, err error) error {
+	gone := s.c.conns.timedOut(s.ctx, ctx, s.limit)
 	if errors.Is(context.Cause(ctx), errAttemptTimeout) && s.ctx.Err() == nil {
-		return &attemptTimeout{err}
+		return &attemptTimeout{err, gone}
 	}
 	return err
 }
@@ -127,7 +129,7 @@ func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 		s.finishAttempt()
 		f := Classify(s.ctx, err, trailer)
 		if t, ok := errors.AsType[*attemptTimeout](err); ok {
-			f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: t}
+			f = silenced(forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: t}, t.gone)
 		}
 		s.call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
@@ -183,6 +185,7 @@ func (s *serverStream) abandon() {
 	}
 	s.ended = true
 	s.finishAttempt()
+	s.c.conns.timedOut(s.ctx, s.ctx, s.limit)
 	f := Classify(s.ctx, context.Cause(s.ctx), nil)
 	s.call.Fail(s.ctx, f)
 }
@@ -204,9 +207,10 @@ func (s *serverStream) RecvMsg(m any) error {
 		case err == nil || errors.Is(err, io.EOF):
 			s.commit()
 		default:
-			if timer != nil && !timer.Stop() {
-				err = s.timedOut(cs.Context(), err)
+			if timer != nil {
+				timer.Stop()
 			}
+			err = s.timedOut(cs.Context(), err)
 			if err = s.recover(err, cs); err == nil {
 				s.mu.Unlock()
 				continue
@@ -283,7 +287,10 @@ func (s *serverStream) Context() context.Context {
 }
 
 // attemptTimeout is an attempt that brought no response in its time.
-type attemptTimeout struct{ error }
+type attemptTimeout struct {
+	error
+	gone bool // a connection had gone silent
+}
 
 // Unwrap gives what gRPC said; Timeout makes it a timeout to those who ask.
 func (e *attemptTimeout) Unwrap() error { return e.error }

@@ -57,6 +57,7 @@ type unaryCall struct {
 	opts    []grpc.CallOption
 	timeout time.Duration
 	own     bool  // the caller's context has metadata
+	gone    bool  // a connection had gone silent under the latest attempt
 	used    *slot // the token of the latest attempt; nil without tokens
 }
 
@@ -118,7 +119,7 @@ func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture,
 			trailer = got.trailer
 		}
 		err = x.c.explain(err)
-		f := Classify(ctx, err, trailer)
+		f := silenced(Classify(ctx, err, trailer), x.gone)
 		call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
 		call.State.Unreplayable = committed(trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
@@ -163,11 +164,19 @@ func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc
 	}
 	limit := x.limit(ctx, call)
 	if limit <= 0 {
-		return x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
+		err := x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
+		if err != nil {
+			x.gone = x.c.conns.timedOut(ctx, ctx, x.timeout)
+		}
+		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
+	timed, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
 	defer cancel()
-	return x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
+	err := x.invoker(timed, x.method, x.req, x.reply, x.cc, opts...)
+	if err != nil {
+		x.gone = x.c.conns.timedOut(ctx, timed, limit)
+	}
+	return err
 }
 
 // errAttemptTimeout is the cause by which an attempt's own timeout is known from
