@@ -94,7 +94,16 @@ func (c *rpc) Classify(resp *http.Response) forbear.Failure {
 	return f
 }
 
-// judge judges a status that came alone, in response to req.
+// Ended judges a response by its trailers. What the caller has got it has got: this is for
+// the breaker. A response without a status is whatever its caller makes of it.
+func (c *rpc) Ended(resp *http.Response) forbear.Failure {
+	if code, ok := grpcwire.Status(resp.Trailer); ok {
+		return judge(code, resp.Trailer, resp.Request)
+	}
+	return forbear.Failure{Class: forbear.ClassSuccess}
+}
+
+// judge judges a status, in response to req.
 func judge(code uint32, h http.Header, req *http.Request) forbear.Failure {
 	keyed := req != nil && req.Header.Get(httpretry.HeaderKey) != ""
 	f := grpcwire.Judge(code, grpcwire.DetailsOf(h[grpcwire.HeaderDetails]), h[grpcwire.HeaderPushback], keyed)

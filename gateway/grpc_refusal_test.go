@@ -89,6 +89,42 @@ func TestRPCBreaker(t *testing.T) {
 	}
 }
 
+// TestRPCBreakerLearnsFromTrailers: a service that sends its headers first, and fails
+// then, is as far down as one that fails at once. What the caller gets is not held back.
+func TestRPCBreakerLearnsFromTrailers(t *testing.T) {
+	for _, tc := range []struct {
+		name, message, code string
+		seen                int64
+	}{
+		{"headers", "", "14", 10},
+		{"a message", "half", "14", 10},
+		{"the fault of the call", "half", "5", 21},
+		{"OK", "whole", "0", 21},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen atomic.Int64
+			p := quick
+			p.Breaker = breaker.Policy{MinCalls: 10}
+			address := beforeRPC(t, p, func(w http.ResponseWriter, _ *http.Request) {
+				seen.Add(1)
+				w.Header().Set("Content-Type", "application/grpc")
+				_, _ = io.WriteString(w, tc.message)
+				_ = http.NewResponseController(w).Flush()
+				w.Header().Set(http.TrailerPrefix+"Grpc-Status", tc.code)
+			})
+			for range 20 {
+				if got := invoke(t, address, nil, nil); got.body != tc.message && !got.alone {
+					t.Errorf("got %q", got.body)
+				}
+			}
+			got := invoke(t, address, nil, nil)
+			if refused := got.Header.Get("Forbear-Stop") == "breaker_open"; seen.Load() != tc.seen || refused != (tc.seen < 21) {
+				t.Errorf("%d sends, %v; want %d", seen.Load(), got.Header, tc.seen)
+			}
+		})
+	}
+}
+
 // other.
 func TestRPCNeedsHTTP2(t *testing.T) {
 	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "web") })

@@ -31,7 +31,9 @@ type failer interface {
 // WithEnvelope gives the calls for which find returns an Envelope to that
 // envelope's judgment. A request without a body gets one from it; the body of any other
 // is sent again as that of plain HTTP is. An envelope that has a method
-// Failed(forbear.Failure) forbear.Failure judges attempts without a response as well.
+// Failed(forbear.Failure) forbear.Failure judges attempts without a response as well. One
+// that has a method Ended(*http.Response) forbear.Failure is asked again at the end of the
+// body of a good response, when its trailers are there: the breaker learns from that.
 func WithEnvelope(find func(*http.Request) Envelope) Option {
 	return func(t *transport) { t.envelope = find }
 }

@@ -89,7 +89,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			v.End(f)
 		}
 		if f.Class == forbear.ClassSuccess {
-			call.Succeed(ctx)
+			x.succeed(ctx, call, resp)
 			x.handOver(a, resp, nil)
 			return resp, nil
 		}

@@ -1,0 +1,41 @@
+package forbear
+
+import (
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+)
+
+// Begun is a response that has begun, of a call that is over: what breaker and health
+// gate make of it is still open. It is for protocols that say at the end of a response
+// what came of the call, as gRPC does in trailers. It is not safe for concurrent use.
+type Begun struct {
+	r      *Retryer
+	permit breaker.Permit
+	took   time.Duration
+	tried  time.Time
+}
+
+// Begun ends the call as [Call.Succeed] does, but for what breaker and health gate make
+// of the attempt: [Begun.Ended] is to be called once.
+func (c *Call) Begun(ctx context.Context) Begun {
+	c.passed()
+	b := Begun{c.r, c.permit, c.latency(), c.tried()}
+	c.succeeded(ctx)
+	return b
+}
+
+// Probe reports whether the attempt was one of those by which a breaker finds out whether
+// the dependency is well again: they wait for it.
+func (b *Begun) Probe() bool { return b.permit.Probe }
+
+// Ended records how the attempt ended. A failure counts as that of an attempt does; one of
+// [ClassSuccess] is none.
+func (b *Begun) Ended(f Failure) {
+	if f.Class == ClassSuccess {
+		b.r.recordGood(b.permit, b.took, b.tried)
+		return
+	}
+	b.r.record(b.permit, &f, time.Now())
+}
