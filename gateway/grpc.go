@@ -21,6 +21,8 @@ import (
 type rpc struct {
 	due   time.Time     // when the time for the call runs out; zero for never
 	slack time.Duration // how much earlier the server may see that
+	// recycled says that the latest attempt met the end of a connection, and was not processed.
+	recycled bool
 }
 
 // newRPC returns the call that a request makes, or nil for plain HTTP.
@@ -78,6 +80,7 @@ func (c *rpc) Send(req *http.Request, number int, limit time.Duration) (time.Dur
 // Classify implements [httpretry.Envelope] by grpcretry's rules. Headers without a status
 // are the beginning of a response: what follows is passed on, once.
 func (c *rpc) Classify(resp *http.Response) forbear.Failure {
+	c.recycled = false
 	if code, ok := grpcwire.Status(resp.Header); ok {
 		return judge(code, resp.Header, resp.Request)
 	}
@@ -117,6 +120,7 @@ func judge(code uint32, h http.Header, req *http.Request) forbear.Failure {
 // has reset is INTERNAL or CANCELLED, and those are not retried. Servers reset
 // streams whose time has run out, and that is the caller's own.
 func (c *rpc) Failed(f forbear.Failure) forbear.Failure {
+	c.recycled = f.Unsent && (f.Type == "http2_goaway" || f.Type == "http2_connection_lost")
 	switch {
 	case f.Type != streamReset:
 	case c.late():

@@ -86,9 +86,11 @@ func translate(h http.Header) {
 }
 
 // pushback tells a gRPC caller when to retry, by gRFC A6: when the breaker lets the next
-// attempt through, and not at all where the retries below are used up or a certificate
-// was refused.
-func pushback(h http.Header, e *forbear.Error) {
+// attempt through; at once, where the server had only recycled a connection; and not at
+// all where the retries below are used up or a certificate was refused. That a
+// call was not processed REFUSED_STREAM would say, and callers would send it again without
+// a policy for it; but a handler of net/http cannot reset its stream with a code.
+func (c *rpc) pushback(h http.Header, e *forbear.Error) {
 	exhausted := forbear.ExhaustedBelow(e)
 	if exhausted {
 		h.Set(grpcwire.HeaderExhausted, e.Reason.String())
@@ -98,6 +100,8 @@ func pushback(h http.Header, e *forbear.Error) {
 		h.Set(grpcwire.HeaderPushback, grpcwire.FormatPushback(time.Until(e.Until)))
 	case exhausted || e.Reason == forbear.ReasonCertificate:
 		h.Set(grpcwire.HeaderPushback, grpcwire.Stop)
+	case c.recycled:
+		h.Set(grpcwire.HeaderPushback, grpcwire.FormatPushback(0))
 	}
 }
 

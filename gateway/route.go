@@ -122,7 +122,7 @@ func (x *incoming) stopped(h http.Header, e *forbear.Error) {
 	h.Set(HeaderStop, e.Reason.String())
 	h.Set(HeaderAttempts, strconv.Itoa(e.Attempts))
 	if x.rpc != nil {
-		pushback(h, e)
+		x.rpc.pushback(h, e)
 		return
 	}
 	if forbear.ExhaustedBelow(e) {
