@@ -80,7 +80,6 @@ func (p *passage) carry(to, from net.Conn, back bool) {
 		n, err := from.Read(b)
 		if back {
 			p.late.RLock()
-			p.late.RUnlock() //nolint:staticcheck // only to wait
 		}
 		switch left := p.left.Load(); {
 		case left < 0:
@@ -91,6 +90,9 @@ func (p *passage) carry(to, from net.Conn, back bool) {
 			p.left.Add(-int64(n))
 		case left > 0:
 			_, _ = to.Write(b[:n])
+		}
+		if back {
+			p.late.RUnlock()
 		}
 		if err != nil {
 			if p.left.Load() < 0 {
