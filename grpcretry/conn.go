@@ -24,13 +24,13 @@ type conn struct {
 	framed atomic.Bool   // it began with HTTP/2, in clear as far as can be seen from here
 	served atomic.Bool   // a response began on it
 	asked  atomic.Int64  // to be left, if nothing was heard since then; 0 if not
+	told   atomic.Bool   // the whole GOAWAY was read
 	left   chan struct{} // closed once gRPC has left it, or it is closed
 	over   func()        // closes left
 
 	// The reader's.
 	frames frames
 	unread []byte // of the GOAWAY
-	told   bool   // the whole GOAWAY
 }
 
 func newConn(c net.Conn, all *conns) *conn {
@@ -57,7 +57,7 @@ func (c *conn) leave(since int64) bool {
 
 // Read implements [net.Conn].
 func (c *conn) Read(p []byte) (int, error) {
-	if c.told { // and read: gRPC has acted on it
+	if c.told.Load() { // gRPC has acted on it
 		c.over()
 	}
 	for len(c.unread) == 0 {
@@ -83,13 +83,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n := copy(p, c.unread)
 	c.unread = c.unread[n:]
-	c.told = len(c.unread) == 0
+	if len(c.unread) == 0 {
+		c.told.Store(true)
+	}
 	return n, nil
 }
 
-// SetReadDeadline implements [net.Conn]. gRPC sets one when it begins to close.
+// SetReadDeadline implements [net.Conn]. gRPC sets one when it begins to close what has no
+// calls, and does not read again.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.over()
+	if c.told.Load() {
+		c.over()
+	}
 	return c.Conn.SetReadDeadline(t)
 }
 

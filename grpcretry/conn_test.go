@@ -90,12 +90,17 @@ func TestConnThatDiedWithinAFrame(t *testing.T) {
 func TestConnClosedByGRPC(t *testing.T) {
 	c, _ := framed(t)
 	_ = c.SetReadDeadline(time.Unix(1, 0)) // the transport's own
-	if _, err := c.Read(make([]byte, 64)); err == nil || !isClosed(c.left) {
-		t.Errorf("%v, left %v; want the deadline's error, and that it is left", err, isClosed(c.left))
+	if _, err := c.Read(make([]byte, 64)); err == nil || isClosed(c.left) {
+		t.Errorf("%v, left %v; want the deadline's error, and that it is not left yet", err, isClosed(c.left))
 	}
-	_ = c.Close()
-	if len(c.all.all) != 0 {
+	if _ = c.Close(); !isClosed(c.left) || len(c.all.all) != 0 {
 		t.Error("a closed connection is kept")
+	}
+	c, _ = framed(t)
+	c.leave(now() + 1)
+	_, _ = c.Read(make([]byte, 64))
+	if _ = c.SetReadDeadline(time.Unix(1, 0)); !isClosed(c.left) {
+		t.Error("gRPC is about to close what it was told to leave, and it does not count as left")
 	}
 }
 

@@ -26,7 +26,8 @@ var pings = keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: unacknowl
 // unacknowledged is gRPC's own default.
 const unacknowledged = 20 * time.Second
 
-// patience bounds the wait for gRPC to leave a connection, which takes it microseconds.
+// patience bounds the wait for gRPC to leave a connection, which takes it microseconds. A
+// call whose own time is over waits, too: the next one of its caller may follow at once.
 const patience = time.Second
 
 // conns are the connections of one client. They are safe for concurrent use; the zero
@@ -63,7 +64,7 @@ func (cs *conns) forget(c *conn) {
 // One that was only idle is dialed anew, at no one's cost. It returns once the next
 // attempt gets none of them, and whether one that had served calls has gone silent under
 // the attempt, which happens to the best of servers.
-func (cs *conns) timedOut(call, attempt context.Context, took time.Duration) (gone bool) {
+func (cs *conns) timedOut(attempt context.Context, took time.Duration) (gone bool) {
 	if !errors.Is(attempt.Err(), context.DeadlineExceeded) && !errors.Is(context.Cause(attempt), errAttemptTimeout) {
 		return false
 	}
@@ -76,8 +77,6 @@ func (cs *conns) timedOut(call, attempt context.Context, took time.Duration) (go
 	for _, c := range leaving {
 		select {
 		case <-c.left:
-		case <-call.Done():
-			return gone
 		case <-late.C:
 			return gone
 		}

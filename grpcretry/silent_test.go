@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -295,6 +296,42 @@ func TestSlowServerKeepsItsStreams(t *testing.T) {
 	deliver()
 	if _, err := stream.Recv(); err != nil {
 		t.Errorf("the stream on the first connection: %v, want its second message", err)
+	}
+}
+
+// TestSilenceThatACallersDeadlineEnds: the call has no time left for another attempt, and
+// those after it find a connection that works.
+func TestSilenceThatACallersDeadlineEnds(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{false, true} {
+		s := &service{watch: func(s watchStream, _ int) error {
+			return s.Send(&healthpb.HealthCheckResponse{Status: serving})
+		}}
+		h := newHole(t, served(t, s))
+		conn, err := grpc.NewClient(h.Addr().String(), append(grpcretry.DialOptions(retryer(t, patient()), grpcretry.WithIdempotent("*")), plain())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := check(t, t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		h.forget(0)
+		hurry, cancel := context.WithTimeout(t.Context(), patient().PerAttempt/2)
+		if stream {
+			_, err = watch(t, hurry, conn)
+		} else {
+			err = check(t, hurry, conn)
+		}
+		if cancel(); err == nil {
+			t.Fatal("a call over a silent connection succeeded")
+		}
+		if err := check(t, t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.values(grpcretry.HeaderAttempts); !slices.Equal(got, []string{"", ""}) {
+			t.Errorf("stream %v: %s: %q; want first attempts alone", stream, grpcretry.HeaderAttempts, got)
+		}
 	}
 }
 

@@ -86,6 +86,9 @@ func (s *serverStream) start() error {
 		cancel := s.cancel
 		s.timer = time.AfterFunc(s.limit, func() { cancel(errAttemptTimeout) })
 	}
+	if d, ok := s.ctx.Deadline(); ok {
+		s.limit = min(s.limit, hasty(time.Until(d), s.timeout))
+	}
 	cs, err := s.open(ctx)
 	if err != nil {
 		return s.timedOut(ctx, err)
@@ -105,7 +108,7 @@ func (s *serverStream) start() error {
 // timedOut names the attempt's own timeout, which gRPC knows only as a canceled
 // context.
 func (s *serverStream) timedOut(ctx context.Context, err error) error {
-	gone := s.c.conns.timedOut(s.ctx, ctx, s.limit)
+	gone := s.c.conns.timedOut(ctx, s.limit)
 	if errors.Is(context.Cause(ctx), errAttemptTimeout) && s.ctx.Err() == nil {
 		return &attemptTimeout{err, gone}
 	}
@@ -185,7 +188,7 @@ func (s *serverStream) abandon() {
 	}
 	s.ended = true
 	s.finishAttempt()
-	s.c.conns.timedOut(s.ctx, s.ctx, s.limit)
+	s.c.conns.timedOut(s.ctx, s.limit)
 	f := Classify(s.ctx, context.Cause(s.ctx), nil)
 	s.call.Fail(s.ctx, f)
 }

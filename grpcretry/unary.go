@@ -162,11 +162,12 @@ func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc
 		x.used = &slot{}
 		ctx = context.WithValue(ctx, slotKey{}, x.used)
 	}
-	limit := x.limit(ctx, call)
-	if limit <= 0 {
+	x.gone = false
+	limit, own := x.limit(ctx, call)
+	if !own {
 		err := x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
 		if err != nil {
-			x.gone = x.c.conns.timedOut(ctx, ctx, x.timeout)
+			x.c.conns.timedOut(ctx, limit)
 		}
 		return err
 	}
@@ -174,7 +175,7 @@ func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc
 	defer cancel()
 	err := x.invoker(timed, x.method, x.req, x.reply, x.cc, opts...)
 	if err != nil {
-		x.gone = x.c.conns.timedOut(ctx, timed, limit)
+		x.gone = x.c.conns.timedOut(timed, limit)
 	}
 	return err
 }
@@ -183,18 +184,22 @@ func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc
 // the caller's: gRPC reports both as DEADLINE_EXCEEDED.
 var errAttemptTimeout = errors.New("attempt timed out")
 
-// limit returns the attempt's own timeout, or 0 where the caller's deadline is
-// no later. The total is hard: no attempt outlives it.
-func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) time.Duration {
-	if x.c.noTimeout {
-		return 0
+// limit returns how long the attempt may take, and whether that is a timeout of its own:
+// it has none where the caller's deadline is no later. The total is hard: no attempt
+// outlives it.
+func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) (limit time.Duration, own bool) {
+	limit = call.Limit(x.timeout)
+	if d, ok := ctx.Deadline(); ok {
+		if left := time.Until(d); left <= limit {
+			return hasty(left, x.timeout), false
+		}
 	}
-	limit := call.Limit(x.timeout)
-	if d, ok := ctx.Deadline(); ok && time.Until(d) <= limit {
-		return 0
-	}
-	return limit
+	return limit, !x.c.noTimeout
 }
+
+// hasty returns what an attempt's time is taken for where its caller has less of it than
+// the policy: a caller in a hurry is no sign that a connection has gone silent.
+func hasty(left, usual time.Duration) time.Duration { return max(left, min(usual, time.Second)) }
 
 // retryContext marks a retry for those in this process and for the server.
 // own says that the caller's context has metadata of its own.
