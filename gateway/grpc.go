@@ -120,7 +120,7 @@ func judge(code uint32, h http.Header, req *http.Request) forbear.Failure {
 // has reset is INTERNAL or CANCELLED, and those are not retried. Servers reset
 // streams whose time has run out, and that is the caller's own.
 func (c *rpc) Failed(f forbear.Failure) forbear.Failure {
-	c.recycled = f.Unsent && (f.Type == "http2_goaway" || f.Type == "http2_connection_lost")
+	c.recycled = f.Disowned && f.Type != "http2_refused_stream"
 	switch {
 	case f.Type != streamReset:
 	case c.late():

@@ -16,10 +16,10 @@ func TestRPCOfARecycledConnectionComesAgain(t *testing.T) {
 		f    forbear.Failure
 		want string
 	}{
-		{"not processed", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_goaway", Unsent: true}, "0"},
-		{"no connection after all", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_connection_lost", Unsent: true}, "0"},
+		{"not processed", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_goaway", Unsent: true, Disowned: true}, "0"},
+		{"no connection after all", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_connection_lost", Unsent: true, Disowned: true}, "0"},
 		{"let go on, and then lost", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_goaway"}, ""},
-		{"refused", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_refused_stream", Unsent: true}, ""},
+		{"refused", forbear.Failure{Class: forbear.ClassTransient, Type: "http2_refused_stream", Unsent: true, Disowned: true}, ""},
 	} {
 		c, h := &rpc{}, http.Header{}
 		c.Failed(tc.f)

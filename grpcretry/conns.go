@@ -84,13 +84,12 @@ func (cs *conns) timedOut(attempt context.Context, took time.Duration) (gone boo
 	return gone
 }
 
-// silenced returns what a timeout is when a connection had gone silent: one that is sent
-// again at once, once a call, which is charged to the budget and not refused by it, and
-// which says nothing against the dependency. Otherwise the calls that met one silence
+// silenced returns what a timeout is when a connection had gone silent: its retry is
+// charged to the budget and not refused by it, and it says nothing against the dependency. Otherwise the calls that met one silence
 // together would spend the budget and open the breaker.
 func silenced(f forbear.Failure, gone bool) forbear.Failure {
 	if gone && f.Class == forbear.ClassTimeout {
-		f.Type = errtype.Resend
+		f.Type = errtype.Silent
 	}
 	return f
 }
