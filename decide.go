@@ -128,7 +128,7 @@ func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 	case known.NotOwner:
 		return ReasonNotOwner
 	case d.Reason == ReasonRefresh:
-		return ReasonNone // outside the count, inside deadline and budget
+		return ReasonNone // outside the count, inside the deadline
 	case limit <= 0:
 		return ReasonDisabled
 	case s.retries() >= limit:

@@ -40,6 +40,7 @@ type DurableCall struct {
 	failure     Failure        // the latest that was seen in this process
 	failedAt    time.Time
 	granted     Decision // a retry that was granted in this process and not begun
+	free        bool     // the latest retry was not taken from the budget
 }
 
 // Durable goes on with a call of which p is known; a zero Progress begins one. Of
@@ -194,7 +195,7 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 	c.r.recordGood(c.permit, took, now)
 	if c.r.outcomes != nil {
 		retries := c.Attempts - 1
-		if c.failure.free(c.granted.Reason) {
+		if c.free {
 			retries = 0 // there is nothing to pay back
 		}
 		c.r.outcomes.Succeeded(now, retries, costOf(c.failure.Class))
@@ -361,7 +362,7 @@ func (c *DurableCall) end(ctx context.Context, why Reason, now time.Time) Decisi
 func (c *DurableCall) decided(ctx context.Context, d Decision, f Failure, now time.Time) Decision {
 	switch {
 	case d.Retry:
-		c.granted = d
+		c.granted, c.free = d, d.free
 		if c.r.observers.scheduled {
 			c.r.retryScheduled(ctx, c.info(c.Attempts+1), d, f)
 		}

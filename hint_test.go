@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 )
 
@@ -56,8 +57,7 @@ func TestHintsThatStop(t *testing.T) {
 	}
 }
 
-// credentials are refreshed once, outside the count, inside deadline and
-// budget.
+// credentials are refreshed once, outside the count and inside the deadline.
 func TestTokenRefresh(t *testing.T) {
 	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
 	r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithBudget(unlimited()))
@@ -86,9 +86,44 @@ func TestTokenRefresh(t *testing.T) {
 	if d := decide(forbear.Policy{}, late, denied); d.Reason != forbear.ReasonDeadline {
 		t.Errorf("after the deadline: got %+v", d)
 	}
-	spent := quiet(t, forbear.Policy{}, forbear.WithBudget(budget.NewTokenBucket(0, 0)))
-	if d := spent.Next(&forbear.State{Refreshable: true}, denied, epoch); d.Reason != forbear.ReasonBudget {
-		t.Errorf("with the budget spent: got %+v", d)
+}
+
+// TestTokenRefreshAndTheBudget: the request that a fresh token makes is charged like
+// any retry. A spent budget does not refuse it: the dependency has not failed, and its
+// next 401 ends the call.
+func TestTokenRefreshAndTheBudget(t *testing.T) {
+	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
+	bucket := budget.NewTokenBucket(1, 0)
+	r := quiet(t, forbear.Policy{}, forbear.WithBudget(bucket))
+	for call := range 40 {
+		s := forbear.State{Refreshable: true}
+		d := r.Next(&s, denied, epoch)
+		if d.Reason != forbear.ReasonRefresh || d.Wait != 0 {
+			t.Fatalf("call %d: got %+v, want a refresh", call, d)
+		}
+		if used := bucket.Level(epoch).Used; used != 1 {
+			t.Fatalf("call %d: %v tokens are used, want the one that there is", call, used)
+		}
+		if again := r.Next(&s, denied, epoch); again.Reason != forbear.ReasonUnauthorized {
+			t.Fatalf("call %d, refused again: got %+v", call, again)
+		}
+		if call == 1 { // one that was not charged gives nothing back
+			if r.Refund(d, epoch); bucket.Level(epoch).Used != 1 {
+				t.Fatalf("an uncharged refresh was refunded: %+v", bucket.Level(epoch))
+			}
+		}
+	}
+	// Nor does it count as a refusal: a retry after it is refused as before.
+	if d := r.Next(&forbear.State{}, transient, epoch); d.Reason != forbear.ReasonBudget {
+		t.Errorf("a retry with the budget spent: got %+v", d)
+	}
+	known := forbear.Facts{BudgetSpent: true}
+	if d := (&forbear.Policy{}).Decide(forbear.State{Refreshable: true}, known, denied, epoch, middle); d.Reason != forbear.ReasonRefresh {
+		t.Errorf("Decide with the budget spent: got %+v", d)
+	}
+	known = forbear.Facts{Breaker: breaker.Open}
+	if d := (&forbear.Policy{}).Decide(forbear.State{Refreshable: true}, known, denied, epoch, middle); d.Reason != forbear.ReasonBreakerOpen {
+		t.Errorf("Decide with the breaker open: got %+v", d)
 	}
 }
 

@@ -25,12 +25,13 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	}
 }
 
-// free reports whether a retry after f for this reason is no load that a budget holds off:
-// one that goes out in the place of a send that met a dead connection or that the server
-// has disowned, or one that comes back for the response of its own work when the server
-// has said to. Count and total duration bound them.
-func (f *Failure) free(r Reason) bool {
-	return f.Type == errtype.Resend || f.Type == errtype.Silent || r == ReasonResend || f.asked()
+// free reports whether a retry after f, granted for the reason why, is no load that a
+// budget holds off: it goes out in the place of a send that met a dead connection, that
+// the server has disowned or that carried a token which is no longer valid, or it comes
+// back for the response of its own work when the server has said to. Count, a single
+// refresh and total duration bound them.
+func (f *Failure) free(why Reason) bool {
+	return f.Type == errtype.Resend || f.Type == errtype.Silent || why == ReasonResend || why == ReasonRefresh || f.asked()
 }
 
 // asked reports whether the server is still at work on the call itself and has said

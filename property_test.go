@@ -119,7 +119,7 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 	case forbear.ClassTerminal, forbear.ClassCertificate, forbear.ClassCanceled, forbear.ClassUnknown, forbear.ClassSuccess:
 		broken("a class that is never retried")
 	}
-	if p.Disabled && d.Reason != forbear.ReasonRefresh || q.facts.Inner || q.facts.BudgetSpent || h.Stop || q.state.Unreplayable {
+	if p.Disabled && d.Reason != forbear.ReasonRefresh || q.facts.Inner || q.facts.BudgetSpent && d.Reason != forbear.ReasonRefresh || h.Stop || q.state.Unreplayable {
 		broken("a retry in spite of a plain no")
 	}
 }

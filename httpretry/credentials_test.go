@@ -3,17 +3,21 @@ package httpretry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // TestTokenIsRefreshedOnce covers R-9 over the wire: one refresh after a 401,
@@ -61,6 +65,62 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
 	if !errors.Is(err, forbear.ErrWeakCredential) || n.Load() != 1 {
 		t.Errorf("weaker credential: %d requests, %v; want 1 and ErrWeakCredential", n.Load(), err)
+	}
+}
+
+// TestARevokedTokenCostsNoCall: forty calls under way with a revoked token are each
+// sent again with the one that replaces it, though the budget allows no retry at all.
+func TestARevokedTokenCostsNoCall(t *testing.T) {
+	const calls = 40
+	for _, tc := range []struct {
+		name string
+		good string // the token that the server takes
+		want int
+	}{
+		{"the next token is good", "Bearer 2", http.StatusOK},
+		{"every token is refused", "", http.StatusUnauthorized},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ringtest.NotQuick(t, "starts a server")
+			var met sync.WaitGroup // the server refuses the first token once all calls have brought it
+			met.Add(calls)
+			api, sends := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") == "Bearer 1" {
+					met.Done()
+					met.Wait()
+				}
+				if r.Header.Get("Authorization") != tc.good {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+			})
+			var fetched atomic.Int64
+			c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+				return credential.Token{Value: fmt.Sprint("Bearer ", fetched.Add(1))}, nil
+			}))
+			r := quiet(t, fast, forbear.WithBudget(budget.NewTokenBucket(0, 0)))
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: httpretry.NewTransport(transport, r, httpretry.WithCredentials(c))}
+			var got [calls]int
+			var all sync.WaitGroup
+			for i := range got {
+				all.Go(func() {
+					if resp, err := client.Get(api.URL); err == nil {
+						got[i] = resp.StatusCode
+						_ = resp.Body.Close()
+					}
+				})
+			}
+			all.Wait()
+			for i, status := range got {
+				if status != tc.want {
+					t.Errorf("call %d: got %d, want %d", i, status, tc.want)
+				}
+			}
+			if n := sends.Load(); n != 2*calls {
+				t.Errorf("%d sends of %d calls, want one more for each", n, calls)
+			}
+		})
 	}
 }
 
