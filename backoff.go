@@ -1,6 +1,7 @@
 package forbear
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/duration"
@@ -19,12 +20,8 @@ func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func
 		return d.stop(ReasonHintTooLong)
 	}
 	var low, high, reach time.Duration
-	if d.Reason == ReasonRetryable && !h.NoBackoff {
-		base := p.Backoff.Base
-		if h.Base > 0 {
-			base = h.Base
-		}
-		low, high, reach = p.Backoff.span(s, base)
+	if d.Reason == ReasonRetryable && !p.atOnce(s, h) {
+		low, high, reach = p.Backoff.span(s, cmp.Or(h.Base, p.Backoff.Base))
 	}
 	if low > room {
 		return d.stop(ReasonDeadline)
@@ -42,6 +39,13 @@ func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func
 		d.Wait += duration.Between(0, spread, draw())
 	}
 	return d
+}
+
+// atOnce reports whether the hint takes the place of the backoff: before the first
+// retry, and before further ones where its floor is no shorter than a backoff begins
+// with. A crowd that is told "at once" each time would come back as a crowd each time.
+func (p *Policy) atOnce(s *State, h Hint) bool {
+	return h.NoBackoff && (s.retries() == 0 || h.Floor >= p.Backoff.Base)
 }
 
 // span returns the range of the wait before the next attempt, before hints and

@@ -95,7 +95,8 @@ type Hint struct {
 	MaxRetries int
 	// Stop means: do not retry, whatever the class says.
 	Stop bool
-	// NoBackoff drops the backoff: only Floor and Spread remain.
+	// NoBackoff drops the backoff before the first retry: only Floor and Spread
+	// remain. Later retries have it again, unless Floor is at least its base.
 	NoBackoff bool
 	// SameKey says that the next attempt must carry the idempotency key of
 	// this one.

@@ -27,8 +27,12 @@ func TestHints(t *testing.T) {
 		{"spread is cut to the room", forbear.Hint{Floor: 5 * s, Spread: 20 * s}, forbear.State{Deadline: epoch.Add(8100 * time.Millisecond)}, 5 * s, 6500 * time.Millisecond, 8 * s},
 		{"base", forbear.Hint{Base: 4 * s}, forbear.State{}, 0, 2 * s, 4 * s},
 		{"base within the cap", forbear.Hint{Base: 50 * s}, forbear.State{Start: epoch}, 0, 14950 * time.Millisecond, 29900 * time.Millisecond},
-		{"no backoff", forbear.Hint{NoBackoff: true}, forbear.State{Attempt: 3}, 0, 0, 0},
-		{"no backoff, floor", forbear.Hint{NoBackoff: true, Floor: s}, forbear.State{Attempt: 3}, s, s, s},
+		{"no backoff", forbear.Hint{NoBackoff: true}, forbear.State{}, 0, 0, 0},
+		{"no backoff, after a refresh", forbear.Hint{NoBackoff: true}, forbear.State{Attempt: 2, Refreshes: 1}, 0, 0, 0},
+		{"no backoff, a second time", forbear.Hint{NoBackoff: true}, forbear.State{Attempt: 2}, 0, s, 2 * s},
+		{"no backoff, a third time", forbear.Hint{NoBackoff: true, Floor: s / 1000}, forbear.State{Attempt: 3}, s / 1000, 2 * s, 4 * s},
+		{"no backoff, floor", forbear.Hint{NoBackoff: true, Floor: s / 4}, forbear.State{}, s / 4, s / 4, s / 4},
+		{"no backoff, floor as long as the base", forbear.Hint{NoBackoff: true, Floor: s}, forbear.State{Attempt: 3}, s, s, s},
 	} {
 		f := forbear.Failure{Class: forbear.ClassThrottled, Hint: tt.hint}
 		d := decide(forbear.Policy{}, tt.state, f)

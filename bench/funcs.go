@@ -116,9 +116,9 @@ func funcs(failures int) []Peer {
 	}
 }
 
-// forbearFuncs has a budget that never refuses, and a hint that drops the wait.
+// forbearFuncs has a budget that never refuses, and waits of at most 2 ns.
 func forbearFuncs(name string, failures int, ctx context.Context, b breaker.Policy, opts ...forbear.Option) Peer {
-	r := forbear.Must(forbear.New("bench", forbear.Policy{Breaker: b}, append(opts, forbear.WithBudget(generous()))...))
+	r := forbear.Must(forbear.New("bench", forbear.Policy{Backoff: forbear.Backoff{Base: 1}, Breaker: b}, append(opts, forbear.WithBudget(generous()))...))
 	return Peer{Name: name, Module: modForbear, Context: true, New: func() func() error {
 		op := flaky(failures, forbear.Retryable(errFlaky, forbear.Hint{NoBackoff: true}))
 		return func() error { return r.Do(ctx, op) }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,7 +155,7 @@ func TestTheSixCodes(t *testing.T) {
 	}{
 		{"RATE_LIMITED", 5, []time.Duration{time.Minute}, []time.Duration{65 * time.Second}},
 		{"UNAVAILABLE", 5, []time.Duration{0}, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
-		{"DEADLINE_EXCEEDED", 5, []time.Duration{0}, []time.Duration{0}},
+		{"DEADLINE_EXCEEDED", 5, []time.Duration{0}, []time.Duration{0, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
 		{"INTERNAL_ERROR", 3, []time.Duration{0}, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 		{"DEPENDENCY_ERROR", 5, []time.Duration{0}, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second}},
 		{"IDEMPOTENCY_PROCESSING", 5, []time.Duration{time.Second}, []time.Duration{2 * time.Second}},
@@ -205,6 +206,56 @@ func TestTheSixCodes(t *testing.T) {
 	}
 }
 
+// TestACrowdThatIsSentBackAtOnce: fifty clients of a slow server, which tells each of
+// them to come back at once, are there twice at once and then no more as a crowd.
+func TestACrowdThatIsSentBackAtOnce(t *testing.T) {
+	for name, script := range map[string]func(http.ResponseWriter, string){
+		"by the table":     bare("DEADLINE_EXCEEDED"),
+		"by the extension": refusing(nil, forrst.Error{Code: "DEADLINE_EXCEEDED", Message: "no"}),
+		"fixed, a moment":  refusing(&forrst.Retry{Allowed: true, Strategy: forrst.Fixed, After: &forrst.Duration{Value: 1, Unit: "millisecond"}}, forrst.Error{Code: "UNAVAILABLE"}),
+		"immediate":        refusing(&forrst.Retry{Allowed: true, Strategy: forrst.Immediate}, forrst.Error{Code: "UNAVAILABLE"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const clients = 50
+				start, soon := time.Now(), 0
+				var all sync.WaitGroup
+				var early [clients]int
+				for i := range clients {
+					all.Go(func() {
+						s := &server{script: repeat(4, script)}
+						r, err := forbear.New("billing", forbear.Policy{}, forbear.WithoutLog())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://billing.test/rpc", strings.NewReader(keyed))
+						if resp, err := forrst.NewTransport(s, r, forrst.Options{}).RoundTrip(req); err == nil {
+							_ = resp.Body.Close()
+						}
+						if len(s.arrivals) != 4 {
+							t.Errorf("%d attempts, want 4", len(s.arrivals))
+						}
+						for _, a := range s.arrivals {
+							if a.at.Sub(start) < 10*time.Millisecond {
+								early[i]++
+							}
+						}
+					})
+				}
+				all.Wait()
+				for _, n := range early {
+					soon += n
+				}
+				// A second retry is within 10 ms of a first one once in 200 times.
+				if soon < 2*clients || soon > 2*clients+clients/5 {
+					t.Errorf("%d requests of %d clients in the first 10 ms, want about %d", soon, clients, 2*clients)
+				}
+			})
+		})
+	}
+}
+
 func TestAnswerComesBackUnderTheCallersID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{script: repeat(2, bare("UNAVAILABLE"))}
@@ -228,7 +279,7 @@ func TestAnswerComesBackUnderTheCallersID(t *testing.T) {
 func TestLongerDeadlineWithinWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{script: repeat(3, bare("DEADLINE_EXCEEDED"))}
-		if _, _, err := send(t, s, forbear.Policy{Total: 7 * time.Second}, forrst.Options{}, keyed); err != nil {
+		if _, _, err := send(t, s, forbear.Policy{Total: 7 * time.Second, Backoff: forbear.Backoff{Base: 1}}, forrst.Options{}, keyed); err != nil {
 			t.Fatal(err)
 		}
 		var got []time.Duration
