@@ -390,3 +390,15 @@ func TestExplainPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainCountsWhatTheServerAdvises: max_retries is the count that holds for the
+// call, which the default for a Forrst code lowers.
+func TestExplainCountsWhatTheServerAdvises(t *testing.T) {
+	const message = `{"protocol":{"name":"forrst"},"id":"1","result":null,"errors":[{"code":"%s","message":""}]}`
+	for code, want := range map[string]string{"INTERNAL_ERROR": `"max_retries":3`, "UNAVAILABLE": `"max_retries":5`} {
+		got := clitest.Run(t, Command(), "", "-o", "json", "--kind", "event", "--method", "idempotent", "--message", fmt.Sprintf(message, code))
+		if got.Code != 0 || !strings.Contains(got.Out, want) {
+			t.Errorf("%s: got %d %s %s, want %s", code, got.Code, got.Out, got.Errors, want)
+		}
+	}
+}

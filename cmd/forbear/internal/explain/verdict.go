@@ -22,7 +22,7 @@ type Verdict struct {
 	// Waits are whole milliseconds, rounded up, and 0 unless Decision is retry.
 	WaitMin int64 `json:"wait_min_ms"` // the bounds of the draw, the hint's spread included
 	WaitMax int64 `json:"wait_max_ms"`
-	Retries int   `json:"max_retries"`
+	Retries int   `json:"max_retries"` // of the call: the policy's, or fewer where the server advises so
 	// Notes is never null. Its texts are for readers and may change.
 	Notes []string `json:"notes"`
 }
@@ -71,7 +71,7 @@ func Explain(s Situation) (Explanation, error) {
 			Reason:   d.Reason.String(),
 			Rule:     d.Reason.Rule(),
 			Class:    d.Class.String(),
-			Retries:  f.policy.Retries(),
+			Retries:  f.retries(),
 			Notes:    append([]string{}, f.notes...), // [] in JSON when there is none
 		},
 	}
@@ -81,6 +81,16 @@ func Explain(s Situation) (Explanation, error) {
 		x.Steps = s.steps(&f, d)
 	}
 	return x, nil
+}
+
+// retries returns how many retries the call may have: the policy's count, which the
+// server's advice lowers and never raises.
+func (f *facts) retries() int {
+	n := f.policy.Retries()
+	if most := f.failure.Hint.MaxRetries; most > 0 {
+		n = min(n, most)
+	}
+	return n
 }
 
 // decision is the one word of a decision that a program branches on. Success is a
