@@ -66,6 +66,12 @@ type Policy struct {
 	// ("http_404") or by status group ("http_5xx").
 	Classify map[string]Class `json:"classify,omitempty"`
 
+	// WaitHeaders names headers of responses that tell how long to wait, beside
+	// Retry-After and those of well-known vendors, each with its form. Retry-After goes
+	// first. One with Reset in its name is the end of a limit: it counts with 429 and
+	// 503, and not while the header with Remaining in that place is above zero.
+	WaitHeaders map[string]WaitForm `json:"wait_headers,omitempty"`
+
 	// Owner names the service that may retry this dependency.
 	Owner string `json:"owner,omitzero"`
 }
@@ -107,6 +113,26 @@ const (
 	KeyGenerate
 	// KeyRefuse never retries such operations.
 	KeyRefuse
+)
+
+// WaitForm says how a header tells a wait. A date is relative to the response's own
+// Date, where it has one.
+type WaitForm uint8
+
+const (
+	// WaitAuto reads any of the forms below; the size tells seconds from dates.
+	WaitAuto WaitForm = iota
+	// WaitSeconds and WaitMilliseconds may have a fraction.
+	WaitSeconds
+	WaitMilliseconds
+	// WaitHTTPDate is a date as Retry-After has it (RFC 9110 section 5.6.7).
+	WaitHTTPDate
+	// WaitUnix is a date in seconds since 1970.
+	WaitUnix
+	// WaitRFC3339 is a date such as 2026-11-20T12:00:30Z.
+	WaitRFC3339
+	// WaitDuration is a time such as 6m0s or 250ms.
+	WaitDuration
 )
 
 // AttemptTimeout returns the time that one attempt gets: PerAttempt, or the
@@ -179,6 +205,8 @@ func group(label string) string {
 var (
 	jitterNames  = []string{"default", "full", "decorrelated"}
 	keyModeNames = []string{"reuse", "generate", "refuse"}
+
+	waitFormNames = []string{"auto", "seconds", "milliseconds", "http-date", "unix", "rfc3339", "duration"}
 )
 
 // String returns "default", "full" or "decorrelated".
@@ -204,5 +232,18 @@ func (m KeyMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil 
 func (m *KeyMode) UnmarshalText(text []byte) error {
 	i, err := enum.Parse("idempotency mode", keyModeNames, text)
 	*m = KeyMode(i)
+	return err
+}
+
+// String returns the name of the form, such as "auto" or "milliseconds".
+func (f WaitForm) String() string { return enum.Name(waitFormNames, uint8(f)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (f WaitForm) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (f *WaitForm) UnmarshalText(text []byte) error {
+	i, err := enum.Parse("form of a wait", waitFormNames, text)
+	*f = WaitForm(i)
 	return err
 }

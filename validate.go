@@ -3,6 +3,9 @@ package forbear
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
@@ -66,6 +69,7 @@ func (p *Policy) violations() []*Violation {
 		c.add("max_concurrent", "", "%d is negative", p.MaxConcurrent)
 	}
 	c.classes(p)
+	c.waits(p)
 	return c.found
 }
 
@@ -200,4 +204,37 @@ func (c *checker) classes(p *Policy) {
 			c.add("classify."+label, "", "has an unknown class")
 		}
 	}
+}
+
+// maxWaitHeaders bounds the headers of one policy: each is looked for on every failure.
+const maxWaitHeaders = 16
+
+func (c *checker) waits(p *Policy) {
+	if n := len(p.WaitHeaders); n > maxWaitHeaders {
+		c.add("wait_headers", "", "names %d headers: at most %d are looked for", n, maxWaitHeaders)
+		return
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.WaitHeaders)) {
+		field, lower := "wait_headers."+name, strings.ToLower(name)
+		switch form := p.WaitHeaders[name]; {
+		case !isHeader(name):
+			c.add("wait_headers", "", "%q is not the name of a header: want letters, digits, '-', '_' and '.', at most 64", name[:min(len(name), 64)])
+		case lower == "retry-after" || lower == "retry-after-ms":
+			c.add(field, "", "is always read, before all others: leave it out")
+		case seen[lower]:
+			c.add(field, "", "is there twice, in another case: headers have none")
+		case form > WaitDuration:
+			c.add(field, "", "has an unknown form")
+		}
+		seen[lower] = true
+	}
+}
+
+// isHeader reports whether s is the name of a header as servers write it: RFC 9110
+// section 5.6.2 allows more characters, which no one uses.
+func isHeader(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }

@@ -426,6 +426,39 @@ func (e PolicyKind) Valid() bool {
 	}
 }
 
+// Defines values for PolicyWaitHeaders.
+const (
+	PolicyWaitHeadersAuto         PolicyWaitHeaders = "auto"
+	PolicyWaitHeadersDuration     PolicyWaitHeaders = "duration"
+	PolicyWaitHeadersHTTPDate     PolicyWaitHeaders = "http-date"
+	PolicyWaitHeadersMilliseconds PolicyWaitHeaders = "milliseconds"
+	PolicyWaitHeadersRfc3339      PolicyWaitHeaders = "rfc3339"
+	PolicyWaitHeadersSeconds      PolicyWaitHeaders = "seconds"
+	PolicyWaitHeadersUnix         PolicyWaitHeaders = "unix"
+)
+
+// Valid indicates whether the value is a known member of the PolicyWaitHeaders enum.
+func (e PolicyWaitHeaders) Valid() bool {
+	switch e {
+	case PolicyWaitHeadersAuto:
+		return true
+	case PolicyWaitHeadersDuration:
+		return true
+	case PolicyWaitHeadersHTTPDate:
+		return true
+	case PolicyWaitHeadersMilliseconds:
+		return true
+	case PolicyWaitHeadersRfc3339:
+		return true
+	case PolicyWaitHeadersSeconds:
+		return true
+	case PolicyWaitHeadersUnix:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PolicyBackoffJitter.
 const (
 	Decorrelated PolicyBackoffJitter = "decorrelated"
@@ -1518,6 +1551,9 @@ type Policy struct {
 
 	// Total bounds the whole call, all attempts and all waits, such as 30s (R-3)
 	Total Duration `json:"total,omitempty,omitzero"`
+
+	// WaitHeaders headers that tell how long to wait, beside Retry-After and those of well-known vendors, each with its form
+	WaitHeaders map[string]PolicyWaitHeaders `json:"wait_headers,omitempty,omitzero"`
 }
 
 // PolicyClassify defines model for Policy.Classify.
@@ -1528,6 +1564,9 @@ type PolicyIdempotency string
 
 // PolicyKind what sort of call it is; defaults and ranges go by it (R-2, R-3)
 type PolicyKind string
+
+// PolicyWaitHeaders defines model for Policy.WaitHeaders.
+type PolicyWaitHeaders string
 
 // PolicyBackoff how long to wait between attempts (R-1)
 type PolicyBackoff struct {

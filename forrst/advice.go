@@ -332,7 +332,7 @@ func headerWait(x Message, limited bool) (time.Duration, bool) {
 	h := x.Header
 	if !limited {
 		h = http.Header{}
-		for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "Date"} {
+		for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After", "Date"} {
 			// RATE_LIMITED alone makes these headers a demand.
 			if v := x.Header.Values(name); len(v) > 0 {
 				h[name] = v

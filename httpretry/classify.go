@@ -40,13 +40,23 @@ func Classify(req *http.Request, resp *http.Response, err error) forbear.Failure
 // matters to waits that are given as a date without a Date beside them. The zero
 // time stands for the present; the clock is then read where it matters only.
 func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
+	return classify(req, resp, err, now, nil)
+}
+
+// ClassifyBy is [ClassifyAt] with the headers that a policy reads waits from: see
+// [forbear.Policy.WaitHeaders].
+func ClassifyBy(p *forbear.Policy, req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
+	return classify(req, resp, err, now, p.WaitHeaders)
+}
+
+func classify(req *http.Request, resp *http.Response, err error, now time.Time, named map[string]forbear.WaitForm) forbear.Failure {
 	if err != nil {
 		return classifyError(req, err)
 	}
 	if resp == nil {
 		return forbear.Failure{Type: errtype.Unknown}
 	}
-	return classifyResponse(req, resp, now)
+	return classifyResponse(req, resp, now, named)
 }
 
 // classifyError asks in the order of certainty. A refused certificate is one even
@@ -85,7 +95,7 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 
 // classifyResponse goes by the status, and reads hints off the headers of
 // failures only: a success does not pay for them.
-func classifyResponse(req *http.Request, resp *http.Response, now time.Time) forbear.Failure {
+func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]forbear.WaitForm) forbear.Failure {
 	class := classOf(resp.StatusCode)
 	if class == forbear.ClassSuccess {
 		return forbear.Failure{Class: class}
@@ -97,10 +107,13 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
 		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, errtype.InProgress, true
 	}
-	if now.IsZero() && asksForTime(resp.Header) {
+	if !advises(resp.Header) && len(named) == 0 {
+		return f
+	}
+	if now.IsZero() {
 		now = time.Now()
 	}
-	if floor, ok := serverWait(resp.Header, now, resp.StatusCode); ok {
+	if floor, ok := serverWait(resp.Header, now, resp.StatusCode, named); ok {
 		f.Hint.Floor = floor
 		f.Hint.Spread = hint.Spread(floor, hint.SpreadShare)
 	}

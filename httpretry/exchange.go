@@ -38,7 +38,8 @@ type exchange struct {
 	reclassed bool
 	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see disowned.go.
 	unkeyed bool
-	token   credential.Token // of the latest attempt, when credentials are set
+	waits   map[string]forbear.WaitForm // headers that the policy names
+	token   credential.Token            // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
 	at          *attempt   // under way
@@ -211,7 +212,7 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	if errors.Is(err, errNotKept) {
 		err = resend.Err // net/http asked for the body in order to send again
 	}
-	f := Classify(x.req, resp, err)
+	f := classify(x.req, resp, err, time.Time{}, x.waits)
 	if a.extras != nil && a.silent && f.Class.Retryable() {
 		f.Type = errtype.Silent
 	}

@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -72,35 +73,79 @@ func (q *quota) wait() (time.Duration, bool) {
 // quotaLeft reports whether what remains of a limit is above zero. While it is, the
 // end of the limit's window is no reason to wait.
 func quotaLeft(remaining []string) bool {
-	if len(remaining) == 0 {
-		return false
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(remaining[0]), 64)
-	return err == nil && n > 0
+	n, known := quotaOf(remaining)
+	return known && n > 0
 }
 
-// rateLimitReset reads X-RateLimit-Reset, which vendors fill in three ways:
-// seconds from now, seconds since 1970, milliseconds since 1970. The size tells
-// them apart.
-func rateLimitReset(value string, h http.Header, now time.Time) (time.Duration, bool) {
-	const (
-		epochSeconds = 100_000_000     // below: a delta of up to three years
-		epochMillis  = 100_000_000_000 // below: a date up to the year 5138
-	)
-	raw, ok := decimal(value, time.Millisecond) // the unit only carries the number
-	if !ok {
+// quotaOf returns what remains of a limit, as far as that is said.
+func quotaOf(remaining []string) (n float64, known bool) {
+	if len(remaining) == 0 {
 		return 0, false
 	}
-	var at time.Time
-	switch n := raw.Milliseconds(); {
-	case raw == forever:
-		return forever, true
-	case n < epochSeconds:
-		return decimal(value, time.Second)
-	case n < epochMillis:
-		at = time.Unix(n, 0)
-	default:
-		at = time.UnixMilli(n)
+	n, err := strconv.ParseFloat(strings.TrimSpace(remaining[0]), 64)
+	return n, err == nil && !math.IsNaN(n)
+}
+
+// limitReset reads the headers of a server that has one limit, or one policy for its
+// limits. Of X-RateLimit-Reset and X-RateLimit-Reset-After (Discord), which say the same,
+// the latter needs no clock.
+func limitReset(h http.Header, now time.Time, status int) (time.Duration, bool) {
+	var l longest
+	for _, v := range h["Ratelimit"] {
+		l.add(rateLimit(v))
 	}
-	return max(at.Sub(clock(h, now)), 0), true // gone by: no wait
+	for _, v := range h["Ratelimit-Reset"] {
+		if status == http.StatusTooManyRequests || !quotaLeft(h["Ratelimit-Remaining"]) {
+			l.add(anyForm(v, h, now))
+		}
+	}
+	if quotaLeft(h["X-Ratelimit-Remaining"]) {
+		return l.wait, l.ok
+	}
+	var after longest
+	for _, v := range h["X-Ratelimit-Reset-After"] {
+		after.add(decimal(v, time.Second))
+	}
+	if after.ok {
+		l.add(after.wait, true)
+		return l.wait, l.ok
+	}
+	for _, v := range h["X-Ratelimit-Reset"] {
+		l.add(anyForm(v, h, now))
+	}
+	return l.wait, l.ok
+}
+
+// severalLimits are the headers of servers that limit requests and tokens apart: OpenAI
+// and those that follow it, and Anthropic.
+var severalLimits = [...]struct{ reset, remaining string }{
+	{"X-Ratelimit-Reset-Requests", "X-Ratelimit-Remaining-Requests"},
+	{"X-Ratelimit-Reset-Tokens", "X-Ratelimit-Remaining-Tokens"},
+	{"Anthropic-Ratelimit-Requests-Reset", "Anthropic-Ratelimit-Requests-Remaining"},
+	{"Anthropic-Ratelimit-Tokens-Reset", "Anthropic-Ratelimit-Tokens-Remaining"},
+	{"Anthropic-Ratelimit-Input-Tokens-Reset", "Anthropic-Ratelimit-Input-Tokens-Remaining"},
+	{"Anthropic-Ratelimit-Output-Tokens-Reset", "Anthropic-Ratelimit-Output-Tokens-Remaining"},
+}
+
+// limitResets reads when the limits of such a server are whole again. The latest of
+// those that are used up counts, since the others are not why the call failed: a wait
+// for the end of the wrong one, an hour away perhaps, would end the call at once. A
+// limit that does not say what remains counts where none is known to be used up.
+func limitResets(h http.Header, now time.Time) (time.Duration, bool) {
+	var used, unknown longest
+	for _, limit := range severalLimits {
+		for _, v := range h[limit.reset] {
+			wait, readable := anyForm(v, h, now)
+			switch n, known := quotaOf(h[limit.remaining]); {
+			case !known:
+				unknown.add(wait, readable)
+			case n <= 0:
+				used.add(wait, readable)
+			}
+		}
+	}
+	if used.ok {
+		return used.wait, true
+	}
+	return unknown.wait, unknown.ok
 }

@@ -12,65 +12,17 @@ import (
 // deadline, so such a call fails at once.
 const forever = time.Duration(math.MaxInt64)
 
-// ParseRetryAfter returns the wait that a response's headers ask for; ok is
-// false when none can be read. It reads Retry-After (RFC 9110 section 10.2.3) as
-// seconds or as any of the three date forms of section 5.6.7, relative to the
-// response's own Date where there is one, and retry-after-ms. Where neither is
-// there, it reads RateLimit, RateLimit-Reset and X-RateLimit-Reset; the latter two
-// say nothing while RateLimit-Remaining, or X-RateLimit-Remaining, is above zero.
-//
-// A value that cannot be read is ignored; of several, the largest counts; a
-// date gone by asks for no wait; a number beyond all bounds saturates.
-func ParseRetryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
-	return serverWait(h, now, 0)
-}
-
-// serverWait is ParseRetryAfter for a response of which the status is known. The
-// rate-limit headers, which many servers send with every response, are a reason to
-// wait with 429 and 503 alone, and with a status of 0, which is not known.
-func serverWait(h http.Header, now time.Time, status int) (d time.Duration, ok bool) {
-	limited := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 0
-	most := func(wait time.Duration, readable bool) {
-		if readable {
-			d, ok = max(d, wait), true
-		}
-	}
-	for _, v := range h["Retry-After"] {
-		most(retryAfter(v, h, now))
-	}
-	for _, v := range h["Retry-After-Ms"] {
-		most(decimal(v, time.Millisecond))
-	}
-	if ok || !limited {
-		return d, ok
-	}
-	for _, v := range h["Ratelimit"] {
-		most(rateLimit(v))
-	}
-	for _, v := range h["Ratelimit-Reset"] {
-		if status == http.StatusTooManyRequests || !quotaLeft(h["Ratelimit-Remaining"]) {
-			most(decimal(v, time.Second))
-		}
-	}
-	for _, v := range h["X-Ratelimit-Reset"] {
-		if !quotaLeft(h["X-Ratelimit-Remaining"]) {
-			most(rateLimitReset(v, h, now))
-		}
-	}
-	return d, ok
-}
-
-// asksForTime reports whether h has a header that may name a date.
-func asksForTime(h http.Header) bool {
-	return len(h["Retry-After"])+len(h["X-Ratelimit-Reset"]) > 0
-}
-
 // retryAfter reads the two forms of RFC 9110 section 10.2.3: seconds, or a date.
 func retryAfter(value string, h http.Header, now time.Time) (time.Duration, bool) {
 	if d, ok := decimal(value, time.Second); ok {
 		return d, true
 	}
 	date, ok := parseDate(value, now)
+	return until(date, ok, h, now)
+}
+
+// until returns how long it is to a date by the server's clock; 0 for one gone by.
+func until(date time.Time, ok bool, h http.Header, now time.Time) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}

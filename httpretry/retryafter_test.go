@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -132,6 +133,76 @@ func TestParseRetryAfter(t *testing.T) {
 		{"X-RateLimit-Reset beyond everything", []string{"X-RateLimit-Reset: " + strings.Repeat("9", 40)}, forever},
 		{"X-RateLimit-Reset below Retry-After", []string{"X-RateLimit-Reset: 25", "Retry-After: 10"}, 10 * time.Second},
 		{"X-RateLimit-Reset for an unreadable Retry-After", []string{"X-RateLimit-Reset: 25", "Retry-After: later"}, 25 * time.Second},
+
+		{"Azure's milliseconds", []string{"x-ms-retry-after-ms: 700"}, 700 * time.Millisecond},
+		{"AWS's milliseconds", []string{"x-amz-retry-after: 1500"}, 1500 * time.Millisecond},
+		{"the larger of two vendors", []string{"x-amz-retry-after: 1500", "x-ms-retry-after-ms: 700"}, 1500 * time.Millisecond},
+		{"AWS's, unreadable", []string{"x-amz-retry-after: soon"}, ignored},
+		{"AWS's beyond everything", []string{"x-amz-retry-after: " + strings.Repeat("9", 40)}, forever},
+		{"Retry-After goes before a vendor's", []string{"x-ms-retry-after-ms: 7000", "Retry-After: 2"}, 2 * time.Second},
+		{"Retry-After of zero goes before a vendor's", []string{"x-ms-retry-after-ms: 7000", "Retry-After: 0"}, 0},
+		{"a vendor's for an unreadable Retry-After", []string{"x-ms-retry-after-ms: 700", "Retry-After: later"}, 700 * time.Millisecond},
+		{"a vendor's goes before a reset", []string{"x-ms-retry-after-ms: 700", "RateLimit-Reset: 60"}, 700 * time.Millisecond},
+
+		{"Reset-After, a fraction", []string{"X-RateLimit-Reset-After: 64.57"}, 64570 * time.Millisecond},
+		{"Reset-After goes before Reset", []string{"X-RateLimit-Reset-After: 1.5", "X-RateLimit-Reset: 1795176930.123"}, 1500 * time.Millisecond},
+		{"Reset for an unreadable Reset-After", []string{"X-RateLimit-Reset-After: soon", "X-RateLimit-Reset: 1795176030"}, 30 * time.Second},
+		{"Reset-After with quota left", []string{"X-RateLimit-Reset-After: 1.5", "X-RateLimit-Remaining: 3"}, ignored},
+		{"X-RateLimit-Reset, RFC 3339", []string{"X-RateLimit-Reset: 2026-11-20T12:00:30Z"}, 30 * time.Second},
+		{"X-RateLimit-Reset, RFC 3339 with an offset", []string{"X-RateLimit-Reset: 2026-11-20T13:00:30+01:00"}, 30 * time.Second},
+		{"X-RateLimit-Reset, a duration", []string{"X-RateLimit-Reset: 1m30s"}, 90 * time.Second},
+		{"X-RateLimit-Reset, an HTTP date", []string{"X-RateLimit-Reset: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
+		{"RateLimit-Reset, epoch (GitLab)", []string{"RateLimit-Reset: 1795176030", "RateLimit-Remaining: 0"}, 30 * time.Second},
+
+		{"requests", []string{"x-ratelimit-reset-requests: 6m0s"}, 6 * time.Minute},
+		{"tokens", []string{"x-ratelimit-reset-tokens: 7.66s"}, 7660 * time.Millisecond},
+		{"milliseconds of a duration", []string{"x-ratelimit-reset-requests: 12ms"}, 12 * time.Millisecond},
+		{"hours and days", []string{"x-ratelimit-reset-requests: 1d2h3m4s"}, 26*time.Hour + 3*time.Minute + 4*time.Second},
+		{"microseconds", []string{"x-ratelimit-reset-requests: 1ms500\u00b5s"}, 1500 * time.Microsecond},
+		{"a bare number of seconds", []string{"x-ratelimit-reset-requests: 10"}, 10 * time.Second},
+		{"a duration, negative", []string{"x-ratelimit-reset-requests: -6m0s"}, ignored},
+		{"a duration with a plus", []string{"x-ratelimit-reset-requests: +6m"}, ignored},
+		{"a duration of an unknown unit", []string{"x-ratelimit-reset-requests: 6min"}, ignored},
+		{"a duration that breaks off", []string{"x-ratelimit-reset-requests: 6m30"}, ignored},
+		{"a unit alone", []string{"x-ratelimit-reset-requests: s"}, ignored},
+		{"a duration beyond a Duration", []string{"x-ratelimit-reset-requests: 9999999999h"}, forever},
+		{"a sum beyond a Duration", []string{"x-ratelimit-reset-requests: 2562047h2562047h"}, forever},
+		{"RFC 3339", []string{"anthropic-ratelimit-requests-reset: 2026-11-20T12:00:30Z"}, 30 * time.Second},
+		{"RFC 3339, input tokens", []string{"anthropic-ratelimit-input-tokens-reset: 2026-11-20T12:00:30.5Z"}, 30500 * time.Millisecond},
+		{"RFC 3339, output tokens", []string{"anthropic-ratelimit-output-tokens-reset: 2026-11-20T12:00:30Z"}, 30 * time.Second},
+		{"RFC 3339, gone by", []string{"anthropic-ratelimit-tokens-reset: 2026-11-20T11:00:30Z"}, 0},
+		{"RFC 3339, by the server's clock", []string{"anthropic-ratelimit-tokens-reset: 2026-11-20T12:05:30Z", "Date: Fri, 20 Nov 2026 12:05:00 GMT"}, 30 * time.Second},
+		{"RFC 3339, no such day", []string{"anthropic-ratelimit-tokens-reset: 2026-11-31T12:00:30Z"}, ignored},
+		{"RFC 3339, year 9999", []string{"anthropic-ratelimit-tokens-reset: 9999-11-30T12:00:30Z"}, forever},
+
+		{"several limits, the one that is used up", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-remaining-requests: 0",
+			"x-ratelimit-reset-tokens: 1h", "x-ratelimit-remaining-tokens: 149984",
+		}, time.Second},
+		{"several limits, the other one", []string{
+			"anthropic-ratelimit-requests-reset: 2026-11-20T13:00:00Z", "anthropic-ratelimit-requests-remaining: 12",
+			"anthropic-ratelimit-input-tokens-reset: 2026-11-20T12:00:03Z", "anthropic-ratelimit-input-tokens-remaining: 0",
+		}, 3 * time.Second},
+		{"several limits, both used up", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-remaining-requests: 0",
+			"x-ratelimit-reset-tokens: 6s", "x-ratelimit-remaining-tokens: 0",
+		}, 6 * time.Second},
+		{"several limits, none used up", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-remaining-requests: 59",
+			"x-ratelimit-reset-tokens: 1h", "x-ratelimit-remaining-tokens: 300",
+		}, ignored},
+		{"several limits, nothing is said of what remains", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-reset-tokens: 6s",
+		}, 6 * time.Second},
+		{"several limits, one is known to be used up", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-remaining-requests: 0", "x-ratelimit-reset-tokens: 1h",
+		}, time.Second},
+		{"several limits, what remains is unreadable", []string{
+			"x-ratelimit-reset-requests: 1s", "x-ratelimit-remaining-requests: NaN",
+			"x-ratelimit-reset-tokens: 6s", "x-ratelimit-remaining-tokens: some",
+		}, 6 * time.Second},
+		{"several limits below Retry-After", []string{"x-ratelimit-reset-tokens: 6m0s", "Retry-After: 2"}, 2 * time.Second},
+		{"several limits below one", []string{"x-ratelimit-reset-tokens: 6m0s", "RateLimit-Reset: 2"}, 2 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want, readable := max(tc.want, 0), tc.want != ignored
@@ -190,6 +261,30 @@ func TestRateLimitHeadersNeedALimit(t *testing.T) {
 			t.Errorf("%d with X-RateLimit-Reset: 25: got %v, want %v", status, got, want)
 		}
 	}
+	// What a vendor asks for in so many words is heeded with every failure, too.
+	for _, status := range []int{429, 503, 500, 502, 504, 408} {
+		if got := floor(status, "x-ms-retry-after-ms: 700"); got != 700*time.Millisecond {
+			t.Errorf("%d with x-ms-retry-after-ms: 700: got %v", status, got)
+		}
+		if got := floor(status, "x-amz-retry-after: 700"); got != 700*time.Millisecond {
+			t.Errorf("%d with x-amz-retry-after: 700: got %v", status, got)
+		}
+	}
+	for _, line := range []string{
+		"RateLimit-Reset: 25", "X-RateLimit-Reset-After: 25", "x-ratelimit-reset-requests: 25s", "x-ratelimit-reset-tokens: 25s",
+		`RateLimit: "default";r=0;t=25`,
+	} {
+		for status, want := range map[int]time.Duration{429: 25 * time.Second, 503: 25 * time.Second, 500: 0, 502: 0, 200: 0} {
+			if got := floor(status, line); got != want {
+				t.Errorf("%d with %s: got %v, want %v", status, line, got, want)
+			}
+		}
+	}
+	for _, limit := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
+		if got := floor(429, "anthropic-ratelimit-"+limit+"-reset: 9999-11-20T12:00:30Z"); got < 200*365*24*time.Hour {
+			t.Errorf("429 with anthropic-ratelimit-%s-reset: got %v", limit, got)
+		}
+	}
 	// The end of a window with quota left is no reason to wait, unless the server
 	// says that a limit was reached.
 	for status, want := range map[int]time.Duration{429: 30 * time.Second, 503: 0, 500: 0, 200: 0} {
@@ -208,11 +303,75 @@ func TestRateLimitHeadersNeedALimit(t *testing.T) {
 	}
 }
 
+// TestWaitHeaders: a policy names headers that tell a wait, each with its form.
+func TestWaitHeaders(t *testing.T) {
+	date := "Date: Fri, 20 Nov 2026 12:00:00 GMT"
+	req := newRequest(t, http.MethodGet, "http://dependency.test/", "", "")
+	for _, tc := range []struct {
+		name   string
+		form   forbear.WaitForm
+		status int
+		lines  []string
+		want   time.Duration
+	}{
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 2.5"}, 2500 * time.Millisecond},
+		{"x-wait", forbear.WaitMilliseconds, 429, []string{"X-Wait: 250"}, 250 * time.Millisecond},
+		{"X-WAIT", forbear.WaitHTTPDate, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitUnix, 503, []string{"X-Wait: 1795176030"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitRFC3339, 503, []string{"X-Wait: 2026-11-20T12:00:30Z"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitDuration, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
+		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
+		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: 1795176030000"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitAuto, 500, []string{"X-Wait: 3"}, 3 * time.Second}, // with every failure
+		{"X-Wait", forbear.WaitAuto, 200, []string{"X-Wait: 3"}, 0},
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 1m30s"}, 0}, // of another form
+		{"X-Wait", forbear.WaitUnix, 503, []string{"X-Wait: " + strings.Repeat("9", 40)}, forever},
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "Retry-After: 2"}, 2 * time.Second},
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "x-amz-retry-after: 2"}, 30 * time.Second},
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "X-Wait: 40"}, 40 * time.Second},
+		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Other: 30"}, 0},
+		{"X-RateLimit-Reset", forbear.WaitMilliseconds, 503, []string{"X-RateLimit-Reset: 1500"}, 1500 * time.Millisecond},
+		{"X-Rate-Limit-Reset", forbear.WaitUnix, 429, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
+		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
+		{"X-Rate-Limit-Reset", forbear.WaitUnix, 500, []string{"X-Rate-Limit-Reset: 1795176030"}, 0},
+		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 7"}, 0},
+		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 0"}, 30 * time.Second},
+	} {
+		p := forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{tc.name: tc.form}}
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+		resp := &http.Response{StatusCode: tc.status, Header: fields(append(tc.lines, date)...), Body: http.NoBody, Request: req}
+		if got := httpretry.ClassifyBy(&p, req, resp, nil, time.Time{}).Hint.Floor; got != tc.want {
+			t.Errorf("%s as %v, %d with %q: got %v, want %v", tc.name, tc.form, tc.status, tc.lines, got, tc.want)
+		}
+	}
+}
+
+// TestWaitHeadersOnTheWire: the transport reads what its Retryer's policy names.
+func TestWaitHeadersOnTheWire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{status(503, "X-Wait: 2500"), status(200)}}
+		p := fast
+		p.WaitHeaders = map[string]forbear.WaitForm{"x-wait": forbear.WaitMilliseconds}
+		start := time.Now()
+		resp, err := over(t, s, p).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(resp, err)
+		}
+		if took := time.Since(start); took < 2500*time.Millisecond {
+			t.Errorf("sent again after %v, want 2.5s", took)
+		}
+	})
+}
+
 func FuzzParseRetryAfter(f *testing.F) {
 	for _, seed := range []string{
 		"120", "1.5", "-1", "Fri, 20 Nov 2026 12:00:30 GMT", "Friday, 20-Nov-76 12:00:30 GMT",
 		"Sun Nov  6 08:49:37 1994", "Sat, 31 Dec 2016 23:59:60 GMT", `"default";r=0;t=30`, "limit=100, remaining=0, reset=30",
 		"1795176030000", "9223372036.999", strings.Repeat("9", 40), "Friday, 29-Feb-00 00:00:00 GMT",
+		"6m0s", "1d2h3m4.5s", "2562047h47m16.854775807s", "2026-11-20T12:00:30.5+01:00",
 	} {
 		f.Add(seed, "", int64(1795176000))
 		f.Add("5", seed, int64(1795176000))
@@ -220,10 +379,20 @@ func FuzzParseRetryAfter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, date string, unix int64) {
 		const years = 8000 * 365 * 24 * 3600
 		now := time.Unix(unix%years, 0)
-		for _, name := range []string{"Retry-After", "Retry-After-Ms", "Ratelimit", "Ratelimit-Reset", "X-Ratelimit-Reset"} {
+		for _, name := range []string{
+			"Retry-After", "Retry-After-Ms", "X-Ms-Retry-After-Ms", "Ratelimit", "Ratelimit-Reset", "X-Ratelimit-Reset",
+			"X-Ratelimit-Reset-After", "X-Ratelimit-Reset-Tokens", "Anthropic-Ratelimit-Tokens-Reset",
+		} {
 			d, ok := httpretry.ParseRetryAfter(http.Header{name: {value}, "Date": {date}}, now)
 			if d < 0 || !ok && d != 0 {
 				t.Fatalf("%s: %q, Date: %q: got %v, %v", name, value, date, d, ok)
+			}
+			for form := range forbear.WaitDuration + 1 {
+				p := forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{"X-Wait": form}}
+				resp := &http.Response{StatusCode: 503, Header: http.Header{"X-Wait": {value}, "Date": {date}}}
+				if f := httpretry.ClassifyBy(&p, &http.Request{}, resp, nil, now); f.Hint.Floor < 0 || f.Hint.Spread < 0 {
+					t.Fatalf("%q as %v: got %+v", value, form, f.Hint)
+				}
 			}
 			// Whatever else is said, the larger wait counts.
 			more, _ := httpretry.ParseRetryAfter(http.Header{"Retry-After": {value, "3600"}, "Date": {date}}, now)

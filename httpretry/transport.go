@@ -100,7 +100,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := exchange{
 		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
-		reclassed: len(policy.Classify) > 0, place: call.Hold(),
+		reclassed: len(policy.Classify) > 0, waits: policy.WaitHeaders, place: call.Hold(),
 	}
 	if t.streams {
 		x.idle = 0

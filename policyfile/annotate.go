@@ -53,6 +53,7 @@ var descriptions = map[string]string{
 	"dependency.dedup":          "how long a consumer remembers the events that it has seen, such as 8d (R-6)",
 	"dependency.http2":          "auto as the handshake agrees, off, or only",
 	"dependency.classify":       "the class of single errors, such as http_404, or of groups, such as http_5xx (R-4)",
+	"dependency.wait_headers":   "headers that tell how long to wait, beside Retry-After and those of well-known vendors, each with its form",
 
 	"dependency.backoff":               "how long to wait between attempts (R-1)",
 	"dependency.backoff.base":          "the bound of the first wait, which doubles with each retry, such as 1s",

@@ -55,6 +55,7 @@ func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
 func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
 	l := layer{policy: base.policy, places: maps.Clone(base.places), start: d.at(n)}
 	l.policy.Classify = maps.Clone(l.policy.Classify)
+	l.policy.WaitHeaders = maps.Clone(l.policy.WaitHeaders)
 	if l.places == nil {
 		l.places = map[string]place{}
 	}

@@ -2,6 +2,7 @@ package policyfile
 
 import (
 	"maps"
+	"reflect"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -27,8 +28,9 @@ func (r *policyReader) fields(more fields) fields {
 			}
 			r.durationOr(v, "body_idle", "off, or ", &r.policy.BodyIdle)
 		},
-		"health":   func(v *yaml.Node) { r.section(v, "health", &r.policy.Health, nil) },
-		"classify": r.classify,
+		"health":       func(v *yaml.Node) { r.section(v, "health", &r.policy.Health, nil) },
+		"classify":     r.classify,
+		"wait_headers": r.waitHeaders,
 	})
 	r.placed("", known)
 	maps.Copy(known, more)
@@ -80,4 +82,25 @@ func (r *policyReader) budget(n *yaml.Node) {
 	r.section(n, "budget", b, fields{
 		"max_multiplier": func(v *yaml.Node) { r.number(v, "budget.max_multiplier", &b.MaxMultiplier) },
 	})
+}
+
+// waitHeaders reads the headers that tell a wait, each with its form. What their names
+// may be is checked by the policy itself.
+func (r *policyReader) waitHeaders(n *yaml.Node) {
+	for key, value := range r.entries(n, "wait_headers") {
+		what := "wait_headers." + key.Value
+		r.sets(what, func(v *yaml.Node) {
+			words := enum(reflect.TypeFor[forbear.WaitForm]())
+			i, ok := r.choice(v, what, words...)
+			if !ok {
+				return
+			}
+			if r.policy.WaitHeaders == nil {
+				r.policy.WaitHeaders = map[string]forbear.WaitForm{}
+			}
+			var form forbear.WaitForm
+			_ = form.UnmarshalText([]byte(words[i])) // its own word
+			r.policy.WaitHeaders[key.Value] = form
+		})(value)
+	}
 }

@@ -86,7 +86,7 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 		return response{failure: noResponse(ctx, actx, req, err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return readResponse(req, resp, auth)
+	return readResponse(&e.conf.Policy, req, resp, auth)
 }
 
 // noResponse classifies an attempt that ended without a response. ctx is the
@@ -113,7 +113,7 @@ const maxDrain = 64 << 10
 
 // readResponse classifies an HTTP response: 2xx is a success, anything else is
 // not.
-func readResponse(req *http.Request, resp *http.Response, auth string) response {
+func readResponse(p *forbear.Policy, req *http.Request, resp *http.Response, auth string) response {
 	r := response{status: resp.StatusCode}
 	var body []byte
 	if resp.Body != http.NoBody {
@@ -127,7 +127,7 @@ func readResponse(req *http.Request, resp *http.Response, auth string) response 
 		r.body = webhook.Redact(body, auth)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	r.failure = httpretry.Classify(req, resp, nil)
+	r.failure = httpretry.ClassifyBy(p, req, resp, nil, time.Time{})
 	if r.delivered() && resp.StatusCode/100 != 2 {
 		// A redirect is not followed; nothing else below 400 is an acceptance.
 		r.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}

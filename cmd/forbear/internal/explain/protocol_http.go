@@ -38,7 +38,7 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	for _, h := range s.Headers {
 		resp.Header.Add(h[0], h[1])
 	}
-	return httpretry.ClassifyAt(req, resp, nil, f.now), nil
+	return httpretry.ClassifyBy(&f.policy, req, resp, nil, f.now), nil
 }
 
 // request builds the request that failed, and puts into the state what R-6 wants
