@@ -116,12 +116,12 @@ const (
 )
 
 // WaitForm says how a header tells a wait. A date is relative to the response's own
-// Date, where it has one.
+// Date, where it has one. The zero value is WaitAuto.
 type WaitForm uint8
 
 const (
 	// WaitAuto reads any of the forms below; the size tells seconds from dates.
-	WaitAuto WaitForm = iota
+	WaitAuto WaitForm = iota + 1
 	// WaitSeconds and WaitMilliseconds may have a fraction.
 	WaitSeconds
 	WaitMilliseconds
@@ -206,7 +206,7 @@ var (
 	jitterNames  = []string{"default", "full", "decorrelated"}
 	keyModeNames = []string{"reuse", "generate", "refuse"}
 
-	waitFormNames = []string{"auto", "seconds", "milliseconds", "http-date", "unix", "rfc3339", "duration"}
+	waitFormNames = []string{"default", "auto", "seconds", "milliseconds", "http-date", "unix", "rfc3339", "duration"}
 )
 
 // String returns "default", "full" or "decorrelated".

@@ -83,6 +83,13 @@ func TestViolations(t *testing.T) {
 		{classes("tls_certificate", forbear.ClassTransient), "classify.tls_certificate cannot be transient: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", forbear.ClassSuccess), "classify.http_404 cannot be success: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", 99), "classify.http_404 has an unknown class"},
+		{waits("Retry-After", forbear.WaitMilliseconds), "wait_headers.Retry-After is always read, before all others: leave it out"},
+		{waits("retry-after-ms", forbear.WaitAuto), "wait_headers.retry-after-ms is always read, before all others: leave it out"},
+		{waits("X-Wait", 99), "wait_headers.X-Wait has an unknown form"},
+		{waits("X-Wait", forbear.WaitAuto, "x-wait"), "wait_headers.x-wait is there twice, in another case: headers have none"},
+		{waits("X Wait", forbear.WaitAuto), `wait_headers "X Wait" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
+		{waits(strings.Repeat("x", 65), forbear.WaitAuto), `wait_headers "` + strings.Repeat("x", 64) + `" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
+		{waits("X-0", forbear.WaitAuto, strings.Fields("X-1 X-2 X-3 X-4 X-5 X-6 X-7 X-8 X-9 X-10 X-11 X-12 X-13 X-14 X-15 X-16")...), "wait_headers names 17 headers: at most 16 are looked for"},
 	} {
 		err := tt.policy.Validate()
 		if err == nil || err.Error() != tt.want {
@@ -95,6 +102,15 @@ func TestViolations(t *testing.T) {
 			t.Errorf("%v is not ErrPolicy", err)
 		}
 	}
+}
+
+// waits returns a policy that names headers, all of one form.
+func waits(name string, form forbear.WaitForm, more ...string) forbear.Policy {
+	named := map[string]forbear.WaitForm{name: form}
+	for _, n := range more {
+		named[n] = form
+	}
+	return forbear.Policy{WaitHeaders: named}
 }
 
 func TestAllViolationsAtOnce(t *testing.T) {

@@ -64,6 +64,9 @@ func TestGoodFile(t *testing.T) {
 			Classify: map[string]forbear.Class{
 				"http_404": forbear.ClassTransient, "http_5xx": forbear.ClassThrottled, "grpc_NOT_FOUND": forbear.ClassTerminal,
 			},
+			WaitHeaders: map[string]forbear.WaitForm{
+				"X-Rate-Limit-Reset": forbear.WaitUnix, "x-backoff": forbear.WaitMilliseconds, "X-Pause": forbear.WaitAuto,
+			},
 		},
 		"hooks": {
 			Kind: forbear.Webhook, MaxAttempts: 3,
@@ -87,8 +90,8 @@ func TestGoodFile(t *testing.T) {
 		t.Errorf("dependencies are not those of the file in its order: %+v", f.Dependencies)
 	}
 	routes := []Route{
-		{Prefix: "/payments", Dependency: "payments", At: Position{"good.yaml", 43, 7}},
-		{Host: "search.local", Dependency: "search", At: Position{"good.yaml", 45, 7}},
+		{Prefix: "/payments", Dependency: "payments", At: Position{"good.yaml", 44, 7}},
+		{Host: "search.local", Dependency: "search", At: Position{"good.yaml", 46, 7}},
 	}
 	if f.Service != "checkout" || !slices.Equal(f.Gateway.Listen, Addresses{"127.0.0.1:8080"}) || !reflect.DeepEqual(f.Gateway.Routes, routes) {
 		t.Errorf("service %q, gateway %+v", f.Service, f.Gateway)

@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"iter"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -152,12 +154,32 @@ func (w *writer) labels(t *target) {
 
 // waits names the waits that only the policy has.
 func (w *writer) waits(t *target) {
+	var unread []string
+	for name, form := range inOrder(t.p.WaitHeaders) {
+		if _, known := envoyForms[form]; w.export.Format != "envoy" || !known {
+			unread = append(unread, name)
+		}
+	}
+	if len(unread) > 0 && t.retries > 0 {
+		w.lose("R-5", "the wait in "+strings.Join(unread, ", ")+" is not read", "the retry goes out all the same")
+	}
 	switch {
 	case t.retries == 0 || !slices.Contains([]string{"envoy", "istio", "grpc", "resilience4j"}, w.export.Format):
 	case len(t.p.Backoff.Schedule) > 0:
 		w.lose("R-1", "no schedule of waits", "they double from the first retry's, up to the last one's")
 	case t.p.Backoff.Jitter == forbear.JitterDecorrelated:
 		w.lose("R-1", "no decorrelated jitter", "its own, from the same base")
+	}
+}
+
+// inOrder yields a map by its keys, so that what is written does not change.
+func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
 	}
 }
 

@@ -270,6 +270,9 @@ func TestGuards(t *testing.T) {
 		{"nginx", "", "R-3", "when the last try begins"},
 		{"envoy", ", backoff: {schedule: [0s, 1s, 2s, 4s]}", "R-1", "no schedule of waits"},
 		{"istio", ", backoff: {jitter: decorrelated}", "R-1", "no decorrelated jitter"},
+		{"istio", ", wait_headers: {X-B: unix, X-A: seconds}", "R-5", "the wait in X-A, X-B is not read"},
+		{"nginx", ", wait_headers: {X-A: seconds}", "R-5", "the wait in X-A is not read"},
+		{"envoy", ", wait_headers: {X-B: unix, X-A: seconds, X-C: duration}", "R-5", "the wait in X-C is not read"},
 	} {
 		if out := write(t, c.format, "{owner: a, idempotency: reuse"+c.policy+"}"); !strings.Contains(losses(out, c.rule), c.want) {
 			t.Errorf("%s with %q loses %q under %s, want %q", c.format, c.policy, losses(out, c.rule), c.rule, c.want)
@@ -277,6 +280,10 @@ func TestGuards(t *testing.T) {
 	}
 	if out := write(t, "resilience4j", "{owner: a, breaker: {disabled: true}}"); strings.Contains(string(out.Config), "circuitbreaker") {
 		t.Errorf("a breaker that the policy does not have\n%s", out.Config)
+	}
+	named := write(t, "envoy", "{owner: a, wait_headers: {X-B: unix, X-A: seconds}}")
+	if want := "reset_headers: [{name: Retry-After, format: SECONDS}, {name: X-A, format: SECONDS}, {name: X-B, format: UNIX_TIMESTAMP}]"; !strings.Contains(string(named.Config), want) {
+		t.Errorf("no %s\n%s", want, named.Config)
 	}
 	// A longer Retry-After than Envoy heeds would be asked earlier.
 	if out := write(t, "envoy", "{owner: a, backoff: {cap: 2s}}"); !strings.Contains(string(out.Config), "max_interval: 86400s") {

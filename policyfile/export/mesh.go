@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 // envoy writes a bootstrap with one listener, whose routes tell idempotent methods
@@ -86,10 +88,19 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	w.line("                    per_try_timeout: %s", seconds(t.attempt))
 	w.line("                    retry_back_off: {base_interval: %s, max_interval: %s}", seconds(t.p.Backoff.Base), seconds(t.p.Backoff.Cap))
 	w.line("                    rate_limited_retry_back_off:")
-	w.line("                      reset_headers: [{name: Retry-After, format: SECONDS}]")
+	headers := []string{"{name: Retry-After, format: SECONDS}"}
+	for name, form := range inOrder(t.p.WaitHeaders) {
+		if format, ok := envoyForms[form]; ok {
+			headers = append(headers, fmt.Sprintf("{name: %s, format: %s}", name, format))
+		}
+	}
+	w.line("                      reset_headers: [%s]", strings.Join(headers, ", "))
 	// Envoy does not heed what is over it, and asks earlier.
 	w.line("                      max_interval: 86400s")
 }
+
+// envoyForms are the forms of a wait that Envoy knows, too.
+var envoyForms = map[forbear.WaitForm]string{forbear.WaitSeconds: "SECONDS", forbear.WaitUnix: "UNIX_TIMESTAMP"}
 
 func envoyCluster(w *writer, t *target) {
 	w.line("  clusters:")
