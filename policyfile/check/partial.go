@@ -83,7 +83,7 @@ func (r *run) simulatePartial() {
 // inPartial returns p without what makes no difference there: neither the owner nor the
 // labels change the load, and how long calls take is not known here.
 func inPartial(p forbear.Policy) forbear.Policy {
-	p.Owner, p.Classify = "", nil
+	p.Owner, p.Classify, p.WaitHeaders = "", nil, nil
 	p.Breaker.SlowCall = 0
 	return p
 }

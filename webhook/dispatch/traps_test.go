@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -114,6 +115,37 @@ func (s *slowFor) RoundTrip(req *http.Request) (*http.Response, error) {
 		h.Set("Retry-After", after)
 	}
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader("")), ProtoMajor: 1, ProtoMinor: 1}, nil
+}
+
+// An endpoint's policy names headers that tell a wait, as it does elsewhere.
+func TestWaitHeadersOfAnEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var sent []time.Time
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			sent = append(sent, time.Now())
+			resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, ProtoMajor: 1, ProtoMinor: 1}
+			if len(sent) == 1 {
+				resp.StatusCode, resp.Header = 503, http.Header{"X-Pause": {"20m0s"}}
+			}
+			return resp, nil
+		})
+		d := run(t, &memstore.Store{}, dispatch.Config{Transport: transport}, webhook.Endpoint{
+			ID: "a", URL: "https://example.com/",
+			Policy: forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{"x-pause": forbear.WaitDuration}},
+		})
+		if _, err := d.Accept(t.Context(), webhook.Message{ID: "m", Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(sent) != 2 || sent[1].Sub(sent[0]) < 20*time.Minute {
+			t.Errorf("sent at %v, want a second time after 20 minutes", sent)
+		}
+	})
 }
 
 // Lanes: what is due for an endpoint that hangs does not stand at the head of

@@ -202,6 +202,41 @@ gateway:
 	}
 }
 
+// TestServeWaitHeaders: the gateway heeds the headers that a policy names. One that asks
+// for more than a call has ends the call at once.
+func TestServeWaitHeaders(t *testing.T) {
+	var calls atomic.Int64
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("X-Rate-Limit-Reset", "4102444800") // 2100
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer up.Close()
+	s := startServe(t, "--config", clitest.File(t, "policy.yaml", `
+dependencies:
+  search:
+    url: `+up.URL+`
+    backoff: {base: 1ms}
+    wait_headers: {x-rate-limit-reset: unix}
+gateway:
+  listen: 127.0.0.1:0
+  routes:
+    - {prefix: /search, dependency: search}
+`))
+	resp, err := http.Get(s.base + "/search")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusTooManyRequests || calls.Load() != 1 {
+		t.Errorf("got %d after %d requests, want the 429 after one", resp.StatusCode, calls.Load())
+	}
+	if log := s.log.String(); !strings.Contains(log, "after_exceeds_deadline") {
+		t.Errorf("log: %s", log)
+	}
+	s.stop()
+}
+
 func TestServeFaults(t *testing.T) {
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
