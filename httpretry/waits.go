@@ -98,9 +98,12 @@ func namedWait(h http.Header, now time.Time, limited bool, named map[string]forb
 // advises reports whether h has any header that serverWait or saysStop reads, in one
 // pass: most failures have none, and a lookup of each costs more.
 func advises(h http.Header) bool {
+	if len(h["Retry-After"]) > 0 {
+		return true
+	}
 	for name := range h {
 		switch name {
-		case "Retry-After", "Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After",
+		case "Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After",
 			"Ratelimit", "Ratelimit-Reset", "X-Ratelimit-Reset", "X-Ratelimit-Reset-After",
 			"X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens",
 			"Anthropic-Ratelimit-Requests-Reset", "Anthropic-Ratelimit-Tokens-Reset",
