@@ -131,6 +131,36 @@ func TestTokenRefreshAndTheBudget(t *testing.T) {
 	}
 }
 
+// payback is a budget that records what successes pay back.
+type payback struct {
+	*budget.TokenBucket
+	paid []int
+}
+
+func (p *payback) Failed(time.Time) {}
+
+func (p *payback) Succeeded(_ time.Time, retries int, _ budget.Cost) { p.paid = append(p.paid, retries) }
+
+// TestDurableTokenRefresh: durable work is not put off either, and pays back what its
+// refresh was charged.
+func TestDurableTokenRefresh(t *testing.T) {
+	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
+	for tokens := range 2 {
+		b := &payback{TokenBucket: budget.NewTokenBucket(tokens, 0)}
+		r, now := webhooks(t, forbear.WithoutLog(), forbear.WithBudget(b)), time.Now()
+		c := r.Durable(t.Context(), forbear.Progress{State: forbear.State{Refreshable: true}})
+		c.Ask(t.Context(), now)
+		if d := c.Fail(t.Context(), denied, 0, now); d.Reason != forbear.ReasonRefresh || d.Wait != 0 {
+			t.Fatalf("got %+v, want a refresh", d)
+		}
+		c.Ask(t.Context(), now)
+		c.Succeed(t.Context(), 0, now)
+		if len(b.paid) != 1 || b.paid[0] != tokens || c.Attempts != 2 {
+			t.Errorf("with %d tokens: %v retries are paid back after %d attempts", tokens, b.paid, c.Attempts)
+		}
+	}
+}
+
 func TestDecorrelatedJitter(t *testing.T) {
 	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 10, Backoff: forbear.Backoff{Jitter: forbear.JitterDecorrelated, Cap: 20 * time.Second}}
 	if err := p.Validate(); err != nil {

@@ -350,6 +350,15 @@ func TestTokenRefresh(t *testing.T) {
 			t.Errorf("%d attempts, %v; want 2", s.attempts(), err)
 		}
 	})
+	t.Run("with a budget that allows no retry", func(t *testing.T) {
+		var fetches atomic.Int64
+		s, p := &service{check: refusingFirst}, quick()
+		p.Strict = true // a fifth of one call is none
+		conn := dialed(t, s, p, grpcretry.WithInsecureCredentials(newSource(&fetches, false)))
+		if err := check(t, t.Context(), conn); err != nil || s.attempts() != 2 {
+			t.Errorf("%d attempts, %v; want a second one with the fresh token", s.attempts(), err)
+		}
+	})
 	t.Run("none to be had", func(t *testing.T) {
 		var fetches atomic.Int64
 		s := &service{check: refusingFirst}
