@@ -139,7 +139,9 @@ type payback struct {
 
 func (p *payback) Failed(time.Time) {}
 
-func (p *payback) Succeeded(_ time.Time, retries int, _ budget.Cost) { p.paid = append(p.paid, retries) }
+func (p *payback) Succeeded(_ time.Time, retries int, _ budget.Cost) {
+	p.paid = append(p.paid, retries)
+}
 
 // TestDurableTokenRefresh: durable work is not put off either, and pays back what its
 // refresh was charged.
