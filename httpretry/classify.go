@@ -100,7 +100,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time, nam
 	if class == forbear.ClassSuccess {
 		return forbear.Failure{Class: class}
 	}
-	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: StatusError(resp.StatusCode)}
+	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: errorOf(resp.StatusCode)}
 	if deadlineRefused(req, resp) {
 		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: f.Err}
 	}
@@ -165,6 +165,22 @@ func typeOf(status int) string {
 		return "http_invalid"
 	}
 	return "http_" + strconv.Itoa(status)
+}
+
+// The errors of the two most frequent failures, which a conversion would allocate anew.
+var (
+	errUnavailable error = StatusError(http.StatusServiceUnavailable)
+	errLimited     error = StatusError(http.StatusTooManyRequests)
+)
+
+func errorOf(status int) error {
+	switch status {
+	case http.StatusServiceUnavailable:
+		return errUnavailable
+	case http.StatusTooManyRequests:
+		return errLimited
+	}
+	return StatusError(status)
 }
 
 // saysStop reads the servers' ways of asking not to be retried: the x-should-
