@@ -126,6 +126,7 @@ func TestStalledUploadsOfOneCallerHoldNoOtherUp(t *testing.T) {
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("the others have waited for %v", took)
 		}
+		synctest.Wait() // also those that were refused know of it
 		mu.Lock()
 		refused := ended["503 after 0s"]
 		if len(ended) > 1 || refused == 0 || refused == stalled {
