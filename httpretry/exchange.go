@@ -42,10 +42,10 @@ type exchange struct {
 	token   credential.Token            // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
-	at          *attempt   // under way
-	lost        time.Time  // when the latest attempt began that its connection may have lost
-	bare        *attempt   // of all attempts that add nothing, or nil
-	late        *lateClose // ready to be used again, or nil
+	at          *attempt      // under way
+	lost        time.Duration // from window.Epoch: when the latest attempt began that its connection may have lost
+	bare        *attempt      // of all attempts that add nothing, or nil
+	late        *lateClose    // ready to be used again, or nil
 	last        lastResponse
 	cookies     []string          // of responses that were not handed over
 	place       *breaker.Bulkhead // to be given back, or nil

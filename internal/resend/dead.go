@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/tcpstate"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // A connection that a firewall has forgotten, or that leads to a host which has failed
@@ -16,8 +17,8 @@ import (
 // requests for as long as some are under way.
 
 // Reused reports whether the send went over a connection that had served others, and
-// since when it had it.
-func (g *Guard) Reused() (since time.Time, ok bool) {
+// since when it had it, from window.Epoch.
+func (g *Guard) Reused() (since time.Duration, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.since, g.reused
@@ -47,12 +48,12 @@ const blur = 20 * time.Millisecond
 // before data has come, so that a connection that was spared is given three times as long.
 // Where the system does not tell, nothing is closed.
 func (y *Graves) Bury(ctx context.Context, g *Guard, patience time.Duration) bool {
-	since, reused := g.Reused()
+	got, reused := g.Reused()
 	conn := g.Conn()
 	if !reused || conn == nil || !g.HTTP2() {
 		return false
 	}
-	asked := false
+	since, asked := window.Epoch().Add(got), false
 	for end := time.Now().Add(patience); ; asked = true {
 		quiet, known := tcpstate.Quiet(conn)
 		now := time.Now()

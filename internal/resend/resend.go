@@ -23,6 +23,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // Err is what a stopped re-send looks like from above.
@@ -38,9 +40,9 @@ type Guard struct {
 	trace   httptrace.ClientTrace
 	callers *httptrace.ClientTrace // that of the caller's context, or nil
 
-	// Fresh, where it is set, is the time since when an idle connection of HTTP/1 must have
-	// been used: an older one is closed, and net/http takes the next. See [Guard.Reused].
-	Fresh time.Time
+	// Fresh, where it is set, is since when an idle connection of HTTP/1 must have been used:
+	// an older one is closed, and net/http takes the next. See [Guard.Reused].
+	Fresh time.Duration
 
 	// unwritten says that over HTTP/1 the request is sent again only when none of
 	// it was written.
@@ -52,9 +54,9 @@ type Guard struct {
 	stale     atomic.Bool // the latest connection was closed for its age
 
 	mu     sync.Mutex
-	conn   net.Conn  // the latest
-	reused bool      // it had served other requests
-	since  time.Time // when the send got it, if reused
+	conn   net.Conn      // the latest
+	reused bool          // it had served other requests
+	since  time.Duration // from window.Epoch: when the send got it, if reused
 }
 
 // Watch returns the context to send under. cancel must end ctx; it is called at
@@ -217,9 +219,9 @@ func (g *Guard) gotConn(info httptrace.GotConnInfo) {
 	g.http2.Store(http2)
 	g.mu.Lock()
 	if g.conn, g.reused = info.Conn, info.Reused; g.reused {
-		g.since = time.Now()
+		g.since = time.Since(window.Epoch())
 	}
-	old := info.WasIdle && !http2 && g.since.Add(-info.IdleTime).Before(g.Fresh)
+	old := info.WasIdle && !http2 && g.Fresh != 0 && g.since-info.IdleTime < g.Fresh
 	g.mu.Unlock()
 	switch {
 	case g.sent.Load():
