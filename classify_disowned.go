@@ -23,7 +23,6 @@ var disownedTexts = map[string]string{
 	gracefulGoAway: goAway,
 	// The connection was closed, or full, when the request was about to use it.
 	"http2: client conn not usable":                      connectionLost,
-	"http2: client conn could not be established":        connectionLost,
 	"net/http: cannot rewind body after connection loss": connectionLost,
 }
 

@@ -28,6 +28,8 @@ var wholeTexts = map[string]string{
 	"http2: client connection lost": connectionLost,
 	// The connection was closed while the body was being sent.
 	"http2: client conn is closed": connectionLost,
+	// A new connection was closed before anything could be sent: the next may be no better.
+	"http2: client conn could not be established": connectionLost,
 	// Another request on it could not be written.
 	"http2: client connection force closed via ClientConn.Close": connectionLost,
 	"http: server closed idle connection":                        "connection_closed",

@@ -334,7 +334,7 @@ func TestClosedUnderTheRequest(t *testing.T) {
 func TestTextsOfHTTP2(t *testing.T) {
 	for text, unsent := range map[string]bool{
 		"http2: client conn is closed": false, "http2: client connection force closed via ClientConn.Close": false,
-		"http2: client conn not usable": true, "http2: client conn could not be established": true,
+		"http2: client conn not usable": true, "http2: client conn could not be established": false,
 		"net/http: cannot rewind body after connection loss": true,
 	} {
 		classified(t, &url.Error{Op: "Put", URL: "https://a/", Err: errors.New(text)}, forbear.ClassTransient, "http2_connection_lost", unsent)
