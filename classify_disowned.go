@@ -3,6 +3,8 @@ package forbear
 import (
 	"reflect"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // What the server has disowned, or never got although a connection stood, net/http sends
@@ -13,7 +15,6 @@ const (
 	notResent      = "http2: Transport: cannot retry err ["
 	notResentEnd   = "] after Request.Body was written; define Request.GetBody to avoid this error"
 
-	refusedStream  = "http2_refused_stream"
 	goAway         = "http2_goaway"
 	connectionLost = "http2_connection_lost"
 )
@@ -33,7 +34,7 @@ func disownedText(text string) string {
 	if cause, quoted := strings.CutPrefix(text, notResent); quoted && strings.HasSuffix(cause, notResentEnd) {
 		text = strings.TrimSuffix(cause, notResentEnd)
 		if strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM") {
-			return refusedStream
+			return errtype.RefusedStream
 		}
 	}
 	return disownedTexts[text]
@@ -43,7 +44,7 @@ func disownedText(text string) string {
 // processed, by the word of the server or for want of the connection.
 func disowned(label string, err error) bool {
 	switch label {
-	case refusedStream:
+	case errtype.RefusedStream:
 		return true
 	case goAway, connectionLost: // or it was let go on, and the connection then broke off
 		return anyInTree(err, func(err error) bool {

@@ -191,7 +191,7 @@ func http2Stream(err error) (Class, string, bool) {
 	}
 	switch s.Code {
 	case 0x7:
-		return ClassTransient, refusedStream, true
+		return ClassTransient, errtype.RefusedStream, true
 	case 0x2, 0x8:
 		return ClassTransient, "http2_stream_reset", true
 	case 0xb:

@@ -10,7 +10,7 @@ import (
 // failure that says nothing about the dependency.
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
-	case f.Type == errtype.Resend, f.Type == errtype.Silent, f.Disowned && f.Type != refusedStream: // which happens to connections of the best
+	case f.Type == errtype.Resend, f.Type == errtype.Silent, f.Disowned && f.Type != errtype.RefusedStream: // which happens to connections of the best
 		return breaker.Good, false
 	case f.Type == errtype.InProgress: // the work goes on: how it ends is not known yet
 		return breaker.Good, false
