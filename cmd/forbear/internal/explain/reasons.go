@@ -156,7 +156,7 @@ var about = [...]Reason{
 	forbear.ReasonBudget: {
 		Means: "The retry budget of the dependency is spent: retries may be a share of the requests, over all calls of the process and not of one. The last failure stands as it is.",
 		Figures: `"3 of 3 retries of this 30s window used": the retries that were sent in the window, and those that are allowed in it. ` +
-			`"min_retries" behind it: the requests were so few that the floor for quiet clients was the limit. "ratio": the share of the requests was.`,
+			`"floor for quiet clients": the requests were so few that budget.min_retries was the limit. "share of all calls": budget.ratio was.`,
 		Change:   "It is what keeps an outage from being multiplied: mend the dependency first. A client that makes few calls may have a higher floor, up to 10 without a waiver; a fleet may share one budget (serve --fleet-budget).",
 		Settings: []string{"budget.min_retries", "budget.ratio", "budget.window", "budget.of"}, Guide: "concepts/budgets.md",
 	},
