@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // patience is how long a connection of HTTP/2 on which an attempt has timed out may take
@@ -40,12 +41,29 @@ func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
 	default:
 		return
 	}
-	switch a.heard {
-	case x.t.heard.Load():
-		x.t.flushed.Store(a.heard + 1)
+	nothing := a.heard == x.t.heard.Load()
+	if nothing {
 		x.t.CloseIdleConnections()
-	case x.t.flushed.Load() - 1: // what has come since came over new connections
-	default:
-		a.silent = a.silent && a.guard.HTTP2()
 	}
+	a.silent = a.silent && (a.guard.HTTP2() || x.t.forgotten(a.heard, nothing))
+}
+
+// incidents is how far apart those are that are taken for forgotten connections. Over
+// HTTP/1 a dependency that does not respond now and then looks the same to a caller that
+// makes one call after the other, and is to be counted and bounded as such.
+const incidents = 30 * time.Second
+
+// forgotten reports whether attempts that began when so many responses had come met an
+// incident: nothing has come since, or what has came over new connections.
+func (t *transport) forgotten(heard uint64, nothing bool) bool {
+	if t.flushed.Load() == heard+1 {
+		return true
+	}
+	now := int64(time.Since(window.Epoch()))
+	last := t.incident.Load()
+	if !nothing || last != 0 && now-last < int64(incidents) || !t.incident.CompareAndSwap(last, now) {
+		return false
+	}
+	t.flushed.Store(heard + 1)
+	return true
 }

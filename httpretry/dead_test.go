@@ -130,3 +130,32 @@ func TestSlowServersKeepTheirConnection(t *testing.T) {
 		t.Errorf("%d connections, want one", n)
 	}
 }
+
+// A dependency that does not respond now and then is no forgotten connection: what its
+// failures cost is bounded by the budget, but for one, and the breaker counts them.
+func TestDependencyThatHangsNowAndThen(t *testing.T) {
+	t.Parallel()
+	const calls = 12
+	var sends atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if sends.Add(1)%2 == 0 {
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	r := quiet(t, forbear.Policy{PerAttempt: 100 * time.Millisecond, MaxRetries: 1, Backoff: forbear.Backoff{Base: time.Millisecond}})
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	transport := httpretry.NewTransport(tr, r)
+	begin := time.Now()
+	for range calls {
+		resp, err := transport.RoundTrip(newRequest(t, http.MethodGet, s.URL, "", ""))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	allowed := r.Policy().Budget.Allowed(calls)
+	if retries := sends.Load() - calls; time.Since(begin) < 20*time.Second && retries > allowed+1 {
+		t.Errorf("%d retries of %d calls, want %d at most and one of the incident", retries, calls, allowed)
+	}
+}

@@ -38,9 +38,10 @@ type transport struct {
 
 	http1 atomic.Bool   // is what the latest connection of those that may speak HTTP/2 speaks
 	heard atomic.Uint64 // how many responses have come
-	// flushed is one more than heard was when the idle connections were closed, since
-	// nothing came from anywhere; 0 for never.
-	flushed atomic.Uint64
+	// flushed is one more than heard was at the latest incident, 0 before one; incident is
+	// when that was.
+	flushed  atomic.Uint64
+	incident atomic.Int64
 
 	graves resend.Graves
 }
