@@ -168,4 +168,19 @@ func TestOnlyWhatHadServedIsGone(t *testing.T) {
 			_, _ = c.Read(got)
 		}
 	}
+
+	// What follows soon is a server that is slow, for the books.
+	for _, tc := range []struct {
+		after time.Duration
+		gone  bool
+	}{{5 * time.Second, false}, {31 * time.Second, true}} {
+		c2, theirs := framed(t)
+		c2.all.gone = at
+		go func() { _, _ = theirs.Write([]byte{0, 0, 1, frameHeaders, flagEndHeaders, 0, 0, 0, 1, 0x88}) }()
+		_, _ = c2.Read(got)
+		c2.heard.Store(at)
+		if leaving, gone := c2.all.leave(at+int64(tc.after), took); len(leaving) != 1 || gone != tc.gone {
+			t.Errorf("%v after an incident: %d left, gone %v", tc.after, len(leaving), gone)
+		}
+	}
 }

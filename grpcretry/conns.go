@@ -35,8 +35,13 @@ const patience = time.Second
 type conns struct {
 	mu   sync.Mutex
 	all  map[*conn]struct{}
-	gone int64 // when one was last left on which calls were served before
+	gone int64 // when one was last left on which calls were served before, see incidents
 }
+
+// incidents is how far apart those are that are taken for connections which went silent: a
+// server that does not respond now and then looks the same to one call after the other, and
+// is to be counted and bounded as such.
+const incidents = 30 * time.Second
 
 // watch returns a connection that can be left.
 func (cs *conns) watch(c net.Conn) net.Conn {
@@ -85,8 +90,9 @@ func (cs *conns) timedOut(attempt context.Context, took time.Duration) (gone boo
 }
 
 // silenced returns what a timeout is when a connection had gone silent: its retry is
-// charged to the budget and not refused by it, and it says nothing against the dependency. Otherwise the calls that met one silence
-// together would spend the budget and open the breaker.
+// charged to the budget and not refused by it, and it says nothing against the dependency.
+// Otherwise the calls that met one silence together would spend the budget and open the
+// breaker.
 func silenced(f forbear.Failure, gone bool) forbear.Failure {
 	if gone && f.Class == forbear.ClassTimeout {
 		f.Type = errtype.Silent
@@ -102,7 +108,7 @@ func (cs *conns) leave(now, took int64) (leaving []*conn, gone bool) {
 	for c := range cs.all {
 		if c.leave(now - took/2) {
 			leaving = append(leaving, c)
-			if c.served.Load() {
+			if c.served.Load() && (cs.gone == 0 || now-cs.gone >= int64(incidents)) {
 				cs.gone = now
 			}
 		}
