@@ -7,13 +7,18 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
 // patience is how long a connection of HTTP/2 on which an attempt has timed out may take
-// to show life, at most: a round trip. It is a quarter of an attempt's time where that is
-// less.
-const patience = time.Second
+// to show life: a quarter of the policy's time for one where that is less than usual.
+func (x *exchange) patience() time.Duration {
+	if quarter := x.timeout / 4; quarter > 0 {
+		return min(resend.Patience, quarter)
+	}
+	return resend.Patience
+}
 
 // bury looks at the connection of a failed attempt. One that may be dead is not used by
 // the next attempt of the call, nor are those that have been idle since; where nothing
@@ -30,14 +35,19 @@ func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
 	}
 	x.lost = since
 	late, _ := errors.AsType[*timeoutError](err)
+	wait := x.patience()
 	switch {
-	case late != nil:
-		wait := call.Limit(min(patience, a.limit/4))
-		a.silent = x.t.graves.Bury(x.req.Context(), &a.guard, wait) || !a.guard.HTTP2()
-	case x.req.Context().Err() == context.DeadlineExceeded: // no one waits for what comes of it
-		go x.t.graves.Bury(context.WithoutCancel(x.req.Context()), &a.guard, min(patience, a.limit/4))
+	case late != nil && !a.guard.HTTP2():
+		a.silent = true
+	case late != nil && call.Limit(wait) == wait:
+		a.silent = a.guard.Bury(x.req.Context(), wait)
+	case late != nil, x.req.Context().Err() == context.DeadlineExceeded: // no time to hear what comes of it
+		go a.guard.Bury(context.WithoutCancel(x.req.Context()), wait)
 	case a.guard.HTTP2() && errors.Is(err, net.ErrClosed): // another attempt has closed it
 		a.silent = true
+	case a.guard.HTTP2() && x.req.Context().Err() != nil:
+		go a.guard.Heed(context.WithoutCancel(x.req.Context()), wait)
+		return
 	default:
 		return
 	}

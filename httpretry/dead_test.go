@@ -116,9 +116,18 @@ func TestSlowServersKeepTheirConnection(t *testing.T) {
 	}
 	other := make(chan error, 1)
 	go func() { other <- get(tr, "/other") }()
-	err := get(httpretry.NewTransport(tr, quiet(t, forbear.Policy{MaxRetries: 1, PerAttempt: time.Second})), "/slow")
-	if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Type != "timeout" || e.Attempts != 2 {
-		t.Errorf("got %v, want two time-outs", err)
+	// Also where its caller has gone, and where no time is left to wait for its word.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := httpretry.NewTransport(tr, quiet(t, forbear.Policy{})).RoundTrip(newRequest(t, http.MethodGet, url+"/slow", "", "").WithContext(ctx)); err == nil {
+		t.Error("it has responded")
+	}
+	if err := get(httpretry.NewTransport(tr, quiet(t, forbear.Policy{PerAttempt: 200 * time.Millisecond, Total: 200 * time.Millisecond})), "/slow"); err == nil {
+		t.Error("it has responded")
+	}
+	err := get(httpretry.NewTransport(tr, quiet(t, forbear.Policy{Disabled: true, PerAttempt: time.Second})), "/slow")
+	if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Type != "timeout" {
+		t.Errorf("got %v, want a time-out", err)
 	}
 	close(release)
 	if err := <-other; err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/internal/hint"
-	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/pace"
 )
 
@@ -42,8 +41,6 @@ type transport struct {
 	// when that was.
 	flushed  atomic.Uint64
 	incident atomic.Int64
-
-	graves resend.Graves
 }
 
 // NewTransport returns a RoundTripper that sends requests through next and

@@ -24,30 +24,31 @@ func (g *Guard) Reused() (since time.Duration, ok bool) {
 	return g.since, g.reused
 }
 
-// Graves judges the connections of HTTP/2 on which sends have timed out. The zero value is
-// ready; it is safe for concurrent use.
-type Graves struct {
-	mu     sync.Mutex
-	next   int
-	spared [8]sparing // the latest
-}
-
-// sparing is when data had last come over a connection that was found to live.
-type sparing struct {
-	conn  net.Conn
-	heard time.Time
-}
-
-// blur is how exactly the system tells when data came.
-const blur = 20 * time.Millisecond
+// Patience is how long a connection of HTTP/2 may take to show life after a time-out, at
+// most: a round trip.
+const Patience = time.Second
 
 // Bury closes the connection of a send that has timed out if it is one of HTTP/2 that has
 // been silent since the send got it, and reports whether it was. A server that is slow is
 // known by its answer to the ping that net/http sends with the end of such a stream: for
-// that it is waited for patience, within ctx. net/http sends none after an answered one
-// before data has come, so that a connection that was spared is given three times as long.
-// Where the system does not tell, nothing is closed.
-func (y *Graves) Bury(ctx context.Context, g *Guard, patience time.Duration) bool {
+// that it is waited for patience, within ctx. Where the system does not tell when data
+// came, nothing is closed.
+func (g *Guard) Bury(ctx context.Context, patience time.Duration) bool {
+	silent := g.silent(ctx, patience)
+	if silent {
+		_ = g.Conn().Close()
+	}
+	return silent
+}
+
+// Heed is for a send that its caller has ended: net/http pings then, too, and what that
+// says has to be known to the judgment of later ones.
+func (g *Guard) Heed(ctx context.Context, patience time.Duration) { g.silent(ctx, patience) }
+
+// blur is how exactly the system tells when data came.
+const blur = 20 * time.Millisecond
+
+func (g *Guard) silent(ctx context.Context, patience time.Duration) bool {
 	got, reused := g.Reused()
 	conn := g.Conn()
 	if !reused || conn == nil || !g.HTTP2() {
@@ -61,12 +62,11 @@ func (y *Graves) Bury(ctx context.Context, g *Guard, patience time.Duration) boo
 		case !known: // or another send has closed it meanwhile
 			return asked
 		case heard.After(since.Add(blur)):
-			y.spare(conn, heard)
+			living.add(conn, heard)
 			return false
-		case y.wasSpared(conn, heard) && quiet < 3*now.Sub(since):
+		case living.quiet(conn, heard, since, now):
 			return false
 		case !now.Before(end):
-			_ = conn.Close()
 			return true
 		}
 		select {
@@ -77,22 +77,49 @@ func (y *Graves) Bury(ctx context.Context, g *Guard, patience time.Duration) boo
 	}
 }
 
-func (y *Graves) spare(conn net.Conn, heard time.Time) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	i := slices.IndexFunc(y.spared[:], func(s sparing) bool { return s.conn == conn })
-	if i < 0 {
-		i = y.next % len(y.spared)
-		y.next++
-	}
-	y.spared[i] = sparing{conn, heard}
+// living are the connections, of all transports, that were found to live. After an answered
+// ping net/http sends none before data has come, so that silence alone is no sign then: such
+// a connection is given up when attempts have timed out on it thrice, one after the other.
+var living lives
+
+type lives struct {
+	mu    sync.Mutex
+	next  int
+	conns [64]life // the latest
 }
 
-// wasSpared reports whether nothing has come over a connection since it was spared.
-func (y *Graves) wasSpared(conn net.Conn, heard time.Time) bool {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return slices.ContainsFunc(y.spared[:], func(s sparing) bool {
-		return s.conn == conn && heard.Sub(s.heard).Abs() < blur
-	})
+type life struct {
+	conn     net.Conn
+	heard    time.Time // when data had last come
+	timeouts int       // since then
+	latest   time.Time // of these
+}
+
+func (l *lives) add(conn net.Conn, heard time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.conns[:], func(x life) bool { return x.conn == conn })
+	if i < 0 {
+		i = l.next % len(l.conns)
+		l.next++
+	}
+	l.conns[i] = life{conn: conn, heard: heard}
+}
+
+// quiet reports whether conn is one that may be silent: nothing has come since it was found
+// to live. It counts a time-out of a send that began at since; those that were under way at
+// another one count with it.
+func (l *lives) quiet(conn net.Conn, heard, since, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.conns[:], func(x life) bool { return x.conn == conn && heard.Sub(x.heard).Abs() < blur })
+	if i < 0 {
+		return false
+	}
+	x := &l.conns[i]
+	if since.After(x.latest) {
+		x.timeouts++
+		x.latest = now
+	}
+	return x.timeouts < 3
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/upgrade"
 )
@@ -18,22 +17,16 @@ func Once(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	if o, ok := next.(*once); ok { // a guard around another one would stop what that lets through
+	if o, ok := next.(once); ok { // a guard around another one would stop what that lets through
 		return o
 	}
-	return &once{next: next}
+	return once{next}
 }
 
-// patience is how long a connection of HTTP/2 may take to show life after a time-out.
-const patience = time.Second
-
-type once struct {
-	next   http.RoundTripper
-	graves Graves
-}
+type once struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
+func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil { // net/http has nothing to send again
 		resp, err := o.next.RoundTrip(req)
 		upgrade.Refuse(resp)
@@ -51,7 +44,7 @@ func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if ctx.Err() == context.DeadlineExceeded {
-			go o.graves.Bury(context.WithoutCancel(ctx), &g, patience)
+			go g.Bury(context.WithoutCancel(ctx), Patience)
 		}
 		cancel()
 		return nil, err
@@ -62,7 +55,7 @@ func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections closes those of the transport below.
-func (o *once) CloseIdleConnections() {
+func (o once) CloseIdleConnections() {
 	if c, ok := o.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

@@ -221,7 +221,7 @@ func (g *Guard) gotConn(info httptrace.GotConnInfo) {
 	if g.conn, g.reused = info.Conn, info.Reused; g.reused {
 		g.since = time.Since(window.Epoch())
 	}
-	old := info.WasIdle && !http2 && g.Fresh != 0 && g.since-info.IdleTime < g.Fresh
+	old := info.WasIdle && info.Conn != nil && !http2 && g.Fresh != 0 && g.since-info.IdleTime < g.Fresh
 	g.mu.Unlock()
 	switch {
 	case g.sent.Load():

@@ -64,7 +64,7 @@ var about = [...]Reason{
 		Settings: []string{"credentials"}, Guide: "guides/http.md",
 	},
 	forbear.ReasonResend: {
-		Means:  "The connection was lost in a way after which the transport below would have sent the request again by itself; it is sent again, and counted.",
+		Means:  "The connection was lost in a way after which the transport below would have sent the request again by itself, or the server said that it has not processed it (GOAWAY, REFUSED_STREAM); it is sent again, and counted.",
 		Change: "Nothing: no setting has it.", Guide: "http-faults.md",
 	},
 	forbear.ReasonSuccess: {
