@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 )
 
 // completionCases are what each shell completes, the same in all of them: a command
@@ -30,16 +31,25 @@ var completionCases = [][2]string{
 }
 
 // Bash has no command that completes a line: its function is called as bash calls it.
+// What it takes from the package bash-completion is that package's, or, where it is not
+// installed, the words of the line.
 const driveBash = `
+if ! source /usr/share/bash-completion/bash_completion 2>/dev/null; then
+	_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
+fi
+compopt() { :; } # is for functions that bash calls
 source <(forbear completion bash)
 for COMP_LINE; do
-	COMP_POINT=${#COMP_LINE}
-	_forbear forbear
+	COMP_POINT=${#COMP_LINE} COMP_TYPE=9
+	read -ra COMP_WORDS <<<"$COMP_LINE"
+	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	__start_forbear forbear
 	word=${COMP_LINE##*[ =]}
 	if [[ ${#COMPREPLY[@]} = 0 ]]; then
 		COMPREPLY=($(compgen -f -- "$word")) # -o default
 	fi
-	echo "${COMP_LINE%"$word"}${COMPREPLY[*]}"
+	done=${COMPREPLY[*]}
+	echo "${COMP_LINE%"$word"}${done#--fail-on=}"
 done
 `
 
@@ -138,7 +148,7 @@ func needs(t *testing.T, program, deb string) {
 // written otherwise would lose them unnoticed.
 func TestCompletedValues(t *testing.T) {
 	var b strings.Builder
-	for _, c := range program() {
+	for _, c := range commands.Program() {
 		c.Registered().VisitAll(func(f *flag.Flag) {
 			if values := cli.Choices(f); values != nil {
 				fmt.Fprintf(&b, "%s %s: %s\n", c.Name, f.Name, strings.Join(values, " "))

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 )
 
 var (
@@ -26,7 +28,7 @@ func TestOperatorsPages(t *testing.T) {
 	for _, page := range pages {
 		text := slurp(t, page)
 		for _, m := range namedCommand.FindAllStringSubmatch(text, -1) {
-			c, ok := program().Find(m[1])
+			c, ok := commands.Program().Find(m[1])
 			if !ok {
 				t.Errorf("%s names %s, which does not exist", page, m[0])
 				continue

@@ -8,63 +8,15 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/applications"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/completion"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/endpoints"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/health"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/maintain"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/man"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/messages"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/token"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
 func main() {
 	log.SetOutput(httpretry.RedactLog(os.Stderr)) // net/http prints what servers say out of turn
 	ctx, stop := cli.WithSignals(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
+	code := commands.Program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(code)
-}
-
-// program lists the subcommands in the order in which help shows them.
-func program() cli.Program {
-	return cli.NewProgram(
-		serve.Command(),
-		explain.Command(),
-		forrst.Command(),
-		check.Command(),
-		check.RulesCommand(),
-		policy.Command(),
-		initialize.Command(),
-		sim.Command(),
-		lint.Command(),
-		top.Command(),
-		health.Command(),
-		messages.Command(),
-		endpoints.Command(),
-		applications.Command(),
-		dlq.Command(),
-		keys.Command(),
-		token.Command(),
-		migrate.Command(),
-		maintain.Command(),
-		completion.Command(program),
-		man.Command(program),
-		version.Command(),
-	)
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 )
 
 // invoke runs the program in this process.
 func invoke(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()
-	whole := &cli.Command{Run: program().Run}
+	whole := &cli.Command{Run: commands.Program().Run}
 	return clitest.Run(t, whole, stdin, args...)
 }
 
@@ -64,7 +65,7 @@ func TestUsage(t *testing.T) {
 
 // Every command tells about itself, with examples that name it.
 func TestEveryCommandHasHelp(t *testing.T) {
-	for _, c := range program() {
+	for _, c := range commands.Program() {
 		got := invoke(t, "", c.Name, "--help")
 		for _, want := range []string{"forbear " + c.Name + ": ", "Usage: forbear " + c.Name, "Examples:\n  forbear " + c.Name} {
 			if got.Code != 0 || !strings.Contains(got.Out, want) {
@@ -78,7 +79,7 @@ func TestCanceledContextEndsServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	code := program().Run(ctx, &cli.Streams{Out: &out, Err: &errs}, []string{"serve", "--listen", "127.0.0.1:0"})
+	code := commands.Program().Run(ctx, &cli.Streams{Out: &out, Err: &errs}, []string{"serve", "--listen", "127.0.0.1:0"})
 	if code != 0 {
 		t.Errorf("code %d: %s", code, errs.String())
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/reference"
 )
 
@@ -19,7 +20,7 @@ var update = flag.Bool("update", false, "write docs/reference anew")
 // The pages of docs/reference are what the code says.
 func TestReference(t *testing.T) {
 	pages := map[string]string{
-		"commands.md": reference.Commands(program()), "findings.md": reference.Findings(), "environment.md": reference.Environment(),
+		"commands.md": reference.Commands(commands.Program()), "findings.md": reference.Findings(), "environment.md": reference.Environment(),
 	}
 	add := func(name string) func(string, error) {
 		return func(text string, err error) {

@@ -31,7 +31,11 @@ func TestOf(t *testing.T) {
 		f.String("why", "", "")
 		f.String("o", "", "")
 		f.Bool("force", false, "")
-		if got := Of(f, tt.args); got != tt.want {
+		got := ""
+		if err := f.Parse(tt.args); err != nil {
+			got = Of(f, err)
+		}
+		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}

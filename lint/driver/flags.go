@@ -48,7 +48,7 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 	for rest := args; ; rest = fs.Args()[1:] { // flags may stand behind packages
 		if err := fs.Parse(rest); err != nil {
 			if !errors.Is(err, flag.ErrHelp) {
-				return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, rest))
+				return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, err))
 			}
 			help(stdout, fs)
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/forbear-go/forbear/tools/package/internal/build"
@@ -96,8 +97,8 @@ func (d *dist) parts(program, path string) error {
 	return nil
 }
 
-// extras has the program of this machine write the manual pages and the completions:
-// they are the same on each platform.
+// extras writes the manual pages and the completions, which are the same on each
+// platform: the program of this machine has the latter.
 func (d *dist) extras() error {
 	dir, err := os.MkdirTemp("", "forbear-dist-")
 	if err != nil {
@@ -117,8 +118,14 @@ func (d *dist) extras() error {
 			return err
 		}
 	}
-	if out, err := exec.Command(here, "man", "--dir", man).CombinedOutput(); err != nil {
-		return fmt.Errorf("forbear man: %w\n%s", err, out)
+	pages, err := filepath.Abs(man)
+	if err != nil {
+		return err
+	}
+	manual := exec.Command("go", "run", "./cmd/forbear/internal/manual", "-version", "v"+d.version, pages)
+	manual.Dir, manual.Env = d.root, append(os.Environ(), "GOFLAGS=", "GOWORK=", "SOURCE_DATE_EPOCH="+strconv.FormatInt(build.Time(d.root).Unix(), 10))
+	if out, err := manual.CombinedOutput(); err != nil {
+		return fmt.Errorf("manual pages: %w\n%s", err, out)
 	}
 	for shell, file := range map[string]string{"bash": "forbear.bash", "zsh": "_forbear", "fish": "forbear.fish"} {
 		script, err := exec.Command(here, "completion", shell).Output()

@@ -142,7 +142,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("the process has not %q:\n%s", want, status)
 		}
 	}
-	if out, err := c.also("/usr/bin/forbear", "man", "--dir", "/etc").CombinedOutput(); err == nil || !strings.Contains(string(out), "read-only") {
+	if out, err := c.also("/usr/bin/forbear", "init", "--file", "/etc/policy.yaml").CombinedOutput(); err == nil || !strings.Contains(string(out), "read-only") {
 		t.Errorf("the root can be written: %v, %s", err, out)
 	}
 	if n := ask("end"); n.Lost+n.Refused+len(n.Failed)+len(n.Wrong) != 0 {

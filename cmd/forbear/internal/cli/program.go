@@ -2,9 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -12,14 +18,14 @@ import (
 // Motto is what forbear is, in a line.
 const Motto = "retries that know when to stop"
 
-// Program is the list of its commands, in the order in which help shows them. A
-// handful of commands needs no map: the list keeps the order.
+// Program is the list of its commands, in the order in which help shows them.
 type Program []*Command
 
-// NewProgram returns a program of the commands and of help, which it adds: help
-// lists all commands, itself included, so that it is made with the list.
+// NewProgram returns a program of the commands and of the two that are about all of
+// them, completion and help.
 func NewProgram(commands ...*Command) Program {
 	p := append(Program{}, commands...)
+	completion := completionCommand()
 	help := &Command{
 		Name:    "help",
 		Summary: "list the commands, or explain one",
@@ -29,7 +35,8 @@ forbear help
 forbear help explain
 `,
 	}
-	p = append(p, help)
+	p = append(p, completion, help)
+	completion.Run = p.completion(completion)
 	help.Run = func(ctx context.Context, std *Streams, args []string) int {
 		f := help.Flags()
 		if code, done := help.Parse(std, f, args, 1); done {
@@ -41,7 +48,7 @@ forbear help explain
 		}
 		about, ok := p.Find(f.Arg(0))
 		if !ok {
-			return p.Unknown(std, f.Arg(0))
+			return p.unknown(std, f.Arg(0))
 		}
 		return about.Run(ctx, std, []string{"--help"})
 	}
@@ -50,43 +57,114 @@ forbear help explain
 
 // Run is the whole program, but for the process around it: signals and the exit
 // are main's. args are those after the program's name. The flags that other
-// programs have for help and version work too.
+// programs have for help and version work too, with one dash as well.
 func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
-	if len(args) == 0 {
-		p.overview(std.Err)
-		return ExitUsage
+	if len(args) > 0 {
+		if name, ok := map[string]string{"-h": "help", "-help": "help", "--help": "help", "-version": "version", "--version": "version"}[args[0]]; ok {
+			args = append([]string{name}, args[1:]...)
+		}
 	}
-	name := args[0]
-	switch name {
-	case "-h", "-help", "--help":
-		name = "help"
-	case "-version", "--version":
-		name = "version"
+	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+	root := p.Cobra(std, completing)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if code, ok := errors.AsType[exit](err); ok {
+		return int(code)
 	}
-	c, ok := p.Find(name)
-	if !ok {
-		return p.Unknown(std, name)
+	if err != nil {
+		return std.Fail("%v (see forbear help)", err)
 	}
-	return c.Run(ctx, std, args[1:])
+	return ExitOK
+}
+
+// exit is the exit code of a command on its way through cobra.
+type exit int
+
+// Error implements error.
+func (e exit) Error() string { return fmt.Sprint("exit code ", int(e)) }
+
+// Cobra returns the program as cobra's commands. With flags they have all that shells
+// complete and manual pages list. Without, which suffices for a run, each command
+// parses its arguments itself.
+func (p Program) Cobra(std *Streams, flags bool) *cobra.Command {
+	root := &cobra.Command{
+		Use: "forbear COMMAND [FLAGS]", Short: Motto, DisableFlagsInUseLine: true,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit(p.unknown(std, args[0]))
+			}
+			p.overview(std.Err)
+			return exit(ExitUsage)
+		},
+	}
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	for _, c := range p {
+		cc := c.cobra(std, flags)
+		root.AddCommand(cc)
+		if c.Name == "help" {
+			root.SetHelpCommand(cc)
+			cc.ValidArgsFunction = first(p.names())
+		}
+	}
+	return root
+}
+
+// cobra returns the command as one of cobra's.
+func (c *Command) cobra(std *Streams, flags bool) *cobra.Command {
+	cc := &cobra.Command{
+		Use: strings.TrimSpace(c.Name + " " + c.Usage), Short: c.Summary, Long: strings.TrimSpace(c.About), Example: strings.TrimSpace(c.Examples),
+		DisableFlagParsing: !flags, DisableFlagsInUseLine: true,
+		RunE: func(cc *cobra.Command, args []string) error { return exit(c.Run(cc.Context(), std, args)) },
+	}
+	if !flags {
+		return cc
+	}
+	if verbs := c.Verbs(); verbs != nil {
+		cc.ValidArgsFunction = first(verbs)
+	}
+	c.Registered().VisitAll(func(f *flag.Flag) {
+		cc.Flags().AddGoFlag(f)
+		cc.Flags().Lookup(f.Name).Usage = strings.ReplaceAll(f.Usage, "`", "")
+		if values := Choices(f); values != nil {
+			_ = cc.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	return cc
+}
+
+// first completes the first operand by the words, and any other by the names of files.
+func first(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, operands []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(operands) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // Find returns the command of that name.
 func (p Program) Find(name string) (*Command, bool) {
-	for _, c := range p {
-		if c.Name == name {
-			return c, true
-		}
+	i := slices.IndexFunc(p, func(c *Command) bool { return c.Name == name })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return p[i], true
 }
 
-// Unknown refuses a command that does not exist, and names the nearest that does.
-func (p Program) Unknown(std *Streams, name string) int {
-	var names []string
+// names lists the commands.
+func (p Program) names() (names []string) {
 	for _, c := range p {
 		names = append(names, c.Name)
 	}
-	return std.Fail("unknown command %q%s", name, nearest.Hint(name, names, ": see forbear help"))
+	return names
+}
+
+// unknown refuses a command that does not exist, and names the nearest that does.
+func (p Program) unknown(std *Streams, name string) int {
+	return std.Fail("unknown command %q%s", name, nearest.Hint(name, p.names(), ": see forbear help"))
 }
 
 // overview lists the commands: what help prints, and a call without arguments.

@@ -1,31 +1,24 @@
 package cli
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
+var (
+	bracketed = regexp.MustCompile(`\[[^\[\]]*\]`)
+	verbName  = regexp.MustCompile(`^[a-z][a-z-]*$`)
+)
+
 // Verbs returns the verbs of a command that has any, in the order of its Usage,
 // which is where they are written down: each alternative of "list | explain ID"
 // begins with one. What an alternative has in brackets is about its flags.
 func (c *Command) Verbs() (verbs []string) {
-	depth := 0
-	alternatives := strings.FieldsFunc(strings.Map(func(r rune) rune {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case r == '|' && depth == 0:
-			return '\n'
-		}
-		return r
-	}, c.Usage), func(r rune) bool { return r == '\n' })
-	for _, a := range alternatives {
-		first, _, _ := strings.Cut(strings.TrimSpace(a), " ")
-		if first != "" && first[0] != '-' && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz-") == "" {
+	for alternative := range strings.SplitSeq(bracketed.ReplaceAllString(c.Usage, ""), "|") {
+		if first, _, _ := strings.Cut(strings.TrimSpace(alternative), " "); verbName.MatchString(first) {
 			verbs = append(verbs, first)
 		}
 	}
@@ -40,11 +33,16 @@ func (c *Command) Knows(std *Streams, verb string) (code int, ok bool) {
 	if len(verbs) == 0 || slices.Contains(verbs, verb) {
 		return ExitOK, true
 	}
-	want := strings.Join(verbs, ", ")
-	if i := strings.LastIndex(want, ", "); i >= 0 {
-		want = want[:i] + " or " + want[i+2:]
+	return std.Fail("%s: unknown verb %q%s (see forbear %s --help)", c.Name, verb, nearest.Hint(verb, verbs, ": want "+OneOf(verbs)), c.Name), false
+}
+
+// OneOf lists words as alternatives: "list, show or settle".
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
 	}
-	return std.Fail("%s: unknown verb %q%s (see forbear %s --help)", c.Name, verb, nearest.Hint(verb, verbs, ": want "+want), c.Name), false
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Verb takes the verb off the arguments. There is none where flags come first, such
