@@ -66,7 +66,7 @@ func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
 	}
 	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 	root := p.Cobra(std, completing)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil it would make those of the process
 	err := root.ExecuteContext(ctx)
 	if code, ok := errors.AsType[exit](err); ok {
 		return int(code)

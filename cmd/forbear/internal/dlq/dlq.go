@@ -5,28 +5,23 @@
 package dlq
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // Command returns the command dlq.
 func Command() *cli.Command {
-	c := &cli.Command{
+	return verb.Command(cli.Command{
 		Name:    "dlq",
 		Summary: "list, show, redrive, discard, export and count dead letters",
-		Usage:   strings.Join(verbNames(), "|") + " [FLAGS] [ID]",
+		Usage: "stats | list | show ID | redrive [ID] | redrives | pause ID | resume ID | cancel ID" +
+			" | discard [ID] | export | read FILE | audit [FLAGS]",
 		About: `
 Dlq works on the database that serve works on: an SQLite file beside it, or the
 same PostgreSQL from anywhere.
@@ -69,45 +64,15 @@ forbear dlq discard --why "the customer has left" --destination acme --dry-run
 forbear dlq export --state dead > letters.jsonl
 forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 `,
-	}
-	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		f := c.Flags()
-		q := &dlq{std: std}
-		q.register(f)
-		words, code, done := c.Operands(std, f, args)
-		if done {
-			return code
-		}
-		if len(words) == 0 {
-			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", strings.Join(verbNames(), ", "))
-		}
-		verb, operands := words[0], words[1:]
-		// Visit knows which flags were given: a filter flag with an empty
-		// value is a filter too.
-		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
-		if err := q.check(verb, operands); err != nil {
-			return std.Fail("dlq: %v", err)
-		}
-		return q.run(ctx, verb)
-	}
-	return c
+	}, setup)
 }
 
-// dlq is one run of the command. It has the flags of all verbs, since one
-// flag set is parsed before the verb is known. A flag that a verb has no use
-// for is ignored, as with --limit and show.
+// dlq is one run of the command.
 type dlq struct {
-	std      *cli.Streams
-	db       *database.DB
-	cipher   deadletter.Cipher // nil without a key file
-	database string
-	keys     database.KeyFiles
-	id       string // the operand, or ""
-	filtered bool   // a flag chooses letters
+	*verb.Run
+	db *verb.Database
 
 	filter deadletter.Filter
-	format string // text or json
-	who    string // for the audit
 	why    string // of a discard
 	reveal bool   // payloads and credentials too
 
@@ -118,115 +83,105 @@ type dlq struct {
 	wait   bool           // until it is over
 }
 
-// verb is one thing that dlq does. It returns the exit code, or an error
-// that run turns into one: 1 for a negative result, 2 for anything else.
-type verb struct {
-	operand string // what its operand is; "" takes none
-	needed  bool
-	do      func(*dlq, context.Context) (int, error)
+func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
+	q := &dlq{Run: r}
+	q.register(f)
+	const letter, redrive = "the id of a letter", "the id of a redrive"
+	return []verb.Verb{
+		{Name: "stats", Check: q.check, Do: q.stats},
+		{Name: "list", Check: q.check, Do: q.list},
+		{Name: "show", Operand: letter, Check: q.check, Do: q.show},
+		{Name: "redrive", Operand: letter, Optional: true, Check: q.checkChosen, Do: q.redrive},
+		{Name: "redrives", Check: q.check, Do: q.redrives},
+		{Name: "pause", Operand: redrive, Do: q.setJob(deadletter.JobPaused)},
+		{Name: "resume", Operand: redrive, Do: q.setJob(deadletter.JobRunning)},
+		{Name: "cancel", Operand: redrive, Do: q.setJob(deadletter.JobCanceled)},
+		{Name: "discard", Operand: letter, Optional: true, Check: q.checkDiscard, Do: q.discard},
+		{Name: "export", Do: q.export},
+		{Name: "read", Operand: "the file of an export", Do: q.read},
+		{Name: "audit", Check: q.check, Do: q.audit},
+	}
 }
 
-// verbs are all verbs by name. What is redriven or discarded is chosen by an id or
-// by a filter, so that these take an operand and do not need one.
-var verbs = map[string]verb{
-	"stats":    {"", false, (*dlq).stats},
-	"list":     {"", false, (*dlq).list},
-	"show":     {"the id of a letter", true, (*dlq).show},
-	"discard":  {"the id of a letter", false, (*dlq).discard},
-	"export":   {"", false, (*dlq).export},
-	"read":     {"the file of an export", true, (*dlq).read},
-	"audit":    {"", false, (*dlq).audits},
-	"redrive":  {"the id of a letter", false, (*dlq).redrive},
-	"redrives": {"", false, (*dlq).redrives},
-	"pause":    {"the id of a redrive", true, setJob(deadletter.JobPaused)},
-	"resume":   {"the id of a redrive", true, setJob(deadletter.JobRunning)},
-	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
+// register registers the flags of all verbs.
+func (q *dlq) register(f *flag.FlagSet) {
+	q.db = q.Database(f)
+	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
+	f.StringVar(&q.filter.Application, "application", "", "letters of this `application`'s endpoints, or redrives of them")
+	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
+	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
+	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
+	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
+	f.StringVar(&q.filter.Cause, "cause", "", "letters with this `cause`, as stats names it")
+	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
+	f.Func("since", "letters, or lines of the audit trail, from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&q.filter.Since))
+	f.Func("until", "letters, or lines of the audit trail, before this `time`", cli.TimeFlag(&q.filter.Until))
+	f.StringVar(&q.filter.After, "after", "", "list, redrives: go on behind the one with this `id`")
+	f.IntVar(&q.filter.Limit, "limit", 100, "list, redrives: at most this `many`, up to 1000")
+	q.FormatFlag(f, "output `format`: text or json")
+	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
+	q.ActorFlag(f, "your `name`, for the audit")
+	f.StringVar(&q.why, "why", "", "discard: the `reason`")
+	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters of the queue")
+	f.BoolVar(&q.dryRun, "dry-run", false, "redrive, discard: only count")
+	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
+	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
+	// A redrive into a dependency that is still broken stops by itself,
+	// before it has used up the letters' redrives.
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
+	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
+	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
 }
 
-// verbNames lists the verbs in the order of the alphabet.
-func verbNames() []string { return slices.Sorted(maps.Keys(verbs)) }
+// states are those of a letter.
+var states = []deadletter.State{deadletter.Dead, deadletter.Redriving, deadletter.Resolved, deadletter.Discarded}
 
-// check says what is wrong with the command line, before the database is
-// opened, and takes the operand. A slip then costs nothing, and never half
-// an action.
-func (q *dlq) check(name string, operands []string) error {
-	v := verbs[name] // Operands knows them all
-	switch {
-	case q.format != "text" && q.format != "json":
-		return fmt.Errorf("unknown format %q: want text or json", q.format)
-	case q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList:
+// stateFlag reads the state of a letter. A misspelt one must not list an empty queue.
+func stateFlag(s *deadletter.State) func(string) error {
+	return func(v string) error {
+		if *s = deadletter.State(v); !slices.Contains(states, *s) {
+			return errors.New("want dead, redriving, resolved or discarded")
+		}
+		return nil
+	}
+}
+
+func (q *dlq) check() error {
+	if q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList {
 		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
-	case v.needed && len(operands) == 0:
-		return fmt.Errorf("%s wants %s", name, v.operand)
-	case v.operand == "" && len(operands) > 0, len(operands) > 1:
-		return fmt.Errorf("%s: unexpected argument %q", name, operands[len(operands)-1])
-	}
-	if len(operands) > 0 {
-		q.id = operands[0]
 	}
 	return nil
 }
 
-// run opens the database and executes the verb. A letter that does not
-// exist, or is in another state, is a negative result: exit code 1. What
-// keeps the command from deciding is exit code 2, so that a script can distinguish
-// an empty queue from a broken database.
-func (q *dlq) run(ctx context.Context, name string) int {
-	if err := q.open(ctx); err != nil {
-		return q.std.Fail("dlq: %v", err)
+// checkChosen demands an id, a flag that chooses letters, or --all: all letters must be
+// asked for, and not be meant because a flag was forgotten.
+func (q *dlq) checkChosen() error {
+	if q.ID == "" && !q.all && !q.filtered() {
+		return errors.New("which letters? (an id, a filter flag, or --all)")
 	}
-	// Everything was written by then: an error on closing changes no
-	// result.
-	defer func() { _ = q.db.Close() }()
-	if err := q.db.UpToDate(ctx); err != nil {
-		return q.std.Fail("dlq: %v", err)
-	}
-	code, err := verbs[name].do(q, ctx)
+	return q.check()
+}
+
+func (q *dlq) filtered() bool {
+	return q.Given("queue", "destination", "reason", "error-type", "event-id", "cause", "state", "since", "until")
+}
+
+// checkDiscard demands a reason: months later the audit trail is all that says why an
+// event was never delivered.
+func (q *dlq) checkDiscard() error {
 	switch {
-	case errors.Is(err, deadletter.ErrNotFound), errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
-		q.std.Fail("dlq: %v", err)
-		return cli.ExitFound
-	case err != nil:
-		return q.std.Fail("dlq: %v", err)
+	case q.why == "" && !q.dryRun:
+		return errors.New("discard wants a reason: --why")
+	case q.ID != "" && (q.filtered() || q.all || q.dryRun):
+		return errors.New("discard: an id, or a filter")
 	}
-	return code
+	return q.checkChosen()
 }
 
-// open opens the database with the key that serve encrypts payloads under.
-// Without the key the letters are listed all the same, and payloads cannot
-// be revealed.
-func (q *dlq) open(ctx context.Context) error {
-	c, err := q.keys.Cipher()
-	if err != nil {
-		return err
+// deadLetters is a count with its noun.
+func deadLetters(n int) string {
+	if n == 1 {
+		return "1 dead letter"
 	}
-	if err := database.Exists(q.database); err != nil {
-		return err
-	}
-	q.cipher = c
-	if q.db, err = database.Open(ctx, q.database, sqlstore.WithCipher(c)); err != nil {
-		return err
-	}
-	q.db.Note(slog.Default())
-	return nil
-}
-
-// json writes v as a line of JSON and reports true, when that format was
-// asked for. The caller writes text otherwise.
-func (q *dlq) json(v any) bool {
-	if q.format != "json" {
-		return false
-	}
-	// One letter a line: a list can be piped into jq or split by lines.
-	enc := json.NewEncoder(q.std.Out)
-	enc.SetEscapeHTML(false) // payloads are shown as they are
-	_ = enc.Encode(v)
-	return true
-}
-
-// nothing reports that nothing was found, on standard error: standard output
-// stays empty for the program that it is piped into.
-func (q *dlq) nothing(what string) (int, error) {
-	q.std.Fail("dlq: %s", what)
-	return cli.ExitFound, nil
+	return fmt.Sprint(n, " dead letters")
 }

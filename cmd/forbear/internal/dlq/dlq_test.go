@@ -108,8 +108,8 @@ func TestDLQVerbs(t *testing.T) {
 		{"discard --destination acme --why over -o json", 0, `{"count":2,"dry_run":false}`},
 		{"audit", 0, "bob"},
 
-		{"", 2, "what shall be done?"},
-		{"explode", 2, `unknown verb "explode": want audit, cancel,`},
+		{"", 2, "which verb: stats, list, show,"},
+		{"explode", 2, `unknown verb "explode": want stats, list,`},
 		{"show", 2, "show wants the id of a letter"},
 		{"show none", 1, `dead letter "none": not found`},
 		{"list l1", 2, `list: unexpected argument "l1"`},

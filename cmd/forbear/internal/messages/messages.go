@@ -4,25 +4,22 @@
 package messages
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/webhook"
 )
 
 // Command returns the command messages.
 func Command() *cli.Command {
-	c := &cli.Command{
+	return verb.Command(cli.Command{
 		Name:    "messages",
 		Summary: "list, show, cancel, erase and send messages again",
-		Usage:   "list | show ID | cancel ID | send-again ID | erase ID [FLAGS]",
+		Usage:   "list | show ID | cancel [ID] | send-again [ID] | erase [ID] [FLAGS]",
 		About: `
 Messages works on the database that serve works on: an SQLite file beside it, or
 the same PostgreSQL from anywhere. A message is one at one endpoint: each has a
@@ -53,50 +50,22 @@ forbear messages erase --application acme --dry-run
 forbear messages cancel --endpoint acme order-4711
 forbear messages send-again --endpoint acme --state dead --since 2h --dry-run
 `,
-	}
-	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		f := c.Flags()
-		r := &run{std: std}
-		r.register(f)
-		words, code, done := c.Operands(std, f, args)
-		if done {
-			return code
-		}
-		f.Visit(func(fl *flag.Flag) { r.filtered = r.filtered || filterFlags[fl.Name] })
-		if err := r.check(words); err != nil {
-			return std.Fail("messages: %v (see forbear messages --help)", err)
-		}
-		code, err := r.run(ctx, words[0])
-		if err != nil {
-			return std.Fail("messages: %v", err)
-		}
-		return code
-	}
-	return c
+	}, setup)
 }
 
-// run is one run of the command.
-type run struct {
-	std      *cli.Streams
-	store    *sqlstore.Webhooks
-	db       *database.DB
-	database string
-	keys     database.KeyFiles
-	filtered bool // a flag chooses messages
+// messages is one run of the command.
+type messages struct {
+	*verb.Run
+	db *verb.Database
 
 	filter webhook.MessageFilter
 	after  int64
 	limit  int
-	format string
-	who    string
 	reveal bool
 	all    bool
 	dryRun bool
 	yes    bool
 }
-
-// filterFlags are those that choose messages.
-var filterFlags = map[string]bool{"endpoint": true, "application": true, "type": true, "key": true, "state": true, "since": true, "until": true}
 
 // states are those that a filter can name.
 var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}
@@ -104,24 +73,38 @@ var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSend
 // maxLimit bounds a list.
 const maxLimit = 100_000
 
-func (r *run) register(f *flag.FlagSet) {
-	database.Flag(f, &r.database, database.Usage)
-	database.KeyFlag(f, &r.keys, "the `file` with the key that serve encrypts payloads under")
-	f.Func("endpoint", "messages to this `endpoint`; given several times, to any of them", add(&r.filter.Endpoints, nil))
-	f.StringVar(&r.filter.Application, "application", "", "messages to endpoints of this `application`")
-	f.StringVar(&r.filter.Type, "type", "", "messages of this `type`")
-	f.StringVar(&r.filter.Key, "key", "", "messages with this `key`")
-	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&r.filter.States, states))
-	f.Func("since", "accepted from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&r.filter.Since))
-	f.Func("until", "accepted before this `time`", cli.TimeFlag(&r.filter.Until))
-	f.Int64Var(&r.after, "after", 0, "list: go on behind the page that ended with this `number`")
-	f.IntVar(&r.limit, "limit", 100, "list: at most this `many`, up to 100000")
-	f.StringVar(&r.format, "o", "text", "list, show: output format: `text or json`")
-	f.BoolVar(&r.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
-	f.BoolVar(&r.yes, "yes", false, "erase: do not ask")
-	f.BoolVar(&r.all, "all", false, "cancel, send-again, erase: all that can be")
-	f.BoolVar(&r.dryRun, "dry-run", false, "cancel, send-again, erase: only count")
-	cli.ActorFlag(f, &r.who, "your `name`, for the audit")
+func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
+	m := &messages{Run: r}
+	m.db = r.Database(f)
+	f.Func("endpoint", "messages to this `endpoint`; given several times, to any of them", add(&m.filter.Endpoints, nil))
+	f.StringVar(&m.filter.Application, "application", "", "messages to endpoints of this `application`")
+	f.StringVar(&m.filter.Type, "type", "", "messages of this `type`")
+	f.StringVar(&m.filter.Key, "key", "", "messages with this `key`")
+	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&m.filter.States, states))
+	f.Func("since", "accepted from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&m.filter.Since))
+	f.Func("until", "accepted before this `time`", cli.TimeFlag(&m.filter.Until))
+	f.Int64Var(&m.after, "after", 0, "list: go on behind the page that ended with this `number`")
+	f.IntVar(&m.limit, "limit", 100, "list: at most this `many`, up to 100000")
+	m.FormatFlag(f, "list, show: output format: `text or json`")
+	f.BoolVar(&m.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
+	f.BoolVar(&m.yes, "yes", false, "erase: do not ask")
+	f.BoolVar(&m.all, "all", false, "cancel, send-again, erase: all that can be")
+	f.BoolVar(&m.dryRun, "dry-run", false, "cancel, send-again, erase: only count")
+	m.ActorFlag(f, "your `name`, for the audit")
+
+	const id = "the id of a message"
+	verbs := []verb.Verb{
+		{Name: "list", Check: m.check, Do: m.list},
+		{Name: "show", Operand: id, Check: m.check, Do: m.show},
+	}
+	for _, a := range acts {
+		do := m.act(a)
+		if a.name == "erase" {
+			do = m.erase(a)
+		}
+		verbs = append(verbs, verb.Verb{Name: a.name, Operand: id, Optional: true, Check: m.checkAct(a), Do: do})
+	}
+	return verbs
 }
 
 // add adds a value to a list; without known values any is taken.
@@ -135,63 +118,26 @@ func add(list *[]string, known []string) func(string) error {
 	}
 }
 
-// check says what is wrong with the command line before a database is opened.
-func (r *run) check(words []string) error {
-	switch {
-	case len(words) == 0:
-		return errors.New("list, show, cancel, send-again or erase?")
-	case len(words) > 2 || words[0] == "list" && len(words) > 1:
-		return fmt.Errorf("%s takes no %q", words[0], words[len(words)-1])
-	case words[0] == "show" && len(words) == 1:
-		return errors.New("show wants the id of a message")
-	case r.limit < 1 || r.limit > maxLimit:
-		return fmt.Errorf("--limit %d is outside 1-%d", r.limit, maxLimit)
-	case r.format != "text" && r.format != "json":
-		return fmt.Errorf("unknown format %q: want text or json", r.format)
-	}
-	if len(words) == 2 {
-		r.filter.ID = words[1]
-	}
-	a, acts := acts[words[0]]
-	switch {
-	case !acts:
-	case r.filter.ID == "" && !r.filtered && !r.all:
-		return fmt.Errorf("%s wants an id, a filter flag or --all", words[0])
-	default:
-		for _, state := range r.filter.States {
-			if !slices.Contains(a.states, state) {
-				return fmt.Errorf("%s: what is %s cannot be: want %q", words[0], state, a.states)
-			}
-		}
+func (m *messages) check() error {
+	m.filter.ID = m.ID
+	if m.limit < 1 || m.limit > maxLimit {
+		return fmt.Errorf("--limit %d is outside 1-%d", m.limit, maxLimit)
 	}
 	return nil
 }
 
-func (r *run) run(ctx context.Context, verb string) (int, error) {
-	cipher, err := r.keys.Cipher()
-	if err == nil {
-		err = database.Exists(r.database)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if r.db, err = database.Open(ctx, r.database, sqlstore.WithCipher(cipher)); err != nil {
-		return 0, err
-	}
-	defer func() { _ = r.db.Close() }()
-	r.db.Note(slog.Default())
-	if err := r.db.UpToDate(ctx); err != nil {
-		return 0, err
-	}
-	r.store = r.db.Webhooks()
-	switch verb {
-	case "list":
-		return r.list(ctx)
-	case "show":
-		return r.show(ctx)
-	case "erase":
-		return r.erase(ctx)
-	default:
-		return r.act(ctx, verb)
+// checkAct refuses to act on all messages because a flag was forgotten, and on those in
+// a state in which it cannot be done.
+func (m *messages) checkAct(a act) func() error {
+	return func() error {
+		if m.ID == "" && !m.all && !m.Given("endpoint", "application", "type", "key", "state", "since", "until") {
+			return errors.New(a.name + " wants an id, a filter flag or --all")
+		}
+		for _, state := range m.filter.States {
+			if !slices.Contains(a.states, state) {
+				return fmt.Errorf("%s: what is %s cannot be: want %q", a.name, state, a.states)
+			}
+		}
+		return m.check()
 	}
 }

@@ -70,7 +70,7 @@ func TestMessages(t *testing.T) {
 		{"it was", "0 canceled\n1 left: it has ended", cli.ExitFound, []string{"cancel", "m1"}},
 		{"those by a filter", "1 canceled", cli.ExitOK, []string{"cancel", "--endpoint", "acme"}},
 		{"all are sent again", "3 sent again", cli.ExitOK, []string{"send-again", "--all"}},
-		{"erased by mistake", "Type yes: messages: nothing was erased", cli.ExitFound, []string{"erase", "m0"}},
+		{"erased by mistake", "Type yes: forbear: messages: nothing was erased", cli.ExitFound, []string{"erase", "m0"}},
 		{"erased", "m0 is erased", cli.ExitOK, []string{"erase", "m0", "--yes"}},
 		{"what is erased", "m0 to acme\n  erased\nm0 at acme: canceled", cli.ExitOK, []string{"show", "m0"}},
 		{"erased by no filter", "erase wants an id, a filter flag or --all", cli.ExitUsage, []string{"erase"}},
