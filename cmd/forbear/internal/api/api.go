@@ -1,10 +1,12 @@
-// Package api is how commands call the delivery API of a running serve. Endpoints and
-// applications are changed there, where their secrets are looked up and the addresses
-// are known that may be reached.
+// Package api makes verbs of operations of the delivery API of a running serve, for
+// what is changed there: serve looks the secrets of endpoints up, and knows which
+// addresses may be reached.
 package api
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -15,122 +17,237 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
-	"github.com/forbear-go/forbear/client"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 )
 
-// Caller is who calls the API, and in which form its responses are written. Its
-// fields are set by the flags that Register adds.
-type Caller struct {
-	Std    *cli.Streams
-	Format string // text or json
+// Client calls the API for one run of a command.
+type Client struct {
+	*verb.Run
 
-	name, address, tokenFile, who string
+	flags                               *flag.FlagSet
+	resource, address, token, tokenFile string
 }
 
-// Register adds the flags of a command of that name.
-func (c *Caller) Register(f *flag.FlagSet, name string) {
-	c.name = name
+// New registers the flags of a command that works on a resource, such as endpoints:
+// those are at /v1/endpoints.
+func New(r *verb.Run, f *flag.FlagSet, resource string) *Client {
+	c := &Client{Run: r, flags: f, resource: resource}
 	f.StringVar(&c.address, "api", "http://127.0.0.1:8080", "the `URL` of the delivery API")
 	f.StringVar(&c.tokenFile, "api-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAPIToken+")")
-	f.StringVar(&c.Format, "o", "text", "output format: `text or json`")
-	cli.ActorFlag(f, &c.who, "your `name`, for the audit")
+	r.FormatFlag(f, "output format: `text or json`")
+	r.ActorFlag(f, "your `name`, for the audit")
+	r.Open = c.open
+	return c
 }
 
-// Client returns the client that the flags ask for.
-func (c *Caller) Client() (*client.ClientWithResponses, error) {
+// open checks where the API is, and reads the token.
+func (c *Client) open(context.Context) (err error) {
 	u, err := url.Parse(c.address)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
-		return nil, errors.New("--api is no http or https address without a user")
-	case c.Format != "text" && c.Format != "json":
-		return nil, fmt.Errorf("unknown format %q: want text or json", c.Format)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return errors.New("--api is no http or https address without a user")
 	}
-	token, err := cli.APIToken(c.tokenFile)
-	if err != nil {
-		return nil, err
-	}
-	return client.NewClientWithResponses(c.address, client.WithToken(token), client.WithActor(c.who))
+	c.token, err = cli.APIToken(c.tokenFile)
+	return err
 }
 
-// Response is one of those of the generated client.
-type Response interface {
-	GetBody() []byte
-	StatusCode() int
-	Status() string
+// Request is an operation on what the operand names.
+type Request struct {
+	Method string
+	Action string     // behind the id, such as "/enable"
+	Body   func() any // the JSON object that it sends; nil: none
+	New    bool       // only when it is not there yet
 }
 
-// Body returns the body of what a call of the client returned, or its error: that it
-// could not be made, or what the API says.
-func Body(r Response, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
+// Call calls an operation, and returns the body of the response or what the API says is
+// wrong.
+func (c *Client) Call(ctx context.Context, q Request) ([]byte, error) {
+	path := strings.TrimSuffix(c.address, "/") + "/v1/" + c.resource
+	if c.ID != "" {
+		path += "/" + url.PathEscape(c.ID)
 	}
-	return r.GetBody(), client.Failed(&http.Response{StatusCode: r.StatusCode(), Status: r.Status()}, r.GetBody())
-}
-
-// Exit writes an error and returns the exit code that it means: what is not there, or
-// is there already, is a negative answer.
-func (c *Caller) Exit(err error) int {
-	if err == nil {
-		return cli.ExitOK
-	}
-	if p, ok := errors.AsType[*client.Problem](err); ok && (p.Status == http.StatusNotFound || p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed) {
-		fmt.Fprintf(c.Std.Err, "%s: %v\n", c.name, err)
-		return cli.ExitFound
-	}
-	return c.Std.Fail("%s: %v", c.name, err)
-}
-
-// Shown writes the JSON object of what a call of the client returned, or its error, and
-// returns the exit code.
-func (c *Caller) Shown(r Response, err error) int {
-	body, err := Body(r, err)
-	if err == nil {
-		err = c.Show(body)
-	}
-	return c.Exit(err)
-}
-
-// Show writes the JSON object of a response: as it is, or a line for each field.
-func (c *Caller) Show(body []byte) error {
-	if c.Format == "json" {
-		_, err := c.Std.Out.Write(body)
-		return err
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(c.Std.Out, 0, 0, 2, ' ', 0)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		value := string(fields[name])
-		if text := ""; json.Unmarshal(fields[name], &text) == nil {
-			value = text
+	path += q.Action
+	var body io.Reader = http.NoBody
+	if q.Body != nil {
+		text, err := json.Marshal(q.Body())
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(name), cli.Printable(value))
+		body = bytes.NewReader(text)
 	}
-	return w.Flush()
+	req, err := http.NewRequestWithContext(ctx, q.Method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type":    map[bool]string{true: "application/merge-patch+json", false: "application/json"}[q.Method == http.MethodPatch],
+		"If-None-Match":   map[bool]string{true: "*"}[q.New],
+		"Authorization":   strings.TrimSuffix("Bearer "+c.token, "Bearer "),
+		"X-Forbear-Actor": c.Actor,
+	} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = failed(resp, text)
+	}
+	return text, err
 }
 
-// Line writes a JSON object as a line.
-func (c *Caller) Line(v any) error { return json.NewEncoder(c.Std.Out).Encode(v) }
-
-// File returns the configuration in a JSON file, "-" for standard input.
-func (c *Caller) File(file string) (io.Reader, error) {
-	if file == "-" && c.Std.In != nil {
-		return c.Std.In, nil
+// failed returns what the API says is wrong. What is not there, or is there already, is
+// a negative result.
+func failed(resp *http.Response, body []byte) error {
+	var p struct{ Title, Detail string }
+	// What stands between may respond with something else.
+	if json.Unmarshal(body, &p) != nil || p.Title == "" {
+		p.Title = resp.Status
 	}
-	text, err := os.ReadFile(file)
-	return bytes.NewReader(text), err
+	text := p.Title
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	if slices.Contains([]int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, resp.StatusCode) {
+		return verb.Negative("%s", text)
+	}
+	return errors.New(text)
 }
 
-// List adds each value of a flag to a list.
-func List(list *[]string) func(string) error {
-	return func(v string) error {
-		*list = append(*list, v)
+// Shown calls an operation and writes the object of its response: as it is, or a line
+// for each field.
+func (c *Client) Shown(q Request) func(context.Context) error {
+	return func(ctx context.Context) error {
+		body, err := c.Call(ctx, q)
+		if err != nil {
+			return err
+		}
+		if c.Format == "json" {
+			_, err := c.Out.Write(body)
+			return err
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(body, &fields); err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			value := string(fields[name])
+			if text := ""; json.Unmarshal(fields[name], &text) == nil {
+				value = text
+			}
+			fmt.Fprintf(w, "%s\t%s\n", cli.Printable(name), cli.Printable(value))
+		}
+		return w.Flush()
+	}
+}
+
+// Added adds what is not there: as the JSON file says, "-" for standard input, or else
+// with the fields of those flags. Without an id, the API makes one.
+func (c *Client) Added(ctx context.Context, file string, flags ...string) error {
+	var body any = c.Fields(flags...)
+	if file != "" {
+		var text json.RawMessage
+		var err error
+		if file == "-" && c.In != nil {
+			text, err = io.ReadAll(c.In)
+		} else {
+			text, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return err
+		}
+		body = text
+	}
+	q := Request{Method: http.MethodPut, New: true, Body: func() any { return body }}
+	if c.ID == "" {
+		q.Method, q.New = http.MethodPost, false
+	}
+	return c.Shown(q)(ctx)
+}
+
+// Deleted calls the operation that deletes what the operand names.
+func (c *Client) Deleted(ctx context.Context) error {
+	_, err := c.Call(ctx, Request{Method: http.MethodDelete})
+	if err == nil {
+		fmt.Fprintf(c.Out, "%s is deleted\n", cli.Printable(c.ID))
+	}
+	return err
+}
+
+// Listed lists the resource page by page, each item by the cells of its row. The flags
+// that are named choose items.
+func Listed[T any](c *Client, head string, row func(T) []any, chosenBy ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		query, t := url.Values{}, c.Table(head)
+		for name, value := range c.Fields(chosenBy...) {
+			query.Set(name, fmt.Sprint(value))
+		}
+		for {
+			body, err := c.Call(ctx, Request{Method: http.MethodGet, Action: "?" + query.Encode()})
+			if err != nil {
+				return err
+			}
+			var page map[string]json.RawMessage
+			var items []json.RawMessage
+			var next string
+			if err := cmp.Or(json.Unmarshal(body, &page), json.Unmarshal(page[c.resource], &items), json.Unmarshal(page["next"], &next)); err != nil {
+				return err
+			}
+			for _, item := range items {
+				var v T
+				if err := json.Unmarshal(item, &v); err != nil {
+					return err
+				}
+				t.Add(item, row(v)...)
+			}
+			t.Flush()
+			if query.Set("after", next); next == "" {
+				break
+			}
+		}
+		if t.Rows == 0 {
+			return verb.Negative("there are none")
+		}
 		return nil
 	}
 }
+
+// Fields returns the values of those of the flags that are given, as fields of a JSON
+// object: "type:types" is the flag --type as the field types.
+func (c *Client) Fields(names ...string) map[string]any {
+	fields := map[string]any{}
+	for _, name := range names {
+		name, field, other := strings.Cut(name, ":")
+		if !other {
+			field = name
+		}
+		if c.Given(name) {
+			fields[field] = c.flags.Lookup(name).Value.(flag.Getter).Get()
+		}
+	}
+	return fields
+}
+
+// List is the value of a flag that may be given several times.
+type List []string
+
+// String implements flag.Value.
+func (l *List) String() string { return strings.Join(*l, ", ") }
+
+// Set implements flag.Value: it adds a value.
+func (l *List) Set(v string) error {
+	*l = append(*l, v)
+	return nil
+}
+
+// Get implements flag.Getter.
+func (l *List) Get() any { return *l }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
 // Command returns the command keys.
 func Command() *cli.Command {
-	c := &cli.Command{
+	return verb.Command(cli.Command{
 		Name:    "keys",
 		Summary: "find idempotency records, and settle those whose outcome is unknown",
 		Usage:   "list|show|settle [FLAGS] [SCOPE DIGEST]",
@@ -54,102 +55,69 @@ forbear keys show --key 0b8a6a0e-3c5e-4f6b-9f5e-2d8f0e6c7a11
 forbear keys settle --done 201 --header 'Content-Type: application/json' --body paid.json --why "in the ledger" tenant-7 0eYwzDnqGTsVQbBPqvL7dV0RDm2EJZT3yIr3P6V1yF4
 forbear keys settle --undone --why "not in the ledger" --scope tenant-7 --key 0b8a6a0e-3c5e-4f6b-9f5e-2d8f0e6c7a11
 `,
-	}
-	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		// A key's digest may begin with a dash: behind the first operand
-		// there are no flags.
-		verb, args := cli.Verb(args) // without one, check says so
-		f := c.Flags()
-		// No default prefix is offered for SQL, which has none.
-		k := &keyring{std: std}
-		var name string
-		database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
-		prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
-		k.flags(f)
-		if code, done := c.Parse(std, f, args, 2); done {
-			return code
-		}
-		if code, ok := c.Knows(std, verb); verb != "" && !ok {
-			return code
-		}
-		if err := k.check(verb, f.Args()); err != nil {
-			return std.Fail("keys: %v (see forbear keys --help)", err)
-		}
-		// Nothing is opened before the whole command line has been
-		// checked.
-		db, err := openKeyStore(ctx, name, *prefix)
-		if err != nil {
-			return std.Fail("keys: %v", err)
-		}
-		defer func() { _ = db.close() }()
-		switch verb {
-		case "list":
-			return k.list(ctx, db)
-		case "show":
-			return k.show(ctx, db)
-		default:
-			return k.settle(ctx, db)
-		}
-	}
-	return c
+	}, setup)
 }
 
-// keyring is one run of the command, with the flags of all verbs. It is
-// checked as a whole before a store is opened.
-type keyring struct {
-	std *cli.Streams
+// keys is one run of the command.
+type keys struct {
+	*verb.Run
+	db *keyStore
 
 	filter idempotency.Filter // of list; for the others, what is looked for
 	named  naming
-	state  string // as it was given; check puts it into the filter
-	format string // text or json
-
-	word word // of settle
+	state  string // as it was given; checkList puts it into the filter
+	word   word   // of settle
 }
 
-// flags declares the flags but for those of the store.
-func (k *keyring) flags(f *flag.FlagSet) {
+func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
+	k := &keys{Run: r}
+	var name string
+	database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
+	prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
 	f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`: held, started, completed, released or all")
 	f.StringVar(&k.named.scope, "scope", "", "records of this `scope`, as list shows it: a principal, behind its place at a gateway, or event:GROUP")
 	f.IntVar(&k.filter.Limit, "limit", 100, "list, show: at most this `many`, up to 1000")
-	f.StringVar(&k.format, "o", "text", "list, show: output format: `text or json`")
+	r.FormatFlag(f, "list, show: output format: `text or json`")
 	f.StringVar(&k.named.key, "key", "", "show, settle: the `key` as the customer has it; - reads it from standard input")
 	f.StringVar(&k.named.source, "source", "", "show, settle: the key is the id of an event of this `source`")
 	k.word.flags(f)
+	r.ActorFlag(f, "settle: your `name`, for the audit")
+	r.FlagsFirst = true // a digest may begin with a dash
+	r.Open = func(ctx context.Context) (err error) {
+		k.db, err = openKeyStore(ctx, name, *prefix)
+		return err
+	}
+	r.Close = func() error { return k.db.close() }
+	return []verb.Verb{
+		{Name: "list", Check: k.checkList, Do: k.list},
+		{Name: "show", Most: 2, Check: k.checkShow, Do: k.show},
+		{Name: "settle", Most: 2, Check: k.checkSettle, Do: k.settle},
+	}
 }
 
-// check says what is wrong with the command line, before a database is
-// opened, and reads what the flags name.
-func (k *keyring) check(verb string, operands []string) (err error) {
-	if k.format != "text" && k.format != "json" {
-		return fmt.Errorf("unknown format %q: want text or json", k.format)
-	}
-	switch verb {
-	case "list":
-		switch s := idempotency.State(k.state); s {
-		// No filter at all: the held records come among the others.
-		case "all":
-		case idempotency.Held, idempotency.Started, idempotency.Completed, idempotency.Released:
-			k.filter.State = s
-		default:
-			return fmt.Errorf("unknown state %q: want held, started, completed, released or all", k.state)
-		}
-		if k.named.key != "" || len(operands) > 0 {
-			return errors.New("list takes no key: show does")
-		}
-		k.filter.Scope = idempotency.ScopeOf(k.named.scope)
-		return nil
-	case "show":
-		return k.named.into(&k.filter, operands, k.std.In)
-	case "settle":
-		if k.named.key == "-" && k.word.body == "-" {
-			return errors.New("only one of --key and --body can be read from standard input")
-		}
-		if err := k.named.into(&k.filter, operands, k.std.In); err != nil {
-			return err
-		}
-		return k.word.read(k.std.In)
+func (k *keys) checkList() error {
+	switch s := idempotency.State(k.state); s {
+	case "all": // no filter at all
+	case idempotency.Held, idempotency.Started, idempotency.Completed, idempotency.Released:
+		k.filter.State = s
 	default:
-		return errors.New("list, show or settle?")
+		return fmt.Errorf("unknown state %q: want held, started, completed, released or all", k.state)
 	}
+	if k.named.key != "" {
+		return errors.New("list takes no key: show does")
+	}
+	k.filter.Scope = idempotency.ScopeOf(k.named.scope)
+	return nil
+}
+
+func (k *keys) checkShow() error { return k.named.into(&k.filter, k.Operands, k.In) }
+
+func (k *keys) checkSettle() error {
+	if k.named.key == "-" && k.word.body == "-" {
+		return errors.New("only one of --key and --body can be read from standard input")
+	}
+	if err := k.checkShow(); err != nil {
+		return err
+	}
+	return k.word.read(k.In)
 }

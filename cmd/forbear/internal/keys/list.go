@@ -2,15 +2,15 @@ package keys
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -47,83 +47,59 @@ func listedOf(r idempotency.Record) listed {
 	return l
 }
 
-// find returns the records that the filter chooses. None is exit code 1, as with
-// grep.
-func (k *keyring) find(ctx context.Context, db *keyStore) (records []idempotency.Record, code int) {
-	records, err := db.records.List(ctx, k.filter)
-	switch {
-	case err != nil:
-		return nil, k.std.Fail("keys: %v", err)
-	case len(records) == 0:
-		return nil, cli.ExitFound
+// list writes the records that the filter chooses. None is exit code 1, as with grep.
+// Scope, operation and note come from callers and are quoted.
+func (k *keys) list(ctx context.Context) error {
+	records, err := k.db.records.List(ctx, k.filter)
+	if err != nil {
+		return err
 	}
-	return records, cli.ExitOK
+	t := k.Table("SCOPE KEY STATE SINCE OPERATION NOTE")
+	if k.Format == "text" {
+		t.Head()
+	}
+	for _, r := range records {
+		t.Add(listedOf(r), quoted(r.ID.Scope), r.ID.Key, r.State, r.Created, quoted(r.Operation), quoted(r.Note))
+	}
+	t.Flush()
+	switch len(records) {
+	case 0:
+		return verb.ErrNegative
+	case k.filter.Limit: // which may be all
+		fmt.Fprintln(k.Err, "forbear: keys: there may be more: choose by --scope and --state, or raise --limit, up to 1000")
+	}
+	return nil
 }
 
-// writeJSON writes one record a line, so that a long list can be read while it
-// is written.
-func (k *keyring) writeJSON(records []idempotency.Record) int {
-	enc := json.NewEncoder(k.std.Out)
-	for _, r := range records {
-		if err := enc.Encode(listedOf(r)); err != nil {
-			return k.std.Fail("keys: %v", err)
-		}
-	}
-	return cli.ExitOK
-}
-
-// list writes the records that the filter chooses. Scope, operation and note
-// come from callers and are quoted: they cannot steer the terminal.
-func (k *keyring) list(ctx context.Context, db *keyStore) int {
-	records, code := k.find(ctx, db)
-	if len(records) == k.filter.Limit { // which may be all
-		defer fmt.Fprintln(k.std.Err, "forbear: keys: there may be more: choose by --scope and --state, or raise --limit, up to 1000")
-	}
-	switch {
-	case code == cli.ExitUsage:
-		return code
-	case k.format == "json" && code == cli.ExitOK:
-		return k.writeJSON(records)
-	case k.format == "json":
-		return code
-	}
-	// The key is a digest in base64url and needs no quotes.
-	w := tabwriter.NewWriter(k.std.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SCOPE\tKEY\tSTATE\tSINCE\tOPERATION\tNOTE")
-	for _, r := range records {
-		fmt.Fprintf(w, "%q\t%s\t%s\t%s\t%q\t%q\n", r.ID.Scope, r.ID.Key, r.State, r.Created.Format(time.RFC3339), r.Operation, r.Note)
-	}
-	// A closed pipe is the reader's choice, as with head.
-	_ = w.Flush()
-	return code
-}
+// quoted is a text from a caller, in quotes.
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
 // show writes all that an operator may see of the records of one key.
-func (k *keyring) show(ctx context.Context, db *keyStore) int {
-	records, code := k.find(ctx, db)
-	if code != cli.ExitOK {
-		if code == cli.ExitFound {
-			fmt.Fprintln(k.std.Err, "forbear: keys: no such idempotency record")
-		}
-		return code
-	}
-	if k.format == "json" {
-		return k.writeJSON(records)
+func (k *keys) show(ctx context.Context) error {
+	records, err := k.db.records.List(ctx, k.filter)
+	switch {
+	case err != nil:
+		return err
+	case len(records) == 0:
+		return verb.Negative("no such idempotency record")
 	}
 	for i, r := range records {
-		if i > 0 {
-			fmt.Fprintln(k.std.Out)
-		}
 		l := listedOf(r)
-		w := tabwriter.NewWriter(k.std.Out, 0, 0, 2, ' ', 0)
+		if k.JSON(l) {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(k.Out)
+		}
+		w := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 		for _, line := range []struct {
 			name  string
 			value any
 		}{
-			{"scope", fmt.Sprintf("%q", l.Scope)},
+			{"scope", quoted(l.Scope)},
 			{"key", l.Key},
 			{"state", l.State},
-			{"operation", fmt.Sprintf("%q", l.Operation)},
+			{"operation", quoted(l.Operation)},
 			{"attempt", l.Attempt},
 			{"fence", l.Fence},
 			{"created", l.Created},
@@ -132,20 +108,14 @@ func (k *keyring) show(ctx context.Context, db *keyStore) int {
 			{"expires", l.Expires},
 			{"status", l.Status},
 			{"headers", strings.Join(l.Headers, ", ")},
-			{"note", fmt.Sprintf("%q", l.Note)},
+			{"note", quoted(l.Note)},
 		} {
-			if at, ok := line.value.(time.Time); ok {
-				if at.IsZero() {
-					continue
-				}
-				line.value = at.Format(time.RFC3339)
+			at, isTime := line.value.(time.Time)
+			if line.value != `""` && !(isTime && at.IsZero()) && !reflect.ValueOf(line.value).IsZero() {
+				fmt.Fprintf(w, "%s:\t%s\n", line.name, verb.Cell(line.value))
 			}
-			if line.value == 0 || line.value == "" || line.value == `""` {
-				continue
-			}
-			fmt.Fprintf(w, "%s:\t%v\n", line.name, line.value)
 		}
-		_ = w.Flush() // as list does
+		_ = w.Flush() // a closed pipe is the reader's choice
 	}
-	return cli.ExitOK
+	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
 )
@@ -22,12 +21,12 @@ import (
 // word is an operator's word on a held record: that it was done, and with what
 // response, or that it was not.
 type word struct {
-	done     int // the status that duplicates get, or 0
-	undone   bool
-	header   http.Header
-	body     string // a file, or "-"
-	fence    int64
-	who, why string
+	done   int // the status that duplicates get, or 0
+	undone bool
+	header http.Header
+	body   string // a file, or "-"
+	fence  int64
+	why    string
 
 	response *idempotency.Response // of done
 }
@@ -48,7 +47,6 @@ func (w *word) flags(f *flag.FlagSet) {
 	f.BoolVar(&w.undone, "undone", false, "settle: it did not happen; the next attempt runs")
 	f.Int64Var(&w.fence, "fence", 0, "settle: only the run of this `number`, as show has it")
 	f.StringVar(&w.why, "why", "", "settle: the `reason`")
-	cli.ActorFlag(f, &w.who, "settle: your `name`, for the audit")
 }
 
 // maxBody is more than [idempotency.Response.Check] lets pass.
@@ -118,41 +116,30 @@ func (w *word) detail() string {
 // settle resolves a held record as done or as undone. The audit entry comes
 // first: a record that was resolved without a trace must not exist, while an
 // entry for a record that stayed held is noticed, because the command fails.
-func (k *keyring) settle(ctx context.Context, db *keyStore) int {
+func (k *keys) settle(ctx context.Context) error {
 	id := idempotency.ID{Scope: k.filter.Scope, Key: k.filter.Key}
 	if id.Scope == "" {
-		records, code := k.find(ctx, db)
+		records, err := k.db.records.List(ctx, k.filter)
 		switch {
-		case code == cli.ExitUsage:
-			return code
+		case err != nil:
+			return err
 		case len(records) > 1:
-			return k.std.Fail("keys: %d scopes have a record of this key: give --scope (see forbear keys show)", len(records))
+			return fmt.Errorf("%d scopes have a record of this key: give --scope (see forbear keys show)", len(records))
 		case len(records) == 0:
-			return k.refused(idempotency.ErrNotFound)
+			return idempotency.ErrNotFound
 		}
 		id = records[0].ID
 	}
 	if strings.HasPrefix(id.Scope, idempotency.EventScope) && (len(k.word.header) > 0 || k.word.body != "") {
-		return k.std.Fail("keys: an event has no response: --done alone")
+		return errors.New("an event has no response: --done alone")
 	}
-	entry := deadletter.Entry{Who: k.word.who, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
-	if err := db.audit(ctx, entry); err != nil {
-		return k.std.Fail("keys: %v", err)
+	entry := deadletter.Entry{Who: k.Actor, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
+	if err := k.db.audit(ctx, entry); err != nil {
+		return err
 	}
-	err := db.records.Resolve(ctx, id, idempotency.Resolution{Response: k.word.response, By: k.word.who, Why: k.word.why, Fence: k.word.fence})
-	switch {
-	case errors.Is(err, idempotency.ErrNotFound), errors.Is(err, idempotency.ErrNotHeld):
-		return k.refused(err)
-	case err != nil:
-		return k.std.Fail("keys: %v", err)
+	err := k.db.records.Resolve(ctx, id, idempotency.Resolution{Response: k.word.response, By: k.Actor, Why: k.word.why, Fence: k.word.fence})
+	if err == nil {
+		fmt.Fprintln(k.Out, "settled")
 	}
-	fmt.Fprintln(k.std.Out, "settled")
-	return cli.ExitOK
-}
-
-// refused says why nothing was settled. Another operator may have been faster: a
-// negative result, not a fault.
-func (k *keyring) refused(err error) int {
-	fmt.Fprintln(k.std.Err, "forbear: keys:", err)
-	return cli.ExitFound
+	return err
 }

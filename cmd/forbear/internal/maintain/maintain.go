@@ -5,18 +5,17 @@ package maintain
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"log/slog"
-	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 )
 
 // Command returns the command database.
 func Command() *cli.Command {
-	c := &cli.Command{
+	return verb.Command(cli.Command{
 		Name:    "database",
 		Summary: "back the database up, make its file smaller, encrypt it under another key",
 		Usage:   "backup FILE | reencrypt [--check] | shrink",
@@ -50,92 +49,48 @@ forbear database shrink --database /var/lib/forbear/forbear.db
 forbear database reencrypt --encryption-key-file new.key --encryption-key-file old.key
 forbear database reencrypt --check --encryption-key-file new.key
 `,
-	}
-	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		f := c.Flags()
-		m := &maintenance{std: std}
-		database.Flag(f, &m.name, database.Usage)
-		database.KeyFlag(f, &m.keys, "the `file` with the key that serve encrypts under")
-		f.BoolVar(&m.check, "check", false, "reencrypt: only count what is encrypted under which key")
-		words, code, done := c.Operands(std, f, args)
-		switch {
-		case done:
-			return code
-		case len(words) == 0:
-			return std.Fail("database: what shall be done? want %s (see forbear database --help)", strings.Join(c.Verbs(), ", "))
-		}
-		code, err := verbs[words[0]](m, ctx, words[1:])
-		if err != nil {
-			return std.Fail("database: %v", err)
-		}
-		return code
-	}
-	return c
+	}, setup)
 }
 
 // maintenance is one run of the command.
 type maintenance struct {
-	std   *cli.Streams
-	name  string // of the database
-	keys  database.KeyFiles
+	*verb.Run
+	db    *verb.Database
 	check bool
-	db    *database.DB
 }
 
-// verbs are what Usage lists, by name. Each returns the exit code.
-var verbs = map[string]func(m *maintenance, ctx context.Context, operands []string) (int, error){
-	"backup":    (*maintenance).backup,
-	"reencrypt": (*maintenance).reencrypt,
-	"shrink":    (*maintenance).shrink,
-}
-
-// none refuses operands.
-func none(verb string, operands []string) error {
-	if len(operands) > 0 {
-		return fmt.Errorf("%s: unexpected argument %q", verb, operands[0])
+func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
+	m := &maintenance{Run: r, db: r.Database(f)}
+	f.BoolVar(&m.check, "check", false, "reencrypt: only count what is encrypted under which key")
+	open := r.Open
+	r.Open, r.Close = nil, nil // the other two work on the file
+	return []verb.Verb{
+		{Name: "backup", Operand: "the name of one new file", Do: m.backup},
+		{Name: "reencrypt", Do: func(ctx context.Context) error {
+			if err := open(ctx); err != nil {
+				return err
+			}
+			defer func() { _ = m.db.Close() }()
+			return m.reencrypt(ctx)
+		}},
+		{Name: "shrink", Do: m.shrink},
 	}
-	return nil
 }
 
 // backup copies the file.
-func (m *maintenance) backup(ctx context.Context, operands []string) (int, error) {
-	if len(operands) != 1 {
-		return 0, errors.New("backup wants the name of one new file")
-	}
-	err := database.Backup(ctx, m.name, operands[0])
+func (m *maintenance) backup(ctx context.Context) error {
+	err := database.Backup(ctx, m.db.Name, m.ID)
 	if errors.Is(err, database.ErrServer) {
 		err = fmt.Errorf("%w: pg_dump makes a copy of it, see docs/guides/backup.md", err)
 	}
-	return cli.ExitOK, err
+	return err
 }
 
 // shrink rewrites the file.
-func (m *maintenance) shrink(ctx context.Context, operands []string) (int, error) {
-	if err := none("shrink", operands); err != nil {
-		return 0, err
-	}
-	before, after, err := database.Shrink(ctx, m.name)
+func (m *maintenance) shrink(ctx context.Context) error {
+	before, after, err := database.Shrink(ctx, m.db.Name)
 	if err == nil {
-		fmt.Fprintf(m.std.Out, "%s: %d bytes before, %d now\n", m.name, before, after)
+		fmt.Fprintf(m.Out, "%s: %d bytes before, %d now\n", m.db.Name, before, after)
 	}
-	return cli.ExitOK, err
-}
-
-// open opens the database, which is there and has the schema that this forbear knows.
-func (m *maintenance) open(ctx context.Context) error {
-	c, err := m.keys.Cipher()
-	if err != nil {
-		return err
-	}
-	if err := database.Exists(m.name); err != nil {
-		return err
-	}
-	if m.db, err = database.Open(ctx, m.name, sqlstore.WithCipher(c)); err != nil {
-		return err
-	}
-	m.db.Note(slog.Default())
-	if err := m.db.UpToDate(ctx); err != nil {
-		return errors.Join(err, m.db.Close())
-	}
-	return nil
+	return err
 }

@@ -68,7 +68,7 @@ func TestReencrypt(t *testing.T) {
 		{"rewrite", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "151 rows rewritten\napplications         key "},
 		{"again", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "0 rows rewritten"},
 		{"count after", []string{"--check", "reencrypt", "--encryption-key-file", current}, cli.ExitOK, "150\n"},
-		{"no verb", nil, cli.ExitUsage, "what shall be done? want backup, reencrypt, shrink"},
+		{"no verb", nil, cli.ExitUsage, "which verb: backup, reencrypt or shrink?"},
 		{"an operand", []string{"reencrypt", "now"}, cli.ExitUsage, `unexpected argument "now"`},
 		{"no such file", []string{"reencrypt", "--database", db + "x"}, cli.ExitUsage, "there is no database"},
 		{"one key twice", []string{"reencrypt", "--encryption-key-file", old, "--encryption-key-file", old}, cli.ExitUsage, "it holds a key that another of the files has"},

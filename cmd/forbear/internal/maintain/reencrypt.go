@@ -6,41 +6,34 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// tellEvery is how often a rewrite says how far it is.
-const tellEvery = 2 * time.Second
+// progressEvery is how often a rewrite says how far it is.
+const progressEvery = 2 * time.Second
 
 // reencrypt writes anew what is under other keys than the first, and counts what is
 // under which in the end.
-func (m *maintenance) reencrypt(ctx context.Context, operands []string) (int, error) {
-	if err := none("reencrypt", operands); err != nil {
-		return 0, err
-	}
-	if err := m.open(ctx); err != nil {
-		return 0, err
-	}
-	defer func() { _ = m.db.Close() }()
+func (m *maintenance) reencrypt(ctx context.Context) error {
 	if !m.check {
-		told := time.Now()
+		said := time.Now()
 		n, err := m.db.Reencrypt(ctx, func(part string, rows, written int64) {
-			if time.Since(told) > tellEvery {
-				told = time.Now()
-				fmt.Fprintf(m.std.Err, "%s: %d rows passed, %d rewritten so far\n", part, rows, written)
+			if time.Since(said) > progressEvery {
+				said = time.Now()
+				fmt.Fprintf(m.Err, "%s: %d rows passed, %d rewritten so far\n", part, rows, written)
 			}
 		})
 		if err != nil {
-			return 0, hint(err)
+			return hint(err)
 		}
-		fmt.Fprintf(m.std.Out, "%d rows rewritten\n", n)
+		fmt.Fprintf(m.Out, "%d rows rewritten\n", n)
 	}
 	list, err := m.db.SealedUnder(ctx)
 	if err != nil {
-		return 0, hint(err)
+		return hint(err)
 	}
-	code := cli.ExitOK
+	current := true
 	for _, s := range list {
 		key := "key " + s.Key
 		switch {
@@ -49,21 +42,19 @@ func (m *maintenance) reencrypt(ctx context.Context, operands []string) (int, er
 		case s.Unbound:
 			key += ", not bound to its row"
 		}
-		if !s.Current {
-			code = cli.ExitFound
-		}
-		fmt.Fprintf(m.std.Out, "%-20s %-14s %d\n", s.Part, key, s.Rows)
+		current = current && s.Current
+		fmt.Fprintf(m.Out, "%-20s %-14s %d\n", s.Part, key, s.Rows)
 	}
-	if code != cli.ExitOK {
-		what := "a process still writes otherwise, give it the new key and this version first and run this again"
-		if m.check {
-			what = "run reencrypt without --check"
-		}
-		m.std.Fail("database: not everything is encrypted under the first key, for its row: %s", what)
-	} else if m.db.AllSealed() {
-		fmt.Fprintln(m.std.Err, "everything is encrypted for its row: what is not is refused from now on")
+	const not = "not everything is encrypted under the first key, for its row: "
+	switch {
+	case !current && m.check:
+		return verb.Negative(not + "run reencrypt without --check")
+	case !current:
+		return verb.Negative(not + "a process still writes otherwise, give it the new key and this version first and run this again")
+	case m.db.AllSealed():
+		fmt.Fprintln(m.Err, "everything is encrypted for its row: what is not is refused from now on")
 	}
-	return code, nil
+	return nil
 }
 
 // hint says what to do about a key that is missing.

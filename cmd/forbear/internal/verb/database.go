@@ -15,30 +15,40 @@ import (
 type Database struct {
 	*database.DB
 
+	Name   string          // as the flag has it
 	Cipher sqlstore.Cipher // nil without a key file
-	name   string
 	keys   database.KeyFiles
+	exists bool // it is not made
 }
 
 // Database registers the flags of serve's database, which the verbs find open.
 func (r *Run) Database(f *flag.FlagSet) *Database {
-	d := &Database{}
-	database.Flag(f, &d.name, database.Usage)
+	d := r.NewDatabase(f)
+	d.exists = true
 	database.KeyFlag(f, &d.keys, "the `file` with the key that serve encrypts payloads under")
+	return d
+}
+
+// NewDatabase does so for verbs that make the database when there is none.
+func (r *Run) NewDatabase(f *flag.FlagSet) *Database {
+	d := &Database{}
+	database.Flag(f, &d.Name, database.Usage)
 	r.Open, r.Close = d.open, func() error { return d.Close() }
 	return d
 }
 
-// open opens a database that is there and has the schema that this forbear knows. A
-// key is not needed: without it payloads cannot be shown.
+// open opens a database that has the schema that this forbear knows. A key is not
+// needed: without it payloads cannot be shown.
 func (d *Database) open(ctx context.Context) (err error) {
 	if d.Cipher, err = d.keys.Cipher(); err != nil {
 		return err
 	}
-	if err := database.Exists(d.name); err != nil {
-		return err
+	if d.exists {
+		if err := database.Exists(d.Name); err != nil {
+			return err
+		}
 	}
-	if d.DB, err = database.Open(ctx, d.name, sqlstore.WithCipher(d.Cipher)); err != nil {
+	if d.DB, err = database.Open(ctx, d.Name, sqlstore.WithCipher(d.Cipher)); err != nil {
 		return err
 	}
 	d.Note(slog.Default())
