@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,17 +49,24 @@ forbear top --count 1 -o json
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		// Whether it is a terminal decides the form once, for the whole
-		// run.
-		t := &top{out: std.Out, tty: cli.Terminal(std.Out)}
-		count, fault := t.flags(f)
-		if code, done := c.Parse(std, f, args, 0); done {
+		t := &top{out: std.Out, tty: cli.Terminal(std.Out), client: http.Client{Timeout: 5 * time.Second}} // what takes longer is out of date
+		f.StringVar(&t.admin, "admin", defaultAdmin, "the `URL` of the admin endpoint")
+		tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
+		f.DurationVar(&t.interval, "interval", 2*time.Second, "the `time` between two looks, at least 100ms")
+		f.StringVar(&t.format, "o", "text", "the output: text or json (a line for each look)")
+		f.IntVar(&t.count, "count", 0, "how many views to show; 0 goes on until interrupted")
+		code, done := c.Parse(std, f, args, 0)
+		if done {
 			return code
 		}
-		if err := fault(); err != nil {
-			return std.Fail("top: %v", err)
+		err := t.check()
+		if err == nil {
+			t.token, err = cli.AdminToken(*tokenFile)
 		}
-		if err := t.run(ctx, *count); err != nil {
+		if err == nil {
+			err = t.run(ctx)
+		}
+		if err != nil {
 			return std.Fail("top: %v", err)
 		}
 		return cli.ExitOK
@@ -68,60 +74,47 @@ forbear top --count 1 -o json
 	return c
 }
 
-// top is one run of the command. Its flags are judged before the first look,
-// so that a slip shows at once.
+// top is one run of the command.
 type top struct {
 	out      io.Writer
 	tty      bool   // rewrite the view in place
-	base     string // of the admin endpoint, without a path
+	admin    string // the address of the admin endpoint
 	token    string // "" without one
 	interval time.Duration
-	json     bool
+	format   string // text or json
+	count    int    // of views; 0: no end
 	client   http.Client
 }
 
-// flags registers the command's flags; fault judges them once they are
-// parsed. An address with a user is refused: the password would show in the
-// list of processes, and the token has a file or a variable of its own.
-func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
-	admin := f.String("admin", defaultAdmin, "the `URL` of the admin endpoint")
-	tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
-	f.DurationVar(&t.interval, "interval", 2*time.Second, "the `time` between two looks, at least 100ms")
-	output := f.String("o", "text", "the output: text or json (a line for each look)")
-	count = f.Int("count", 0, "how many views to show; 0 goes on until interrupted")
-	return count, func() (err error) {
-		u, err := url.Parse(*admin)
-		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
-			return errors.New("--admin is no http or https address without a user")
-		case t.interval < 100*time.Millisecond:
-			return fmt.Errorf("--interval %v is under 100ms", t.interval)
-		case *output != "text" && *output != "json":
-			return fmt.Errorf("-o is %q: want text or json", *output)
-		}
-		t.base, t.json = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/"), *output == "json"
-		// A look that takes longer than this would be out of date.
-		t.client.Timeout = 5 * time.Second
-		t.token, err = cli.AdminToken(*tokenFile)
-		return err
+// check judges the flags before the first look. An address with a user is refused: the
+// password would show in the list of processes, and the token has a file or a variable
+// of its own.
+func (t *top) check() error {
+	u, err := url.Parse(t.admin)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+		return errors.New("--admin is no http or https address without a user")
+	case t.interval < 100*time.Millisecond:
+		return fmt.Errorf("--interval %v is under 100ms", t.interval)
+	case t.format != "text" && t.format != "json":
+		return fmt.Errorf("-o is %q: want text or json", t.format)
 	}
+	t.admin = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/")
+	return nil
 }
 
-// run looks until ctx ends or count views were shown. The first look must
-// succeed, since a wrong address would otherwise be waited for without end.
-// A later one may fail: serve is being restarted, and top is how an operator
-// watches it come back.
-func (t *top) run(ctx context.Context, count int) error {
-	// A rate needs two looks, so that the first view comes after one interval.
+// run looks until ctx ends or count views were shown. The first look must succeed: a
+// wrong address would otherwise be waited for without end. A later one may fail, and
+// counts as a view: serve is being restarted, and top is how an operator watches it
+// come back. A rate needs two looks, so the first view comes after one interval.
+func (t *top) run(ctx context.Context) error {
 	before, err := t.status(ctx)
 	if err != nil {
 		return err
 	}
-	// A look that takes longer than the interval delays the next one, and
-	// none piles up.
 	tick := time.NewTicker(t.interval)
 	defer tick.Stop()
-	for shown := 0; count == 0 || shown < count; {
+	for shown := 0; t.count == 0 || shown < t.count; shown++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -132,18 +125,13 @@ func (t *top) run(ctx context.Context, count int) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			// A look that failed counts as a view: --count ends in any case.
 			t.write(fmt.Sprintf("%s %v; waiting\n", time.Now().Format(time.TimeOnly), err))
-			if count > 0 {
-				shown++
-			}
 			continue
 		}
 		if err := t.show(newView(before, now)); err != nil {
 			return err
 		}
 		before = now
-		shown++
 	}
 	return nil
 }
@@ -152,11 +140,10 @@ func (t *top) run(ctx context.Context, count int) error {
 // forbear may be at the address.
 const maxStatus = 16 << 20
 
-// status asks the admin endpoint for its counts since serve began. What
-// happened between two looks is their difference, so that a failed look
-// loses nothing.
+// status asks for the counts since serve began. What happened between two looks is
+// their difference, so a failed look loses nothing.
 func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+"/admin/status", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.admin+"/admin/status", nil)
 	if err != nil {
 		return s, err
 	}
@@ -169,10 +156,10 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("%s responded %s", t.base, resp.Status)
+		return s, fmt.Errorf("%s responded %s", t.admin, resp.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return s, fmt.Errorf("%s sent no status: %w", t.base, err)
+		return s, fmt.Errorf("%s sent no status: %w", t.admin, err)
 	}
 	return s, nil
 }
@@ -181,7 +168,7 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 // lines. An error is one of writing JSON, whose reader has gone.
 func (t *top) show(v *view) error {
 	switch {
-	case t.json:
+	case t.format == "json":
 		return json.NewEncoder(t.out).Encode(v)
 	case t.tty:
 		t.write(v.table())

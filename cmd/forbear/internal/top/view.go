@@ -3,7 +3,6 @@ package top
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -139,29 +138,29 @@ func (l *line) read(b *gateway.BreakerStatus) {
 	}
 }
 
+// outcomes lists the error types of a dependency, the most frequent first.
+func outcomes(d gateway.DependencyStatus) []outcome {
+	list := []outcome{} // [] in JSON when there is none
+	for t, saved := range d.Recovered {
+		list = append(list, outcome{cli.Printable(t), saved, d.Failed[t]})
+	}
+	for t, failed := range d.Failed {
+		if _, listed := d.Recovered[t]; !listed {
+			list = append(list, outcome{cli.Printable(t), 0, failed})
+		}
+	}
+	slices.SortFunc(list, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(b.Saved+b.Failed, a.Saved+a.Failed), cmp.Compare(a.Type, b.Type))
+	})
+	return list
+}
+
 // sum adds up what was suppressed for all reasons.
 func sum(m map[string]int64) (n int64) {
 	for _, v := range m {
 		n += v
 	}
 	return n
-}
-
-// outcomes lists the error types of a dependency, the most frequent first. A
-// type that retries always saved has no failures, and is listed all the
-// same.
-func outcomes(d gateway.DependencyStatus) []outcome {
-	list := []outcome{}       // [] in JSON when there is none
-	all := map[string]int64{} // whose keys count
-	maps.Copy(all, d.Failed)
-	maps.Copy(all, d.Recovered)
-	for t := range all {
-		list = append(list, outcome{Type: cli.Printable(t), Saved: d.Recovered[t], Failed: d.Failed[t]})
-	}
-	slices.SortFunc(list, func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(b.Saved+b.Failed, a.Saved+a.Failed), cmp.Compare(a.Type, b.Type))
-	})
-	return list
 }
 
 // budget says what is left of the retry budget: what may still be sent, not
@@ -206,56 +205,51 @@ func (v *view) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "forbear top  %s  %s   in %.1f/s   out %.1f/s   multiplier %.2f\n\n",
 		v.Service, v.At.Local().Format(time.TimeOnly), v.Incoming, v.Outgoing, v.Multiplier)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
+	rates, saved := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0), &strings.Builder{}
+	types := tabwriter.NewWriter(saved, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rates, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
+	fmt.Fprintln(types, "DEPENDENCY\tERROR TYPE\tSAVED BY A RETRY\tFAILED ALL THE SAME")
 	for _, l := range v.Dependencies {
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
+		fmt.Fprintf(rates, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
 			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes(v.At))
-	}
-	_ = w.Flush()
-	fmt.Fprintln(&b)
-	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DEPENDENCY\tERROR TYPE\tSAVED BY A RETRY\tFAILED ALL THE SAME")
-	for _, l := range v.Dependencies {
 		for _, o := range l.Types[:min(len(l.Types), maxShown)] {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", l.Dependency, o.Type, o.Saved, o.Failed)
+			fmt.Fprintf(types, "%s\t%s\t%d\t%d\n", l.Dependency, o.Type, o.Saved, o.Failed)
 		}
 	}
-	_ = w.Flush()
-	return b.String()
+	_, _ = rates.Flush(), types.Flush()
+	return b.String() + "\n" + saved.String()
 }
 
 // notes name what needs a look at once, whatever the rates are: what holds an endpoint
-// of webhooks, and what paces its retries; how many addresses
-// take part, where there may be several; retries in a layer below, which multiply with
-// these; and certificate errors, any of which may be an attack.
+// of webhooks, and what paces its retries; how many addresses take part, where there
+// may be several; retries in a layer below, which multiply with these; and certificate
+// errors, any of which may be an attack.
 func (l *line) notes(at time.Time) string {
 	var notes []string
-	if l.Hold != "" {
-		note := l.Hold
-		if wait := l.NextProbe.Sub(at).Round(time.Second); wait > 0 {
-			note += fmt.Sprintf(", next message in %v", wait)
-		}
-		notes = append(notes, note)
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if wait := l.NextProbe.Sub(at).Round(time.Second); l.Hold != "" && wait > 0 {
+		note("%s, next message in %v", l.Hold, wait)
+	} else if l.Hold != "" {
+		note("%s", l.Hold)
 	}
 	if l.Earned > 0 {
-		notes = append(notes, fmt.Sprintf("%d retries earned", l.Earned))
+		note("%d retries earned", l.Earned)
 	}
 	if l.Endpoints > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d endpoints in", l.EndpointsIn, l.Endpoints))
+		note("%d of %d endpoints in", l.EndpointsIn, l.Endpoints)
 	}
 	if l.Layered > 0 {
-		notes = append(notes, "a layer below retries")
+		note("a layer below retries")
 	}
 	if l.Certificates > 0 {
-		notes = append(notes, fmt.Sprintf("%d certificate errors", l.Certificates))
+		note("%d certificate errors", l.Certificates)
 	}
 	switch p := l.Pace; {
 	case p == nil:
 	case p.Closed:
-		notes = append(notes, fmt.Sprintf("refuses everything, %d wait", p.Waiting))
+		note("refuses everything, %d wait", p.Waiting)
 	case p.Rate > 0:
-		notes = append(notes, fmt.Sprintf("paced at %.0f/s, %d wait", p.Rate, p.Waiting))
+		note("paced at %.0f/s, %d wait", p.Rate, p.Waiting)
 	}
 	return strings.Join(notes, ", ")
 }
