@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -108,42 +109,58 @@ func (p *plan) register(f *flag.FlagSet) {
 	})
 }
 
-// text returns the file. It is put together as text and not marshalled, because
-// the comments are what a newcomer reads it for. The result is parsed before it is
-// written, so that a wrong name in a flag never reaches the disk.
+// head and tail of the file are text and not marshalled, because the comments are what
+// a newcomer reads it for.
+const (
+	head = `# The retry policy of %[1]s. Check it with: forbear check policy.yaml
+# What is left out holds the standard's default.
+service: %[1]s
+%[2]s
+
+dependencies:
+`
+	tail = `# consumers:           # queues that the service works through
+#   orders:
+#     owner: %s
+#     dedup: 8d          # at least 7d
+#     dead_letter: {queue: orders-dead, alert: orders-oncall}
+
+# waivers:             # exceptions: see forbear policy payload
+`
+	// defaults are the standard's, written out: they are what a team changes first.
+	defaults = `    max_retries: 3         # allowed: 1-5 (R-2)
+    total: 30s             # all attempts and all waits (R-3)
+    per_attempt: 5s
+    backoff: {base: 1s, cap: 30s}    # full jitter (R-1)
+    budget: {ratio: 20%, window: 30s} # at most 20 % more load (R-7)
+    # strict: true         # takes away the three retries that a quiet instance always has
+
+`
+)
+
+// text returns the file.
 func (p *plan) text() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# The retry policy of %s. Check it with: forbear check policy.yaml", p.service)
-	line("# What is left out holds the standard's default.")
-	line("service: %s", p.service)
+	instances := "# instances: 20        # how many of it run, for the load that they may add"
 	if p.instances > 0 {
-		line("instances: %d", p.instances)
-	} else {
-		line("# instances: 20        # how many of it run, for the load that they may add")
+		instances = fmt.Sprint("instances: ", p.instances)
 	}
-	line("")
-	line("dependencies:")
-	deps := p.deps
-	if len(deps) == 0 {
-		deps = []planned{{name: "example", url: "https://example.internal"}}
+	owner := cmp.Or(p.owner, p.service)
+	var b strings.Builder
+	fmt.Fprintf(&b, head, p.service, instances)
+	if len(p.deps) == 0 {
+		p.deps = []planned{{name: "example", url: "https://example.internal"}}
 	}
-	for _, d := range deps {
-		p.dependency(line, d)
+	for _, d := range p.deps {
+		d.write(&b, owner)
 	}
-	line("# consumers:           # queues that the service works through")
-	line("#   orders:")
-	line("#     owner: %s", cmp.Or(p.owner, p.service))
-	line("#     dedup: 8d          # at least 7d")
-	line("#     dead_letter: {queue: orders-dead, alert: orders-oncall}")
-	line("")
-	line("# waivers:             # exceptions: see forbear policy payload")
+	fmt.Fprintf(&b, tail, owner)
 	return b.String()
 }
 
-// dependency writes one dependency. The choice of idempotency (R-6) errs towards
+// write writes one dependency. The choice of idempotency (R-6) errs towards
 // not retrying: a key that the server ignores protects from nothing.
-func (p *plan) dependency(line func(string, ...any), d planned) {
+func (d *planned) write(b *strings.Builder, owner string) {
+	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	line("  %s:", d.name)
 	if d.from != "" {
 		line("    # from %s", d.from)
@@ -151,7 +168,7 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 	if d.url != "" {
 		line("    url: %q", d.url)
 	}
-	line("    owner: %s             # the one layer that retries it", cmp.Or(p.owner, p.service))
+	line("    owner: %s             # the one layer that retries it", owner)
 	if len(d.methods) > 0 {
 		line("    methods: [%s]", strings.Join(d.methods, ", "))
 	}
@@ -168,30 +185,16 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 	default:
 		line("    idempotency: refuse    # no write takes a key: POST and PATCH are not retried")
 	}
-	// The standard's defaults, written out: they are what a team changes first.
-	line("    max_retries: 3         # allowed: 1-5 (R-2)")
-	line("    total: 30s             # all attempts and all waits (R-3)")
-	line("    per_attempt: 5s")
-	line("    backoff: {base: 1s, cap: 30s}    # full jitter (R-1)")
-	line("    budget: {ratio: 20%%, window: 30s} # at most 20 %% more load (R-7)")
-	line("    # strict: true         # takes away the three retries that a quiet instance always has")
-	line("")
+	b.WriteString(defaults)
 }
+
+var notInNames = regexp.MustCompile(`[^a-z0-9._-]`)
 
 // label turns the title of an API into the name of a dependency: what policy
 // files and metric labels allow, and no longer than 64 bytes. Letters outside ASCII
 // become dashes. A title that leaves nothing is "api".
 func label(title string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		default:
-			return '-'
-		}
-	}, title)
+	name := notInNames.ReplaceAllString(strings.ToLower(title), "-")
 	const most = 64
 	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "api")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 var methods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
 
 // openAPI is the part of an OpenAPI 3 document that init looks at. All else is
-// passed over, so that extensions and later versions do no harm. Paths keep raw
-// nodes, because a path holds operations beside other fields.
+// passed over, so that extensions and later versions do no harm. A path holds
+// operations beside other fields.
 type openAPI struct {
 	OpenAPI string `yaml:"openapi"`
 	Info    struct {
@@ -25,24 +26,16 @@ type openAPI struct {
 	Servers []struct {
 		URL string `yaml:"url"`
 	} `yaml:"servers"`
-	Paths      map[string]map[string]yaml.Node `yaml:"paths"`
+	Paths      map[string]map[string]any `yaml:"paths"`
 	Components struct {
-		Parameters map[string]parameter `yaml:"parameters"`
+		Parameters map[string]any `yaml:"parameters"`
 	} `yaml:"components"`
-}
-
-// parameter is one of an operation, in place or as a reference to a shared one. Name
-// is compared without case, as names of headers are.
-type parameter struct {
-	Ref  string `yaml:"$ref"`
-	Name string `yaml:"name"`
-	In   string `yaml:"in"`
 }
 
 // fromOpenAPI reads a dependency from its description, in YAML or JSON. Paths are
 // visited in order, so that the same document makes the same file. The URL is
-// taken when it is whole and names no user. Credentials in a URL would end in a file
-// that is committed. Version 2 of OpenAPI is refused: its servers are described
+// taken when it is whole and names no user: credentials would end in a file that is
+// committed. Version 2 of OpenAPI is refused: its servers are described
 // otherwise, and init would miss them without a word.
 func fromOpenAPI(name string, data []byte) (planned, error) {
 	var doc openAPI
@@ -63,7 +56,7 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 	has := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		item := doc.Paths[path]
-		shared := doc.keyed(item["parameters"])
+		shared := doc.keyed(item["parameters"]) // a path may give its parameters to all of its operations
 		for _, key := range slices.Sorted(maps.Keys(item)) {
 			method := strings.ToUpper(key)
 			if !slices.Contains(methods, method) {
@@ -73,16 +66,8 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 			if method != "POST" && method != "PATCH" {
 				continue
 			}
-			// A path may give its parameters to all of its operations, and each
-			// operation adds its own.
-			var op struct {
-				Parameters yaml.Node `yaml:"parameters"`
-			}
-			node := item[key]
-			if err := node.Decode(&op); err != nil {
-				return planned{}, fmt.Errorf("%s: %s %s: %w", name, method, path, err)
-			}
-			if shared || doc.keyed(op.Parameters) {
+			op, _ := item[key].(map[string]any)
+			if shared || doc.keyed(op["parameters"]) {
 				d.keyed++
 			} else {
 				d.unkeyed = append(d.unkeyed, method+" "+oneLine(path))
@@ -95,29 +80,20 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 
 // keyed reports whether a list of parameters has the Idempotency-Key header. A
 // list that cannot be read has none: the operation is then not retried.
-func (o *openAPI) keyed(list yaml.Node) bool {
-	var params []parameter
-	if list.Kind == 0 || list.Decode(&params) != nil {
-		return false
-	}
-	for _, p := range params {
-		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
-			p = o.Components.Parameters[name]
+func (o *openAPI) keyed(list any) bool {
+	parameters, _ := list.([]any)
+	return slices.ContainsFunc(parameters, func(v any) bool {
+		p, _ := v.(map[string]any)
+		if ref, ok := p["$ref"].(string); ok {
+			p, _ = o.Components.Parameters[strings.TrimPrefix(ref, "#/components/parameters/")].(map[string]any)
 		}
-		if strings.EqualFold(p.Name, "Idempotency-Key") && p.In == "header" {
-			return true
-		}
-	}
-	return false
+		name, _ := p["name"].(string)
+		return strings.EqualFold(name, "Idempotency-Key") && p["in"] == "header"
+	})
 }
 
 // oneLine removes control characters: a path goes into a comment, and a line feed
 // in it would end the comment.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
-}
+func oneLine(s string) string { return control.ReplaceAllString(s, "") }
+
+var control = regexp.MustCompile(`[[:cntrl:]]`)
