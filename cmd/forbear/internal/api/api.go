@@ -60,6 +60,7 @@ type Request struct {
 	Action string     // behind the id, such as "/enable"
 	Body   func() any // the JSON object that it sends; nil: none
 	New    bool       // only when it is not there yet
+	Query  url.Values
 }
 
 // Call calls an operation, and returns the body of the response or what the API says is
@@ -70,6 +71,9 @@ func (c *Client) Call(ctx context.Context, q Request) ([]byte, error) {
 		path += "/" + url.PathEscape(c.ID)
 	}
 	path += q.Action
+	if len(q.Query) > 0 {
+		path += "?" + q.Query.Encode()
+	}
 	var body io.Reader = http.NoBody
 	if q.Body != nil {
 		text, err := json.Marshal(q.Body())
@@ -192,7 +196,7 @@ func Listed[T any](c *Client, head string, row func(T) []any, chosenBy ...string
 			query.Set(name, fmt.Sprint(value))
 		}
 		for {
-			body, err := c.Call(ctx, Request{Method: http.MethodGet, Action: "?" + query.Encode()})
+			body, err := c.Call(ctx, Request{Method: http.MethodGet, Query: query})
 			if err != nil {
 				return err
 			}
