@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/forbear-go/forbear v0.0.0
 	github.com/golangci/plugin-module-register v0.1.2
-	go.yaml.in/yaml/v3 v3.0.6
+	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/mod v0.42.0
 	golang.org/x/tools v0.52.0
 )

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/forbear-go/forbear v0.0.0
-	github.com/forbear-go/forbear/client v0.0.0
 	github.com/forbear-go/forbear/grpcretry v0.0.0
 	github.com/forbear-go/forbear/lint v0.0.0
 	github.com/forbear-go/forbear/otelretry v0.0.0
@@ -30,11 +29,12 @@ require github.com/bmatcuk/doublestar/v4 v4.10.4
 require github.com/sourcegraph/jsonrpc2 v0.2.3
 
 require (
-	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/hashicorp/hcl v1.0.0 // indirect
-	github.com/oapi-codegen/nullable v1.2.0 // indirect
-	github.com/oapi-codegen/runtime v1.9.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
 )
 
 require (

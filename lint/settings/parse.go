@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/lint"
@@ -134,7 +134,7 @@ func (p *parser) decode(s *Settings) {
 			if m := lineRE.FindStringSubmatch(e); m != nil {
 				at.Line, _ = strconv.Atoi(m[1])
 			}
-			e = strings.NewReplacer("cannot unmarshal", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list").Replace(lineRE.ReplaceAllString(e, ""))
+			e = strings.NewReplacer("cannot construct", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list").Replace(lineRE.ReplaceAllString(e, ""))
 			p.fault(&at, "%s", e)
 		}
 	case err != nil:

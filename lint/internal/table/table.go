@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
