@@ -22,19 +22,18 @@ func Command() *cli.Command {
 		Usage:   "list | show ID | add ID | suspend ID | resume ID | rotate ID | delete ID [FLAGS]",
 		About: `
 Applications calls the delivery API of a running serve. An application is a tenant,
-with endpoints of its own.
+with its own endpoints.
 
   list           one line for each application, in the order of their ids
-  show ID        its configuration; secrets are masked
-  add ID         adds one that is not there, by flags or from a JSON file
-  suspend ID     takes no messages for it, and sends nothing to its endpoints
-  resume ID      ends that
-  rotate ID      gives it a new secret, shown once; the former sign beside it until
-                 --overlap is over
-  delete ID      deletes it, when it has no endpoints
+  show ID        its configuration, with secrets masked
+  add ID         add a new one, by flags or from a JSON file
+  suspend ID     accept no messages for it, and send nothing to its endpoints
+  resume ID      end the suspension
+  rotate ID      give it a new secret, which is shown once; the old secrets sign as
+                 well until --overlap has passed
+  delete ID      delete it, when it has no endpoints
 
-Exit code 1 means that there is no such application, that it is there already, or that
-it has endpoints.`,
+Exit code 1: the application does not exist, exists already, or has endpoints.`,
 		Examples: `
 forbear applications list
 forbear applications add acme --name "Acme Corp" --rate 100
@@ -49,11 +48,11 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	c := api.New(r, f, "applications")
 	f.String("name", "", "add: its `name`, for people")
 	f.Var(&api.List{}, "secret", "add: attempts to its endpoints are signed with this secret, or what this `reference` names; given several times, with all of them")
-	f.Float64("rate", 0, "add: at most this `many` messages a second (default no bound)")
-	f.Int("max-endpoints", 0, "add: at most this `many` endpoints (default 100)")
+	f.Float64("rate", 0, "add: at most this `number` of messages a second (default no bound)")
+	f.Int("max-endpoints", 0, "add: at most this `number` of endpoints (default 100)")
 	file := f.String("file", "", "add: the configuration in this JSON `file`, - for standard input")
-	reason := f.String("reason", "", "suspend: `why`")
-	overlap := f.String("overlap", "24h", "rotate: how `long` the former secrets sign too, up to 168h; 0s: no more")
+	reason := f.String("reason", "", "suspend: the `reason`")
+	overlap := f.String("overlap", "24h", "rotate: the `time` for which the old secrets sign as well, up to 168h; 0s: not at all")
 	patch := func(fields func() any) func(context.Context) error {
 		return c.Shown(api.Request{Method: http.MethodPatch, Body: fields})
 	}

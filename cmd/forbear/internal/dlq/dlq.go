@@ -23,35 +23,33 @@ func Command() *cli.Command {
 		Usage: "stats | list | show ID | redrive [ID] | redrives | pause ID | resume ID | cancel ID" +
 			" | discard [ID] | export | read FILE | audit [FLAGS]",
 		About: `
-Dlq works on the database that serve works on: an SQLite file beside it, or the
-same PostgreSQL from anywhere.
+Dlq works on serve's database, whether a serve runs or not: the SQLite file on its
+machine, or the same PostgreSQL from anywhere.
 
   stats                     count letters by queue, reason and state, and by cause
   list                      one line for each letter, the oldest first
   show ID                   one letter with its history
-  redrive ID | FILTER       send letters on their way again, with their id and key
-  redrives                  the redrives and how far they are
+  redrive ID | FILTER       send letters again, with their id and key
+  redrives                  list the redrives and their progress
   pause, resume, cancel ID  a redrive
   discard ID | FILTER --why REASON
-                            give letters up; they stay listed until they expire
+                            give up letters; they stay listed until they expire
   export                    letters as lines of JSON
-  read FILE                 print an export that serve has written and encrypted
-  audit                     who revealed, redrove and discarded what
+  read FILE                 print an export that serve wrote and encrypted
+  audit                     list reveals, redrives and discards, with the names behind them
 
-Lists and exports mask payloads and credentials; --reveal shows them, and is
-written to the audit trail with your name first. Errors are shown without what
-they quote.
+Lists and exports mask payloads, credentials and the quoted parts of errors.
+--reveal shows them; the audit trail records your name first.
 
-A cause is what letters have in common that one mend brings back: a destination,
-an error type, and the text of the error but for numbers and quoted parts.
+Letters share a cause when one fix would deliver them all: they have the same
+destination, error type and error text, apart from numbers and quoted parts.
 
-Redrive sends the letters that the filter chooses: --dry-run only counts them;
---canary sends one, and the others when it was delivered. A running serve does
-the sending, at --rate a second, and stops when more than --stop-ratio of the
-outcomes are failures. Without a filter flag, an id, or --all it refuses, and so
-does discard.
+Redrive sends the letters that the filter chooses. --dry-run only counts them.
+--canary sends one letter first, and the others when it was delivered. A running
+serve sends them, at --rate a second, and stops when more than --stop-ratio of
+them fail. Redrive and discard need an id, a filter flag or --all.
 
-Exit code 1 means that nothing was found, or that a redrive was stopped.`,
+Exit code 1: nothing was found, or a redrive was stopped.`,
 		Examples: `
 forbear dlq stats
 forbear dlq list --reason exhausted --since 24h
@@ -116,8 +114,8 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
 	f.Func("since", "letters, or lines of the audit trail, from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&q.filter.Since))
 	f.Func("until", "letters, or lines of the audit trail, before this `time`", cli.TimeFlag(&q.filter.Until))
-	f.StringVar(&q.filter.After, "after", "", "list, redrives: go on behind the one with this `id`")
-	f.IntVar(&q.filter.Limit, "limit", 100, "list, redrives: at most this `many`, up to 1000")
+	f.StringVar(&q.filter.After, "after", "", "list, redrives: continue after the item with this `id`")
+	f.IntVar(&q.filter.Limit, "limit", 100, "list, redrives: at most this `number`, up to 1000")
 	q.FormatFlag(f, "output `format`: text or json")
 	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
 	q.ActorFlag(f, "your `name`, for the audit")
@@ -125,11 +123,11 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters of the queue")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive, discard: only count")
 	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
-	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
+	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: this `number` of letters a second")
 	// A redrive into a dependency that is still broken stops by itself,
 	// before it has used up the letters' redrives.
-	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
-	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `share` of the letters fails; 1 never stops")
+	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: skip letters that were redriven this `number` of times")
 	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
 }
 

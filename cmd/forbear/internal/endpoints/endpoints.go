@@ -24,21 +24,20 @@ func Command() *cli.Command {
 		Summary: "list, show, add, enable, disable, test, rotate and delete endpoints",
 		Usage:   "list | show ID | add [ID] --url URL | enable ID | disable ID | test ID | rotate ID | delete ID [FLAGS]",
 		About: `
-Endpoints calls the delivery API of a running serve, where secrets are looked up.
+Endpoints calls the delivery API of a running serve, which looks up the secrets.
 
   list           one line for each endpoint, in the order of their ids
-  show ID        its configuration and state; secrets are masked
-  add [ID]       adds one that is not there, by flags or from a JSON file; without an
-                 id one is made
-  enable ID      sends to it again
-  disable ID     sends nothing to it; its messages wait
-  test ID        sends it one message of a type, now, whatever its state
-  rotate ID      gives it a new secret, shown once; the former sign beside it until
-                 --overlap is over
-  delete ID      deletes it; what waits for it becomes dead letters
+  show ID        its configuration and state, with secrets masked
+  add [ID]       add a new one, by flags or from a JSON file; serve makes up an id
+                 when none is given
+  enable ID      send to it again
+  disable ID     stop sending to it; its messages wait
+  test ID        send it one message of a type, now, whatever its state
+  rotate ID      give it a new secret, which is shown once; the old secrets sign as
+                 well until --overlap has passed
+  delete ID      delete it; its queued messages become dead letters
 
-Exit code 1 means that there is no such endpoint, that it is there already, or that it
-refused the test.`,
+Exit code 1: the endpoint does not exist, exists already, or refused the test.`,
 		Examples: `
 forbear endpoints list --application acme
 forbear endpoints add acme --url https://hooks.example.com/ --secret env:ACME --type 'order.*' --application acme
@@ -60,17 +59,17 @@ type endpoints struct {
 
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	e := &endpoints{Client: api.New(r, f, "endpoints")}
-	f.String("url", "", "add: where to send `to`")
+	f.String("url", "", "add: its `URL`")
 	f.String("application", "", "list, add: of this application, by its `id`")
 	f.Var(&e.types, "type", "add: it wants messages of this `type`, such as order.*; given several times, of any of them. test: the type of the message")
 	f.Var(&api.List{}, "secret", "add: signs with this secret, or what this `reference` names; given several times, with all of them")
 	f.Bool("unsigned", false, "add: attempts are not signed; without it and --secret, a secret is made and shown once")
 	f.Bool("ordered", false, "add: keeps the order of keys")
-	f.Float64("rate", 0, "add: at most this `many` attempts a second (default no bound)")
-	f.Int("concurrency", 0, "add: at most this `many` attempts at once, of each process (default 10)")
+	f.Float64("rate", 0, "add: at most this `number` of attempts a second (default no bound)")
+	f.Int("concurrency", 0, "add: at most this `number` of attempts at once, of each process (default 10)")
 	f.StringVar(&e.file, "file", "", "add: the configuration in this JSON `file`, - for standard input")
-	reason := f.String("reason", "", "disable: `why`")
-	overlap := f.String("overlap", "24h", "rotate: how `long` the former secrets sign too, up to 168h; 0s: no more")
+	reason := f.String("reason", "", "disable: the `reason`")
+	overlap := f.String("overlap", "24h", "rotate: the `time` for which the old secrets sign as well, up to 168h; 0s: not at all")
 	f.BoolVar(&e.yes, "yes", false, "delete: do not ask")
 	const id = "the id of an endpoint"
 	return []verb.Verb{
@@ -143,7 +142,7 @@ func (e *endpoints) test(ctx context.Context) error {
 
 // delete deletes an endpoint, when that is meant.
 func (e *endpoints) delete(ctx context.Context) error {
-	if err := e.Confirm(e.yes, "Delete the endpoint "+e.ID+", and make dead letters of what waits for it?", "deleted"); err != nil {
+	if err := e.Confirm(e.yes, "Delete the endpoint "+e.ID+", and make dead letters of its queued messages?", "deleted"); err != nil {
 		return err
 	}
 	return e.Deleted(ctx)

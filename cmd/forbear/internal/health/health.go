@@ -1,5 +1,5 @@
-// Package health is the command health: it asks a gateway how it is, for those who have
-// no curl at hand, such as the health check of a container.
+// Package health is the command health: the health check of a gateway where there is no
+// curl, as in a container.
 package health
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
-// defaultURL is where serve says whether it is to be sent requests.
+// defaultURL is where serve reports whether it is ready.
 const defaultURL = "http://127.0.0.1:8080/health/ready"
 
 // Command returns the command health.
@@ -26,11 +26,11 @@ func Command() *cli.Command {
 		Summary: "ask a running forbear serve whether it is ready",
 		Usage:   "[--timeout 3s] [URL]",
 		About: `
-Health asks once, and prints the status and the first 200 bytes of the response.
-The exit code is 0 for a success (2xx), and 1 otherwise. It is the health check of
-a container whose image has no other program. URL is by default
-` + defaultURL + `; unix:PATH asks a socket in the file
-system. With --metrics, serve has the same pages on that port.`,
+Health sends one request, and prints the status and the first 200 bytes of the
+response. The exit code is 0 for a success (2xx), and 1 otherwise. Use it as the
+health check of a container whose image has no other program. The default URL is
+` + defaultURL + `; unix:PATH is a socket in the file system.
+With --metrics, serve has the same pages on that port.`,
 		Examples: `
 forbear health
 forbear health http://127.0.0.1:9464/health/live
@@ -66,7 +66,7 @@ forbear health unix:/run/forbear/gateway.sock
 	return c
 }
 
-// ask returns the first of what the target says, and whether it is a success.
+// ask returns the beginning of the target's response, and whether it is a success.
 func ask(ctx context.Context, target string) (said string, ok bool, err error) {
 	t := &http.Transport{DisableKeepAlives: true}
 	if path, unix := strings.CutPrefix(target, "unix:"); unix {

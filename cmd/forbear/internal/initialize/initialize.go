@@ -25,10 +25,10 @@ func Command() *cli.Command {
 		Summary: "write a commented policy file to start from",
 		Usage:   "[FLAGS]",
 		About: `
-Init asks nothing. What it does not know from its flags or from an OpenAPI
-document it writes as the standard's default, with a comment. POST and PATCH
-operations of the document that take no Idempotency-Key are listed: a key would
-not protect them, so that they are not retried.`,
+Init takes what it needs from its flags and from an OpenAPI document, and writes the
+standard's default, with a comment, for everything else. It lists the POST and PATCH
+operations of the document that take no Idempotency-Key: a key would not protect
+them, so they are not retried.`,
 		Examples: `
 forbear init --service checkout --dependency payments=https://payments.internal/v1
 forbear init --service checkout --openapi payments.openapi.yaml
@@ -86,8 +86,8 @@ type planned struct {
 // Dependencies keep the order of the flags.
 func (p *plan) register(f *flag.FlagSet) {
 	f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
-	f.IntVar(&p.instances, "instances", 0, "how many instances of it run, at most")
-	f.StringVar(&p.owner, "owner", "", "who owns the retries (default: the service)")
+	f.IntVar(&p.instances, "instances", 0, "the largest `number` of its instances")
+	f.StringVar(&p.owner, "owner", "", "the `owner` of the retries (default: the service)")
 	f.Func("dependency", "a dependency, as `name=url` or name; may be repeated", func(v string) error {
 		name, url, _ := strings.Cut(v, "=")
 		if name == "" {

@@ -22,32 +22,30 @@ func Command() *cli.Command {
 		Summary: "find idempotency records, and settle those whose outcome is unknown",
 		Usage:   "list|show|settle [FLAGS] [SCOPE DIGEST]",
 		About: `
-Keys works on the database that serve works on, or on the Redis of a service
-that keeps its records there. A record is held when its work
-may have happened and no one knows: the process died, or the service behind the
-gateway broke off. No duplicate of it runs until you have settled it. Look into
-the books of the service first.
+Keys works on serve's database, or on the Redis of a service that keeps its
+records there. A record is held when its outcome is unknown: the process died, or
+the service behind the gateway broke off. Its duplicates do not run until you have
+settled it. Check in the service whether the work was done first.
 
 List shows the held records, or those of another --state: started, completed,
 released or all. Show takes a customer's --key, and finds its records by its
-digest, in all scopes or in that of one --scope; with --source, the key is the
-id of an event of that source. The key itself is stored and shown nowhere.
-"--key -" reads it from standard input, which leaves it out of the shell's
-history.
+digest, in all scopes or in one --scope; with --source, the key is the id of an
+event of that source. The key itself is never stored or shown. "--key -" reads it
+from standard input, so that it is not in the shell's history.
 
 Settle takes the scope and the digest from the list, or --key, and --why.
 --done STATUS gives duplicates a response of that status from now on, with the
 --header lines and the --body file that you give; --undone lets the next one
-run. It is written to the audit trail with your name; on Redis, which has none,
-into the record. With --fence, as show has it, a record that was run again
-meanwhile is left as it is.
+run. The audit trail records it with your name; on Redis, which has no audit
+trail, the record does. With --fence, as show prints it, a record that has run
+again in the meantime is not changed.
 
 A call of grpcretry gets the code that belongs to the status, and the body as
 its text; a reply needs the Content-Type
 "application/x-protobuf; messagetype=NAME" and the message in binary form. An
 event has no response: --done 200 acknowledges it.
 
-Exit code 1 means that nothing was found, or that the record is not held.`,
+Exit code 1: nothing was found, or the record is not held.`,
 		Examples: `
 forbear keys list
 forbear keys list --database redis://127.0.0.1:6379/0 -o json
@@ -73,10 +71,10 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	k := &keys{Run: r}
 	var name string
 	database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
-	prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
+	prefix := f.String("prefix", "", "on Redis: the `prefix` of the service's records")
 	f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`: held, started, completed, released or all")
 	f.StringVar(&k.named.scope, "scope", "", "records of this `scope`, as list shows it: a principal, behind its place at a gateway, or event:GROUP")
-	f.IntVar(&k.filter.Limit, "limit", 100, "list, show: at most this `many`, up to 1000")
+	f.IntVar(&k.filter.Limit, "limit", 100, "list, show: at most this `number`, up to 1000")
 	r.FormatFlag(f, "list, show: output format: `text or json`")
 	f.StringVar(&k.named.key, "key", "", "show, settle: the `key` as the customer has it; - reads it from standard input")
 	f.StringVar(&k.named.source, "source", "", "show, settle: the key is the id of an event of this `source`")

@@ -20,29 +20,28 @@ func Command() *cli.Command {
 		Summary: "back the database up, make its file smaller, encrypt it under another key",
 		Usage:   "backup FILE | reencrypt [--check] | shrink",
 		About: `
-Database works on the database that serve works on, beside processes that serve.
+Database works on serve's database, while processes serve.
 
-Backup writes a copy of an SQLite file as it is at one moment, with what waits
-and what is in flight. It takes no key: what is encrypted stays so. The copy is
-a database: serve starts on it. A PostgreSQL has pg_dump.
+Backup writes a consistent copy of an SQLite file, with queued messages and those
+in flight. It needs no key: encrypted data stays encrypted. Serve starts on the
+copy. For PostgreSQL, use pg_dump.
 
-Shrink rewrites an SQLite file without its free space. A file that this version
-has made gives space back by itself, one of before does so from then on. No
-process can write meanwhile, so stop serve first when the file is large; there
-has to be room for a copy.
+Shrink rewrites an SQLite file without its free space, and makes it give back free
+space by itself from then on, as new files do. No process can write meanwhile: stop
+serve first when the file is large. The disk needs room for a copy.
 
-Reencrypt writes anew what is not encrypted under the first of the keys: what
-is under another one, and what was written before there was a key. It goes on
-where it was ended, and counts at the end what is encrypted under which key;
---check only counts. The exit code is 1 while anything is not under the first
-key. When nothing is left, the database is marked: what is not encrypted for its
-row is refused from then on, so all processes must have a key first. To rotate a key without a pause:
+Reencrypt encrypts under the first key whatever is not: rows under another key, and
+rows that were written before there was a key. It continues where an earlier run
+stopped, and counts at the end how many rows are under which key; --check only
+counts. The exit code is 1 until every row is under the first key. From then on the
+database refuses values that are not encrypted for their row, so give all processes
+a key first. To rotate a key without a pause:
 
   1. give all processes both keys, the old one first;
-  2. when all have it, give them both with the new one first;
-  3. forbear database reencrypt, with both, the new one first;
-  4. when it exits with 0, take the old key from all processes. Exports of dead
-     letters are not rewritten: keep the key for as long as those.`,
+  2. when all have both, give them the new one first;
+  3. run forbear database reencrypt with both, the new one first;
+  4. when it exits with 0, remove the old key from all processes. Exports of dead
+     letters are not rewritten: keep the key for as long as you keep them.`,
 		Examples: `
 forbear database backup forbear-2026-03-01.db
 forbear database shrink --database /var/lib/forbear/forbear.db

@@ -63,7 +63,7 @@ func TestReencrypt(t *testing.T) {
 		want string
 	}{
 		{"no key", []string{"reencrypt"}, cli.ExitUsage, "no encryption key is given: name its file with --encryption-key-file"},
-		{"the new key alone", []string{"reencrypt", "--encryption-key-file", current}, cli.ExitUsage, "give that key too, behind the first"},
+		{"the new key alone", []string{"reencrypt", "--encryption-key-file", current}, cli.ExitUsage, "give that key as well, after the first"},
 		{"count before", []string{"reencrypt", "--check", "--encryption-key-file", current}, cli.ExitFound, "messages             key 426277fe   150"},
 		{"rewrite", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "151 rows rewritten\napplications         key "},
 		{"again", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "0 rows rewritten"},

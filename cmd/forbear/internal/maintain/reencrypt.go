@@ -50,9 +50,9 @@ func (m *maintenance) reencrypt(ctx context.Context) error {
 	case !current && m.check:
 		return verb.Negative(not + "run reencrypt without --check")
 	case !current:
-		return verb.Negative(not + "a process still writes otherwise, give it the new key and this version first and run this again")
+		return verb.Negative(not + "another process still writes without it: give that process the new key and this version, then run this again")
 	case m.db.AllSealed():
-		fmt.Fprintln(m.Err, "everything is encrypted for its row: what is not is refused from now on")
+		fmt.Fprintln(m.Err, "everything is encrypted for its row: other values are refused from now on")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (m *maintenance) reencrypt(ctx context.Context) error {
 func hint(err error) error {
 	switch {
 	case errors.Is(err, sqlstore.ErrKey):
-		return fmt.Errorf("%w: give that key too, behind the first, with another --encryption-key-file", err)
+		return fmt.Errorf("%w: give that key as well, after the first, with another --encryption-key-file", err)
 	case errors.Is(err, sqlstore.ErrNoKey):
 		return fmt.Errorf("%w: name its file with --encryption-key-file", err)
 	}

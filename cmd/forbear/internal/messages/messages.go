@@ -21,25 +21,25 @@ func Command() *cli.Command {
 		Summary: "list, show, cancel, erase and send messages again",
 		Usage:   "list | show ID | cancel [ID] | send-again [ID] | erase [ID] [FLAGS]",
 		About: `
-Messages works on the database that serve works on: an SQLite file beside it, or
-the same PostgreSQL from anywhere. A message is one at one endpoint: each has a
-state of its own.
+Messages works on serve's database, whether a serve runs or not: the SQLite file on
+its machine, or the same PostgreSQL from anywhere. A message has a state at each of
+its endpoints, and a list has a line for each of them.
 
   list                      one line for each message, the newest first
   show ID                   a message at each of its endpoints, with its attempts
-  cancel ID | FILTER        what waits is canceled; what is being sent is canceled
-                            unless the attempt under way ends it
-  send-again ID | FILTER    what was delivered, canceled or is dead is due again, as
-                            the same message; a dead letter at most three times
-  erase ID | FILTER         what was sent and responded goes, at once and for good,
-                            with what dead letters have of it; --yes does not ask
+  cancel ID | FILTER        cancel messages that wait, and those that are being sent,
+                            unless the current attempt delivers them
+  send-again ID | FILTER    send messages again that were delivered, canceled or are
+                            dead, as the same message; a dead letter three times at most
+  erase ID | FILTER         erase requests and responses permanently, in dead letters
+                            too; --yes does not ask
 
-Show has payloads, values of headers and what receivers responded with --reveal
-alone, which is written to the audit trail with your name first. What is being sent
-is not erased: cancel it, or wait. Without an id, a filter flag or --all, cancel,
-send-again and erase refuse; --dry-run only counts.
+Show masks payloads, values of headers and responses. --reveal shows them; the audit
+trail records your name first. A message that is being sent cannot be erased: cancel
+it, or wait. Cancel, send-again and erase need an id, a filter flag or --all;
+--dry-run only counts.
 
-Exit code 1 means that nothing was found, or that nothing could be changed.`,
+Exit code 1: nothing was found, or nothing could be changed.`,
 		Examples: `
 forbear messages list --endpoint acme --state waiting --state held
 forbear messages list --type order.shipped --since 24h -o json
@@ -83,8 +83,8 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&m.filter.States, states))
 	f.Func("since", "accepted from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&m.filter.Since))
 	f.Func("until", "accepted before this `time`", cli.TimeFlag(&m.filter.Until))
-	f.Int64Var(&m.after, "after", 0, "list: go on behind the page that ended with this `number`")
-	f.IntVar(&m.limit, "limit", 100, "list: at most this `many`, up to 100000")
+	f.Int64Var(&m.after, "after", 0, "list: continue after the page that ended with this `number`")
+	f.IntVar(&m.limit, "limit", 100, "list: at most this `number`, up to 100000")
 	m.FormatFlag(f, "list, show: output format: `text or json`")
 	f.BoolVar(&m.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
 	f.BoolVar(&m.yes, "yes", false, "erase: do not ask")

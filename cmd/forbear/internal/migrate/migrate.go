@@ -26,23 +26,23 @@ func Command() *cli.Command {
 		Summary: "bring the database's schema up to date, or show which steps are missing",
 		Usage:   "[--database DATABASE] [--rolling | --status]",
 		About: `
-Migrate applies the steps of the schema that the database does not have yet,
-all of them or none. Serve does the same when it starts; migrate is for those
-who want to do it beforehand, or with another user: serve needs no right to
-change a schema that is up to date. Several may run at once.
+Migrate applies the missing steps of the schema, all of them or none. Serve does
+the same when it starts. Run migrate to do it beforehand or as another user: on a
+schema that is up to date, serve needs no right to change it. Several may run at
+once.
 
-Most steps only add, and processes of the version before go on working beside
-them. Serve applies no others on PostgreSQL: --status marks these with
-"stop the others first", and migrate applies them when you say so. With
---rolling it refuses them, too, which suits a job that runs before a fleet is
-upgraded process by process.
+Most steps only add, and processes of the previous version keep working. On
+PostgreSQL, serve applies no others: --status marks them with "stop the others
+first", and migrate applies them. With --rolling, migrate refuses them as well; use
+it for a job that runs before a fleet is upgraded process by process.
 
-There is no way down: make a backup before. An older forbear works on a newer
-schema where all that it does not know allows that, and refuses it otherwise.
+Warning: steps cannot be undone. Make a backup first. An older forbear works on a
+newer schema if every step that it does not know allows that, and refuses it
+otherwise.
 
-With --status nothing is applied, and no file is made: the exit code is 0 when
-the schema is up to date, 1 when steps are missing, and 2 when there is no such
-database.`,
+With --status nothing is applied and no file is made. The exit code is 0 when the
+schema is up to date, 1 when steps are missing, and 2 when the database does not
+exist.`,
 		Examples: `
 forbear migrate
 forbear migrate --status
@@ -54,8 +54,8 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		f := c.Flags()
 		var name string
 		database.Flag(f, &name, database.Usage)
-		status := f.Bool("status", false, "only show which steps are applied, and which are missing")
-		rolling := f.Bool("rolling", false, "apply nothing that processes of the version before cannot work beside")
+		status := f.Bool("status", false, "only show which steps are applied and which are missing")
+		rolling := f.Bool("rolling", false, "refuse steps beside which processes of the previous version cannot work")
 		shared := f.Bool("shared-database", false, "allow forbear's tables in an SQLite file that is an application's own: see forbear serve --help")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
@@ -83,7 +83,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		breaking := sqlstore.Breaking(list)
 		if *rolling && len(breaking) > 0 {
 			show(std, list)
-			return std.Fail("migrate: processes of the version before cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(sqlstore.Missing(breaking), ", "))
+			return std.Fail("migrate: processes of the previous version cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(sqlstore.Missing(breaking), ", "))
 		}
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.

@@ -21,15 +21,15 @@ func Command() *cli.Command {
 		Summary: "make, list and revoke tokens of the delivery API",
 		Usage:   "create NAME | list | revoke NAME",
 		About: `
-Token works on the database that serve works on. From the first token on, the
-delivery API demands one: as "Authorization: Bearer TOKEN". Create prints the
-token, once; the database has only a digest of it. The audit trail names the
-token for what is done with it. A token that is revoked ends within five seconds.
+Token works on serve's database. Once there is a token, the delivery API demands
+one, as "Authorization: Bearer TOKEN". Create prints the token once; the database
+has only its digest. The audit trail names the token that was used. A revoked token
+stops working within five seconds.
 
 --scope admin may do everything. --scope application, with --application, may
-send messages for one application, and look after them and its endpoints.
---scope read-only may look, and sees no payloads; with --application, it sees
-what is of that application.`,
+send messages for one application, and manage them and its endpoints.
+--scope read-only may read, without payloads; with --application, it may read
+only what belongs to that application.`,
 		Examples: `
 forbear token create deploy --scope admin --expires 30d
 forbear token create acme-app --scope application --application acme
@@ -49,9 +49,9 @@ type tokens struct {
 
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	t := &tokens{Run: r, db: r.NewDatabase(f)} // the token may be the first thing in it
-	f.StringVar((*string)(&t.asked.Scope), "scope", string(sqlstore.ScopeReadOnly), "create: what it is good `for`: admin, application or read-only")
-	f.StringVar(&t.asked.Application, "application", "", "create: it is for what is of this application alone, by its `id`")
-	f.Func("expires", "create: it ends after this `time`, from 1m to 730d (default 90d)", func(text string) (err error) {
+	f.StringVar((*string)(&t.asked.Scope), "scope", string(sqlstore.ScopeReadOnly), "create: its `scope`: admin, application or read-only")
+	f.StringVar(&t.asked.Application, "application", "", "create: limit it to the application with this `id`")
+	f.Func("expires", "create: it expires after this `time`, from 1m to 730d (default 90d)", func(text string) (err error) {
 		t.asked.ExpiresIn, err = policyfile.ParseDuration(text)
 		return err
 	})

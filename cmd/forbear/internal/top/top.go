@@ -30,17 +30,16 @@ func Command() *cli.Command {
 		Summary: "watch a running forbear serve: rates, budget, breakers, what retries save",
 		Usage:   "[--admin URL] [--interval 2s] [--count N] [-o text|json]",
 		About: `
-Top asks the admin endpoint of a running forbear serve again and again, and shows
-for each dependency the rates of first attempts and retries, their ratio, what is
-left of the retry budget, the circuit breaker, the amplification (sends per call),
-and by error_type how many calls a retry saved and how many failed all the same.
-A breaker that is open says why: failures, slow_calls, probe_failed, or budget, where
-the policy has it open when the retry budget is spent. "budget spent" alone opens
-nothing.
+Top polls the admin endpoint of a running forbear serve. For each dependency it
+shows the rates of first attempts and retries, their ratio, the rest of the retry
+budget, the circuit breaker, the amplification (sends per call), and, by error_type,
+how many calls a retry saved and how many failed all the same. An open breaker gives
+its cause: failures, slow_calls, probe_failed, or budget, where the policy opens it
+when the retry budget is spent. "budget spent" alone opens nothing.
 
-On a terminal the view is refreshed in place; elsewhere it is plain lines, one
-for each dependency and interval. An endpoint that cannot be reached at the start
-is exit code 2; one that is lost later is waited for.`,
+On a terminal the view is refreshed in place. Elsewhere each dependency has a line
+for each interval. If the endpoint cannot be reached at the start, the exit code is
+2; if it is lost later, top waits for it.`,
 		Examples: `
 forbear top
 forbear top --admin http://127.0.0.1:9464 --interval 5s
@@ -54,7 +53,7 @@ forbear top --count 1 -o json
 		tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
 		f.DurationVar(&t.interval, "interval", 2*time.Second, "the `time` between two looks, at least 100ms")
 		f.StringVar(&t.format, "o", "text", "the output: text or json (a line for each look)")
-		f.IntVar(&t.count, "count", 0, "how many views to show; 0 goes on until interrupted")
+		f.IntVar(&t.count, "count", 0, "the `number` of views to show; 0 shows them until interrupted")
 		code, done := c.Parse(std, f, args, 0)
 		if done {
 			return code
