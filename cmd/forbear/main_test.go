@@ -75,6 +75,19 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	}
 }
 
+// Each verb that a usage names is one of the command's, which refuses too many operands
+// before it opens anything.
+func TestEveryVerbIsKnown(t *testing.T) {
+	for _, name := range []string{"messages", "endpoints", "applications", "dlq", "keys", "token", "database"} {
+		c, _ := commands.Program().Find(name)
+		for _, v := range c.Verbs() {
+			if got := invoke(t, "", name, v, "a", "b", "c"); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, v+": unexpected argument") {
+				t.Errorf("%s %s: got %+v", name, v, got)
+			}
+		}
+	}
+}
+
 func TestCanceledContextEndsServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

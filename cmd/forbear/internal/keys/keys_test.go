@@ -82,6 +82,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%v: %d %s", bad, code, text)
 		}
 	}
+	if code, text := keys("show", "t1", "-"+id.Key[1:]); code != cli.ExitFound {
+		t.Errorf("a digest that begins with a dash: %d %s", code, text)
+	}
 	if code, text := keys("settle", "--done", "201", "--why", "in the ledger", "--actor", "ann", "t1", id.Key); code != cli.ExitOK {
 		t.Fatalf("settle: %d %s", code, text)
 	}
