@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -119,23 +118,16 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// lineRE is how the decoder names a place. Its columns are not known.
-var lineRE = regexp.MustCompile(`^line (\d+): `)
-
 // decode reads the values.
 // The decoder's messages speak of Go types, so they are put into a user's words.
 func (p *parser) decode(s *Settings) {
 	err := p.root.Decode(s)
-	te, ok := errors.AsType[*yaml.TypeError](err)
+	faults, ok := errors.AsType[*yaml.LoadErrors](err)
 	switch {
 	case ok:
-		for _, e := range te.Errors {
-			at := yaml.Node{}
-			if m := lineRE.FindStringSubmatch(e); m != nil {
-				at.Line, _ = strconv.Atoi(m[1])
-			}
-			e = strings.NewReplacer("cannot construct", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list").Replace(lineRE.ReplaceAllString(e, ""))
-			p.fault(&at, "%s", e)
+		for _, f := range faults.Errors {
+			text := strings.NewReplacer("cannot construct", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list").Replace(f.Message)
+			p.fault(&yaml.Node{Line: f.Mark.Line}, "%s", text)
 		}
 	case err != nil:
 		p.errs = append(p.errs, fmt.Errorf("settings %s: %w", p.name, err))
