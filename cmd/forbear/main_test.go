@@ -49,6 +49,10 @@ func TestUsage(t *testing.T) {
 		{"verb slip of forrst", []string{"forrst", "migrat", "x"}, 2, "", `unknown verb "migrat": did you mean migrate?`},
 		{"verb slip of sim", []string{"sim", "rnu", "x"}, 2, "", `unknown verb "rnu": did you mean run?`},
 		{"verb far from all", []string{"rules", "xyzzy"}, 2, "", `unknown verb "xyzzy": want list or explain (see forbear rules --help)`},
+		{"completion", []string{"completion", "powershell"}, 0, "Register-ArgumentCompleter", ""},
+		{"completion of no shell", []string{"completion"}, 2, "", "want one shell: bash, zsh, fish, powershell"},
+		{"slip of a shell", []string{"completion", "fihs"}, 2, "", "did you mean fish?"},
+		{"flag of the program", []string{"--nope"}, 2, "", "unknown flag: --nope (see forbear help)"},
 		{"operand", []string{"explain", "503"}, 2, "", `explain: unexpected argument "503"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
