@@ -26,8 +26,6 @@ require (
 
 require github.com/bmatcuk/doublestar/v4 v4.10.4
 
-require github.com/sourcegraph/jsonrpc2 v0.2.3
-
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/hashicorp/hcl v1.0.0 // indirect

@@ -112,7 +112,8 @@ func (p *plan) register(f *flag.FlagSet) {
 // head and tail of the file are text and not marshalled, because the comments are what
 // a newcomer reads it for.
 const (
-	head = `# The retry policy of %[1]s. Check it with: forbear check policy.yaml
+	head = "# yaml-language-server: $schema=" + policyfile.SchemaURL + `
+# The retry policy of %[1]s. Check it with: forbear check policy.yaml
 # What is left out holds the standard's default.
 service: %[1]s
 %[2]s

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/policy/lsp"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
 	"github.com/forbear-go/forbear/policyfile/export"
@@ -22,8 +20,8 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "policy",
-		Summary: "schema, differences, canonical form, waiver payloads and exports of policy files, and a language server",
-		Usage:   "schema | diff OLD NEW | format FILE | payload FILE WAIVER | export --to SOFTWARE FILE | lsp",
+		Summary: "schema, differences, canonical form, waiver payloads and exports of policy files",
+		Usage:   "schema | diff OLD NEW | format FILE | payload FILE WAIVER | export --to SOFTWARE FILE",
 		About: `
 Schema prints the JSON Schema for editors. Diff says in words what a change
 means; exit code 1 says that there is one. Format prints a file with its
@@ -33,26 +31,20 @@ profiles written out. Payload prints what the approvers of a waiver sign:
 
 under the namespace forbear-waiver-iab for the architecture board. Export writes
 the policy of a dependency in the words of other software, and on standard error,
-rule by rule, what that cannot hold and what was chosen instead.
-
-Lsp is a language server on standard input and output, which editors start: it
-shows what check finds while a file is written, in policy files and in those of
-other software, and says in policy files what a key means and what may stand there.`,
+rule by rule, what that cannot hold and what was chosen instead.`,
 		Examples: `
 forbear policy schema > policy.schema.json
 forbear policy diff old.yaml new.yaml
 forbear policy format policy.yaml
 forbear policy payload policy.yaml W-1
 forbear policy export --to istio --dependency payments policy.yaml
-forbear policy lsp --allowed-signers signers
 `,
 	}
-	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
 		format := f.String("o", "text", "output format of diff and export: `text or json`")
 		to := f.String("to", "", "for export: the `software` to write for: "+strings.Join(export.Formats(), ", "))
 		dependency := f.String("dependency", "", "for export: the `name` of the dependency, when there are several")
-		signers := f.String("allowed-signers", "", "for lsp: the `file` that says who may sign waivers (see ssh-keygen(1))")
 		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code
@@ -77,25 +69,10 @@ forbear policy lsp --allowed-signers signers
 			return writePayload(std, words[1], words[2])
 		case len(words) == 2 && words[0] == "export":
 			return writeExport(std, words[1], *to, *dependency, *format)
-		case len(words) == 1 && words[0] == "lsp":
-			return serveEditor(ctx, std, *signers)
 		}
-		return std.Fail("policy: want schema, diff OLD NEW, format FILE, payload FILE WAIVER, export --to SOFTWARE FILE or lsp (see forbear policy --help)")
+		return std.Fail("policy: want schema, diff OLD NEW, format FILE, payload FILE WAIVER or export --to SOFTWARE FILE (see forbear policy --help)")
 	}
 	return c
-}
-
-// serveEditor is the language server. An editor that leaves in the right order, or
-// just closes the streams, has it end well.
-func serveEditor(ctx context.Context, std *cli.Streams, signers string) int {
-	err := lsp.Serve(ctx, std.In, std.Out, lsp.Options{
-		Check: check.Options{AllowedSigners: signers}, Version: version.Read().Version, Log: std.Err,
-	})
-	if err != nil {
-		fmt.Fprintf(std.Err, "forbear: policy: %v\n", err)
-		return cli.ExitFound // as the protocol has it
-	}
-	return cli.ExitOK
 }
 
 // inspect reads a policy file whether or not it keeps to the standard: a

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -61,19 +60,6 @@ func TestExportRefuses(t *testing.T) {
 		}
 	}
 	if r := clitest.Run(t, Command(), "", "export", "--to", "envoy", path); r.Code != cli.ExitOK || !strings.Contains(r.Out, "static_resources:") {
-		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
-	}
-}
-
-// An editor that closes the streams has the server end well, and one that exits
-// without shutdown does not, as the protocol has it.
-func TestLanguageServer(t *testing.T) {
-	frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
-	begin := frame(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
-	if r := clitest.Run(t, Command(), begin, "lsp"); r.Code != cli.ExitOK || !strings.Contains(r.Out, `"hoverProvider":true`) || r.Errors != "" {
-		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
-	}
-	if r := clitest.Run(t, Command(), begin+frame(`{"jsonrpc":"2.0","method":"exit"}`), "lsp"); r.Code != cli.ExitFound {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }
