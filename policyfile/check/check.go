@@ -90,8 +90,6 @@ type run struct {
 	// finding's index, as "max_retries 7".
 	values      map[int]string
 	fileWaivers []fileWaiver
-	// partials is what a partial failure costs the dependencies that are in doubt.
-	partials map[*policyfile.Dependency]cost
 }
 
 // Run judges the sources together. The order matters: waivers come after the
@@ -102,7 +100,6 @@ func Run(sources []Source, o Options) *Result {
 		o.Now = time.Now()
 	}
 	r := &run{Options: o, sources: withRefused(sources), values: map[int]string{}}
-	r.simulatePartial()
 	for _, s := range r.sources {
 		// Findings from here on are this file's, which its waivers may
 		// lift.

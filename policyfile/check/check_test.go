@@ -1,4 +1,4 @@
-//forbear:plain it simulates; cmd/forbear/internal/check runs its workers under the race detector
+//forbear:plain it has no concurrency of its own; cmd/forbear/internal/check runs its workers under the race detector
 package check
 
 import (
@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile/internal/former"
 )
@@ -135,62 +133,6 @@ func TestRulesAreWellFormed(t *testing.T) {
 		if r.Waivable && r.ID != "FC002" && (r.Standard == "" || r.Standard == "R-9") {
 			t.Errorf("%s is waivable, but by no rule", r.ID)
 		}
-	}
-}
-
-// The defaults of all kinds, and the breakers that need no simulation, pass the
-// simulation; so that what [usual] skips is what would pass.
-func TestUsualBreakersAreNotSelfInflicted(t *testing.T) {
-	for kind := forbear.Sync; kind <= forbear.Batch; kind++ {
-		for name, b := range map[string]breaker.Policy{
-			"default":  {},
-			"written":  {FailureRate: 0.5, Window: 100, WindowTime: time.Minute, MinCalls: 20, OpenFor: 30 * time.Second, Probes: 5},
-			"hasty":    {OpenFor: 5 * time.Second, Probes: 1, SlowCall: time.Millisecond, SlowRate: 0.1},
-			"disabled": {Disabled: true},
-		} {
-			if !usual(b) {
-				t.Errorf("%s: not the usual breaker", name)
-			}
-			if c := costOf(inPartial(forbear.Policy{Kind: kind, Breaker: b})); c.selfInflicted || c.breaker > 0 {
-				t.Errorf("%s, %s: %+v", kind, name, c)
-			}
-		}
-	}
-	for name, b := range map[string]breaker.Policy{
-		"immediate": {OnBudget: breaker.BudgetOpens}, "early": {FailureRate: 0.4}, "short": {Window: 20}, "rash": {MinCalls: 5},
-	} {
-		if usual(b) {
-			t.Errorf("%s is not simulated", name)
-		}
-	}
-}
-
-// Whatever kind of work: a breaker that opens when the budget is spent starves
-// it, and the finding says by how much. Twins are simulated once.
-func TestSelfInflictedOfEveryKind(t *testing.T) {
-	got := Run([]Source{parse(t, "f.yaml", `
-service: a
-dependencies:
-  one: {owner: a, strict: true, breaker: {on_budget: immediate}}
-  two: {owner: b, strict: true, breaker: {on_budget: immediate}}
-  waived: {owner: a, strict: true, max_retries: 9, breaker: {on_budget: immediate}}
-consumers:
-  three: {owner: a, dedup: 8d, dead_letter: {queue: q, alert: q}, breaker: {on_budget: immediate}}
-webhooks:
-  four: {owner: a, dead_letter: {queue: q, alert: q}, breaker: {on_budget: immediate}}
-`)}, Options{Now: today})
-	var subjects []string
-	for _, f := range got.Findings {
-		if f.ID == "FC703" {
-			subjects = append(subjects, f.Subject)
-			if !strings.Contains(f.Message, "and the breaker another ") {
-				t.Errorf("%s: %s", f.Subject, f.Message)
-			}
-		}
-	}
-	slices.Sort(subjects)
-	if want := []string{"four", "one", "three", "two", "waived"}; !slices.Equal(subjects, want) {
-		t.Errorf("got %v, want %v", subjects, want)
 	}
 }
 

@@ -39,10 +39,7 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	if d.Policy.Owner == "" {
 		r.add("FC501", d.At, d.Name, "%s has no owner of its retries", d.Name)
 	}
-	if d.Policy.Breaker.Disabled {
-		r.about(d, "breaker.disabled", "FC702", "%s has no circuit breaker", d.Name)
-	}
-	r.partial(d)
+	r.breaker(d)
 }
 
 // about is add for a field of a dependency. Where nothing was written the nearest

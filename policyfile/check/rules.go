@@ -343,7 +343,7 @@ var table = []report.Rule{
 	{
 		ID: "FC703", Name: "breaker-self-inflicted", Standard: "INTG-STD-033", Severity: warn, Waivable: true,
 		Summary: "the circuit breaker makes an outage of a partial failure",
-		Why:     "When a dependency fails three attempts in ten, retries save most calls. A breaker that opens then fails nearly all of them, and the dependency less than it did.",
+		Why:     "When a dependency fails three attempts in ten, retries save half of the calls that would fail. A breaker that opens then fails nearly all calls.",
 		Fix:     "Leave breaker.on_budget and breaker.failure_rate at their defaults; forbear sim curve partial --policy FILE#DEPENDENCY shows the difference.",
 	},
 

@@ -9,58 +9,6 @@ import (
 
 // These tests hold how much work a large file takes, and not how long.
 
-// allocations counts those of one run of f; what is made once for the process has been.
-func allocations(f func()) float64 { return testing.AllocsPerRun(1, f) }
-
-// TestAlikeIsSimulatedOnce: the review of a hundred policies that are alike takes hardly
-// more than that of one, and a simulated call allocates nothing.
-func TestAlikeIsSimulatedOnce(t *testing.T) {
-	review := func(n int) float64 {
-		s := []Source{parse(t, "policy.yaml", many(1, n, false)[0])}
-		r := Run(s, Options{Now: today})
-		return allocations(func() { Checklist(s, r, nil, "") })
-	}
-	one, hundred := review(1), review(100)
-	if one > 3000 {
-		t.Errorf("%v allocations for one policy: want fewer than its 12,000 simulated calls", one)
-	}
-	if hundred-one > 300*99 {
-		t.Errorf("%v allocations for a hundred, %v for one: what is alike is simulated anew", hundred, one)
-	}
-}
-
-// TestCalmBreakersAreNotSimulated: a breaker that stays closed in the partial failure is
-// known by looking.
-func TestCalmBreakersAreNotSimulated(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("dependencies:\n")
-	for i := range 100 {
-		fmt.Fprintf(&b, "  d%d: {owner: a, breaker: {failure_rate: %d.%02d%%, window: %d}}\n", i, 40+i%40, i, 60+i)
-	}
-	s := []Source{parse(t, "policy.yaml", b.String())}
-	if n := allocations(func() { Run(s, Options{Now: today}) }) / 100; n > 100 {
-		t.Errorf("%v allocations for each policy: it was simulated", n)
-	}
-}
-
-// TestDistinctPoliciesAreFewSimulations: of five thousand policies with breakers of all
-// kinds, those are simulated whose breakers open, and no more.
-func TestDistinctPoliciesAreFewSimulations(t *testing.T) {
-	s := parse(t, "policy.yaml", many(1, 5000, true)[0])
-	doubts := 0
-	for _, d := range s.File.All() {
-		if doubtful(d.Policy.Breaker) {
-			doubts++
-		}
-	}
-	if doubts < 300 || doubts > 800 {
-		t.Errorf("%d of 5000 breakers are in doubt, want about a tenth", doubts)
-	}
-	if n := len(alike(s.File.All(), inPartial)); n != 5000 {
-		t.Errorf("%d distinct policies, want 5000", n)
-	}
-}
-
 // TestWorkGrowsWithTheFile: sixteen times the dependencies, each with a fault and a
 // waiver, take about sixteen times as long, and not the square of it. The limit is far
 // from both, so that a busy machine does not matter.
