@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // maxClasses bounds the overrides of one policy: each of them is kept and
@@ -19,20 +20,20 @@ const maxClasses = 200
 // classify reads overrides of the class of single error types: "http_404",
 // "http_5xx", "grpc_NOT_FOUND", "connection_reset".
 func (r *policyReader) classify(n *yaml.Node) {
-	for key, value := range r.entries(n, "classify") {
+	for key, value := range r.Entries(n, "classify") {
 		if !r.errorType(key) {
 			continue
 		}
 		// Reported once, at the first entry too many.
 		if len(r.policy.Classify) >= maxClasses {
-			r.fault(key, "", "classify has more than %d entries", maxClasses)
+			r.Fault(key, "classify has more than %d entries", maxClasses)
 			return
 		}
 		what := "classify." + key.Value
 		r.sets(what, func(v *yaml.Node) {
 			// People write "retry" for what the library calls transient.
 			words := []string{"transient", "timeout", "throttled", "dns", "unauthorized", "terminal", "retry"}
-			i, ok := r.choice(v, what, words...)
+			i, ok := r.Choice(v, what, words...)
 			if !ok {
 				return
 			}
@@ -53,7 +54,7 @@ func (r *policyReader) classify(n *yaml.Node) {
 func (d *decoder) errorType(key *yaml.Node) bool {
 	label := key.Value
 	refuse := func(hint string) bool {
-		d.fault(key, "", "classify: %s is no error type%s", quote(label), hint)
+		d.Fault(key, "classify: %s is no error type%s", strict.Quote(label), hint)
 		return false
 	}
 	if !isLabel(label) {

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Credentials says where the gateway finds the Authorization for requests to a
@@ -38,46 +39,46 @@ type Secret struct {
 // would otherwise cause a second one.
 func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 	c := &dep.Credentials
-	before := len(r.faults) + r.more
-	r.strict(n, "credentials", fields{
+	before := r.Count()
+	r.Keys(n, "credentials", fields{
 		"secret":        func(v *yaml.Node) { r.reference(v, "credentials.secret", &c.Secret) },
 		"token_url":     func(v *yaml.Node) { r.tokenURL(v, &c.TokenURL) },
-		"client_id":     func(v *yaml.Node) { r.text(v, "credentials.client_id", &c.ClientID) },
+		"client_id":     func(v *yaml.Node) { r.Text(v, "credentials.client_id", &c.ClientID) },
 		"client_secret": func(v *yaml.Node) { r.reference(v, "credentials.client_secret", &c.ClientSecret) },
 		"scopes":        func(v *yaml.Node) { c.Scopes = r.scopes(v) },
-		"override":      func(v *yaml.Node) { r.flag(v, "credentials.override", &c.Override) },
+		"override":      func(v *yaml.Node) { r.Flag(v, "credentials.override", &c.Override) },
 	})
-	if len(r.faults)+r.more > before {
+	if r.Count() > before {
 		return
 	}
 	none := Secret{}
 	switch {
 	case c.TokenURL == "" && (c.ClientID != "" || c.ClientSecret != none || len(c.Scopes) > 0):
-		r.fault(n, "", "credentials have client_id, client_secret or scopes without token_url")
+		r.Fault(n, "credentials have client_id, client_secret or scopes without token_url")
 	case c.TokenURL == "" && c.Secret == none:
-		r.fault(n, "", "credentials need secret, or token_url with client_id and client_secret")
+		r.Fault(n, "credentials need secret, or token_url with client_id and client_secret")
 	case c.TokenURL != "" && c.Secret != none:
-		r.fault(n, "", "credentials have secret or token_url, not both")
+		r.Fault(n, "credentials have secret or token_url, not both")
 	case c.TokenURL != "" && (c.ClientID == "" || c.ClientSecret == none):
-		r.fault(n, "", "credentials with token_url need client_id and client_secret")
+		r.Fault(n, "credentials with token_url need client_id and client_secret")
 	}
 }
 
 // reference takes the place of a secret. A secret in clear is refused under
 // R-9, and its text does not reach the message.
 func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
-	if resolve(n).Kind == yaml.ScalarNode {
-		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is written in clear: write {env: NAME} or {file: PATH}", what, r.owner)
+	if strict.Resolve(n).Kind == yaml.ScalarNode {
+		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is written in clear: write {env: NAME} or {file: PATH}", what, r.owner)
 		return
 	}
-	r.strict(n, what, fields{
+	r.Keys(n, what, fields{
 		"env":  func(v *yaml.Node) { r.env(v, what+".env", &into.Env) },
-		"file": func(v *yaml.Node) { r.text(v, what+".file", &into.File) },
+		"file": func(v *yaml.Node) { r.Text(v, what+".file", &into.File) },
 	})
 	// Neither is allowed to win silently: a rotated secret would be the
 	// wrong one.
 	if into.Env != "" && into.File != "" {
-		r.fault(n, "", "%s has env or file, not both", what)
+		r.Fault(n, "%s has env or file, not both", what)
 	}
 }
 
@@ -87,7 +88,7 @@ func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 	const what, want = "credentials.token_url", "an address such as https://auth.internal/token"
 	r.url(n, what, want, r.owner, into)
 	if u, err := url.Parse(*into); err == nil && u.Scheme == "http" && !loopback.Host(u.Hostname()) {
-		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
+		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
 		*into = ""
 	}
 }
@@ -99,18 +100,18 @@ const maxScopes = 64
 // scopes reads the scopes of a token request. RFC 6749 section 3.3 separates
 // them by spaces, so that a space inside one would ask for two.
 func (r *policyReader) scopes(n *yaml.Node) (found []string) {
-	items := r.items(n, "credentials.scopes")
+	items := r.Items(n, "credentials.scopes")
 	if len(items) > maxScopes {
-		r.fault(n, "", "credentials.scopes has %d members: want at most %d", len(items), maxScopes)
+		r.Fault(n, "credentials.scopes has %d members: want at most %d", len(items), maxScopes)
 		return nil
 	}
 	for _, item := range items {
 		scope := ""
-		r.text(item, "a scope", &scope)
+		r.Text(item, "a scope", &scope)
 		switch {
 		case scope == "": // a fault already
 		case strings.ContainsAny(scope, " \"\\"):
-			r.fault(item, "", "a scope is %s: want one word", quote(scope))
+			r.Fault(item, "a scope is %s: want one word", strict.Quote(scope))
 		default:
 			found = append(found, scope)
 		}

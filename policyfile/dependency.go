@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // around returns the readers of what belongs to a dependency beside its
@@ -19,7 +21,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"service":        func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
 		"protocol":       func(v *yaml.Node) { dep.Protocol, _ = r.label(v, "protocol") },
 		"methods":        func(v *yaml.Node) { dep.Methods = r.methods(v) },
-		"other_layers":   func(v *yaml.Node) { r.text(v, "other_layers", &dep.OtherLayers) },
+		"other_layers":   func(v *yaml.Node) { r.Text(v, "other_layers", &dep.OtherLayers) },
 		"keys":           func(v *yaml.Node) { r.promise(v, "keys", &dep.Keys, r.note) },
 		"dead_letter":    func(v *yaml.Node) { r.section(v, "dead_letter", &dep.DeadLetter, nil) },
 		"dedup":          func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
@@ -38,7 +40,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 // note records where a field was written, without counting it as set by this
 // mapping: no other layer inherits it.
 func (r *policyReader) note(field string, v *yaml.Node) {
-	r.places[field] = place{r.at(v), r.owner}
+	r.places[field] = place{r.At(v), r.owner}
 }
 
 // httpMethods are the methods that a policy may name. TRACE and CONNECT are
@@ -48,12 +50,12 @@ var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "P
 // methods reads the methods that a dependency is called with, or a route takes, each
 // once.
 func (d *decoder) methods(n *yaml.Node) (found []string) {
-	items := d.items(n, "methods")
+	items := d.Items(n, "methods")
 	if items != nil && len(items) == 0 {
-		d.fault(n, "", "methods is empty: leave it out for all methods")
+		d.Fault(n, "methods is empty: leave it out for all methods")
 	}
 	for _, item := range items {
-		if i, ok := d.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
+		if i, ok := d.Choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
 			found = append(found, httpMethods[i])
 		}
 	}
@@ -71,25 +73,25 @@ func (d *decoder) promise(n *yaml.Node, what string, into *Keys, note func(strin
 			read(v)
 		}
 	}
-	d.strict(n, what, known)
+	d.Keys(n, what, known)
 }
 
 // secret takes the name of an environment variable, and never the secret.
 // The message of a refusal names the dependency alone: what was written in
 // clear must not travel on into a build log.
 func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
-	if resolve(n).Kind == yaml.ScalarNode {
-		r.refuse(r.at(n), "R-9", r.owner, "secret", "secret of %s is written in clear: write secret: {env: NAME}", r.owner)
+	if strict.Resolve(n).Kind == yaml.ScalarNode {
+		r.refuse(r.At(n), "R-9", r.owner, "secret", "secret of %s is written in clear: write secret: {env: NAME}", r.owner)
 		return
 	}
-	r.strict(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
+	r.Keys(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
 }
 
 // env reads the name of an environment variable: capitals, digits and
 // underscores. The narrow form is what catches a secret that was pasted in
 // place of its name.
 func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
-	s, ok := d.scalar(n, what, "the name of an environment variable")
+	s, ok := d.Scalar(n, what, "the name of an environment variable")
 	if !ok {
 		return false
 	}
@@ -98,7 +100,7 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	}) {
 		// The value may be the secret itself, so that the message does not
 		// quote it.
-		d.fault(n, "", "%s is not the name of an environment variable, such as PAYMENTS_URL", what)
+		d.Fault(n, "%s is not the name of an environment variable, such as PAYMENTS_URL", what)
 		return false
 	}
 	*into = s
@@ -115,10 +117,10 @@ const FromEnvironment = "https://environment.invalid"
 // {env: NAME}.
 func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 	if n.Kind != yaml.MappingNode {
-		return d.scalar(n, what, want)
+		return d.Scalar(n, what, want)
 	}
 	name := ""
-	d.strict(n, what, fields{"env": func(v *yaml.Node) { d.env(v, what+".env", &name) }})
+	d.Keys(n, what, fields{"env": func(v *yaml.Node) { d.env(v, what+".env", &name) }})
 	if name == "" {
 		return "", false
 	}
@@ -127,7 +129,7 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 	}
 	value, ok := os.LookupEnv(name)
 	if !ok || value == "" {
-		d.fault(n, "", "%s comes from the environment variable %s, which is not set", what, name)
+		d.Fault(n, "%s comes from the environment variable %s, which is not set", what, name)
 		return "", false
 	}
 	return value, true

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Endpoints says where the gateway's connections to a dependency go: to a list of
@@ -40,38 +42,38 @@ const wantEndpoints = "dns, or a list of addresses such as 10.0.0.1:8443"
 // endpoints reads the word dns, or a list. An address that is there twice would get
 // two turns, and weights are a load balancer's work.
 func (r *policyReader) endpoints(n *yaml.Node, into *Endpoints) {
-	n = resolve(n)
+	n = strict.Resolve(n)
 	if n.Kind == yaml.ScalarNode {
-		if s, ok := r.scalar(n, "endpoints", wantEndpoints); ok {
+		if s, ok := r.Scalar(n, "endpoints", wantEndpoints); ok {
 			if into.DNS = s == "dns"; !into.DNS {
-				r.fault(n, "", "endpoints is %s: want %s", quote(s), wantEndpoints)
+				r.Fault(n, "endpoints is %s: want %s", strict.Quote(s), wantEndpoints)
 			}
 		}
 		return
 	}
-	items := r.items(n, "endpoints")
+	items := r.Items(n, "endpoints")
 	if n.Kind == yaml.SequenceNode && len(items) == 0 {
-		r.fault(n, "", "endpoints is empty: leave it out to go where the url says")
+		r.Fault(n, "endpoints is empty: leave it out to go where the url says")
 	}
 	first := map[string]Position{}
 	for i, item := range items {
 		if i == maxEndpoints {
-			r.fault(item, "", "endpoints has more than %d addresses", maxEndpoints)
+			r.Fault(item, "endpoints has more than %d addresses", maxEndpoints)
 			return
 		}
-		s, ok := r.scalar(item, "an endpoint", "an address such as 10.0.0.1:8443")
+		s, ok := r.Scalar(item, "an endpoint", "an address such as 10.0.0.1:8443")
 		if !ok {
 			continue
 		}
 		if at, twice := first[s]; twice {
-			r.fault(item, "", "a second endpoint %s, first on line %d", quote(s), at.Line)
+			r.Fault(item, "a second endpoint %s, first on line %d", strict.Quote(s), at.Line)
 			continue
 		}
 		if !isAddress(s) {
-			r.fault(item, "", "endpoint %s has no host or no port: want an address such as 10.0.0.1:8443", quote(s))
+			r.Fault(item, "endpoint %s has no host or no port: want an address such as 10.0.0.1:8443", strict.Quote(s))
 			continue
 		}
-		first[s] = r.at(item)
+		first[s] = r.At(item)
 		into.Addresses = append(into.Addresses, s)
 	}
 }
@@ -92,13 +94,13 @@ func isAddress(s string) bool {
 
 // connectionAge reads a duration or the word off.
 func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
-	if resolve(v).Value == "off" {
+	if strict.Resolve(v).Value == "off" {
 		*into = -1
 		return
 	}
 	r.durationOr(v, "connection_age", "off, or ", into)
 	if *into > 0 && *into < time.Second {
-		r.fault(v, "", "connection_age is %s: want at least 1s, since a new connection costs time", FormatDuration(*into))
+		r.Fault(v, "connection_age is %s: want at least 1s, since a new connection costs time", FormatDuration(*into))
 	}
 }
 
@@ -106,7 +108,7 @@ func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
 func (r *policyReader) reached(dep *Dependency, section string) {
 	for _, field := range []string{"endpoints", "connection_age"} {
 		if at, said := r.places[field]; said && section != "dependencies" {
-			r.faultAt(at.Position, "", "%s of section %s has %s, which are the gateway's for dependencies", dep.Name, section, field)
+			r.FaultAt(at.Position, "%s of section %s has %s, which are the gateway's for dependencies", dep.Name, section, field)
 		}
 	}
 	u, err := url.Parse(dep.URL)
@@ -114,6 +116,6 @@ func (r *policyReader) reached(dep *Dependency, section string) {
 		return
 	}
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-		r.faultAt(r.place("endpoints", dep.Name).Position, "", "endpoints is dns, but the host of the url is an address")
+		r.FaultAt(r.place("endpoints", dep.Name).Position, "endpoints is dns, but the host of the url is an address")
 	}
 }

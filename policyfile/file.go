@@ -256,9 +256,10 @@ func Preview(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{name: path, now: time.Now(), elsewhere: true}
+	d := newDecoder(path, time.Now())
+	d.elsewhere = true
 	f := d.read(data)
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -288,9 +289,9 @@ func Parse(name string, data []byte) (*File, error) {
 
 // parse is Parse at a given time: tests set it, since waivers expire.
 func parse(name string, data []byte, now time.Time) (*File, error) {
-	d := &decoder{name: name, now: now}
+	d := newDecoder(name, now)
 	f := d.read(data)
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -302,10 +303,11 @@ func parse(name string, data []byte, now time.Time) (*File, error) {
 // applied. err holds the other faults; f and refused are what could be read all
 // the same.
 func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
-	d := &decoder{name: name, now: time.Now(), inspect: true, elsewhere: true}
+	d := newDecoder(name, time.Now())
+	d.inspect, d.elsewhere = true, true
 	f = d.read(data)
 	var rest []*Fault
-	for _, fault := range d.faults {
+	for _, fault := range d.Faults {
 		// A rule marks what can be read and may be waived; the rest cannot
 		// be judged.
 		if fault.Rule != "" {
@@ -314,15 +316,15 @@ func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 			rest = append(rest, fault)
 		}
 	}
-	d.faults = rest
-	return f, refused, d.err()
+	d.Faults = rest
+	return f, refused, d.Err()
 }
 
 // read returns a file even after faults, as far as it could be read; the
 // caller decides whether it may be used.
 func (d *decoder) read(data []byte) *File {
-	f := &File{Name: d.name, places: map[string]Position{}}
-	if root := d.document(data); root != nil {
+	f := &File{Name: d.Name, places: map[string]Position{}}
+	if root := d.Document(data, MaxSize); root != nil {
 		d.file(f, root)
 	}
 	f.order = map[string]int{}
@@ -338,14 +340,14 @@ func (d *decoder) read(data []byte) *File {
 // extends a built-in profile, which then replaces all of base but its kind. The
 // faults come as an [*Error]. base is not changed.
 func ParsePolicy(name string, data []byte, base forbear.Policy) (forbear.Policy, error) {
-	d := &decoder{name: name, now: time.Now()}
-	if root := d.document(data); root != nil {
+	d := newDecoder(name, time.Now())
+	if root := d.Document(data, MaxSize); root != nil {
 		l := d.layer(root, name, layer{policy: base})
 		// No waiver applies here: there is no file that could hold one.
 		d.judge(l, name)
 		base = l.policy
 	}
-	return base, d.err()
+	return base, d.Err()
 }
 
 // Policy returns the policy of a dependency.

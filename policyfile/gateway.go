@@ -9,19 +9,20 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // gateway reads the section of that name. It comes after the dependencies,
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
-	d.strict(n, "gateway", fields{
+	d.Keys(n, "gateway", fields{
 		"listen":          func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
 		"tls":             func(v *yaml.Node) { d.listenerTLS(v, &f.Gateway.TLS) },
 		"trusted_proxies": func(v *yaml.Node) { d.proxies(v, &f.Gateway.TrustedProxies) },
 		"access_log":      func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
-			for _, item := range d.items(v, "gateway.routes") {
-				f.places["gateway.routes"] = d.at(v) // whatever becomes of them
+			for _, item := range d.Items(v, "gateway.routes") {
+				f.places["gateway.routes"] = d.At(v) // whatever becomes of them
 				d.route(f, item, names)
 			}
 		},
@@ -40,7 +41,7 @@ func isPort(port string) bool {
 
 // accessLog reads which share of the calls is logged.
 func (d *decoder) accessLog(v *yaml.Node, into *float64) {
-	switch resolve(v).Value {
+	switch strict.Resolve(v).Value {
 	case "on", "true":
 		*into = 1
 	case "off", "false":
@@ -57,16 +58,16 @@ func (d *decoder) accessLog(v *yaml.Node, into *float64) {
 // that the kind can be sent by.
 func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
 	if dep.URL == "" {
-		d.fault(n, "", "dependency %s of this route has no url", dep.Name)
+		d.Fault(n, "dependency %s of this route has no url", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
-		d.fault(n, "", "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
+		d.Fault(n, "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
 	}
 	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
-		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
+		d.Fault(n, "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
 	}
 	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
-		d.fault(n, "", "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
+		d.Fault(n, "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
 	}
 }
 
@@ -87,11 +88,11 @@ func (d *decoder) url(v *yaml.Node, what, want, owner string, into *string) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || strings.TrimSuffix(u.Host, ":") == "" || u.Scheme != "http" && u.Scheme != "https":
-		d.fault(v, "", "%s is no http or https address: want %s", what, want)
+		d.Fault(v, "%s is no http or https address: want %s", what, want)
 	case u.User != nil:
-		d.refuse(d.at(v), "R-9", owner, what, "%s holds credentials, which do not belong into a policy file", what)
+		d.refuse(d.At(v), "R-9", owner, what, "%s holds credentials, which do not belong into a policy file", what)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		d.fault(v, "", "%s has a query or a fragment: want %s", what, want)
+		d.Fault(v, "%s has a query or a fragment: want %s", what, want)
 	default:
 		*into = s
 	}

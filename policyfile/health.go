@@ -30,7 +30,7 @@ func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 	})
 	// The limits are judged with the rest of the policy; no policy has these two.
 	if p.Interval > 0 && p.Endpoint == "" {
-		r.fault(n, "", "health has an interval without an endpoint")
+		r.Fault(n, "health has an interval without an endpoint")
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Ingress makes a route of the gateway honor idempotency keys in front of a
@@ -106,23 +108,23 @@ func (s *Size) UnmarshalText(text []byte) error {
 
 // ingress reads "on", "off" or a mapping of options, which switches it on.
 func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
-	into.At = d.at(n)
+	into.At = d.At(n)
 	if n.Kind != yaml.MappingNode {
-		i, ok := d.choice(n, "idempotency", "on", "off", "true", "false")
+		i, ok := d.Choice(n, "idempotency", "on", "off", "true", "false")
 		into.On = ok && i%2 == 0
 		return
 	}
 	into.On = true
 	required := true
-	d.strict(n, "idempotency", fields{
+	d.Keys(n, "idempotency", fields{
 		"principal":    func(v *yaml.Node) { d.principal(v, &into.Principal) },
-		"required":     func(v *yaml.Node) { d.flag(v, "idempotency.required", &required) },
+		"required":     func(v *yaml.Node) { d.Flag(v, "idempotency.required", &required) },
 		"retention":    func(v *yaml.Node) { d.retention(v, owner, &into.Retention) },
 		"wait":         func(v *yaml.Node) { d.duration(v, "idempotency.wait", &into.Wait) },
 		"timeout":      func(v *yaml.Node) { d.duration(v, "idempotency.timeout", &into.Timeout) },
 		"max_request":  func(v *yaml.Node) { d.size(v, "idempotency.max_request", &into.MaxRequest) },
 		"max_response": func(v *yaml.Node) { d.size(v, "idempotency.max_response", &into.MaxResponse) },
-		"rerunnable":   func(v *yaml.Node) { d.flag(v, "idempotency.rerunnable", &into.Rerunnable) },
+		"rerunnable":   func(v *yaml.Node) { d.Flag(v, "idempotency.rerunnable", &into.Rerunnable) },
 	})
 	into.Optional = !required
 }
@@ -133,25 +135,25 @@ func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	const least = 24 * time.Hour
 	d.duration(v, "idempotency.retention", into)
 	if *into > 0 && *into < least {
-		d.refuse(d.at(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", FormatDuration(*into))
+		d.refuse(d.At(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", FormatDuration(*into))
 	}
 }
 
 // principal reads "single", or exactly one of header and jwt.
 func (d *decoder) principal(n *yaml.Node, into *Principal) {
 	if n.Kind != yaml.MappingNode {
-		_, into.Single = d.choice(n, "principal", "single", "{header: NAME}", "{jwt: {keys: FILE}}")
+		_, into.Single = d.Choice(n, "principal", "single", "{header: NAME}", "{jwt: {keys: FILE}}")
 		return
 	}
-	before := len(d.faults) + d.more
-	d.strict(n, "principal", fields{
+	before := d.Count()
+	d.Keys(n, "principal", fields{
 		"header": func(v *yaml.Node) { d.header(v, &into.Header) },
 		"jwt":    func(v *yaml.Node) { d.jwt(v, &into.JWT) },
 	})
 	// Only where both could be read: a fault in one must not be reported as
 	// its absence.
-	if len(d.faults)+d.more == before && (into.Header == "") == (into.JWT == JWT{}) {
-		d.fault(n, "", "principal needs header or jwt, and not both")
+	if d.Count() == before && (into.Header == "") == (into.JWT == JWT{}) {
+		d.Fault(n, "principal needs header or jwt, and not both")
 	}
 }
 
@@ -160,13 +162,13 @@ func (d *decoder) principal(n *yaml.Node, into *Principal) {
 // refreshed, and a repeated request would then count as another caller's and
 // run twice.
 func (d *decoder) header(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "principal.header", "the name of a header")
+	s, ok := d.Scalar(v, "principal.header", "the name of a header")
 	switch {
 	case !ok:
 	case !isLabel(s):
-		d.fault(v, "", "principal.header is %s: want the name of a header", quote(s))
+		d.Fault(v, "principal.header is %s: want the name of a header", strict.Quote(s))
 	case strings.EqualFold(s, "Authorization") || strings.EqualFold(s, "Cookie") || strings.EqualFold(s, "Idempotency-Key"):
-		d.fault(v, "", "principal.header is %s, whose value is another after a refresh: write principal: {jwt: {keys: FILE}}, or the header of an authenticating proxy", s)
+		d.Fault(v, "principal.header is %s, whose value is another after a refresh: write principal: {jwt: {keys: FILE}}, or the header of an authenticating proxy", s)
 	default:
 		*into = s
 	}
@@ -175,23 +177,23 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 // jwt reads where a token is checked. Keys is required: a token whose
 // signature is not checked names no one.
 func (d *decoder) jwt(n *yaml.Node, into *JWT) {
-	before := len(d.faults) + d.more
+	before := d.Count()
 	known := d.values("jwt.", into)
 	known["leeway"] = func(v *yaml.Node) { d.duration(v, "jwt.leeway", &into.Leeway) }
-	d.strict(n, "jwt", known)
-	if len(d.faults)+d.more == before && into.Keys == "" {
-		d.fault(n, "", "jwt needs keys: a file with public keys, as PEM or JWKS")
+	d.Keys(n, "jwt", known)
+	if d.Count() == before && into.Keys == "" {
+		d.Fault(n, "jwt needs keys: a file with public keys, as PEM or JWKS")
 	}
 }
 
 // size reads a [Size].
 func (d *decoder) size(v *yaml.Node, what string, into *Size) {
-	s, ok := d.scalar(v, what, "a size such as 64KiB or 1MiB")
+	s, ok := d.Scalar(v, what, "a size such as 64KiB or 1MiB")
 	if !ok {
 		return
 	}
 	if err := into.UnmarshalText([]byte(s)); err != nil {
-		d.fault(v, "", "%s is %s: %v", what, quote(s), err)
+		d.Fault(v, "%s is %s: %v", what, strict.Quote(s), err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // layer is a policy together with where each of its fields was written: that of
@@ -39,13 +40,13 @@ func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
 	r := d.reader(n, owner, base)
 	if name, ok := d.extends(n, owner); ok {
 		if p, err := forbear.Profile(name.Value); err != nil {
-			d.fault(name, "", "%v", err)
+			d.Fault(name, "%v", err)
 		} else {
 			p.Kind = base.policy.Kind // no profile is of a kind
 			r.policy = p
 		}
 	}
-	d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip, "url": skip}))
+	d.Keys(n, owner, r.fields(fields{"extends": skip, "profile": skip, "url": skip}))
 	r.reconcile()
 	return *r.layer
 }
@@ -53,7 +54,7 @@ func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
 // reader prepares the reading of n's policy fields on top of base. Maps are
 // copied, so that two dependencies of one profile do not share them.
 func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
-	l := layer{policy: base.policy, places: maps.Clone(base.places), start: d.at(n)}
+	l := layer{policy: base.policy, places: maps.Clone(base.places), start: d.At(n)}
 	l.policy.Classify = maps.Clone(l.policy.Classify)
 	l.policy.WaitHeaders = maps.Clone(l.policy.WaitHeaders)
 	if l.places == nil {
@@ -69,17 +70,17 @@ func skip(*yaml.Node) {}
 // of the strict reading, because the profile has to be there before the
 // fields that change it.
 func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool) {
-	n = resolve(n)
+	n = strict.Resolve(n)
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		key := resolve(n.Content[i])
+		key := strict.Resolve(n.Content[i])
 		if key.Kind != yaml.ScalarNode || key.Value != "extends" && key.Value != "profile" {
 			continue
 		}
 		if ok {
-			d.fault(key, "", "extends and profile of %s say the same thing: set one", owner)
+			d.Fault(key, "extends and profile of %s say the same thing: set one", owner)
 			return name, true
 		}
-		value := resolve(n.Content[i+1])
+		value := strict.Resolve(n.Content[i+1])
 		if _, fine := d.label(value, key.Value); !fine {
 			return nil, false
 		}
@@ -92,7 +93,7 @@ func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool)
 func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.Node) {
 	return func(v *yaml.Node) {
 		r.here[field] = true
-		r.places[field] = place{r.at(v), r.owner}
+		r.places[field] = place{r.At(v), r.owner}
 		read(v)
 	}
 }
@@ -111,7 +112,7 @@ func (r *policyReader) placed(prefix string, known fields) fields {
 func (r *policyReader) section(n *yaml.Node, name string, into any, more fields) {
 	known := r.values(name+".", into)
 	maps.Copy(known, more)
-	r.strict(n, name, r.placed(name+".", known))
+	r.Keys(n, name, r.placed(name+".", known))
 }
 
 // reconcile lets what this mapping says win over what it inherited, where the two

@@ -22,12 +22,12 @@ const maxPatterns = 1000
 
 // lint reads the section of that name. dependencies are those of the file.
 func (d *decoder) lint(f *File, n *yaml.Node, dependencies []string) {
-	d.strict(n, "lint", fields{
+	d.Keys(n, "lint", fields{
 		"key_headers": func(v *yaml.Node) { f.Lint.KeyHeaders = d.texts(v, "lint.key_headers") },
 		"code": func(v *yaml.Node) {
 			// The keys are dependencies of this file: a misspelt one
 			// would leave code without its policy.
-			for key, value := range d.entries(v, "lint.code") {
+			for key, value := range d.Entries(v, "lint.code") {
 				var name string
 				if d.dependency(key, dependencies, &name); name == "" {
 					continue
@@ -43,13 +43,13 @@ func (d *decoder) lint(f *File, n *yaml.Node, dependencies []string) {
 
 // texts reads a list of short texts, each once, at most maxPatterns.
 func (d *decoder) texts(n *yaml.Node, what string) (found []string) {
-	for i, item := range d.items(n, what) {
+	for i, item := range d.Items(n, what) {
 		if i == maxPatterns {
-			d.fault(item, "", "%s has more than %d entries", what, maxPatterns)
+			d.Fault(item, "%s has more than %d entries", what, maxPatterns)
 			break
 		}
 		var s string
-		if d.text(item, "an entry of "+what, &s); s != "" && !slices.Contains(found, s) {
+		if d.Text(item, "an entry of "+what, &s); s != "" && !slices.Contains(found, s) {
 			found = append(found, s)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Addresses are those that the gateway listens on. In the file a single one is
@@ -34,9 +35,9 @@ func (a Addresses) node() *yaml.Node {
 // could not be opened.
 func (d *decoder) addresses(v *yaml.Node, into *Addresses) {
 	nodes := []*yaml.Node{v}
-	if v = resolve(v); v.Kind == yaml.SequenceNode {
-		if nodes = d.items(v, "gateway.listen"); len(nodes) == 0 {
-			d.fault(v, "", "gateway.listen is an empty list")
+	if v = strict.Resolve(v); v.Kind == yaml.SequenceNode {
+		if nodes = d.Items(v, "gateway.listen"); len(nodes) == 0 {
+			d.Fault(v, "gateway.listen is an empty list")
 		}
 	}
 	for _, n := range nodes {
@@ -44,7 +45,7 @@ func (d *decoder) addresses(v *yaml.Node, into *Addresses) {
 		switch {
 		case !ok:
 		case slices.Contains(*into, address):
-			d.fault(n, "", "gateway.listen has %s twice", quote(address))
+			d.Fault(n, "gateway.listen has %s twice", strict.Quote(address))
 		default:
 			*into = append(*into, address)
 		}
@@ -54,7 +55,7 @@ func (d *decoder) addresses(v *yaml.Node, into *Addresses) {
 // address reads one address. The host may be empty, which means all interfaces.
 func (d *decoder) address(n *yaml.Node) (string, bool) {
 	want := "an address such as 127.0.0.1:8080"
-	s, ok := d.scalar(n, "gateway.listen", want)
+	s, ok := d.Scalar(n, "gateway.listen", want)
 	if !ok {
 		return "", false
 	}
@@ -62,7 +63,7 @@ func (d *decoder) address(n *yaml.Node) (string, bool) {
 		want = fmt.Sprintf("a path of at most %d bytes, such as unix:/run/forbear/gateway.sock", maxSocketPath)
 	}
 	if !listenable(s) {
-		d.fault(n, "", "gateway.listen is %s: want %s", quote(s), want)
+		d.Fault(n, "gateway.listen is %s: want %s", strict.Quote(s), want)
 		return "", false
 	}
 	return s, true

@@ -42,7 +42,7 @@ func (p *Pace) UnmarshalText(text []byte) error {
 // pace reads whether a dependency is paced. true and false are not accepted: one
 // spelling is enough.
 func (r *policyReader) pace(n *yaml.Node, dep *Dependency) {
-	if i, ok := r.choice(n, "pace", paceNames...); ok {
+	if i, ok := r.Choice(n, "pace", paceNames...); ok {
 		dep.Pace = Pace(i)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // fields returns the readers of the policy fields, together with those of
@@ -22,7 +23,7 @@ func (r *policyReader) fields(more fields) fields {
 		"breaker": func(v *yaml.Node) { r.section(v, "breaker", &r.policy.Breaker, nil) },
 		// In Go a negative bound is none, which a file says in a word.
 		"body_idle": func(v *yaml.Node) {
-			if resolve(v).Value == "off" {
+			if strict.Resolve(v).Value == "off" {
 				r.policy.BodyIdle = -1
 				return
 			}
@@ -42,10 +43,10 @@ func (r *policyReader) fields(more fields) fields {
 func (r *policyReader) jitter(v *yaml.Node) {
 	switch v.Value {
 	case "equal", "fixed", "none", "constant":
-		r.refuse(r.at(v), "R-1", r.owner, "backoff.jitter", "backoff.jitter %s is forbidden: want full or decorrelated", v.Value)
+		r.refuse(r.At(v), "R-1", r.owner, "backoff.jitter", "backoff.jitter %s is forbidden: want full or decorrelated", v.Value)
 		return
 	}
-	if i, ok := r.choice(v, "backoff.jitter", "full", "decorrelated"); ok {
+	if i, ok := r.Choice(v, "backoff.jitter", "full", "decorrelated"); ok {
 		r.policy.Backoff.Jitter = [...]forbear.Jitter{forbear.JitterFull, forbear.JitterDecorrelated}[i]
 	}
 }
@@ -56,9 +57,9 @@ const maxSteps = 32
 // schedule reads the steps of a fixed schedule. A list with a faulty step is
 // dropped whole: without it every later step would move up.
 func (r *policyReader) schedule(v *yaml.Node) {
-	items := r.items(v, "backoff.schedule")
+	items := r.Items(v, "backoff.schedule")
 	if len(items) > maxSteps {
-		r.fault(v, "", "backoff.schedule has %d steps: want at most %d", len(items), maxSteps)
+		r.Fault(v, "backoff.schedule has %d steps: want at most %d", len(items), maxSteps)
 		return
 	}
 	steps := make([]time.Duration, 0, len(items))
@@ -74,8 +75,8 @@ func (r *policyReader) schedule(v *yaml.Node) {
 
 // budget reads the section of that name.
 func (r *policyReader) budget(n *yaml.Node) {
-	if v := resolve(n); v.Kind == yaml.ScalarNode && (v.Value == "none" || v.Value == "off" || v.Value == "false") {
-		r.refuse(r.at(v), "R-7", r.owner, "budget", "budget %s: every dependency needs a retry budget", v.Value)
+	if v := strict.Resolve(n); v.Kind == yaml.ScalarNode && (v.Value == "none" || v.Value == "off" || v.Value == "false") {
+		r.refuse(r.At(v), "R-7", r.owner, "budget", "budget %s: every dependency needs a retry budget", v.Value)
 		return
 	}
 	b := &r.policy.Budget
@@ -87,11 +88,11 @@ func (r *policyReader) budget(n *yaml.Node) {
 // waitHeaders reads the headers that tell a wait, each with its form. What their names
 // may be is checked by the policy itself.
 func (r *policyReader) waitHeaders(n *yaml.Node) {
-	for key, value := range r.entries(n, "wait_headers") {
+	for key, value := range r.Entries(n, "wait_headers") {
 		what := "wait_headers." + key.Value
 		r.sets(what, func(v *yaml.Node) {
 			words := enum(reflect.TypeFor[forbear.WaitForm]())
-			i, ok := r.choice(v, what, words...)
+			i, ok := r.Choice(v, what, words...)
 			if !ok {
 				return
 			}

@@ -90,8 +90,8 @@ func TestGoodFile(t *testing.T) {
 		t.Errorf("dependencies are not those of the file in its order: %+v", f.Dependencies)
 	}
 	routes := []Route{
-		{Prefix: "/payments", Dependency: "payments", At: Position{"good.yaml", 44, 7}},
-		{Host: "search.local", Dependency: "search", At: Position{"good.yaml", 46, 7}},
+		{Prefix: "/payments", Dependency: "payments", At: Position{File: "good.yaml", Line: 44, Column: 7}},
+		{Host: "search.local", Dependency: "search", At: Position{File: "good.yaml", Line: 46, Column: 7}},
 	}
 	if f.Service != "checkout" || !slices.Equal(f.Gateway.Listen, Addresses{"127.0.0.1:8080"}) || !reflect.DeepEqual(f.Gateway.Routes, routes) {
 		t.Errorf("service %q, gateway %+v", f.Service, f.Gateway)
@@ -146,7 +146,7 @@ func TestUnreadable(t *testing.T) {
 		{"tab", "gateway:\n\tlisten: a\n", "f:2:1: not YAML: there is a tab, and lines are indented with spaces"},
 		{"tab after spaces", "gateway:\n  \tlisten: a\n", "f:2:3: not YAML: there is a tab, and lines are indented with spaces"},
 		{"no token", "service: @a\n", "f:1:10: not YAML: while scanning for the next token, found character that cannot start any token"},
-		{"two documents", "service: a\n---\nservice: b\n", "f:2:1: a second document: a policy file holds one"},
+		{"two documents", "service: a\n---\nservice: b\n", "f:2:1: a second document: the file holds one"},
 		{"unknown anchor", "service: *no\n", "f:1:10: not YAML: unknown anchor 'no' referenced"},
 		{"self", "service: &x [*x]\n", "f:1:14: alias *x contains itself"},
 		{"bomb", bomb.String(), "f:1:1: aliases multiply the file beyond 500000 values"},

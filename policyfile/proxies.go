@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // maxProxies bounds how many prefixes a file may name: each request of a peer is
@@ -24,12 +26,12 @@ func (g Gateway) Trusts(peer netip.Addr) bool {
 func (d *decoder) proxies(n *yaml.Node, into *[]netip.Prefix) {
 	const what = "a member of gateway.trusted_proxies"
 	const want = "an address or a prefix such as 10.0.0.0/8"
-	for i, item := range d.items(n, "gateway.trusted_proxies") {
+	for i, item := range d.Items(n, "gateway.trusted_proxies") {
 		if i == maxProxies {
-			d.fault(item, "", "gateway.trusted_proxies has more than %d members", maxProxies)
+			d.Fault(item, "gateway.trusted_proxies has more than %d members", maxProxies)
 			return
 		}
-		s, ok := d.scalar(item, what, want)
+		s, ok := d.Scalar(item, what, want)
 		if !ok {
 			continue
 		}
@@ -40,9 +42,9 @@ func (d *decoder) proxies(n *yaml.Node, into *[]netip.Prefix) {
 		}
 		switch {
 		case err != nil || p.Addr().Is4In6():
-			d.fault(item, "", "%s is %s: want %s", what, quote(s), want)
+			d.Fault(item, "%s is %s: want %s", what, strict.Quote(s), want)
 		case p != p.Masked():
-			d.fault(item, "", "%s is %s, whose last bits do not count: write %s, or %s for that address alone", what, p, p.Masked(), p.Addr())
+			d.Fault(item, "%s is %s, whose last bits do not count: write %s, or %s for that address alone", what, p, p.Masked(), p.Addr())
 		case !slices.Contains(*into, p):
 			*into = append(*into, p)
 		}

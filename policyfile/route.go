@@ -7,50 +7,52 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // route reads one route. It is added only when it is free of faults: a
 // half-read route might send requests to the wrong place.
 func (d *decoder) route(f *File, n *yaml.Node, names []string) {
-	r := Route{At: d.at(n)}
-	before := len(d.faults) + d.more
+	r := Route{At: d.At(n)}
+	before := d.Count()
 	var options *yaml.Node
-	d.strict(n, "a route", fields{
+	d.Keys(n, "a route", fields{
 		"prefix":         func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
 		"host":           func(v *yaml.Node) { d.host(v, &r.Host) },
-		"keep_prefix":    func(v *yaml.Node) { d.flag(v, "keep_prefix", &r.KeepPrefix) },
+		"keep_prefix":    func(v *yaml.Node) { d.Flag(v, "keep_prefix", &r.KeepPrefix) },
 		"methods":        func(v *yaml.Node) { r.Methods = d.methods(v) },
 		"headers":        func(v *yaml.Node) { r.Headers = d.headers(v) },
 		"dependency":     func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
 		"timeout":        func(v *yaml.Node) { d.duration(v, "timeout", &r.Timeout) },
 		"max_body":       func(v *yaml.Node) { d.size(v, "max_body", &r.MaxBody) },
 		"max_concurrent": func(v *yaml.Node) { d.count(v, "max_concurrent", instead["max_concurrent"], &r.MaxConcurrent) },
-		"stream":         func(v *yaml.Node) { d.flag(v, "stream", &r.Stream) },
+		"stream":         func(v *yaml.Node) { d.Flag(v, "stream", &r.Stream) },
 		"idempotency":    func(v *yaml.Node) { options = v },
 	})
 	if options != nil { // last, for its faults name the dependency
 		d.ingress(options, r.Dependency, &r.Idempotency)
 	}
-	if len(d.faults)+d.more > before {
+	if d.Count() > before {
 		return
 	}
 	switch {
 	case r.Prefix == "" && r.Host == "":
-		d.fault(n, "", "a route needs prefix or host")
+		d.Fault(n, "a route needs prefix or host")
 		return
 	case r.Dependency == "":
-		d.fault(n, "", "a route needs dependency")
+		d.Fault(n, "a route needs dependency")
 		return
 	case r.Stream && r.Timeout > 0:
-		d.fault(n, "", "a route for streams has a timeout: a stream would end in the middle")
+		d.Fault(n, "a route for streams has a timeout: a stream would end in the middle")
 		return
 	case r.Stream && options != nil && r.Idempotency.On:
-		d.fault(n, "", "a route for streams honors idempotency keys: a response that is kept is read to its end first")
+		d.Fault(n, "a route for streams honors idempotency keys: a response that is kept is read to its end first")
 		return
 	}
 	for _, other := range f.Gateway.Routes {
 		if r.same(&other) {
-			d.fault(n, "", "a second route for %s, first on line %d", r.Host+r.Prefix, other.At.Line)
+			d.Fault(n, "a second route for %s, first on line %d", r.Host+r.Prefix, other.At.Line)
 			return
 		}
 	}
@@ -78,19 +80,19 @@ const maxHeaders = 16
 // headers reads the headers that a request must have, by their canonical names.
 func (d *decoder) headers(n *yaml.Node) map[string]string {
 	found := map[string]string{}
-	for key, v := range d.entries(n, "headers") {
+	for key, v := range d.Entries(n, "headers") {
 		name := http.CanonicalHeaderKey(key.Value)
 		value := ""
-		d.text(v, "headers."+key.Value, &value)
+		d.Text(v, "headers."+key.Value, &value)
 		switch {
 		case name == "Host":
-			d.fault(key, "", "headers has Host: write host")
+			d.Fault(key, "headers has Host: write host")
 		case !isToken(key.Value):
-			d.fault(key, "", "%s is not the name of a header", quote(key.Value))
+			d.Fault(key, "%s is not the name of a header", strict.Quote(key.Value))
 		case found[name] != "":
-			d.fault(key, "", "header %s appears twice", name)
+			d.Fault(key, "header %s appears twice", name)
 		case len(found) == maxHeaders:
-			d.fault(key, "", "headers has more than %d entries", maxHeaders)
+			d.Fault(key, "headers has more than %d entries", maxHeaders)
 			return found
 		default:
 			found[name] = value
@@ -110,13 +112,13 @@ func isToken(s string) bool {
 // refused, since the gateway compares decoded and cleaned paths, and such a
 // prefix would never match.
 func (d *decoder) prefix(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "prefix", "a path such as /payments")
+	s, ok := d.Scalar(v, "prefix", "a path such as /payments")
 	switch {
 	case !ok:
 	case s[0] != '/' || strings.ContainsAny(s, "?#%") || strings.Contains(s, "//") || strings.Contains(s+"/", "/../") || strings.Contains(s+"/", "/./"):
-		d.fault(v, "", "prefix is %s: want a clean path such as /payments", quote(s))
+		d.Fault(v, "prefix is %s: want a clean path such as /payments", strict.Quote(s))
 	case s == "/health" || strings.HasPrefix(s, "/health/"):
-		d.fault(v, "", "prefix %s is the gateway's own", quote(s))
+		d.Fault(v, "prefix %s is the gateway's own", strict.Quote(s))
 	default:
 		*into = "/" + strings.Trim(s, "/")
 	}
@@ -125,11 +127,11 @@ func (d *decoder) prefix(v *yaml.Node, into *string) {
 // host reads a host name without a port, in lower case: HTTP compares hosts
 // without regard to case.
 func (d *decoder) host(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "host", "a host name")
+	s, ok := d.Scalar(v, "host", "a host name")
 	switch {
 	case !ok:
 	case !isLabel(s):
-		d.fault(v, "", "host is %s: want a host name without a port", quote(s))
+		d.Fault(v, "host is %s: want a host name without a port", strict.Quote(s))
 	default:
 		*into = strings.ToLower(s)
 	}

@@ -72,7 +72,8 @@ func anys(v any) []any { list, _ := v.([]any); return list }
 // Every key that the reader knows is in the schema: what it offers for a slip
 // comes from the same tables that it reads by.
 func TestReaderKeysAreInTheSchema(t *testing.T) {
-	d := &decoder{name: "f", now: today, inspect: true, elsewhere: true}
+	d := newDecoder("f", today)
+	d.inspect, d.elsewhere = true, true
 	r := &policyReader{decoder: d, layer: &layer{places: map[string]place{}}, here: map[string]bool{}}
 	known := r.fields(r.around(&Dependency{}))
 	text := string(Schema())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Sections returns the keys that a policy file may have at its top, in no order that
@@ -29,11 +30,11 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 	keep := func(name string) func(*yaml.Node) {
 		return func(v *yaml.Node) {
 			section[name] = v
-			f.places[name] = d.at(v)
+			f.places[name] = d.At(v)
 		}
 	}
-	d.strict(root, "the policy file", fields{
-		"$schema":       func(v *yaml.Node) { d.text(v, "$schema", &f.Schema) },
+	d.Keys(root, "the policy file", fields{
+		"$schema":       func(v *yaml.Node) { d.Text(v, "$schema", &f.Schema) },
 		"version":       skip,
 		"service":       keep("service"),
 		"instances":     func(v *yaml.Node) { d.count(v, "instances", "leave it out when it is unknown", &f.Instances) },
@@ -48,7 +49,7 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 		"lint":          keep("lint"),
 	})
 	if f.Instances < 0 {
-		d.faultAt(d.at(root), "", "instances is negative")
+		d.FaultAt(d.At(root), "instances is negative")
 	}
 	if n := section["service"]; n != nil {
 		f.Service, _ = d.label(n, "service")
@@ -83,7 +84,7 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 
 // keep returns a function that records where keys of the file were written.
 func (d *decoder) keep(f *File) func(key string, v *yaml.Node) {
-	return func(key string, v *yaml.Node) { f.places[key] = d.at(v) }
+	return func(key string, v *yaml.Node) { f.places[key] = d.At(v) }
 }
 
 // observability reads what is switched off. The file says metrics: false,
@@ -91,13 +92,13 @@ func (d *decoder) keep(f *File) func(key string, v *yaml.Node) {
 func (d *decoder) observability(f *File, n *yaml.Node) {
 	on := func(key string, off *bool) func(*yaml.Node) {
 		return func(v *yaml.Node) {
-			f.places["observability."+key] = d.at(v)
+			f.places["observability."+key] = d.At(v)
 			said := true
-			d.flag(v, "observability."+key, &said)
+			d.Flag(v, "observability."+key, &said)
 			*off = !said
 		}
 	}
-	d.strict(n, "observability", fields{
+	d.Keys(n, "observability", fields{
 		"metrics": on("metrics", &f.Observability.NoMetrics),
 		"logs":    on("logs", &f.Observability.NoLogs),
 	})
@@ -114,7 +115,7 @@ func (d *decoder) dependencyNames(n *yaml.Node) (names []string) {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		names = append(names, resolve(n.Content[i]).Value)
+		names = append(names, strict.Resolve(n.Content[i]).Value)
 	}
 	return names
 }
@@ -123,19 +124,19 @@ func (d *decoder) dependencyNames(n *yaml.Node) (names []string) {
 // unique across the sections, because waivers and metrics know a dependency
 // by its name alone.
 func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbear.Kind, profiles *profileSet) (found []Dependency) {
-	for key, value := range d.entries(n, section) {
+	for key, value := range d.Entries(n, section) {
 		if _, ok := d.label(key, "dependency"); !ok {
 			continue
 		}
 		if len(d.seen) >= maxDependencies {
-			d.fault(key, "", "more than %d dependencies", maxDependencies)
+			d.Fault(key, "more than %d dependencies", maxDependencies)
 			return found
 		}
 		if first, twice := d.seen[key.Value]; twice {
-			d.fault(key, "", "a second %s, first on line %d", key.Value, first.Line)
+			d.Fault(key, "a second %s, first on line %d", key.Value, first.Line)
 			continue
 		}
-		dep := Dependency{Name: key.Value, At: d.at(key)}
+		dep := Dependency{Name: key.Value, At: d.At(key)}
 		d.seen[key.Value] = dep.At
 		// Without a profile a dependency starts from zero, which means the
 		// defaults of its kind.
@@ -149,20 +150,20 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		}
 		r := d.reader(value, key.Value, base)
 		r.start = dep.At
-		d.strict(value, "dependency "+key.Value, r.fields(r.around(&dep)))
+		d.Keys(value, "dependency "+key.Value, r.fields(r.around(&dep)))
 		r.reconcile()
 		if section != "dependencies" && r.policy.Kind != kind {
 			at := r.place("kind", dep.Name)
-			d.faultAt(at.Position, "", "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
+			d.FaultAt(at.Position, "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
 		}
 		if at, said := r.places["credentials"]; said && section != "dependencies" {
-			d.faultAt(at.Position, "", "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
+			d.FaultAt(at.Position, "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
 		}
 		if at, said := r.places["pace"]; said && section != "dependencies" {
-			d.faultAt(at.Position, "", "%s of section %s has pace, which is the gateway's for dependencies", dep.Name, section)
+			d.FaultAt(at.Position, "%s of section %s has pace, which is the gateway's for dependencies", dep.Name, section)
 		}
 		if at, said := r.places["health.endpoint"]; said && section != "dependencies" {
-			d.faultAt(at.Position, "", "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
+			d.FaultAt(at.Position, "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
 		}
 		r.reached(&dep, section)
 		d.judge(*r.layer, dep.Name, f.Waivers...)
@@ -184,7 +185,7 @@ func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
 		*into = s
 		return
 	}
-	d.fault(n, "", "dependency %s is not in this file%s", quote(s), nearest.Hint(s, names, ""))
+	d.Fault(n, "dependency %s is not in this file%s", strict.Quote(s), nearest.Hint(s, names, ""))
 }
 
 // profileSet holds the profiles of a file. Each is read when it is first
@@ -207,12 +208,12 @@ func (d *decoder) profiles(n *yaml.Node) *profileSet {
 	if n == nil {
 		return s
 	}
-	for key, value := range d.entries(n, "profiles") {
+	for key, value := range d.Entries(n, "profiles") {
 		if _, ok := d.label(key, "profile"); !ok {
 			continue
 		}
 		if _, err := forbear.Profile(key.Value); err == nil {
-			d.fault(key, "", "profile %s is built in: choose another name", key.Value)
+			d.Fault(key, "profile %s is built in: choose another name", key.Value)
 			continue
 		}
 		s.nodes[key.Value] = value
@@ -231,7 +232,7 @@ func (d *decoder) profiles(n *yaml.Node) *profileSet {
 // goes on.
 func (s *profileSet) get(name *yaml.Node) layer {
 	if s.open[name.Value] {
-		s.d.fault(name, "", "profile %s extends itself", name.Value)
+		s.d.Fault(name, "profile %s extends itself", name.Value)
 		return layer{}
 	}
 	if s.nodes[name.Value] != nil {
@@ -241,7 +242,7 @@ func (s *profileSet) get(name *yaml.Node) layer {
 	if err == nil {
 		return layer{policy: p}
 	}
-	s.d.fault(name, "", "unknown profile %s%s", quote(name.Value), nearest.Hint(name.Value, s.names, ""))
+	s.d.Fault(name, "unknown profile %s%s", strict.Quote(name.Value), nearest.Hint(name.Value, s.names, ""))
 	return layer{}
 }
 
@@ -259,7 +260,7 @@ func (s *profileSet) read(name string) layer {
 		base = s.get(parent)
 	}
 	r := s.d.reader(n, owner, base)
-	s.d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip}))
+	s.d.Keys(n, owner, r.fields(fields{"extends": skip, "profile": skip}))
 	r.reconcile()
 	s.done[name] = *r.layer
 	return *r.layer

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	names "github.com/forbear-go/forbear/internal/enum"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // TLS says how a dependency proves who it is, and the gateway to it. The zero value
@@ -69,29 +70,29 @@ func (h *HTTP2) UnmarshalText(text []byte) error {
 // spelling.
 func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 	t := &dep.TLS
-	before := len(r.faults) + r.more
-	r.strict(n, "tls", r.placed("tls.", fields{
-		"ca":          func(v *yaml.Node) { r.text(v, "tls.ca", &t.CA) },
-		"cert":        func(v *yaml.Node) { r.text(v, "tls.cert", &t.Cert) },
-		"key":         func(v *yaml.Node) { r.text(v, "tls.key", &t.Key) },
+	before := r.Count()
+	r.Keys(n, "tls", r.placed("tls.", fields{
+		"ca":          func(v *yaml.Node) { r.Text(v, "tls.ca", &t.CA) },
+		"cert":        func(v *yaml.Node) { r.Text(v, "tls.cert", &t.Cert) },
+		"key":         func(v *yaml.Node) { r.Text(v, "tls.key", &t.Key) },
 		"server_name": func(v *yaml.Node) { r.serverName(v, &t.ServerName) },
 		"min_version": func(v *yaml.Node) { r.tlsVersion(v, "tls.min_version", &t.MinVersion) },
 		"verify": func(v *yaml.Node) {
 			verify := true
-			r.flag(v, "tls.verify", &verify)
+			r.Flag(v, "tls.verify", &verify)
 			if !verify {
-				r.refuse(r.at(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
+				r.refuse(r.At(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
 			}
 		},
 	}))
-	if len(r.faults)+r.more == before && (t.Cert == "") != (t.Key == "") {
-		r.fault(n, "", "tls has cert or key without the other")
+	if r.Count() == before && (t.Cert == "") != (t.Key == "") {
+		r.Fault(n, "tls has cert or key without the other")
 	}
 }
 
 // http2 reads when HTTP/2 is spoken.
 func (r *policyReader) http2(v *yaml.Node, dep *Dependency) {
-	if i, ok := r.choice(v, "http2", http2Names...); ok {
+	if i, ok := r.Choice(v, "http2", http2Names...); ok {
 		dep.HTTP2 = HTTP2(i)
 	}
 }
@@ -103,30 +104,30 @@ func (d *decoder) secured(dep *Dependency, section string) {
 	switch {
 	case dep.TLS == TLS{} && dep.HTTP2 == HTTP2Auto:
 	case section != "dependencies" && dep.TLS != TLS{}:
-		d.faultAt(at, "", "%s of section %s has tls, which is the gateway's for dependencies", dep.Name, section)
+		d.FaultAt(at, "%s of section %s has tls, which is the gateway's for dependencies", dep.Name, section)
 	case section != "dependencies":
 		at, _ = dep.Place("http2")
-		d.faultAt(at, "", "%s of section %s has http2, which is the gateway's for dependencies", dep.Name, section)
+		d.FaultAt(at, "%s of section %s has http2, which is the gateway's for dependencies", dep.Name, section)
 	case dep.TLS != TLS{} && strings.HasPrefix(strings.ToLower(dep.URL), "http://"):
-		d.faultAt(at, "", "%s: tls is for https, and the url is http", dep.Name)
+		d.FaultAt(at, "%s: tls is for https, and the url is http", dep.Name)
 	}
 }
 
 // listenerTLS reads the gateway's own.
 func (d *decoder) listenerTLS(n *yaml.Node, into *ListenerTLS) {
-	before := len(d.faults) + d.more
+	before := d.Count()
 	known := d.values("gateway.tls.", into)
 	known["min_version"] = func(v *yaml.Node) { d.tlsVersion(v, "gateway.tls.min_version", &into.MinVersion) }
-	d.strict(n, "gateway.tls", known)
-	if len(d.faults)+d.more == before && (into.Cert == "" || into.Key == "") {
-		d.fault(n, "", "gateway.tls needs cert and key")
+	d.Keys(n, "gateway.tls", known)
+	if d.Count() == before && (into.Cert == "" || into.Key == "") {
+		d.Fault(n, "gateway.tls needs cert and key")
 	}
 }
 
 // tlsVersion reads the least version of TLS. Those before 1.2 are broken (RFC 8996).
 func (d *decoder) tlsVersion(v *yaml.Node, what string, into *string) {
 	words := []string{"1.2", "1.3"}
-	if i, ok := d.choice(v, what, words...); ok {
+	if i, ok := d.Choice(v, what, words...); ok {
 		*into = words[i]
 	}
 }
@@ -134,11 +135,11 @@ func (d *decoder) tlsVersion(v *yaml.Node, what string, into *string) {
 // serverName reads a host name or an address, without a port.
 func (d *decoder) serverName(v *yaml.Node, into *string) {
 	s := ""
-	d.text(v, "tls.server_name", &s)
+	d.Text(v, "tls.server_name", &s)
 	switch {
 	case s == "": // a fault already
 	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInHost):
-		d.fault(v, "", "tls.server_name is %s: want a host name without a port", quote(s))
+		d.Fault(v, "tls.server_name is %s: want a host name without a port", strict.Quote(s))
 	default:
 		*into = s
 	}

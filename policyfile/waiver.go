@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // Waiver lifts one rule for one dependency until a day. The library trusts
@@ -60,19 +61,19 @@ var rules = []string{"R-1", "R-2", "R-3", "R-4", "R-5", "R-6", "R-7", "R-8", "R-
 // waivers reads the section of that name. A faulty waiver is left out and
 // lifts nothing.
 func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) {
-	for _, item := range d.items(n, "waivers") {
-		w := Waiver{At: d.at(item)}
-		before := len(d.faults) + d.more
-		d.strict(item, "a waiver", fields{
+	for _, item := range d.Items(n, "waivers") {
+		w := Waiver{At: d.At(item)}
+		before := d.Count()
+		d.Keys(item, "a waiver", fields{
 			"id":         func(v *yaml.Node) { w.ID, _ = d.label(v, "id") },
 			"rule":       func(v *yaml.Node) { d.rule(v, &w.Rule) },
 			"dependency": func(v *yaml.Node) { d.waived(v, dependencies, &w.Dependency) },
 			"code":       func(v *yaml.Node) { w.Code = d.texts(v, "code") },
 			"files":      func(v *yaml.Node) { w.Files = d.globs(v, "files") },
 			"lifts":      func(v *yaml.Node) { w.Lifts = d.texts(v, "lifts") },
-			"reason":     func(v *yaml.Node) { d.text(v, "reason", &w.Reason) },
-			"owner":      func(v *yaml.Node) { d.text(v, "owner", &w.Owner) },
-			"ticket":     func(v *yaml.Node) { d.text(v, "ticket", &w.Ticket) },
+			"reason":     func(v *yaml.Node) { d.Text(v, "reason", &w.Reason) },
+			"owner":      func(v *yaml.Node) { d.Text(v, "owner", &w.Owner) },
+			"ticket":     func(v *yaml.Node) { d.Text(v, "ticket", &w.Ticket) },
 			"created": func(v *yaml.Node) {
 				d.day(v, "created", &w.Created)
 				if _, err := time.Parse(time.DateOnly, v.Value); err == nil {
@@ -84,7 +85,7 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 		})
 		// Checked before the required keys: a misspelt key is both unknown
 		// and missing.
-		if len(d.faults)+d.more > before {
+		if d.Count() > before {
 			continue // a missing key would only repeat it
 		}
 		for _, need := range []struct {
@@ -97,7 +98,7 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			{"expires", w.Expires.IsZero()},
 		} {
 			if need.missing {
-				d.fault(item, "", "a waiver needs %s", need.key)
+				d.Fault(item, "a waiver needs %s", need.key)
 			}
 		}
 		found = append(found, w)
@@ -110,7 +111,7 @@ func (d *decoder) globs(n *yaml.Node, what string) []string {
 	found := d.texts(n, what)
 	for _, p := range found {
 		if !doublestar.ValidatePattern(p) {
-			d.fault(n, "", "%s has %s, which is no pattern", what, quote(p))
+			d.Fault(n, "%s has %s, which is no pattern", what, strict.Quote(p))
 		}
 	}
 	return found
@@ -127,21 +128,21 @@ func (w *Waiver) In(file string) bool {
 // approvals reads who has signed. Whether the signatures hold is checked by
 // package check, which has the file of allowed signers.
 func (d *decoder) approvals(n *yaml.Node) (found []Approval) {
-	for _, item := range d.items(n, "approvals") {
-		a := Approval{At: d.at(item)}
-		d.strict(item, "an approval", fields{
-			"by": func(v *yaml.Node) { d.text(v, "by", &a.By) },
+	for _, item := range d.Items(n, "approvals") {
+		a := Approval{At: d.At(item)}
+		d.Keys(item, "an approval", fields{
+			"by": func(v *yaml.Node) { d.Text(v, "by", &a.By) },
 			"role": func(v *yaml.Node) {
-				if _, ok := d.choice(v, "role", "iab", "owner"); ok {
+				if _, ok := d.Choice(v, "role", "iab", "owner"); ok {
 					a.Role = v.Value
 				}
 			},
 			"signature": func(v *yaml.Node) {
 				const most = 8 << 10
-				if s, ok := d.scalar(v, "signature", "an armored SSH signature"); ok && len(s) <= most {
+				if s, ok := d.Scalar(v, "signature", "an armored SSH signature"); ok && len(s) <= most {
 					a.Signature = s
 				} else if ok {
-					d.fault(v, "", "signature is longer than %d bytes", most)
+					d.Fault(v, "signature is longer than %d bytes", most)
 				}
 			},
 		})
@@ -163,14 +164,14 @@ func (d *decoder) waived(v *yaml.Node, dependencies []string, into *string) {
 // rule reads the rule that a waiver lifts. R-9 is refused and kept, so that
 // the gate can name the waiver.
 func (d *decoder) rule(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "rule", "a rule such as R-2")
+	s, ok := d.Scalar(v, "rule", "a rule such as R-2")
 	switch {
 	case !ok:
 	case s == "R-9":
-		d.refuse(d.at(v), "R-9", "", "waivers.rule", "R-9 cannot be waived")
+		d.refuse(d.At(v), "R-9", "", "waivers.rule", "R-9 cannot be waived")
 		*into = s
 	case !slices.Contains(rules, s):
-		d.fault(v, "", "rule is %s: want a rule such as R-2", quote(s))
+		d.Fault(v, "rule is %s: want a rule such as R-2", strict.Quote(s))
 	default:
 		*into = s
 	}
@@ -180,7 +181,7 @@ func (d *decoder) rule(v *yaml.Node, into *string) {
 // A day counts to its end, in UTC.
 func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
 	const want = "a day such as 2027-06-30"
-	s, ok := d.scalar(v, what, want)
+	s, ok := d.Scalar(v, what, want)
 	if !ok {
 		return
 	}
@@ -190,7 +191,7 @@ func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		d.fault(v, "", "%s is %s: want %s", what, quote(s), want)
+		d.Fault(v, "%s is %s: want %s", what, strict.Quote(s), want)
 		return
 	}
 	*into = t

@@ -1,16 +1,14 @@
 package check
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"go.yaml.in/yaml/v4"
 
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/policyfile/internal/tree"
+	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // SettingsName is the name under which settings are found.
@@ -41,106 +39,75 @@ type pathSettings struct {
 	severity levels
 }
 
+// maxSettings bounds a file of settings, in bytes.
+const maxSettings = 1 << 20
+
 // ParseSettings reads settings; name stands for them in faults, which come all at
 // once. Findings about certificates and secrets keep their severity, and so do
 // those about waivers and comments. What was not judged (FC001) is never off.
 func ParseSettings(name string, data []byte) (*Settings, error) {
-	roots, err := tree.YAML(name, data)
-	if err != nil {
-		return nil, err
-	}
-	p := &settingsParser{}
-	s := &Settings{}
-	if len(roots) > 1 {
-		p.fault(roots[1], "a second document: settings are one")
-	}
-	for _, root := range roots[:min(len(roots), 1)] {
-		if at, twice := root.Repeated(); twice {
-			p.faults = append(p.faults, fmt.Errorf("%s: a key stands twice here", at))
-		}
-		p.keys(root, map[string]func(*tree.Node){
-			"severity": func(n *tree.Node) { s.severity = p.levels(n) },
-			"paths": func(n *tree.Node) {
-				if n.Kind != tree.List {
-					p.fault(n, "paths is no list: want one of maps with files and severity")
-				}
-				for _, item := range n.List() {
-					s.paths = append(s.paths, p.path(item))
+	r, s := &settingsReader{Reader: strict.Reader{Name: name, Blank: true}}, &Settings{}
+	if root := r.Document(data, maxSettings); root != nil {
+		r.Keys(root, "the settings", strict.Fields{
+			"severity": func(n *yaml.Node) { s.severity = r.levels(n) },
+			"paths": func(n *yaml.Node) {
+				for _, item := range r.Items(n, "paths") {
+					s.paths = append(s.paths, r.path(item))
 				}
 			},
-			"comments": func(n *tree.Node) {
-				if s.NoComments = n.Text() == "off"; !s.NoComments && n.Text() != "on" {
-					p.fault(n, "comments is %q: want on or off", n.Text())
-				}
+			"comments": func(n *yaml.Node) {
+				i, _ := r.Choice(n, "comments", "on", "off")
+				s.NoComments = i == 1
 			},
 		})
 	}
-	return s, errors.Join(p.faults...)
+	return s, r.Err()
 }
 
-type settingsParser struct{ faults []error }
+// settingsReader reads one file of settings.
+type settingsReader struct{ strict.Reader }
 
-func (p *settingsParser) fault(n *tree.Node, format string, args ...any) {
-	p.faults = append(p.faults, fmt.Errorf("%s: %s", n.At, fmt.Sprintf(format, args...)))
-}
-
-// keys reads the keys of a map, each with its reader.
-func (p *settingsParser) keys(n *tree.Node, known map[string]func(*tree.Node)) {
-	if !n.Map() {
-		p.fault(n, "want a map")
-		return
-	}
-	for _, pair := range n.Pairs {
-		if read, ok := known[pair.Key]; ok {
-			read(pair.Value)
-			continue
-		}
-		var names []string
-		for name := range known {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		p.faults = append(p.faults, fmt.Errorf("%s: unknown key %q%s", pair.At, pair.Key, nearest.Hint(pair.Key, names, "")))
-	}
-}
-
-func (p *settingsParser) path(n *tree.Node) (s pathSettings) {
-	p.keys(n, map[string]func(*tree.Node){
-		"severity": func(n *tree.Node) { s.severity = p.levels(n) },
-		"files": func(n *tree.Node) {
-			for _, item := range n.List() {
-				if !doublestar.ValidatePattern(item.Text()) {
-					p.fault(item, "%q is no pattern", item.Text())
+// path reads the settings of some files.
+func (r *settingsReader) path(n *yaml.Node) (s pathSettings) {
+	r.Keys(n, "an entry of paths", strict.Fields{
+		"severity": func(n *yaml.Node) { s.severity = r.levels(n) },
+		"files": func(n *yaml.Node) {
+			for _, item := range r.Items(n, "files") {
+				if !doublestar.ValidatePattern(item.Value) {
+					r.Fault(item, "%s is not a pattern", strict.Quote(item.Value))
 				}
-				s.files = append(s.files, item.Text())
+				s.files = append(s.files, item.Value)
 			}
 		},
 	})
 	if len(s.files) == 0 {
-		p.fault(n, "files is missing: want patterns such as legacy/**")
+		r.Fault(n, "files is missing: want patterns such as legacy/**")
 	}
 	return s
 }
 
-func (p *settingsParser) levels(n *tree.Node) levels {
+// levels reads severities by the ids of findings.
+func (r *settingsReader) levels(n *yaml.Node) levels {
 	found := levels{}
-	if !n.Map() {
-		p.fault(n, "severity is no map, such as {FC208: error}")
-	}
-	for _, pair := range n.Pairs {
-		rule, ok := RuleOf(pair.Key)
-		level, err := report.ParseSeverity(pair.Value.Text())
+	for key, value := range r.Entries(n, "severity") {
+		id := key.Value
+		rule, known := RuleOf(id)
 		switch {
+		case !known:
+			r.Fault(value, "%s is not a finding of check: see forbear rules list", id)
+			continue
+		case !ignorable(rule), id == "FC001" && value.Value == "off":
+			r.Fault(value, "%s keeps its severity", id)
+			continue
+		}
+		words := []string{"error", "warning", "note", "off"}
+		switch i, ok := r.Choice(value, id, words...); {
 		case !ok:
-			p.fault(pair.Value, "%s is no finding of check: see forbear rules list", pair.Key)
-		case !ignorable(rule), pair.Key == "FC001" && pair.Value.Text() == "off":
-			p.fault(pair.Value, "%s keeps its severity", pair.Key)
-		case pair.Value.Text() == "off":
-			found[pair.Key] = nil
-		case err != nil:
-			p.fault(pair.Value, "%s is %q: want error, warning, note or off", pair.Key, pair.Value.Text())
+		case words[i] == "off":
+			found[id] = nil
 		default:
-			found[pair.Key] = &level
+			level, _ := report.ParseSeverity(words[i]) // its own word
+			found[id] = &level
 		}
 	}
 	return found

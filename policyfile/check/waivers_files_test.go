@@ -75,14 +75,18 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	_, err = ParseSettings("s.yaml", []byte("severty: {}\nseverity: {FC601: note, FC999: error, FC201: grave, FC911: off, FC001: off}\npaths: [{severity: {}}]\ncomments: maybe\n"))
-	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\": did you mean severity?", "FC601 keeps its severity", "FC999 is no finding", `FC201 is "grave"`, "FC911 keeps", "FC001 keeps", "files is missing", `comments is "maybe"`} {
+	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\" in the settings: did you mean severity?", "FC601 keeps its severity", "FC999 is not a finding", `FC201 is "grave"`, "FC911 keeps", "FC001 keeps", "files is missing", `comments is "maybe"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-	} // What has not the form of settings is no silence.
+	}
+	if _, err := ParseSettings("s.yaml", []byte("# nothing yet\n")); err != nil {
+		t.Errorf("settings that say nothing: %v", err)
+	}
+	// What has not the form of settings is no silence.
 	for text, want := range map[string]string{
-		"severity: FC208": "severity is no map", "severity: [FC208]": "severity is no map", "paths: {files: [a]}": "paths is no list",
-		"severity: {FC208: off}\nseverity: {FC210: off}": "s.yaml:2:1: a key stands twice",
+		"severity: FC208": "want a mapping", "severity: [FC208]": "severity is a list: want a mapping", "paths: {files: [a]}": "paths is a mapping: want a list",
+		"severity: {FC208: off}\nseverity: {FC210: off}": `s.yaml:2:1: key "severity" of the settings appears twice`,
 	} {
 		if _, err := ParseSettings("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)

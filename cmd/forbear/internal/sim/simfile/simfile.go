@@ -5,51 +5,30 @@
 package simfile
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/strict"
 	"github.com/forbear-go/forbear/storm"
 )
 
-// The bounds of a scenario file, in bytes, levels, entries of a list and
-// reported mistakes. They keep it from taking more memory or time than a
-// scenario is worth.
-const (
-	maxSize   = 1 << 20
-	maxDepth  = 32
-	maxList   = 1000
-	maxFaults = 50
-)
+// maxSize bounds a scenario file, in bytes: one that is named by mistake may be a log of
+// gigabytes.
+const maxSize = 1 << 20
 
-// Fault is one mistake, with its place. Lines and columns count from 1.
-type Fault struct {
-	File         string
-	Line, Column int
-	Detail       string
-}
-
-// Error returns "file:line:column: detail".
-func (f *Fault) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Detail)
-}
-
-// Load reads the file. Its error joins a [*Fault] for every mistake. The
-// size is checked before reading: a scenario named by mistake may be a log
-// of gigabytes.
+// Load reads the file. The faults come all at once, as a [*strict.Error].
 func Load(path string) (storm.Scenario, error) {
-	// A file that cannot be asked for its size cannot be read either.
-	if info, err := os.Stat(path); err == nil && info.Size() > maxSize {
-		return storm.Scenario{}, fmt.Errorf("%s: %d bytes: at most %d", path, info.Size(), maxSize)
+	f, err := os.Open(path)
+	if err != nil {
+		return storm.Scenario{}, err
 	}
-	data, err := os.ReadFile(path)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return storm.Scenario{}, err
 	}
@@ -64,54 +43,53 @@ func Load(path string) (storm.Scenario, error) {
 // time as missing.
 func Parse(name string, data []byte) (storm.Scenario, error) {
 	var s storm.Scenario
-	if len(data) > maxSize {
-		return s, fmt.Errorf("%s: %d bytes: at most %d", name, len(data), maxSize)
+	r := &reader{Reader: strict.Reader{Name: name}}
+	root := r.Document(data, maxSize)
+	if root == nil {
+		return s, r.Err()
 	}
-	d := &decoder{file: name, nodes: map[string]*yaml.Node{}}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return s, fmt.Errorf("%s: %w", name, err)
+	r.places = r.Struct(root, &s)
+	if r.Count() == 0 {
+		r.policies(&s)
 	}
-	if len(doc.Content) == 0 {
-		return s, &Fault{name, 1, 1, "the file is empty"}
-	}
-	root := doc.Content[0]
-	d.decode(root, "", reflect.ValueOf(&s).Elem())
-	if len(d.faults) == 0 {
-		d.policies(&s)
-	}
-	if len(d.faults) == 0 {
+	if r.Count() == 0 {
 		// storm names fields by their path, which leads back to the node
 		// and so to its line.
 		for _, f := range storm.FieldErrors(s.Validate()) {
-			d.fault(d.nearestNode(f.Path, root), "%s", f.Error())
+			r.Fault(r.places.Nearest(f.Path), "%s", f.Error())
 		}
 	}
-	return s, errors.Join(d.faults...)
+	return s, r.Err()
+}
+
+// reader reads one scenario file.
+type reader struct {
+	strict.Reader
+	places strict.Places
 }
 
 // policies resolves the policies that clients take from policy files: those
 // of the fleets, and those of services that call others.
-func (d *decoder) policies(s *storm.Scenario) {
+func (r *reader) policies(s *storm.Scenario) {
 	for i := range s.Fleets {
-		d.policy(&s.Fleets[i].Client, fmt.Sprintf("fleets[%d].client.policy", i))
+		r.policy(&s.Fleets[i].Client, fmt.Sprintf("fleets[%d].client.policy", i))
 	}
 	for i := range s.Services {
 		for j := range s.Services[i].Calls {
-			d.policy(&s.Services[i].Calls[j].Client, fmt.Sprintf("services[%d].calls[%d].client.policy", i, j))
+			r.policy(&s.Services[i].Calls[j].Client, fmt.Sprintf("services[%d].calls[%d].client.policy", i, j))
 		}
 	}
 }
 
 // policy replaces a client's reference by the policy that it names. The
 // fault is placed at the reference, not in the other file.
-func (d *decoder) policy(c *storm.Client, path string) {
+func (r *reader) policy(c *storm.Client, path string) {
 	if c.PolicyRef == "" {
 		return
 	}
-	p, err := Policy(filepath.Dir(d.file), c.PolicyRef)
+	p, err := Policy(filepath.Dir(r.Name), c.PolicyRef)
 	if err != nil {
-		d.fault(d.nodes[path], "%s: %v", path, err)
+		r.Fault(r.places[path], "%s: %v", path, err)
 		return
 	}
 	c.Policy = &p

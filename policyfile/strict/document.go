@@ -1,78 +1,74 @@
-package policyfile
+package strict
 
 import (
 	"bytes"
 	"errors"
 	"io"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// decoder reads one file and gathers its faults. Reading goes on after a
+// Reader reads one file and gathers its faults. Reading goes on after a
 // fault, so that one run reports all of them.
-type decoder struct {
-	name string
-	// now decides whether a waiver has expired. It is read once, so that
-	// all waivers of a file are judged by the same moment.
-	now    time.Time
-	faults []*Fault
-	// more counts faults beyond those that are kept.
-	more int
-	// deprecated are the keys that were read under a former name.
-	deprecated []*Fault
-	// inspect is set for those who judge a file and do not run by it:
-	// waivers are not applied.
-	inspect bool
-	// elsewhere is set for those who are not where the service runs: values
-	// from the environment are not looked up.
-	elsewhere bool
-	seen      map[string]Position // the dependencies read so far
+type Reader struct {
+	// Name stands for the file in faults.
+	Name   string
+	Faults []*Fault
+	// More counts faults beyond those that are kept.
+	More int
+	// Blank says that an empty file is read as an empty mapping, and is not a fault.
+	Blank bool
+	// Former, where it is set, knows keys under former names. It returns the present
+	// name of a key of mapping n that is not known.
+	Former func(n, key *yaml.Node, what string, known Fields) (string, bool)
 }
 
-// at is the position of a node. Nodes that were made and not read have none
+// At is the position of a node. Nodes that were made and not read have none
 // and are placed on line 1.
-func (d *decoder) at(n *yaml.Node) Position {
-	return Position{File: d.name, Line: max(n.Line, 1), Column: max(n.Column, 1)}
+func (r *Reader) At(n *yaml.Node) Position {
+	return Position{File: r.Name, Line: max(n.Line, 1), Column: max(n.Column, 1)}
 }
 
-// document returns the root of the single document in data, or nil after a
-// fault. What it returns is bounded in size, and its aliases end: the
+// Document returns the root of the single document in data, which is of most bytes at
+// most, or nil after a fault. What it returns is bounded in size, and its aliases end: the
 // readers that follow need not check either again.
-func (d *decoder) document(data []byte) *yaml.Node {
-	start := Position{File: d.name, Line: 1, Column: 1}
-	if len(data) > MaxSize {
-		d.faultAt(start, "", "the file is larger than %d MiB", MaxSize>>20)
+func (r *Reader) Document(data []byte, most int) *yaml.Node {
+	start := Position{File: r.Name, Line: 1, Column: 1}
+	if len(data) > most {
+		r.FaultAt(start, "the file is larger than %d MiB", most>>20)
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
-		d.faultAt(start, "", "%v", err)
+		r.FaultAt(start, "%v", err)
 		return nil
 	}
 	var doc, next yaml.Node
 	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
-		d.faultAt(start, "", "the file is empty")
+		if r.Blank {
+			return &yaml.Node{Kind: yaml.MappingNode}
+		}
+		r.FaultAt(start, "the file is empty")
 		return nil
 	} else if err != nil {
-		d.syntax(err, data)
+		r.syntax(err, data)
 		return nil
 	}
 	// A second document would be ignored by many readers, and applied by
 	// some.
 	if err := loader.Load(&next); err == nil {
-		d.fault(&next, "", "a second document: a policy file holds one")
+		r.Fault(&next, "a second document: the file holds one")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err, data)
+		r.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) != 1 {
-		d.faultAt(start, "", "the file is empty")
+		r.FaultAt(start, "the file is empty")
 		return nil
 	}
 	root := doc.Content[0]
-	if !d.boundedAliases(root) {
+	if !r.boundedAliases(root) {
 		return nil
 	}
 	return root
@@ -80,25 +76,25 @@ func (d *decoder) document(data []byte) *yaml.Node {
 
 // syntax records a fault that the YAML reader found. A position outside the
 // file counts as its first line.
-func (d *decoder) syntax(err error, data []byte) {
-	at := Position{File: d.name, Line: 1, Column: 1}
+func (r *Reader) syntax(err error, data []byte) {
+	at := Position{File: r.Name, Line: 1, Column: 1}
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		d.faultAt(at, "", "not YAML: %v", err)
+		r.FaultAt(at, "not YAML: %v", err)
 		return
 	}
 	if e.Mark.Line > 0 {
 		at.Line, at.Column = e.Mark.Line, max(e.Mark.Column, 1)
 	}
 	if tabAt(data, at) {
-		d.faultAt(at, "", "not YAML: there is a tab, and lines are indented with spaces")
+		r.FaultAt(at, "not YAML: there is a tab, and lines are indented with spaces")
 		return
 	}
 	context := ""
 	if e.ContextMsg != "" {
 		context = e.ContextMsg + ", "
 	}
-	d.faultAt(at, "", "not YAML: %s%s", context, e.Message)
+	r.FaultAt(at, "not YAML: %s%s", context, e.Message)
 }
 
 // tabAt reports whether the text at a position is indented with a tab there.
@@ -120,13 +116,13 @@ func tabAt(data []byte, at Position) bool {
 const maxExpanded = 500_000
 
 // boundedAliases reports whether the aliases under root end, and end soon.
-func (d *decoder) boundedAliases(root *yaml.Node) bool {
+func (r *Reader) boundedAliases(root *yaml.Node) bool {
 	m := measure{sizes: map[*yaml.Node]int{}}
 	if size := m.size(root); m.loop != nil {
-		d.fault(m.loop, "", "alias *%s contains itself", m.loop.Value)
+		r.Fault(m.loop, "alias *%s contains itself", m.loop.Value)
 		return false
 	} else if size > maxExpanded {
-		d.fault(root, "", "aliases multiply the file beyond %d values", maxExpanded)
+		r.Fault(root, "aliases multiply the file beyond %d values", maxExpanded)
 		return false
 	}
 	return true

@@ -1,4 +1,4 @@
-package policyfile
+package strict
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Position is a place in a policy file. Lines and columns count from 1.
+// Position is a place in a file. Lines and columns count from 1.
 type Position struct {
 	File   string
 	Line   int
@@ -19,7 +19,7 @@ type Position struct {
 // String returns "file:line:column".
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
-// Fault is one thing that is wrong with a policy file.
+// Fault is one thing that is wrong with a file.
 type Fault struct {
 	Position
 	// Rule is the rule of the standard that the file breaks, such as "R-2", or
@@ -42,7 +42,7 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", f.Position, f.Message, f.Rule)
 }
 
-// Error holds all faults of a policy file, in the order of the file.
+// Error holds all faults of a file, in the order of the file.
 type Error struct {
 	Faults []*Fault
 	// More counts the faults beyond the first hundred, which are not kept.
@@ -78,53 +78,47 @@ const (
 	maxKept   = 10 * maxFaults
 )
 
-// fault records that something at n is wrong.
-func (d *decoder) fault(n *yaml.Node, rule, format string, args ...any) {
-	d.faultAt(d.at(n), rule, format, args...)
+// Fault records that something at n is wrong.
+func (r *Reader) Fault(n *yaml.Node, format string, args ...any) {
+	r.FaultAt(r.At(n), format, args...)
 }
 
-// faultAt records a fault at a position. Those beyond maxKept are counted
-// only.
-func (d *decoder) faultAt(at Position, rule, format string, args ...any) {
-	if len(d.faults) >= maxKept {
-		d.more++
-		return
+// FaultAt records a fault at a position, and returns it for what more is known of it.
+// Those beyond maxKept are counted only.
+func (r *Reader) FaultAt(at Position, format string, args ...any) *Fault {
+	f := &Fault{Position: at, Message: fmt.Sprintf(format, args...)}
+	if len(r.Faults) >= maxKept {
+		r.More++
+		return f
 	}
-	d.faults = append(d.faults, &Fault{Position: at, Rule: rule, Message: fmt.Sprintf(format, args...)})
+	r.Faults = append(r.Faults, f)
+	return f
 }
 
-// refuse records that a value breaks a rule of the standard. Such a fault
-// names its dependency and field, so that a waiver can lift it and a gate
-// can group it.
-func (d *decoder) refuse(at Position, rule, owner, field, format string, args ...any) {
-	before := len(d.faults)
-	d.faultAt(at, rule, format, args...)
-	// Beyond the bound nothing was kept, and there is nothing to mark.
-	if len(d.faults) > before {
-		d.faults[before].Dependency, d.faults[before].Field = owner, field
-	}
-}
+// Count is how many faults there are: a reader of several keys compares them with each
+// other only when it has not grown.
+func (r *Reader) Count() int { return len(r.Faults) + r.More }
 
-// err returns the faults in the order of the file, each once. An alias makes
+// Err returns the faults in the order of the file, each once. An alias makes
 // the same node appear in several places, and its faults with it.
-func (d *decoder) err() error {
-	if len(d.faults) == 0 {
+func (r *Reader) Err() error {
+	if len(r.Faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(d.faults, func(a, b *Fault) int {
+	slices.SortStableFunc(r.Faults, func(a, b *Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	faults := slices.CompactFunc(d.faults, func(a, b *Fault) bool { return a.Position == b.Position && a.Message == b.Message && a.Rule == b.Rule })
-	e := &Error{Faults: faults, More: d.more}
+	faults := slices.CompactFunc(r.Faults, func(a, b *Fault) bool { return a.Position == b.Position && a.Message == b.Message && a.Rule == b.Rule })
+	e := &Error{Faults: faults, More: r.More}
 	if over := len(faults) - maxFaults; over > 0 {
-		e.Faults, e.More = faults[:maxFaults], d.more+over
+		e.Faults, e.More = faults[:maxFaults], r.More+over
 	}
 	return e
 }
 
-// quote shows a value of the file in a message: at most 40 characters, and
+// Quote shows a value of the file in a message: at most 40 characters, and
 // on one line.
-func quote(s string) string {
+func Quote(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "..."

@@ -1,0 +1,47 @@
+package policyfile
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile/strict"
+)
+
+// What is wrong with a policy file, and where, is said in the terms of the strict reader.
+type (
+	Position = strict.Position
+	Fault    = strict.Fault
+	Error    = strict.Error
+)
+
+type fields = strict.Fields
+
+// decoder reads one policy file.
+type decoder struct {
+	strict.Reader
+	// now decides whether a waiver has expired. It is read once, so that
+	// all waivers of a file are judged by the same moment.
+	now time.Time
+	// deprecated are the keys that were read under a former name.
+	deprecated []*Fault
+	// inspect is set for those who judge a file and do not run by it:
+	// waivers are not applied.
+	inspect bool
+	// elsewhere is set for those who are not where the service runs: values
+	// from the environment are not looked up.
+	elsewhere bool
+	seen      map[string]Position // the dependencies read so far
+}
+
+func newDecoder(name string, now time.Time) *decoder {
+	d := &decoder{now: now}
+	d.Name, d.Former = name, d.former
+	return d
+}
+
+// refuse records that a value breaks a rule of the standard. Such a fault
+// names its dependency and field, so that a waiver can lift it and a gate
+// can group it.
+func (d *decoder) refuse(at Position, rule, owner, field, format string, args ...any) {
+	f := d.FaultAt(at, format, args...)
+	f.Rule, f.Dependency, f.Field = rule, owner, field
+}

@@ -1,0 +1,56 @@
+package policyfile
+
+import (
+	"cmp"
+	"encoding"
+	"reflect"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// values returns the readers of a struct's plain values, under their JSON names,
+// which Marshal and the schema go by as well. In faults prefix comes before a name.
+func (d *decoder) values(prefix string, into any) fields {
+	all := reflect.ValueOf(into).Elem()
+	known := make(fields, 2*all.NumField()) // its reader adds to them
+	for f, v := range all.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		what := prefix + name
+		switch p := v.Addr().Interface().(type) {
+		case *bool:
+			known[name] = func(v *yaml.Node) { d.Flag(v, what, p) }
+		case *int:
+			known[name] = func(v *yaml.Node) { d.count(v, what, cmp.Or(instead[what], "leave it out for the default"), p) }
+		case *float64:
+			known[name] = func(v *yaml.Node) { d.ratio(v, what, p) }
+		case *time.Duration:
+			known[name] = func(v *yaml.Node) { d.duration(v, what, p) }
+		case *string:
+			known[name] = func(v *yaml.Node) { d.Text(v, what, p) }
+		case encoding.TextUnmarshaler:
+			known[name] = func(v *yaml.Node) {
+				words := enum(f.Type) // seldom asked for, and not free
+				if i, ok := d.Choice(v, what, words...); ok {
+					_ = p.UnmarshalText([]byte(words[i])) // its own word
+				}
+			}
+		}
+	}
+	return known
+}
+
+// instead is the hint where 0 stands for a count: zero means the default in a
+// Policy, and its author meant none.
+var instead = map[string]string{
+	"max_retries":            "to allow no retry at all, write disabled: true",
+	"max_attempts":           "to allow no retry at all, write disabled: true",
+	"max_concurrent":         "leave it out to set no bound",
+	"budget.min_retries":     "for no floor, write strict: true",
+	"keys.max_length":        "leave it out when it is unknown",
+	"idempotency.max_length": "leave it out when it is unknown",
+}
