@@ -118,21 +118,22 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// decode reads the values.
-// The decoder's messages speak of Go types, so they are put into a user's words.
+// decode reads the values. The decoder's messages speak of Go types, so they are put into
+// a user's words.
 func (p *parser) decode(s *Settings) {
 	err := p.root.Decode(s)
-	faults, ok := errors.AsType[*yaml.LoadErrors](err)
+	list, ok := errors.AsType[*yaml.LoadErrors](err)
 	switch {
 	case ok:
-		for _, f := range faults.Errors {
-			text := strings.NewReplacer("cannot construct", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list").Replace(f.Message)
-			p.fault(&yaml.Node{Line: f.Mark.Line}, "%s", text)
+		for _, e := range list.Errors {
+			p.fault(&yaml.Node{Line: e.Mark.Line, Column: e.Mark.Column}, "%s", inWords.Replace(e.Message))
 		}
 	case err != nil:
 		p.errs = append(p.errs, fmt.Errorf("settings %s: %w", p.name, err))
 	}
 }
+
+var inWords = strings.NewReplacer("cannot construct", "cannot read", "!!", "", "[]string", "a list", "[]config.Pattern", "a list")
 
 // node returns the node at a path of keys and indices, or the nearest around.
 // It never returns nil, so that every fault has a place.

@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 		{"key twice", "disable: []\ndisable: []", "s.yaml:2:1: a second disable"},
 		{"no mapping", "- a", "s.yaml:1:1: want a mapping"},
 		{"not YAML", "a: [", "s.yaml"},
-		{"type", "max_attempts: many", "s.yaml:1:1: cannot read str `many` into int"},
+		{"type", "max_attempts: many", "s.yaml:1:15: cannot read str `many` into int"},
 		{"confidence", "confidence: sure", "s.yaml:1:13: confidence \"sure\" is none of low, medium, high"},
 		{"rule", "disable: [FB1001, FB9999]", "s.yaml:1:19: rule \"FB9999\" is unknown"},
 		{"header", "key_headers: [\"X Token\"]", "s.yaml:1:15: \"X Token\" is no header's name"},
