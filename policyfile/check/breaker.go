@@ -15,13 +15,13 @@ func (r *run) breaker(d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
 	switch b := p.Breaker; {
 	case b.Disabled:
-		r.about(d, "breaker.disabled", "FC702", "%s has no circuit breaker", d.Name)
+		r.about(d, "breaker.disabled", breakerOff, "%s has no circuit breaker", d.Name)
 	// The first retries alone ask for more than the budget has.
 	case b.OnBudget == breaker.BudgetOpens && p.Retries() > 0 && partialFailure > p.Budget.MaxAmplification()-1:
-		r.about(d, "breaker.on_budget", "FC703", "while %s of the attempts on %s fail, retries spend the budget, and the spent budget opens the breaker",
+		r.about(d, "breaker.on_budget", breakerSelfInflicted, "while %s of the attempts on %s fail, retries spend the budget, and the spent budget opens the breaker",
 			percent(partialFailure), d.Name)
 	case b.FailureRate < partialFailure:
-		r.about(d, "breaker.failure_rate", "FC703", "while %s of the attempts on %s fail, the breaker opens: its failure_rate is %s",
+		r.about(d, "breaker.failure_rate", breakerSelfInflicted, "while %s of the attempts on %s fail, the breaker opens: its failure_rate is %s",
 			percent(partialFailure), d.Name, percent(b.FailureRate))
 	}
 }

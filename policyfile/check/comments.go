@@ -159,8 +159,8 @@ func (r *run) comments() {
 				continue
 			}
 			d.used = true
-			if rule := ruleOf(f.ID); policies[f.File] && rule.Waivable {
-				r.add("FC911", d.at, f.Subject, "a comment does not lift %s in a policy file: that takes a signed waiver of %s", f.ID, f.Standard)
+			if policies[f.File] && f.rule.Waivable {
+				r.add(commentInvalid.at(d.at, f.Subject, "a comment does not lift %s in a policy file: that takes a signed waiver of %s", f.ID, f.Standard))
 			} else if f.Suppressed == "" {
 				f.Suppressed, f.InSource = fmt.Sprintf("comment until %s: %s", lastDay(d.until), d.reason), true
 				r.findings[i] = f
@@ -170,9 +170,9 @@ func (r *run) comments() {
 	for _, s := range r.sources {
 		for _, d := range all[s.File.Name] {
 			if fault := d.fault(r.Now); fault != "" {
-				r.add("FC911", d.at, "", "the comment %s", fault)
+				r.add(commentInvalid.at(d.at, "", "the comment %s", fault))
 			} else if !d.used {
-				r.add("FC912", d.at, "", "the comment lifts nothing: there is no %s on line %d%s", strings.Join(d.ids, " or "), d.line, r.elsewhere(d))
+				r.add(commentUnused.at(d.at, "", "the comment lifts nothing: there is no %s on line %d%s", strings.Join(d.ids, " or "), d.line, r.elsewhere(d)))
 			}
 		}
 		delete(all, s.File.Name)

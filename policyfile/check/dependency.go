@@ -27,26 +27,26 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 		// The adapter has refused what its format says. What the format
 		// cannot express is no mistake of this file.
 		r.timing(s, d)
-		r.classes(d)
+		r.classes(s, d)
 		return
 	}
 	r.budget(s, d)
 	r.timing(s, d)
 	r.writes(d)
-	r.classes(d)
+	r.classes(s, d)
 	r.durable(d)
 	// Adapters are exempt: no proxy's configuration names an owner.
 	if d.Policy.Owner == "" {
-		r.add("FC501", d.At, d.Name, "%s has no owner of its retries", d.Name)
+		r.add(ownerMissing.at(d.At, d.Name, "%s has no owner of its retries", d.Name))
 	}
 	r.breaker(d)
 }
 
-// about is add for a field of a dependency. Where nothing was written the nearest
-// section serves, or the dependency's own line.
-func (r *run) about(d *policyfile.Dependency, field, id, format string, args ...any) {
+// about records a finding about a field of a dependency. Where nothing was written the
+// nearest section serves, or the dependency's own line.
+func (r *run) about(d *policyfile.Dependency, field string, rule *rule, format string, args ...any) {
 	at, _ := d.Place(field)
-	r.add(id, at, d.Name, format, args...)
+	r.add(rule.at(at, d.Name, format, args...))
 }
 
 // budget judges what the reader cannot: a budget within its range that still
@@ -69,9 +69,9 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	const slack = 1e-9
 	switch {
 	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
-		r.about(d, "budget.window", "FC103", "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
+		r.about(d, "budget.window", retryBudgetWindow, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
 	case burst > standard+slack && b.Window > budget.DefaultWindow:
-		r.about(d, "budget.window", "FC103", "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
+		r.about(d, "budget.window", retryBudgetWindow, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
 			d.Name, b.Window, percent(burst))
 	}
 	// The floor is per instance, and a fleet adds it up. Durable work is
@@ -88,12 +88,13 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 				load += fmt.Sprintf(": more than %s while they make fewer than %s calls in it", percent(retries), number(all/retries))
 			}
 		}
-		before := len(r.findings)
-		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
+		at, _ := d.Place("budget.min_retries")
+		found := quietClientFloor.at(at, d.Name, "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
 			d.Name, b.MinRetries, b.Window, number(b.Worst(attempts(&d.Policy)-1)), load)
 		if s.File.Instances > 0 {
-			r.findings[before].Hint = "Write strict: true, share one floor among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
+			found.Hint = "Write strict: true, share one floor among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
 		}
+		r.add(found)
 	}
 }
 
@@ -112,8 +113,8 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		if !ok {
 			base, _ = d.Place("backoff.cap")
 		}
-		r.add("FC204", base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
-			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap)
+		r.add(backoffBase.at(base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
+			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap).in(s, d.Route))
 	}
 	// That software cannot bound one attempt is said once, and not for each route.
 	if p.Disabled || refuses(s, d, "total.missing") || refuses(s, d, "per_attempt") {
@@ -128,24 +129,24 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	attempt, attempts := p.AttemptTimeout(), attempts(&p)
 	// Of software whose total is not hard, what begins within it goes on.
 	if d.Longest > p.Total {
-		id := "FC207"
+		rule := timeoutsDoNotFit
 		if attempt < p.Total {
-			id = "FC208"
+			rule = worstCaseOverTotal
 		}
 		if attempt >= p.Total || saturated(float64(attempts-1)*float64(attempt)) >= p.Total {
-			r.add(id, at, d.Name, "%s may need %v for %d attempts of %v: none begins after %v, and the last goes on, so that a call may take %v",
-				d.Name, saturated(float64(attempts)*float64(attempt)), attempts, attempt, p.Total, d.Longest)
+			r.add(rule.at(at, d.Name, "%s may need %v for %d attempts of %v: none begins after %v, and the last goes on, so that a call may take %v",
+				d.Name, saturated(float64(attempts)*float64(attempt)), attempts, attempt, p.Total, d.Longest).in(s, d.Route))
 		}
 		return
 	}
 	if attempt >= p.Total {
-		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: one that hangs leaves nothing for a retry", d.Name, attempt, p.Total)
+		r.add(timeoutsDoNotFit.at(at, d.Name, "one attempt on %s may take %v, the whole call %v: one that hangs leaves nothing for a retry", d.Name, attempt, p.Total).in(s, d.Route))
 		return
 	}
 	// The total is hard, so that this is a warning: the last attempts will
 	// be missing.
 	if raw := unbounded(&d.Policy); raw > p.Total {
-		r.add("FC208", at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total)
+		r.add(worstCaseOverTotal.at(at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total).in(s, d.Route))
 	}
 }
 
@@ -154,10 +155,10 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 // (RFC 9110 section 9.2.2).
 func (r *run) writes(d *policyfile.Dependency) {
 	if d.Policy.RetryUnsent {
-		r.about(d, "retry_unsent", "FC302", "writes to %s without a key are retried when they were not sent", d.Name)
+		r.about(d, "retry_unsent", retryUnsent, "writes to %s without a key are retried when they were not sent", d.Name)
 	}
 	if d.Policy.Idempotent && !d.Policy.Disabled {
-		r.about(d, "idempotent", "FC310", "%s says idempotent: true: its writes are repeated without a key", d.Name)
+		r.about(d, "idempotent", declaredIdempotent, "%s says idempotent: true: its writes are repeated without a key", d.Name)
 	}
 	var writes []string
 	for _, m := range d.Methods {
@@ -169,7 +170,7 @@ func (r *run) writes(d *policyfile.Dependency) {
 	// The library is safe by default; the finding asks that someone has
 	// thought of it.
 	if len(writes) > 0 && !said && !d.Policy.Disabled && !d.Policy.Idempotent {
-		r.about(d, "methods", "FC301", "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
+		r.about(d, "methods", writeWithoutKey, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
 	}
 	// A position alone is asked for here: where nothing was written, the
 	// nearest section serves.
@@ -181,10 +182,10 @@ func (r *run) writes(d *policyfile.Dependency) {
 // unknown, and is no finding: nothing is known against it.
 func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(string) policyfile.Position) {
 	if k.MaxLength > maxKeyLength {
-		r.add("FC303", place(section+".max_length"), subject, "%s takes keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength)
+		r.add(keyLength.at(place(section+".max_length"), subject, "%s takes keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength))
 	}
 	if k.Retention != 0 && k.Retention < minRetention {
-		r.add("FC304", place(section+".retention"), subject, "%s forgets keys after %v: want at least %v", who, k.Retention, minRetention)
+		r.add(keyRetention.at(place(section+".retention"), subject, "%s forgets keys after %v: want at least %v", who, k.Retention, minRetention))
 	}
 }
 
@@ -198,7 +199,7 @@ var never = []string{
 // classes judges overrides that make a terminal failure retryable. They are
 // walked in the order of their names, since reports are compared between
 // runs.
-func (r *run) classes(d *policyfile.Dependency) {
+func (r *run) classes(s Source, d *policyfile.Dependency) {
 	for _, label := range slices.Sorted(maps.Keys(d.Policy.Classify)) {
 		class := d.Policy.Classify[label]
 		if !class.Retryable() || !slices.Contains(never, label) {
@@ -213,8 +214,7 @@ func (r *run) classes(d *policyfile.Dependency) {
 		if !ok {
 			at, from = d.At, " by profile "+d.Profile
 		}
-		f := r.add("FC306", at, d.Name, "%s retries %s%s: the same request gets the same response", d.Name, label, from)
-		f.Key = label
+		r.add(nonRetryableRetried.at(at, d.Name, "%s retries %s%s: the same request gets the same response", d.Name, label, from).keyed(label).in(s, d.Route))
 	}
 }
 
@@ -226,10 +226,10 @@ func (r *run) durable(d *policyfile.Dependency) {
 	}
 	what := d.Policy.Kind.String()
 	if d.DeadLetter.Queue == "" {
-		r.about(d, "dead_letter", "FC401", "%s %s has no dead-letter queue", what, d.Name)
+		r.about(d, "dead_letter", deadLetterMissing, "%s %s has no dead-letter queue", what, d.Name)
 	}
 	if d.DeadLetter.Alert == "" {
-		r.about(d, "dead_letter", "FC402", "the dead letters of %s %s raise no alert", what, d.Name)
+		r.about(d, "dead_letter", deadLetterAlertMissing, "the dead letters of %s %s raise no alert", what, d.Name)
 	}
 	// Only a consumer has to remember: a webhook's receiver does that on
 	// its own side.
@@ -237,9 +237,9 @@ func (r *run) durable(d *policyfile.Dependency) {
 		return
 	}
 	if at, ok := d.Place("dedup"); !ok {
-		r.add("FC305", d.At, d.Name, "consumer %s does not say how long it remembers the events that it has seen", d.Name)
+		r.add(dedupWindow.at(d.At, d.Name, "consumer %s does not say how long it remembers the events that it has seen", d.Name))
 	} else if d.Dedup < minDedup {
-		r.add("FC305", at, d.Name, "consumer %s forgets the events that it has seen after %v: want at least 7 days", d.Name, d.Dedup)
+		r.add(dedupWindow.at(at, d.Name, "consumer %s forgets the events that it has seen after %v: want at least 7 days", d.Name, d.Dedup))
 	}
 }
 

@@ -184,7 +184,7 @@ func (r *run) graph(units []*unit) []Load {
 	}
 	for _, c := range g.circles {
 		l := c.edge.load
-		r.add("FC503", l.at, l.Dependency, "services call each other in a circle: %s", strings.Join(c.path, " -> ")).Key = strings.Join(c.path, " ")
+		r.add(callCycle.at(l.at, l.Dependency, "services call each other in a circle: %s", strings.Join(c.path, " -> ")).keyed(strings.Join(c.path, " ")))
 	}
 	return out
 }
@@ -196,14 +196,14 @@ func (r *run) limits(l *Load) {
 	switch {
 	case r.MaxAmplification <= 0:
 	case l.PathWith > r.MaxAmplification+1e-9:
-		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s: the limit is %s",
-			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification)).Degree = l.PathWith
+		r.add(amplificationLimit.at(l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s: the limit is %s",
+			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification)).degree(l.PathWith))
 	case l.AtLeast:
-		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
-			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification))
+		r.add(amplificationLimit.at(l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
+			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification)))
 	}
 	if r.MaxDuration > 0 && !l.kind.Durable() && (l.longer || l.Duration > r.MaxDuration) {
-		r.add("FC505", l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, l.duration(), r.MaxDuration).Degree = l.Duration.Seconds()
+		r.add(durationLimit.at(l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, l.duration(), r.MaxDuration).degree(l.Duration.Seconds()))
 	}
 }
 
@@ -247,8 +247,8 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 	if longer > 1 {
 		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
 	}
-	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
-		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).Key = l.Dependency
+	r.add(callerGivesUpFirst.at(at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
+		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).keyed(l.Dependency))
 }
 
 // walker follows calls upwards. done keeps the result for each service,
@@ -355,7 +355,7 @@ func (r *run) owners() {
 				continue
 			}
 			if c.owner != d.Policy.Owner {
-				r.add("FC502", at, d.Name, "%s is owned by %s here, and by %s at %s", d.Name, d.Policy.Owner, c.owner, c.at).Key = c.owner
+				r.add(twoOwners.at(at, d.Name, "%s is owned by %s here, and by %s at %s", d.Name, d.Policy.Owner, c.owner, c.at).keyed(c.owner))
 			}
 		}
 	}

@@ -22,16 +22,16 @@ func (r *run) ingress(f *policyfile.File) {
 		}
 		where := route.Host + route.Prefix
 		if in.Principal.Single {
-			r.add("FC307", in.At, route.Dependency, "all callers of %s share their idempotency keys", where)
+			r.add(ingressKeysShared.at(in.At, route.Dependency, "all callers of %s share their idempotency keys", where))
 		}
 		if header := cmp.Or(in.Principal.Header, policyfile.DefaultPrincipal); !in.Principal.Single && in.Principal.JWT == (policyfile.JWT{}) && !guarded(f) {
-			r.add("FC311", in.At, route.Dependency, "%s believes the header %s from every peer", where, header)
+			r.add(principalFromTheWire.at(in.At, route.Dependency, "%s believes the header %s from every peer", where, header))
 		}
 		if in.Optional {
-			r.add("FC308", in.At, route.Dependency, "POST and PATCH to %s pass without an idempotency key", where)
+			r.add(ingressKeyOptional.at(in.At, route.Dependency, "POST and PATCH to %s pass without an idempotency key", where))
 		}
 		if in.Rerunnable {
-			r.add("FC309", in.At, route.Dependency, "what may have happened behind %s is done again", where)
+			r.add(ingressRerunnable.at(in.At, route.Dependency, "what may have happened behind %s is done again", where))
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (r *run) meeting(k, o *keyed) {
 	if o.file != k.file {
 		where = fmt.Sprintf("%s of %s, where their gateways share a database", o.Host+o.Prefix, o.file.Service)
 	}
-	r.add("FC312", k.Idempotency.At, k.Dependency, "a key of the route %s is a key of %s too", k.Host+k.Prefix, where)
+	r.add(ingressKeysMeet.at(k.Idempotency.At, k.Dependency, "a key of the route %s is a key of %s too", k.Host+k.Prefix, where))
 }
 
 // guarded reports whether the file names the peers whose word about the caller
@@ -107,13 +107,14 @@ func (r *run) servable(f *policyfile.File) {
 		return
 	}
 	for _, fault := range faults.Faults {
-		id := "FC801"
+		rule := gatewayWithoutRoutes
 		if fault.Dependency != "" {
-			id = "FC802"
+			rule = routeOfTheDeliveryAPI
 		}
-		found := r.add(id, fault.Position, cmp.Or(fault.Dependency, f.Service), "%s", fault.Message)
-		if id == "FC802" && f.AsksForDeliveries() == "" {
+		found := rule.at(fault.Position, cmp.Or(fault.Dependency, f.Service), "%s", fault.Message)
+		if rule == routeOfTheDeliveryAPI && f.AsksForDeliveries() == "" {
 			found.Severity = report.Warning
 		}
+		r.add(found)
 	}
 }

@@ -195,10 +195,8 @@ func (r *run) layers() []*unit {
 			continue
 		}
 		said[key] = true
-		f := r.add("FC502", at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
-			at.dep.Name, strings.Join(texts, " and "), number(without), number(with))
-		f.Key, f.Degree = "layers", without
-		r.routed(at.dep.Route, r.findings[len(r.findings)-1:])
+		r.add(twoOwners.at(at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
+			at.dep.Name, strings.Join(texts, " and "), number(without), number(with)).keyed("layers").degree(without).routed(at.dep.Route))
 	}
 	return units
 }

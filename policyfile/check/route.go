@@ -13,7 +13,7 @@ func (r *run) routes(f *policyfile.File) {
 		}
 		if attempt := d.Policy.AttemptTimeout(); route.Timeout < attempt {
 			where := route.Host + route.Prefix
-			r.add("FC211", route.At, d.Name, "the route %s ends a call after %v, while one attempt on %s may take %v", where, route.Timeout, d.Name, attempt).Key = where
+			r.add(routeGivesUpFirst.at(route.At, d.Name, "the route %s ends a call after %v, while one attempt on %s may take %v", where, route.Timeout, d.Name, attempt).keyed(where))
 		}
 	}
 }

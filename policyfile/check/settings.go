@@ -96,7 +96,7 @@ func (r *settingsReader) levels(n *yaml.Node) levels {
 		case !known:
 			r.Fault(value, "%s is not a finding of check: see forbear rules list", id)
 			continue
-		case !ignorable(rule), id == "FC001" && value.Value == "off":
+		case !ignorable(rule), id == notJudged.ID && value.Value == "off":
 			r.Fault(value, "%s keeps its severity", id)
 			continue
 		}
@@ -136,13 +136,13 @@ func (r *run) settings() {
 		return
 	}
 	before := len(r.findings)
-	r.findings = slices.DeleteFunc(r.findings, func(f report.Finding) bool {
-		level, ok := r.Settings.level(&f)
+	r.findings = slices.DeleteFunc(r.findings, func(f finding) bool {
+		level, ok := r.Settings.level(&f.Finding)
 		return ok && level == nil
 	})
 	r.off = before - len(r.findings)
 	for i := range r.findings {
-		if level, ok := r.Settings.level(&r.findings[i]); ok {
+		if level, ok := r.Settings.level(&r.findings[i].Finding); ok {
 			r.findings[i].Severity = *level
 		}
 	}

@@ -49,7 +49,7 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 			r.lift(f, w, name, about[w.Dependency], valid)
 		}
 		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {
-			r.add("FC910", w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires))
+			r.add(waiverEndsSoon.at(w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires)))
 		}
 	}
 }
@@ -69,9 +69,9 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 	r := &run{Options: o}
 	r.waiver(f, w, nameOf(w))
 	if w.Rule == "R-2" && !boardApproved(w) {
-		r.add("FC909", w.At, nameOf(w), "waiver %s lifts %s without the board's approval", nameOf(w), w.Rule)
+		r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts %s without the board's approval", nameOf(w), w.Rule))
 	}
-	return r.findings, errors.Join(r.unjudged...)
+	return plain(r.findings), errors.Join(r.unjudged...)
 }
 
 // waiver judges one waiver by itself. Its signatures are looked at last:
@@ -79,25 +79,25 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 	for _, need := range []struct{ key, value string }{{"id", w.ID}, {"owner", w.Owner}, {"ticket", w.Ticket}} {
 		if need.value == "" {
-			r.add("FC905", w.At, name, "waiver %s has no %s", name, need.key).Key = need.key
+			r.add(waiverIncomplete.at(w.At, name, "waiver %s has no %s", name, need.key).keyed(need.key))
 		}
 	}
 	switch {
 	case w.Created.IsZero():
-		r.add("FC904", w.At, name, "waiver %s does not say since when it holds", name)
+		r.add(waiverTooLong.at(w.At, name, "waiver %s does not say since when it holds", name))
 	case w.Created.After(r.Now):
-		r.add("FC904", w.At, name, "waiver %s was created on %s, which is yet to come", name, w.Created.Format(time.DateOnly))
+		r.add(waiverTooLong.at(w.At, name, "waiver %s was created on %s, which is yet to come", name, w.Created.Format(time.DateOnly)))
 	// The day of expiry is included, and Expires is the moment after it.
 	case w.Expires.Sub(w.Created) > maxWaiver+24*time.Hour: // the last day counts
-		r.add("FC904", w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires))
+		r.add(waiverTooLong.at(w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires)))
 	}
 	// Its approvals no longer matter: a new waiver needs new ones.
 	if !r.Now.Before(w.Expires) {
-		r.add("FC901", w.At, name, "waiver %s has expired on %s", name, lastDay(w.Expires))
+		r.add(waiverExpired.at(w.At, name, "waiver %s has expired on %s", name, lastDay(w.Expires)))
 		return
 	}
 	if len(w.Approvals) == 0 {
-		r.add("FC905", w.At, name, "waiver %s has no approval", name).Key = "approvals"
+		r.add(waiverIncomplete.at(w.At, name, "waiver %s has no approval", name).keyed("approvals"))
 		return
 	}
 	for i := range w.Approvals {
@@ -109,7 +109,7 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 // then by key in verify.
 func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.Approval, name string) {
 	if strings.EqualFold(a.By, w.Owner) {
-		r.add("FC906", a.At, name, "waiver %s is approved by its owner %s", name, a.By)
+		r.add(waiverSelfApproved.at(a.At, name, "waiver %s is approved by its owner %s", name, a.By))
 		return
 	}
 	if r.Unsigned {
@@ -121,18 +121,18 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 		if a.Signature != "" {
 			what = "cannot be verified without a file of allowed signers"
 		}
-		r.add("FC907", a.At, name, "the approval of waiver %s by %s %s", name, a.By, what).Key = a.By
+		r.add(waiverSignature.at(a.At, name, "the approval of waiver %s by %s %s", name, a.By, what).keyed(a.By))
 		return
 	}
 	err := verify(r.AllowedSigners, Payload(f, w), a, w.Owner)
 	switch {
 	case errors.Is(err, errSelf):
-		r.add("FC906", a.At, name, "waiver %s is signed with a key of its owner %s", name, w.Owner)
+		r.add(waiverSelfApproved.at(a.At, name, "waiver %s is signed with a key of its owner %s", name, w.Owner))
 	case errors.Is(err, errSignature):
-		r.add("FC907", a.At, name, "the signature of %s under waiver %s is not valid%s", a.By, name, roleNote(a)).Key = a.By
+		r.add(waiverSignature.at(a.At, name, "the signature of %s under waiver %s is not valid%s", a.By, name, roleNote(a)).keyed(a.By))
 	case err != nil:
 		r.unjudged = append(r.unjudged, fmt.Errorf("%s: waiver %s: %w", a.At, name, err))
-		r.add("FC907", a.At, name, "the signature of %s under waiver %s cannot be verified: %v", a.By, name, err).Key = a.By
+		r.add(waiverSignature.at(a.At, name, "the signature of %s under waiver %s cannot be verified: %v", a.By, name, err).keyed(a.By))
 	}
 }
 
@@ -151,21 +151,20 @@ func roleNote(a *policyfile.Approval) string {
 func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, about []int, valid bool) {
 	d, ok := f.Dependency(w.Dependency)
 	if !ok {
-		r.add("FC902", w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency)
+		r.add(waiverUnmatched.at(w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency))
 		return
 	}
 	used := false
 	for _, i := range about {
 		c := &r.findings[i]
-		rule, _ := RuleOf(c.ID)
 		// A waiver names the rule of the standard: it lifts every finding
 		// of that rule about its dependency.
-		if !rule.Waivable || c.Standard != w.Rule {
+		if !c.rule.Waivable || c.Standard != w.Rule {
 			continue
 		}
 		used = true
-		if c.ID == "FC201" && overRange(&d.Policy) && !boardApproved(w) {
-			r.add("FC909", w.At, name, "waiver %s lifts the upper bound of %s without the board's approval", name, w.Dependency)
+		if c.rule == retryCount && overRange(&d.Policy) && !boardApproved(w) {
+			r.add(waiverNeedsBoard.at(w.At, name, "waiver %s lifts the upper bound of %s without the board's approval", name, w.Dependency))
 			continue
 		}
 		if valid {
@@ -173,7 +172,7 @@ func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, about 
 		}
 	}
 	if !used && len(w.Code)+len(f.Lint.Code[w.Dependency]) == 0 { // forbear lint reports what is left of code
-		r.add("FC903", w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule)
+		r.add(waiverUnused.at(w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule))
 	}
 }
 

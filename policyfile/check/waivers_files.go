@@ -36,7 +36,7 @@ func (r *run) foreignWaivers() {
 		}
 		// Files that are not part of this run may be part of the next.
 		if matched && !used {
-			r.add("FC903", fw.w.At, fw.name, "waiver %s lifts nothing: its files do not break %s", fw.name, fw.w.Rule)
+			r.add(waiverUnused.at(fw.w.At, fw.name, "waiver %s lifts nothing: its files do not break %s", fw.name, fw.w.Rule))
 		}
 	}
 }
@@ -45,15 +45,14 @@ func (r *run) foreignWaivers() {
 // valid counts as used: its own finding says what is wrong with it.
 func (r *run) liftForeign(fw fileWaiver, i int) (used bool) {
 	f, w := &r.findings[i], fw.w
-	if !ruleOf(f.ID).Waivable || f.Standard != w.Rule || w.Dependency != "" && f.Subject != w.Dependency {
+	if !f.rule.Waivable || f.Standard != w.Rule || w.Dependency != "" && f.Subject != w.Dependency {
 		return false
 	}
-	value := r.values[i]
 	switch {
-	case value != "" && !slices.Contains(w.Lifts, value):
-		r.add("FC905", w.At, fw.name, "waiver %s does not say that it lifts %q, which is what %s has", fw.name, value, f.File).Key = value
-	case f.ID == "FC201" && !boardApproved(w):
-		r.add("FC909", w.At, fw.name, "waiver %s lifts the upper bound of %s without the board's approval", fw.name, f.Subject)
+	case f.value != "" && !slices.Contains(w.Lifts, f.value):
+		r.add(waiverIncomplete.at(w.At, fw.name, "waiver %s does not say that it lifts %q, which is what %s has", fw.name, f.value, f.File).keyed(f.value))
+	case f.rule == retryCount && !boardApproved(w):
+		r.add(waiverNeedsBoard.at(w.At, fw.name, "waiver %s lifts the upper bound of %s without the board's approval", fw.name, f.Subject))
 	case fw.valid:
 		f.Suppressed = fmt.Sprintf("waiver %s until %s: %s", fw.name, lastDay(w.Expires), w.Reason)
 	}
