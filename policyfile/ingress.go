@@ -219,29 +219,3 @@ func (in Ingress) node() *yaml.Node {
 	}
 	return n
 }
-
-// ingressSchema is the schema of an Ingress: a word, or a mapping of
-// options.
-func ingressSchema() object {
-	p := properties(reflect.TypeFor[Ingress]())
-	p["required"] = object{"type": "boolean", "description": "whether POST and PATCH without a key are refused; true unless said otherwise"}
-	principal := p["principal"].(object)
-	principal["properties"].(object)["jwt"].(object)["required"] = []string{"keys"}
-	p["principal"] = object{
-		"description": "whose keys they are; the header " + DefaultPrincipal + " unless said otherwise",
-		"oneOf":       []any{object{"const": "single"}, principal},
-	}
-	return object{
-		"description": "done once: idempotency keys in front of the dependency (R-6)",
-		"oneOf":       []any{object{"enum": []any{"on", "off", true, false}}, closed(p)},
-	}
-}
-
-// sizePattern is for editors; the reader checks the range too.
-const sizePattern = `^[0-9]+ *(KiB|MiB)?$`
-
-func sizeSchema() object {
-	return object{"description": "bytes, or a size such as 64KiB or 1MiB", "oneOf": []any{
-		object{"type": "integer", "minimum": 1}, object{"type": "string", "pattern": sizePattern},
-	}}
-}

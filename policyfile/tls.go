@@ -2,7 +2,6 @@ package policyfile
 
 import (
 	"net"
-	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -148,36 +147,4 @@ func (d *decoder) serverName(v *yaml.Node, into *string) {
 func notInHost(c rune) bool {
 	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 	return !letter && c != '.' && c != '-' && c != '_'
-}
-
-// tlsSchema is the schema of the section of a dependency.
-func tlsSchema() object {
-	p := properties(reflect.TypeFor[TLS]())
-	p["min_version"] = tlsVersionSchema()
-	p["verify"] = object{"const": true}
-	return described(p, map[string]string{
-		"ca":          "a file with the authorities to trust, in place of the system's; read again when it changes",
-		"cert":        "a file with the certificate that the gateway shows; read again when it changes",
-		"key":         "a file with the certificate's key",
-		"server_name": "what the dependency's certificate is for, where that is not the host of the url",
-		"verify":      "cannot be switched off (R-9)",
-	})
-}
-
-// listenerTLSSchema is that of the gateway's own.
-func listenerTLSSchema() object {
-	p := properties(reflect.TypeFor[ListenerTLS]())
-	p["min_version"] = tlsVersionSchema()
-	s := described(p, map[string]string{
-		"cert":      "a file with the gateway's certificate; read again when it changes",
-		"key":       "a file with the certificate's key",
-		"client_ca": "a file with the authorities of the callers, who then need a certificate",
-	})
-	s["required"] = []string{"cert", "key"}
-	return s
-}
-
-// tlsVersionSchema admits the number too: YAML takes 1.3 without quotes for one.
-func tlsVersionSchema() object {
-	return object{"description": "the least version of TLS; 1.2 unless said", "enum": []any{"1.2", "1.3", 1.2, 1.3}}
 }

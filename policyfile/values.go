@@ -54,3 +54,25 @@ var instead = map[string]string{
 	"keys.max_length":        "leave it out when it is unknown",
 	"idempotency.max_length": "leave it out when it is unknown",
 }
+
+// enum lists the names of a type that writes itself as text, from 0 on,
+// until one cannot be read back. "default" is left out: a file says it by
+// saying nothing.
+func enum(t reflect.Type) (names []string) {
+	for i := range uint64(16) {
+		v := reflect.New(t)
+		v.Elem().SetUint(i)
+		text, err := v.Elem().Interface().(encoding.TextMarshaler).MarshalText()
+		if err != nil {
+			break
+		}
+		back := reflect.New(t)
+		if back.Interface().(encoding.TextUnmarshaler).UnmarshalText(text) != nil {
+			break
+		}
+		if string(text) != "default" {
+			names = append(names, string(text))
+		}
+	}
+	return names
+}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
@@ -124,9 +123,6 @@ func (r *Result) Worst() (worst report.Severity, ok bool) {
 	}
 	return worst, ok
 }
-
-// Err joins what could not be judged.
-func (r *Result) Err() error { return errors.Join(r.Unjudged...) }
 
 // file judges what belongs to no single dependency.
 func (r *run) file(f *policyfile.File) {
