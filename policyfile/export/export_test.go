@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
-	"github.com/forbear-go/forbear/policyfile/export/internal/shapes"
+	"github.com/forbear-go/forbear/policyfile/export/internal/shapetest"
 )
 
 // policies are what is written for every software, by name. The tests with the
@@ -52,11 +52,11 @@ var blind = []string{"nginx", "haproxy", "resilience4j"}
 
 // written calls test with each policy, written for a software. The refusals are those
 // that are to be had.
-func written(t *testing.T, format string, test func(t *testing.T, s shapes.Shape, d *policyfile.Dependency, out *Export)) {
+func written(t *testing.T, format string, test func(t *testing.T, s shapetest.Shape, d *policyfile.Dependency, out *Export)) {
 	t.Helper()
-	all := shapes.All(ringtest.Size(60, 200))
+	all := shapetest.All(ringtest.Size(60, 200))
 	for _, text := range policies(t) {
-		all = append(all, shapes.Shape{Name: "payments", Text: text})
+		all = append(all, shapetest.Shape{Name: "payments", Text: text})
 	}
 	count := 0
 	for _, s := range all {
@@ -87,7 +87,7 @@ func written(t *testing.T, format string, test func(t *testing.T, s shapes.Shape
 // losses does not name, but for what it finds in the policy.
 func TestRoundTrips(t *testing.T) {
 	for _, format := range Formats() {
-		written(t, format, func(t *testing.T, s shapes.Shape, d *policyfile.Dependency, out *Export) {
+		written(t, format, func(t *testing.T, s shapetest.Shape, d *policyfile.Dependency, out *Export) {
 			if again, err := Write(format, d); err != nil || string(again.Config) != string(out.Config) {
 				t.Errorf("the second time: %v\n%s", err, again.Config)
 			}
@@ -120,7 +120,7 @@ func TestRoundTrips(t *testing.T) {
 func TestProxiesAccept(t *testing.T) {
 	for _, format := range []string{"nginx", "haproxy"} {
 		tool := product(t, format)
-		written(t, format, func(t *testing.T, _ shapes.Shape, d *policyfile.Dependency, out *Export) {
+		written(t, format, func(t *testing.T, _ shapetest.Shape, d *policyfile.Dependency, out *Export) {
 			path := filepath.Join(t.TempDir(), "conf")
 			args, config := []string{"-c", "-f", path}, string(out.Config)
 			if format == "nginx" {

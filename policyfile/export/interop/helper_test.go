@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/export"
-	"github.com/forbear-go/forbear/policyfile/export/internal/shapes"
+	"github.com/forbear-go/forbear/policyfile/export/internal/shapetest"
 )
 
 // exported calls test with each policy of the package's own tests, written for a
@@ -32,11 +32,11 @@ func exported(t *testing.T, format string, test func(t *testing.T, p forbear.Pol
 	if err := json.Unmarshal(data, &policies); err != nil || len(policies) < 5 {
 		t.Fatalf("%d policies: %v", len(policies), err)
 	}
-	all := append(shapes.All(200), shapes.Shape{ // whose files are not here, as nginx wants them
+	all := append(shapetest.All(200), shapetest.Shape{ // whose files are not here, as nginx wants them
 		Name: "mutual", Text: "{owner: a, idempotency: generate, url: 'https://pay.example/v1', http2: only, tls: {ca: a.pem, cert: a.crt, key: a.key, min_version: 1.3}}",
 	})
 	for _, text := range policies {
-		all = append(all, shapes.Shape{Name: "payments", Text: text})
+		all = append(all, shapetest.Shape{Name: "payments", Text: text})
 	}
 	for _, s := range all {
 		t.Run(s.Name+" "+s.Text, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package shapes has policies of many shapes, for the tests of what is written for
+// Package shapetest has policies of many shapes, for the tests of what is written for
 // other software.
-package shapes
+package shapetest
 
 import (
 	"fmt"
