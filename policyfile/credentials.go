@@ -40,13 +40,11 @@ type Secret struct {
 func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 	c := &dep.Credentials
 	before := r.Count()
-	r.Keys(n, "credentials", fields{
+	r.section(n, "credentials", c, fields{
 		"secret":        func(v *yaml.Node) { r.reference(v, "credentials.secret", &c.Secret) },
 		"token_url":     func(v *yaml.Node) { r.tokenURL(v, &c.TokenURL) },
-		"client_id":     func(v *yaml.Node) { r.Text(v, "credentials.client_id", &c.ClientID) },
 		"client_secret": func(v *yaml.Node) { r.reference(v, "credentials.client_secret", &c.ClientSecret) },
 		"scopes":        func(v *yaml.Node) { c.Scopes = r.scopes(v) },
-		"override":      func(v *yaml.Node) { r.Flag(v, "credentials.override", &c.Override) },
 	})
 	if r.Count() > before {
 		return

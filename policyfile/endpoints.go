@@ -104,13 +104,8 @@ func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
 	}
 }
 
-// reached checks what the gateway alone uses, once the whole dependency is read.
-func (r *policyReader) reached(dep *Dependency, section string) {
-	for _, field := range []string{"endpoints", "connection_age"} {
-		if at, said := r.places[field]; said && section != "dependencies" {
-			r.FaultAt(at.Position, "%s of section %s has %s, which are the gateway's for dependencies", dep.Name, section, field)
-		}
-	}
+// reached checks that the endpoints go with the URL, once the whole dependency is read.
+func (r *policyReader) reached(dep *Dependency) {
 	u, err := url.Parse(dep.URL)
 	if !dep.Endpoints.DNS || dep.URL == "" || err != nil {
 		return

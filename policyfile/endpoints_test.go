@@ -90,7 +90,7 @@ func TestEndpointFaults(t *testing.T) {
 	}
 	for _, text := range []string{"endpoints: dns", "connection_age: 5m"} {
 		_, err := Parse("f", []byte("webhooks:\n a:\n  "+text+"\n"))
-		if err == nil || !strings.Contains(err.Error(), "which are the gateway's for dependencies") {
+		if err == nil || !strings.Contains(err.Error(), "which is the gateway's for dependencies") {
 			t.Errorf("%s of a webhook: got %v", text, err)
 		}
 	}

@@ -71,7 +71,7 @@ func TestHealthFaults(t *testing.T) {
 		{"no address", "dependencies: {a: {health: {endpoint: a/health}}}", "f:1:39: health.endpoint is no http or https address: want an address such as https://payments.internal/v1"},
 		{"secret", "dependencies: {a: {health: {endpoint: 'http://u:hush@a/'}}}", "f:1:39: health.endpoint holds credentials, which do not belong into a policy file (R-9)"},
 		{"profile", "profiles: {p: {health: {endpoint: 'http://a/'}}}", `f:1:25: unknown key "endpoint" in health`},
-		{"consumer", "consumers: {a: {health: {endpoint: 'http://a/'}}}", "f:1:36: a of section consumers has a health endpoint, which the gateway asks for dependencies"},
+		{"consumer", "consumers: {a: {health: {endpoint: 'http://a/'}}}", "f:1:36: a of section consumers has health.endpoint, which is the gateway's for dependencies"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Parse("f", []byte(tt.text)); err == nil || !slices.Contains(strings.Split(err.Error(), "\n"), tt.want) {

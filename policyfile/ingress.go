@@ -2,6 +2,7 @@ package policyfile
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -116,16 +117,15 @@ func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
 	}
 	into.On = true
 	required := true
-	d.Keys(n, "idempotency", fields{
+	known := d.values("idempotency.", into)
+	maps.Copy(known, fields{
 		"principal":    func(v *yaml.Node) { d.principal(v, &into.Principal) },
 		"required":     func(v *yaml.Node) { d.Flag(v, "idempotency.required", &required) },
 		"retention":    func(v *yaml.Node) { d.retention(v, owner, &into.Retention) },
-		"wait":         func(v *yaml.Node) { d.duration(v, "idempotency.wait", &into.Wait) },
-		"timeout":      func(v *yaml.Node) { d.duration(v, "idempotency.timeout", &into.Timeout) },
 		"max_request":  func(v *yaml.Node) { d.size(v, "idempotency.max_request", &into.MaxRequest) },
 		"max_response": func(v *yaml.Node) { d.size(v, "idempotency.max_response", &into.MaxResponse) },
-		"rerunnable":   func(v *yaml.Node) { d.Flag(v, "idempotency.rerunnable", &into.Rerunnable) },
 	})
+	d.Keys(n, "idempotency", known)
 	into.Optional = !required
 }
 
@@ -178,9 +178,7 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 // signature is not checked names no one.
 func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	before := d.Count()
-	known := d.values("jwt.", into)
-	known["leeway"] = func(v *yaml.Node) { d.duration(v, "jwt.leeway", &into.Leeway) }
-	d.Keys(n, "jwt", known)
+	d.Keys(n, "jwt", d.values("jwt.", into))
 	if d.Count() == before && into.Keys == "" {
 		d.Fault(n, "jwt needs keys: a file with public keys, as PEM or JWKS")
 	}

@@ -1,9 +1,9 @@
 package policyfile
 
 import (
-	"fmt"
-
 	"go.yaml.in/yaml/v4"
+
+	names "github.com/forbear-go/forbear/internal/enum"
 )
 
 // Pace says whether the gateway paces the sends to a dependency that limits its
@@ -17,26 +17,17 @@ const (
 
 var paceNames = []string{"on", "off"}
 
-// String returns "on" or "off", as the file has it.
-func (p Pace) String() string { return paceNames[min(int(p), len(paceNames)-1)] }
+// String returns the word of a policy file.
+func (p Pace) String() string { return names.Name(paceNames, uint8(p)) }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (p Pace) MarshalText() ([]byte, error) {
-	if int(p) >= len(paceNames) {
-		return nil, fmt.Errorf("unknown pace %d", uint8(p))
-	}
-	return []byte(p.String()), nil
-}
+func (p Pace) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *Pace) UnmarshalText(text []byte) error {
-	for i, name := range paceNames {
-		if name == string(text) {
-			*p = Pace(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown pace %q: want on or off", text)
+	i, err := names.Parse("pace", paceNames, text)
+	*p = Pace(i)
+	return err
 }
 
 // pace reads whether a dependency is paced. true and false are not accepted: one

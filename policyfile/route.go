@@ -17,19 +17,17 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 	r := Route{At: d.At(n)}
 	before := d.Count()
 	var options *yaml.Node
-	d.Keys(n, "a route", fields{
-		"prefix":         func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
-		"host":           func(v *yaml.Node) { d.host(v, &r.Host) },
-		"keep_prefix":    func(v *yaml.Node) { d.Flag(v, "keep_prefix", &r.KeepPrefix) },
-		"methods":        func(v *yaml.Node) { r.Methods = d.methods(v) },
-		"headers":        func(v *yaml.Node) { r.Headers = d.headers(v) },
-		"dependency":     func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
-		"timeout":        func(v *yaml.Node) { d.duration(v, "timeout", &r.Timeout) },
-		"max_body":       func(v *yaml.Node) { d.size(v, "max_body", &r.MaxBody) },
-		"max_concurrent": func(v *yaml.Node) { d.count(v, "max_concurrent", instead["max_concurrent"], &r.MaxConcurrent) },
-		"stream":         func(v *yaml.Node) { d.Flag(v, "stream", &r.Stream) },
-		"idempotency":    func(v *yaml.Node) { options = v },
+	known := d.values("", &r)
+	maps.Copy(known, fields{
+		"prefix":      func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
+		"host":        func(v *yaml.Node) { d.host(v, &r.Host) },
+		"methods":     func(v *yaml.Node) { r.Methods = d.methods(v) },
+		"headers":     func(v *yaml.Node) { r.Headers = d.headers(v) },
+		"dependency":  func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
+		"max_body":    func(v *yaml.Node) { d.size(v, "max_body", &r.MaxBody) },
+		"idempotency": func(v *yaml.Node) { options = v },
 	})
+	d.Keys(n, "a route", known)
 	if options != nil { // last, for its faults name the dependency
 		d.ingress(options, r.Dependency, &r.Idempotency)
 	}

@@ -156,22 +156,28 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 			at := r.place("kind", dep.Name)
 			d.FaultAt(at.Position, "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
 		}
-		if at, said := r.places["credentials"]; said && section != "dependencies" {
-			d.FaultAt(at.Position, "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
+		if section != "dependencies" {
+			r.withoutGateway(&dep, section)
 		}
-		if at, said := r.places["pace"]; said && section != "dependencies" {
-			d.FaultAt(at.Position, "%s of section %s has pace, which is the gateway's for dependencies", dep.Name, section)
-		}
-		if at, said := r.places["health.endpoint"]; said && section != "dependencies" {
-			d.FaultAt(at.Position, "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
-		}
-		r.reached(&dep, section)
+		r.reached(&dep)
 		d.judge(*r.layer, dep.Name, f.Waivers...)
 		dep.Policy, dep.places = r.policy, r.places
-		d.secured(&dep, section)
+		d.secured(&dep)
 		found = append(found, dep)
 	}
 	return found
+}
+
+// withoutGateway refuses what only the gateway uses, in a section whose members it does
+// not forward to: it would look as if it did something.
+func (r *policyReader) withoutGateway(dep *Dependency, section string) {
+	for _, field := range []string{"endpoints", "connection_age", "credentials", "pace", "health.endpoint", "tls", "http2"} {
+		at, said := r.places[field]
+		if !said || field == "tls" && dep.TLS == (TLS{}) || field == "http2" && dep.HTTP2 == HTTP2Auto {
+			continue
+		}
+		r.FaultAt(at.Position, "%s of section %s has %s, which is the gateway's for dependencies", dep.Name, section, field)
+	}
 }
 
 // dependency reads a reference to a dependency of the file, and suggests the

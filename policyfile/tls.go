@@ -70,10 +70,7 @@ func (h *HTTP2) UnmarshalText(text []byte) error {
 func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 	t := &dep.TLS
 	before := r.Count()
-	r.Keys(n, "tls", r.placed("tls.", fields{
-		"ca":          func(v *yaml.Node) { r.Text(v, "tls.ca", &t.CA) },
-		"cert":        func(v *yaml.Node) { r.Text(v, "tls.cert", &t.Cert) },
-		"key":         func(v *yaml.Node) { r.Text(v, "tls.key", &t.Key) },
+	r.section(n, "tls", t, fields{
 		"server_name": func(v *yaml.Node) { r.serverName(v, &t.ServerName) },
 		"min_version": func(v *yaml.Node) { r.tlsVersion(v, "tls.min_version", &t.MinVersion) },
 		"verify": func(v *yaml.Node) {
@@ -83,7 +80,7 @@ func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 				r.refuse(r.At(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
 			}
 		},
-	}))
+	})
 	if r.Count() == before && (t.Cert == "") != (t.Key == "") {
 		r.Fault(n, "tls has cert or key without the other")
 	}
@@ -96,18 +93,9 @@ func (r *policyReader) http2(v *yaml.Node, dep *Dependency) {
 	}
 }
 
-// secured checks what TLS and HTTP/2 need of the rest of a dependency: they are the
-// gateway's, and settings of TLS without https would look like a protection.
-func (d *decoder) secured(dep *Dependency, section string) {
-	at, _ := dep.Place("tls")
-	switch {
-	case dep.TLS == TLS{} && dep.HTTP2 == HTTP2Auto:
-	case section != "dependencies" && dep.TLS != TLS{}:
-		d.FaultAt(at, "%s of section %s has tls, which is the gateway's for dependencies", dep.Name, section)
-	case section != "dependencies":
-		at, _ = dep.Place("http2")
-		d.FaultAt(at, "%s of section %s has http2, which is the gateway's for dependencies", dep.Name, section)
-	case dep.TLS != TLS{} && strings.HasPrefix(strings.ToLower(dep.URL), "http://"):
+// secured refuses settings of TLS without https, which would look like a protection.
+func (d *decoder) secured(dep *Dependency) {
+	if at, _ := dep.Place("tls"); dep.TLS != (TLS{}) && strings.HasPrefix(strings.ToLower(dep.URL), "http://") {
 		d.FaultAt(at, "%s: tls is for https, and the url is http", dep.Name)
 	}
 }
