@@ -107,7 +107,6 @@ type gate struct {
 	strict        bool            // see the flag
 	checklist     bool            // evaluate the review questions instead
 	metrics       string          // page of metrics to scrape for them, or ""
-	scratch       scratch         // of the file that is being written
 }
 
 // register registers the flags. Formats and severities are checked while they are
@@ -158,11 +157,8 @@ func (q *gate) register(f *flag.FlagSet) {
 	})
 }
 
-// errInterrupted is why a run ended that ctx has ended.
-var errInterrupted = errors.New("interrupted")
-
 // runUntil is run, left behind when ctx ends: whatever it is doing then, the process
-// ends at once, and no file is half-written.
+// ends at once. Files are replaced in one step, so that none is half-written.
 func (q *gate) runUntil(ctx context.Context) (code int, err error) {
 	ended := make(chan struct{})
 	var result int
@@ -175,8 +171,7 @@ func (q *gate) runUntil(ctx context.Context) (code int, err error) {
 	case <-ended:
 		return result, failed
 	case <-ctx.Done():
-		q.scratch.discard()
-		return 0, errInterrupted
+		return 0, errors.New("interrupted")
 	}
 }
 
@@ -221,7 +216,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	if q.writeBaseline != "" {
 		// To take the present findings as given is to pass.
-		return cli.ExitOK, q.scratch.toFile(q.writeBaseline, rep.WriteBaseline)
+		return cli.ExitOK, replace(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
 		return cli.ExitFound, nil

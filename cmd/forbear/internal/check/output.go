@@ -32,7 +32,7 @@ func (q *gate) write(in func(format string) (func(io.Writer) error, error)) erro
 		if o.file == "" {
 			err = write(q.std.Out)
 		} else {
-			err = q.scratch.toFile(o.file, write)
+			err = replace(o.file, write)
 		}
 		if err != nil {
 			return err
