@@ -56,7 +56,7 @@ echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		q := &question{}
+		q := &question{Situation: New()}
 		q.register(f)
 		words, code, done := c.Operands(std, f, args)
 		switch {
@@ -88,8 +88,8 @@ func explainLines(std *cli.Streams) int {
 	}
 }
 
-// question is one situation given by flags. Its zero value asks nothing: the flags
-// fill it, and explain reports what is missing.
+// question is one situation given by flags: they fill it, and explain reports what is
+// missing.
 type question struct {
 	Situation
 	lines      bool   // situations come as JSON lines instead

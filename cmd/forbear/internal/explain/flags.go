@@ -12,10 +12,8 @@ import (
 )
 
 // register registers the flags: each is a field of the situation, under the name
-// that a reader of the command line understands. Where the field's absence means
-// something of its own, the flag is a function that sets a pointer. A pointer keeps
-// "not given" and zero apart: --attempts 0 must be refused, not read as the default
-// of 1.
+// that a reader of the command line understands. --attempts 0 is refused, and not read as
+// the default of 1.
 //
 // Every flag has a field in the JSON form, so that a question asked by hand can
 // become a test vector.
@@ -46,7 +44,7 @@ func (q *question) register(f *flag.FlagSet) {
 		if err == nil && n == 0 {
 			return errors.New("attempts count from 1: the one that failed is the first")
 		}
-		s.AttemptsMade = &n
+		s.AttemptsMade = n
 		return err
 	})
 	f.IntVar(&s.DNSFailures, "dns-failures", 0, "how many of them failed to resolve the name")
@@ -70,10 +68,10 @@ func (q *question) register(f *flag.FlagSet) {
 }
 
 // opposite reads a flag that says the opposite of a fact.
-func opposite(fact **bool) func(string) error {
+func opposite(fact *bool) func(string) error {
 	return func(v string) error {
 		set, err := strconv.ParseBool(v)
-		*fact = new(!set)
+		*fact = !set
 		return err
 	}
 }

@@ -116,25 +116,18 @@ func having(typed string, known []string) (names []string) {
 
 // nameLines lists names in lines of the manual.
 func nameLines(names []string) string {
-	var b strings.Builder
-	width := 0
+	const width = 78
+	var lines []string
+	line := " "
 	for i, name := range names {
 		if i < len(names)-1 {
 			name += ","
 		}
-		switch {
-		case width == 0:
-			b.WriteString("  ")
-			width = 2
-		case width+1+len(name) > 78:
-			b.WriteString("\n  ")
-			width = 2
-		default:
-			b.WriteByte(' ')
-			width++
+		if len(line)+1+len(name) > width {
+			lines = append(lines, line)
+			line = " "
 		}
-		b.WriteString(name)
-		width += len(name)
+		line += " " + name
 	}
-	return b.String()
+	return strings.Join(append(lines, line), "\n")
 }

@@ -25,35 +25,34 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// Situation is one failed attempt and the facts around it. Its zero value is
-// not enough: Protocol, and what that protocol needs, must be there. Its JSON names
-// are a format that other programs write: a field may be added, and none changes its
-// meaning. A Situation is plain data and may be reused.
+// Situation is one failed attempt and the facts around it. It begins as [New] makes it,
+// with what holds where nothing is said; Protocol, and what that protocol needs, must be
+// added. Its JSON names are a format that other programs write: a field may be added, and
+// none changes its meaning. A Situation is plain data and may be reused.
 type Situation struct {
 	ID       string `json:"id"`
 	Profile  string `json:"profile"`
 	Kind     string `json:"kind"`
 	Protocol string `json:"protocol"`
 
-	// The request. A missing replayable means true: most bodies are.
+	// The request. Replayable begins as true: most bodies are.
 	Method         string `json:"method"`
 	IdempotencyKey string `json:"idempotency_key"`
-	Replayable     *bool  `json:"replayable"`
+	Replayable     bool   `json:"replayable"`
 	TokenRefresh   bool   `json:"token_refresh"`
 
-	// The call so far. A missing attempts_made means 1, the attempt that failed;
-	// a missing remaining_ms, that the caller has no deadline; an empty now, the
-	// clock's.
-	AttemptsMade *int   `json:"attempts_made"`
+	// The call so far. AttemptsMade begins as 1, the attempt that failed; a missing
+	// remaining_ms means that the caller has no deadline, and an empty now the clock's.
+	AttemptsMade int    `json:"attempts_made"`
 	DNSFailures  int    `json:"dns_failures"`
 	ElapsedMS    int64  `json:"elapsed_ms"`
 	RemainingMS  *int64 `json:"remaining_ms"`
 	Now          string `json:"now"`
 
-	// What stands around the call. A missing budget is never spent; a missing
-	// healthy means true, as for a dependency without a health gate.
+	// What stands around the call. A missing budget is never spent. Healthy begins as
+	// true, as for a dependency without a health gate.
 	Breaker        string  `json:"breaker"`
-	Healthy        *bool   `json:"healthy"`
+	Healthy        bool    `json:"healthy"`
 	ExhaustedBelow bool    `json:"exhausted_below"`
 	Budget         *Budget `json:"budget"`
 
@@ -87,6 +86,9 @@ type Budget struct {
 	Retries int64 `json:"retries"`
 }
 
+// New returns a situation in which nothing is known but that one attempt has failed.
+func New() Situation { return Situation{AttemptsMade: 1, Replayable: true, Healthy: true} }
+
 // Decode reads a situation from JSON. It refuses what it does not know, but
 // returns the id whenever there is one. A misspelt field would otherwise be
 // judged as another question. The id lets a program match even a refusal to what it
@@ -97,7 +99,7 @@ func Decode(data []byte) (Situation, error) {
 	if err := dec.Decode(&fields); err != nil {
 		return Situation{}, notJSON(err)
 	}
-	var s Situation
+	s := New()
 	_ = json.Unmarshal(fields["id"], &s.ID) // the strict reading below complains
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return s, errors.New("text after the situation")
@@ -227,14 +229,14 @@ func (s *Situation) check() error {
 	}{
 		{"dns_failures", int64(s.DNSFailures)},
 		{"elapsed_ms", s.ElapsedMS},
-		{"attempts_made", int64(deref(s.AttemptsMade, 1))},
+		{"attempts_made", int64(s.AttemptsMade)},
 	} {
 		if n.value < 0 || n.value > maxCount {
 			return fmt.Errorf("%s %d is out of range", n.name, n.value)
 		}
 	}
-	if r := deref(s.RemainingMS, 0); r > maxCount || r < -maxCount {
-		return fmt.Errorf("remaining_ms %d is out of range", r)
+	if r := s.RemainingMS; r != nil && (*r > maxCount || *r < -maxCount) {
+		return fmt.Errorf("remaining_ms %d is out of range", *r)
 	}
 	if err := paired("headers", s.Headers); err != nil {
 		return err
@@ -292,11 +294,11 @@ func (s *Situation) policy() (forbear.Policy, error) {
 // deadline stays zero, which means none.
 func (s *Situation) state(now time.Time) forbear.State {
 	st := forbear.State{
-		Attempt:      max(deref(s.AttemptsMade, 1), 1),
+		Attempt:      max(s.AttemptsMade, 1),
 		Start:        now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
 		DNSFailures:  s.DNSFailures,
 		Key:          s.IdempotencyKey,
-		Unreplayable: !deref(s.Replayable, true),
+		Unreplayable: !s.Replayable,
 		Refreshable:  s.TokenRefresh,
 	}
 	if s.RemainingMS != nil {
@@ -308,7 +310,7 @@ func (s *Situation) state(now time.Time) forbear.State {
 // known is what is known of the moment, but for the budget. The budget is missing
 // here because each step of a course changes it: decide adds it.
 func (s *Situation) known() (forbear.Facts, error) {
-	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow, Unhealthy: !deref(s.Healthy, true)}
+	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow, Unhealthy: !s.Healthy}
 	switch s.Breaker {
 	case "", "closed":
 	case "open":
@@ -319,14 +321,4 @@ func (s *Situation) known() (forbear.Facts, error) {
 		return k, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
 	}
 	return k, nil
-}
-
-// deref returns what p points at, or otherwise for a field that is not there.
-// Pointers mark optional fields, and every one of them has a default other than
-// zero.
-func deref[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }

@@ -88,9 +88,10 @@ func limits(p *forbear.Policy) (settings.Limits, error) {
 // retries reports whether a policy retries a response: a status or a gRPC code. The
 // situation has no history, so that count and deadline never decide.
 func retries(p *forbear.Policy, response string) (bool, error) {
-	s := explain.Situation{ID: response, Base: p, Protocol: "grpc", Code: response}
+	s := explain.New()
+	s.ID, s.Base, s.Protocol, s.Code = response, p, "grpc", response
 	if status, err := strconv.Atoi(response); err == nil {
-		s = explain.Situation{ID: response, Base: p, Protocol: "http", Status: status}
+		s.Protocol, s.Code, s.Status = "http", "", status
 	}
 	x, err := explain.Explain(s)
 	return x.Decision == "retry", err
