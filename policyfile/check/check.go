@@ -82,7 +82,7 @@ type run struct {
 	findings    []finding
 	unjudged    []error
 	off         int
-	fileWaivers []fileWaiver
+	fileWaivers []judged
 }
 
 // Run judges the sources together. The order matters: waivers come after the
@@ -104,7 +104,7 @@ func Run(sources []Source, o Options) *Result {
 		}
 		r.waivers(s.File, first, len(r.findings))
 	}
-	r.foreignWaivers()
+	r.liftForeign()
 	r.owners()
 	r.keysMeet()
 	loads := r.graph(r.layers())

@@ -20,11 +20,19 @@ const (
 	soon      = 14 * 24 * time.Hour
 )
 
+// judged is a waiver of a file, by its name in messages. It is valid when judging it added
+// no finding. One that is not valid still counts as used where it would lift something:
+// its own finding says what is wrong with it.
+type judged struct {
+	*policyfile.Waiver
+	file  *policyfile.File
+	name  string
+	valid bool
+}
+
 // waivers judges the waivers of a file, and lets the valid ones lift what
 // they name among the findings of that file, which are those from first to
-// end.
-//
-// A waiver counts as valid when judging it added no finding.
+// end. Those for the files of other software wait for the findings about them.
 func (r *run) waivers(f *policyfile.File, first, end int) {
 	if len(f.Waivers) == 0 {
 		return
@@ -34,22 +42,21 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		about[r.findings[i].Subject] = append(about[r.findings[i].Subject], i)
 	}
 	for i := range f.Waivers {
-		w := &f.Waivers[i]
+		w := judged{Waiver: &f.Waivers[i], file: f, name: nameOf(&f.Waivers[i])}
 		if w.Rule == "R-9" {
 			continue // the reader has refused it
 		}
-		name := nameOf(w)
 		before := len(r.findings)
-		r.waiver(f, w, name)
-		valid := len(r.findings) == before
+		r.waiver(f, w.Waiver, w.name)
+		w.valid = len(r.findings) == before
 		switch {
 		case len(w.Files) > 0:
-			r.fileWaivers = append(r.fileWaivers, fileWaiver{f, w, name, valid})
+			r.fileWaivers = append(r.fileWaivers, w)
 		case w.Dependency != "":
-			r.lift(f, w, name, about[w.Dependency], valid)
+			r.liftOwn(w, about[w.Dependency])
 		}
 		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {
-			r.add(waiverEndsSoon.at(w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires)))
+			r.add(waiverEndsSoon.at(w.At, w.name, "waiver %s ends on %s", w.name, lastDay(w.Expires)))
 		}
 	}
 }
@@ -145,35 +152,66 @@ func roleNote(a *policyfile.Approval) string {
 	return ""
 }
 
-// lift suppresses those of the findings about its dependency that w covers, when
-// it is valid, and reports a waiver that covers none. An invalid waiver counts as used too: its own
-// finding says what is wrong with it.
-func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, about []int, valid bool) {
-	d, ok := f.Dependency(w.Dependency)
+// liftOwn lifts those of the findings about its dependency that w names, and reports a
+// waiver that lifts none.
+func (r *run) liftOwn(w judged, about []int) {
+	d, ok := w.file.Dependency(w.Dependency)
 	if !ok {
-		r.add(waiverUnmatched.at(w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency))
+		r.add(waiverUnmatched.at(w.At, w.name, "waiver %s is for %s, which is not in this file", w.name, w.Dependency))
 		return
 	}
 	used := false
 	for _, i := range about {
-		c := &r.findings[i]
-		// A waiver names the rule of the standard: it lifts every finding
-		// of that rule about its dependency.
-		if !c.rule.Waivable || c.Standard != w.Rule {
-			continue
-		}
-		used = true
-		if c.rule == retryCount && overRange(&d.Policy) && !boardApproved(w) {
-			r.add(waiverNeedsBoard.at(w.At, name, "waiver %s lifts the upper bound of %s without the board's approval", name, w.Dependency))
-			continue
-		}
-		if valid {
-			c.Suppressed = fmt.Sprintf("waiver %s until %s: %s", name, lastDay(w.Expires), w.Reason)
+		used = r.lift(w, i, overRange(&d.Policy)) || used
+	}
+	if !used && len(w.CodeIn(w.file)) == 0 { // forbear lint reports what is left of code
+		r.add(waiverUnused.at(w.At, w.name, "waiver %s lifts nothing: %s does not break %s", w.name, w.Dependency, w.Rule))
+	}
+}
+
+// liftForeign lets waivers for files lift what they name among the findings about
+// other software. The files come from several sources, so that this waits for all.
+func (r *run) liftForeign() {
+	foreign := map[string]bool{}
+	for _, s := range r.sources {
+		if s.File.Format != "" {
+			foreign[s.File.Name] = true
 		}
 	}
-	if !used && len(w.Code)+len(f.Lint.Code[w.Dependency]) == 0 { // forbear lint reports what is left of code
-		r.add(waiverUnused.at(w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule))
+	for _, w := range r.fileWaivers {
+		matched, used := false, false
+		for name := range foreign {
+			matched = matched || w.In(name)
+		}
+		for i := range len(r.findings) {
+			if f := &r.findings[i]; foreign[f.File] && w.In(f.File) && (w.Dependency == "" || w.Dependency == f.Subject) {
+				used = r.lift(w, i, true) || used
+			}
+		}
+		// Files that are not part of this run may be part of the next.
+		if matched && !used {
+			r.add(waiverUnused.at(w.At, w.name, "waiver %s lifts nothing: its files do not break %s", w.name, w.Rule))
+		}
 	}
+}
+
+// lift lifts finding i when w names its rule, and reports whether it does. over says that
+// a count is above its range, which takes the board's approval. A value of other software
+// has to be named.
+func (r *run) lift(w judged, i int, over bool) (used bool) {
+	f := &r.findings[i]
+	if !f.rule.Waivable || f.Standard != w.Rule {
+		return false
+	}
+	switch {
+	case f.value != "" && !slices.Contains(w.Lifts, f.value):
+		r.add(waiverIncomplete.at(w.At, w.name, "waiver %s does not say that it lifts %q, which is what %s has", w.name, f.value, f.File).keyed(f.value))
+	case f.rule == retryCount && over && !boardApproved(w.Waiver):
+		r.add(waiverNeedsBoard.at(w.At, w.name, "waiver %s lifts the upper bound of %s without the board's approval", w.name, f.Subject))
+	case w.valid:
+		f.Suppressed = fmt.Sprintf("waiver %s until %s: %s", w.name, lastDay(w.Expires), w.Reason)
+	}
+	return true
 }
 
 // overRange reports whether a count is above its range, and not below. Only
