@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
@@ -127,7 +128,7 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 	switch {
 	case d.Policy.Disabled:
 		return notRetried(d)
-	case violation.Of(&d.Policy) != nil:
+	case leaves(d):
 		return Unknown, fmt.Sprintf("%s leaves the standard: its findings come first", d.Name)
 	}
 	// Each retry of a call is wanted as often as all attempts before it fail, and had
@@ -145,7 +146,7 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 // stops calculates how many attempts the calls of a busy client become while everything
 // fails, and holds that against what the standard's budget may add.
 func stops(d *policyfile.Dependency) (Verdict, string) {
-	if violation.Of(&d.Policy) != nil {
+	if leaves(d) {
 		return Unknown, fmt.Sprintf("%s leaves the standard: its findings come first", d.Name)
 	}
 	const most = 1.26 // 20 % of all that is sent, and the rounding of its windows
@@ -155,6 +156,14 @@ func stops(d *policyfile.Dependency) (Verdict, string) {
 		verdict = No
 	}
 	return verdict, fmt.Sprintf("calculated: while everything fails, the calls of a busy client to %s become %s times as many attempts", d.Name, number(load))
+}
+
+// leaves reports whether the retries of a dependency leave the standard. Its breaker does not
+// matter here: the sums are those of retries alone.
+func leaves(d *policyfile.Dependency) bool {
+	p := d.Policy
+	p.Breaker = breaker.Policy{}
+	return violation.Of(&p) != nil
 }
 
 // decide asks the policy about one failure after the first attempt, with a
