@@ -87,3 +87,20 @@ webhooks:
 		t.Errorf("waivers = %+v", again.Waivers)
 	}
 }
+
+// A waiver is written with all that is signed, and with the signatures as they are.
+func TestMarshalWaivers(t *testing.T) {
+	f := must(t, `waivers:
+- {id: W-1, rule: R-2, files: ["mesh/**"], lifts: [max_retries 7], reason: r, owner: dana, ticket: T-1, created: 2026-11-01, expires: 2027-03-01,
+  code: [a/...], approvals: [{by: iris, role: iab, signature: "a\nb"}]}
+`)
+	data, err := Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := f.Waivers[0], must(t, string(data)).Waivers[0]
+	was.At, is.At, was.Approvals[0].At, is.Approvals[0].At = Position{}, Position{}, Position{}, Position{}
+	if !reflect.DeepEqual(was, is) {
+		t.Errorf("got %+v, want %+v", is, was)
+	}
+}

@@ -48,6 +48,10 @@ func node(v reflect.Value, field string) *yaml.Node {
 			return variable(name)
 		}
 		n := plain(v.String())
+		if field == "signature" { // which keeps its line breaks
+			n.Style = yaml.LiteralStyle
+			return n
+		}
 		// A text is quoted unless it is clearly a word: 1e3 or 2026-01-01
 		// would be read back as a number or a date.
 		n.Style = yaml.DoubleQuotedStyle

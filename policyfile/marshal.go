@@ -105,47 +105,31 @@ func variable(name string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{plain("env"), plain(name)}}
 }
 
-// waiverNode writes a waiver field by field, in the order of the
-// documentation. Moments are in UTC, so that the signed payload does not
-// depend on where it was written. A signature keeps its line breaks.
+// moment is a time as a waiver has it: in UTC, so that the signed payload does not depend
+// on where it was written.
+type moment time.Time
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m moment) MarshalText() ([]byte, error) {
+	return []byte(time.Time(m).UTC().Format(time.RFC3339)), nil
+}
+
+// waiverNode writes a waiver in the order of the documentation.
 func waiverNode(w *Waiver) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	text := func(key, value string) {
-		if v := node(reflect.ValueOf(value), key); v != nil {
-			n.Content = append(n.Content, plain(key), v)
-		}
-	}
-	text("id", w.ID)
-	text("rule", w.Rule)
-	text("dependency", w.Dependency)
-	if v := node(reflect.ValueOf(w.Code), "code"); v != nil {
-		n.Content = append(n.Content, plain("code"), v)
-	}
-	text("reason", w.Reason)
-	text("owner", w.Owner)
-	text("ticket", w.Ticket)
-	moment := func(key string, t time.Time) {
-		if !t.IsZero() {
-			n.Content = append(n.Content, plain(key), plain(t.UTC().Format(time.RFC3339)))
-		}
-	}
-	moment("created", w.Created)
-	moment("expires", w.Expires)
-	if len(w.Approvals) > 0 {
-		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, a := range w.Approvals {
-			item := &yaml.Node{Kind: yaml.MappingNode}
-			for _, f := range []struct{ key, value string }{{"by", a.By}, {"role", a.Role}, {"signature", a.Signature}} {
-				if v := node(reflect.ValueOf(f.value), f.key); v != nil {
-					if f.key == "signature" {
-						v.Style = yaml.LiteralStyle
-					}
-					item.Content = append(item.Content, plain(f.key), v)
-				}
-			}
-			list.Content = append(list.Content, item)
-		}
-		n.Content = append(n.Content, plain("approvals"), list)
-	}
-	return n
+	return node(reflect.ValueOf(struct {
+		ID         string     `json:"id"`
+		Rule       string     `json:"rule"`
+		Dependency string     `json:"dependency"`
+		Code       []string   `json:"code"`
+		Files      []string   `json:"files"`
+		Lifts      []string   `json:"lifts"`
+		Reason     string     `json:"reason"`
+		Owner      string     `json:"owner"`
+		Ticket     string     `json:"ticket"`
+		Created    moment     `json:"created"`
+		Expires    moment     `json:"expires"`
+		Approvals  []Approval `json:"approvals"`
+	}{
+		w.ID, w.Rule, w.Dependency, w.Code, w.Files, w.Lifts, w.Reason, w.Owner, w.Ticket, moment(w.Created), moment(w.Expires), w.Approvals,
+	}), "")
 }
