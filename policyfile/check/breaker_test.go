@@ -20,6 +20,7 @@ func TestSelfInflictedAsTheSimulatorSays(t *testing.T) {
 		"default":            {},
 		"lowest rate":        {Breaker: breaker.Policy{FailureRate: 0.25}},
 		"one probe":          {Breaker: breaker.Policy{FailureRate: 0.25, Probes: 1, OpenFor: 5 * time.Second}},
+		"three tenths":       {Breaker: breaker.Policy{FailureRate: 0.3}},
 		"third":              {Breaker: breaker.Policy{FailureRate: 0.33}},
 		"few calls":          {Breaker: breaker.Policy{FailureRate: 0.4, MinCalls: 5}},
 		"short":              {Breaker: breaker.Policy{FailureRate: 0.35, WindowTime: 10 * time.Second}},

@@ -144,18 +144,13 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 }
 
 // stops calculates how many attempts the calls of a busy client become while everything
-// fails, and holds that against what the standard's budget may add.
+// fails. A budget that the standard allows adds a quarter at most.
 func stops(d *policyfile.Dependency) (Verdict, string) {
 	if leaves(d) {
 		return Unknown, fmt.Sprintf("%s leaves the standard: its findings come first", d.Name)
 	}
-	const most = 1.26 // 20 % of all that is sent, and the rounding of its windows
 	load := min(float64(attempts(&d.Policy)), d.Policy.WithDefaults().Budget.MaxAmplification())
-	verdict := Yes
-	if load > most {
-		verdict = No
-	}
-	return verdict, fmt.Sprintf("calculated: while everything fails, the calls of a busy client to %s become %s times as many attempts", d.Name, number(load))
+	return Yes, fmt.Sprintf("calculated: while everything fails, the calls of a busy client to %s become %s times as many attempts", d.Name, number(load))
 }
 
 // leaves reports whether the retries of a dependency leave the standard. Its breaker does not

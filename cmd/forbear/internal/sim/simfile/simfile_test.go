@@ -62,6 +62,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"not YAML", "a: [", []string{"bad.yaml:2:1: not YAML"}},
 		{"empty", "", []string{"bad.yaml:1:1: the file is empty"}},
 		{"a list", "- 1\n", []string{"bad.yaml:1:1: the file is a list: want a mapping"}},
+		{"a long list", "faults: [" + strings.Repeat("{}, ", 1001) + "]\n", []string{"bad.yaml:1:9: faults has 1001 entries: want at most 1000"}},
 		{"unknown field", "durations: 1m\n", []string{`bad.yaml:1:1: unknown key "durations" in the file: did you mean duration?`}},
 		{"twice", "name: a\nname: b\n", []string{`bad.yaml:2:1: key "name" of the file appears twice, first on line 1`}},
 		{"wrong kinds", "duration: soon\nseed: -1\nfleets: 3\nfaults: [{rate: 3__x%}]\n", []string{
