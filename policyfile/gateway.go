@@ -1,16 +1,58 @@
 package policyfile
 
 import (
+	"net/netip"
 	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile/strict"
 )
+
+// Gateway says what the gateway serves.
+type Gateway struct {
+	// Listen is where it listens; none leaves the choice to the command.
+	Listen Addresses `json:"listen,omitzero"`
+	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
+	TLS ListenerTLS `json:"tls,omitzero"`
+	// TrustedProxies are the addresses of peers whose word about the caller counts:
+	// a header that names the principal is believed from them alone. Empty names
+	// none, and then that header is believed from every peer.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
+	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
+	// logged anyway. In the file it may also be on or off. Default off.
+	AccessLog float64 `json:"access_log,omitzero"`
+	Routes    []Route `json:"routes,omitempty"`
+}
+
+// Route sends requests to a dependency, by the prefix of their path, by their host, or
+// by both.
+type Route struct {
+	Prefix string `json:"prefix,omitzero"`
+	Host   string `json:"host,omitzero"`
+	// KeepPrefix leaves the prefix in the path that is sent on, as it is for gRPC.
+	KeepPrefix bool `json:"keep_prefix,omitzero"`
+	// Methods and Headers narrow the route: to these methods, and to requests that
+	// have each of these headers with just this value.
+	Methods    []string          `json:"methods,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Dependency string            `json:"dependency"`
+	// Timeout bounds a call up to the end of its response, MaxBody the body of its
+	// request, and MaxConcurrent the calls of the route that are under way. Zero sets
+	// no bound beside those of the policy.
+	Timeout       time.Duration `json:"timeout,omitzero"`
+	MaxBody       Size          `json:"max_body,omitzero"`
+	MaxConcurrent int           `json:"max_concurrent,omitzero"`
+	// Stream says that bodies are streams, which may stand still for any time.
+	Stream      bool     `json:"stream,omitzero"`
+	Idempotency Ingress  `json:"idempotency,omitzero"`
+	At          Position `json:"-"`
+}
 
 // gateway reads the section of that name. It comes after the dependencies,
 // because a route is checked against the dependency that it names.
