@@ -62,6 +62,8 @@ echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 		switch {
 		case done:
 			return code
+		case q.format != "text" && q.format != "json":
+			return std.Fail("explain: unknown format %q: want text or json", q.format)
 		case len(words) > 0:
 			return q.word(std, f, strings.Join(words, " "))
 		case q.lines:
@@ -112,8 +114,6 @@ func (q *question) word(std *cli.Streams, f *flag.FlagSet, word string) int {
 		return std.Fail("explain: unexpected argument %q: a status is --status %d (see forbear explain --help)", word, status)
 	case other != "":
 		return std.Fail("explain: unexpected argument %q: a reason goes without --%s (see forbear explain --help)", word, other)
-	case q.format != "text" && q.format != "json":
-		return std.Fail("explain: unknown format %q: want text or json", q.format)
 	}
 	return Word(std, "explain", word, q.format)
 }
@@ -124,9 +124,6 @@ func (q *question) word(std *cli.Streams, f *flag.FlagSet, word string) int {
 // before the status. Faults of the command line have exit code 2 and never look like
 // a decision.
 func (q *question) explain(std *cli.Streams) int {
-	if q.format != "text" && q.format != "json" {
-		return std.Fail("explain: unknown format %q: want text or json", q.format)
-	}
 	if err := q.readLabel(); err != nil {
 		return std.Fail("explain: %v", err)
 	}
