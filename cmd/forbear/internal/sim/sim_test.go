@@ -43,7 +43,7 @@ func TestSim(t *testing.T) {
 		{"no such file", []string{"run", "metastabel"}, 2, "", "did you mean metastable?"},
 		{"bad output", []string{"run", mine, "-o", "pdf"}, 2, "", `output "pdf" is unknown`},
 		{"bad engine", []string{"run", mine, "--engine", "steam"}, 2, "", `"steam" is unknown`},
-		{"bad file", []string{"run", bad}, 2, "", "bad.yaml:2:22: services[0]: unknown field \"capacty\": did you mean capacity?"},
+		{"bad file", []string{"run", bad}, 2, "", "bad.yaml:2:22: unknown key \"capacty\" in services[0]: did you mean capacity?"},
 		{"list", []string{"list"}, 0, "payment-fleet-200", ""},
 		{"show", []string{"show", "five-layers"}, 0, `"oblivious": true`, ""},
 		{"show none", []string{"show", "nine-layers"}, 2, "", "forbear sim list"},
