@@ -10,9 +10,8 @@ import (
 )
 
 // partial returns the scenario of that name with another policy and share.
-func partial(p forbear.Policy, share float64, engine EngineKind) Scenario {
+func partial(p forbear.Policy, share float64) Scenario {
 	s, _ := FindNamed("partial")
-	s.Engine = engine
 	s.Fleets[0].Client = Client{Policy: &p}
 	s.Faults[0].Rate = share
 	return s
@@ -21,8 +20,7 @@ func partial(p forbear.Policy, share float64, engine EngineKind) Scenario {
 func withBreaker(b breaker.Policy) forbear.Policy { return forbear.Policy{Breaker: b} }
 
 // A breaker that opens at 30 % of failures costs more than they do; one that
-// opens in an outage, or in most of one, does not. The engines agree, whatever
-// the seed.
+// opens in an outage, or in most of one, does not, whatever the seed.
 func TestPartialFailuresAreJudged(t *testing.T) {
 	seeds := ringtest.Size(uint64(1), 4)
 	literal := withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens})
@@ -44,14 +42,12 @@ func TestPartialFailuresAreJudged(t *testing.T) {
 		{"default, all fail", forbear.Policy{}, 1, Undecided},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, engine := range []EngineKind{Exact, Cohort} {
-				for seed := range seeds {
-					s := partial(tt.policy, tt.share, engine)
-					s.Seed = seed + 1
-					got := mustRun(t, s).Summary
-					if got.Verdict != tt.want {
-						t.Errorf("%s, seed %d: %s (fault %.3f, breakers %.3f), want %s", engine, s.Seed, got.Verdict, got.FaultCost, got.BreakerCost, tt.want)
-					}
+			for seed := range seeds {
+				s := partial(tt.policy, tt.share)
+				s.Seed = seed + 1
+				got := mustRun(t, s).Summary
+				if got.Verdict != tt.want {
+					t.Errorf("seed %d: %s (fault %.3f, breakers %.3f), want %s", s.Seed, got.Verdict, got.FaultCost, got.BreakerCost, tt.want)
 				}
 			}
 		})
@@ -60,37 +56,33 @@ func TestPartialFailuresAreJudged(t *testing.T) {
 
 // A breaker turns nearly all calls of an outage away, and costs none of them.
 func TestRefusalsInAnOutageCostNothing(t *testing.T) {
-	for _, engine := range []EngineKind{Exact, Cohort} {
-		got := mustRun(t, partial(forbear.Policy{}, 1, engine)).Summary
-		if got.BreakerRefused < 0.9*got.Calls {
-			t.Errorf("%s: %.0f of %.0f calls refused: this tests nothing", engine, got.BreakerRefused, got.Calls)
-		}
-		if got.BreakerCost > 0.001 || got.FaultCost < 0.98 {
-			t.Errorf("%s: fault %.3f, breakers %.3f", engine, got.FaultCost, got.BreakerCost)
-		}
+	got := mustRun(t, partial(forbear.Policy{}, 1)).Summary
+	if got.BreakerRefused < 0.9*got.Calls {
+		t.Errorf("%.0f of %.0f calls refused: this tests nothing", got.BreakerRefused, got.Calls)
+	}
+	if got.BreakerCost > 0.001 || got.FaultCost < 0.98 {
+		t.Errorf("fault %.3f, breakers %.3f", got.FaultCost, got.BreakerCost)
 	}
 }
 
 // A breaker that stays open after a short outage makes the recovery late; while
 // the outage lasts, it costs nothing.
 func TestLateRecoveryIsNotSelfInflicted(t *testing.T) {
-	for _, engine := range []EngineKind{Exact, Cohort} {
-		s := partial(forbear.Policy{}, 1, engine)
-		s.Faults[0].At, s.Faults[0].For = seconds(10), seconds(3)
-		got := mustRun(t, s).Summary
-		if got.Verdict != Recovered || got.Recovery < 1 || got.BreakerCost > 0.01 {
-			t.Errorf("%s: %s after %.1f s, breakers %.3f", engine, got.Verdict, got.Recovery, got.BreakerCost)
-		}
+	s := partial(forbear.Policy{}, 1)
+	s.Faults[0].At, s.Faults[0].For = seconds(10), seconds(3)
+	got := mustRun(t, s).Summary
+	if got.Verdict != Recovered || got.Recovery < 1 || got.BreakerCost > 0.01 {
+		t.Errorf("%s after %.1f s, breakers %.3f", got.Verdict, got.Recovery, got.BreakerCost)
 	}
 }
 
 // The share of calls that fail at 30 %: a fifth more attempts than calls saves
 // 14 of 30.
 func TestFaultCostIsThatOfTheRetriesAlone(t *testing.T) {
-	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3, Exact)
+	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3)
 	got := mustRun(t, s).Summary
 	near(t, "fault", got.FaultCost, 0.3-0.2*0.7, 0.02)
-	bare := mustRun(t, partial(withBreaker(breaker.Policy{Disabled: true}), 0.3, Exact)).Summary
+	bare := mustRun(t, partial(withBreaker(breaker.Policy{Disabled: true}), 0.3)).Summary
 	near(t, "as without breakers", got.FaultCost, bare.Failed/bare.Calls, 1e-9)
 	if bare.FaultCost != 0 || bare.BreakerCost != 0 {
 		t.Errorf("costs %v and %v where there is no breaker", bare.FaultCost, bare.BreakerCost)
@@ -101,20 +93,10 @@ func TestFaultCostIsThatOfTheRetriesAlone(t *testing.T) {
 func TestNoDefaultIsSelfInflicted(t *testing.T) {
 	for kind := forbear.Sync; kind <= forbear.Batch; kind++ {
 		for _, share := range []float64{0.1, 0.2, 0.3, 0.4, 0.45} {
-			got := mustRun(t, partial(forbear.Policy{Kind: kind}, share, Exact)).Summary
+			got := mustRun(t, partial(forbear.Policy{Kind: kind}, share)).Summary
 			if got.Verdict == SelfInflicted || got.BreakerCost > 0.02 {
 				t.Errorf("%s at %v: %s, breakers %.3f", kind, share, got.Verdict, got.BreakerCost)
 			}
-		}
-	}
-}
-
-// The cohort engine ends what is refused, and says so.
-func TestCohortSaysThatItHasNoPace(t *testing.T) {
-	for kind, noted := range map[forbear.Kind]int{forbear.Event: 1, forbear.Sync: 0} {
-		r := mustRun(t, partial(forbear.Policy{Kind: kind}, 0.3, Cohort))
-		if len(r.Notes) != noted || r.Summary.Postponed > 0 {
-			t.Errorf("%s: notes %q, want %d; put off %.0f times", kind, r.Notes, noted, r.Summary.Postponed)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// plan checks c and makes it ready for the engines.
+// plan checks c and makes it ready for the engine.
 func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {

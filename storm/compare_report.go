@@ -76,7 +76,7 @@ func WriteHTML(w io.Writer, title, about string, all []Compared) error {
 			Load: report.Amount(s.Multiplier) + "x", Peak: report.Amount(s.PeakMultiplier) + "x",
 			Good: report.Amount(100*s.Good/max(s.Calls, 1)) + " %", Wasted: report.Amount(100*s.Wasted) + " %",
 			P50: report.Amount(s.P50) + " ms", P99: report.Amount(s.P99) + " ms", Queue: report.Amount(s.MaxQueue) + " s",
-			Engine: string(r.Engine), Seed: r.Seed, Notes: r.Notes, Chart: r.chart(),
+			Origin: r.origin(), Notes: r.Notes, Chart: r.chart(),
 		})
 	}
 	return page.WriteHTML(w)

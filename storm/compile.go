@@ -6,8 +6,7 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// compiled is a valid scenario, with its defaults, and what the engines make
-// of it.
+// compiled is a valid scenario, with its defaults, and what the engine reads.
 type compiled struct {
 	s Scenario
 	m *model.Model
@@ -21,7 +20,7 @@ func compile(s Scenario) (*compiled, error) {
 		return nil, fmt.Errorf("scenario %q: %w", s.Name, err)
 	}
 	m := &model.Model{
-		Seed: s.Seed, Duration: s.Duration.D(), Bin: s.Bin.D(), Step: s.Step.D(),
+		Seed: s.Seed, Duration: s.Duration.D(), Bin: s.Bin.D(),
 		Out: make([][]int, len(s.Services)), Nominal: make([]float64, len(s.Services)),
 	}
 	index := map[string]int{}
@@ -61,7 +60,7 @@ func compile(s Scenario) (*compiled, error) {
 	return &compiled{s, m}, nil
 }
 
-// model returns v as the engines want it: with one bound of the queue, in
+// model returns v as the engine wants it: with one bound of the queue, in
 // requests, and the failure that a refusal is.
 func (v *Service) model() model.Service {
 	// A bound in seconds counts at the nominal capacity, whatever the faults leave.

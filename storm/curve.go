@@ -8,8 +8,7 @@ import (
 
 // Curve is what becomes of a scenario when more and more of the attempts fail.
 type Curve struct {
-	Scenario string     `json:"scenario"`
-	Engine   EngineKind `json:"engine"`
+	Scenario string `json:"scenario"`
 	// Points are by rising Share.
 	Points []Point `json:"points"`
 }
@@ -40,7 +39,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	case points < 1 || points > MaxCells:
 		return nil, at("points", "%d is outside 1 to %d", points, MaxCells)
 	}
-	engine, err := s.study(points, o)
+	o, err := s.study(points, o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	if err != nil {
 		return nil, err
 	}
-	return &Curve{Scenario: s.Name, Engine: engine, Points: all}, nil
+	return &Curve{Scenario: s.Name, Points: all}, nil
 }
 
 // failing returns a copy of s with a first fault that fails the given share.

@@ -13,7 +13,7 @@ import (
 // of what ends well.
 func (c *Curve) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: what ends well, by the share of attempts that fail (%s engine)\n\n", c.Scenario, c.Engine)
+	fmt.Fprintf(b, "%s: what ends well, by the share of attempts that fail\n\n", c.Scenario)
 	fmt.Fprintf(b, "%6s %8s %11s %11s %7s  %s\n", "fail", "good", "no breaker", "no retries", "load x", "verdict")
 	for _, p := range c.Points {
 		bar := strings.Repeat("█", int(40*p.Good+0.5))

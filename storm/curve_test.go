@@ -12,7 +12,7 @@ import (
 
 func TestCurve(t *testing.T) {
 	calls := 0
-	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3, Exact)
+	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3)
 	s.Name = `a <b> & c`
 	c, err := RunCurve(t.Context(), s, 10, Options{}, func(done, of int) { calls++ })
 	if err != nil {
@@ -49,7 +49,7 @@ func TestCurve(t *testing.T) {
 }
 
 func TestCurveRefusals(t *testing.T) {
-	none := partial(forbear.Policy{}, 0.3, Exact)
+	none := partial(forbear.Policy{}, 0.3)
 	none.Faults = nil
 	for name, tt := range map[string]struct {
 		s      Scenario
@@ -57,8 +57,8 @@ func TestCurveRefusals(t *testing.T) {
 	}{
 		"no fault":      {none, 10},
 		"a brownout":    {brownout(100, 1), 10},
-		"no points":     {partial(forbear.Policy{}, 0.3, Exact), 0},
-		"too many runs": {partial(forbear.Policy{}, 0.3, Exact), MaxCells + 1},
+		"no points":     {partial(forbear.Policy{}, 0.3), 0},
+		"too many runs": {partial(forbear.Policy{}, 0.3), MaxCells + 1},
 	} {
 		if _, err := RunCurve(t.Context(), tt.s, tt.points, Options{}, nil); err == nil {
 			t.Errorf("%s was accepted", name)

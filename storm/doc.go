@@ -4,20 +4,13 @@
 //
 // A [Scenario] is plain data, and its zero fields have defaults. [Named] lists those
 // that come with the simulator; [Scenario.Validate] says everything that is wrong
-// with another. [Run] picks one of two engines for it:
+// with another. [Run] simulates every request: Poisson or closed-loop arrivals, a FIFO
+// queue, timeouts, retries, layers. The cost grows with the number of requests.
 //
-//   - the exact engine treats every request as itself: Poisson or closed-loop
-//     arrivals, a FIFO queue, timeouts, retries, layers. Its cost grows with the
-//     number of requests;
-//   - the cohort engine moves masses of requests in time steps. Its cost does
-//     not depend on the rate, so a fleet of 100 million requests a second is as
-//     quick as one of a hundred. It is right for large fleets, and says on the
-//     [Result] where it is not.
-//
-// A stack of layers that is too large for the exact engine, and does not fit the
-// other one, is run as a sample: one of so many requests, on as small a part of
-// everything. What would need too much in spite of that is refused with a
-// [TooLargeError].
+// A scenario that would take too long is run as a sample: one of so many requests, on
+// as small a part of everything. So a fleet of 100 million requests a second takes as
+// long as one of ten thousand, and its result says how much of it was run. What would
+// need too much in spite of that is refused with a [TooLargeError].
 //
 // A [Result] says how the run ended ([Verdict]), in numbers ([Summary]) and over
 // time ([Series]), and writes itself as text, CSV and SVG. Studies are many runs:
@@ -25,8 +18,8 @@
 // length of the fault, [RunCurve] the share of attempts that fails, [LeastTrigger]
 // looks for the shortest fault after which the trouble stays.
 //
-// Both engines ask (*forbear.Retryer).Next what follows each failure: nothing of a
-// policy is modeled here. What forbear forbids (no backoff, fixed waits, equal
+// The engine asks the forbear.Retryer what follows each failure: nothing of a policy is
+// modeled here. What forbear forbids (no backoff, fixed waits, equal
 // jitter, no budget) exists only as a [Baseline], for comparison: it replaces
 // the wait, or the budget, of a real decision.
 //
@@ -34,11 +27,10 @@
 // several goroutines at once; a Scenario that is being run must not be changed.
 //
 // The package is the face. A scenario is compiled (compile.go) into the model that
-// the engines read (internal/model), an engine (internal/exact, internal/cohort)
-// fills a record, and the face makes a result of that (summary.go, verdict.go).
-// Pictures and tables are drawn by internal/report; internal/parallel spreads the runs
-// of a study over the processors. Arrows point downwards: neither
-// engine knows of the other, of the scenario, or of a report.
+// the engine reads (internal/model), the engine (internal/exact) fills a record, and the
+// face makes a result of that (summary.go, verdict.go). Pictures and tables are drawn by
+// internal/report; internal/parallel spreads the runs of a study over the processors.
+// Imports point downwards: the engine knows nothing of the scenario or of a report.
 //
 // Experimental: what this package exports may change in any version.
 package storm

@@ -1,10 +1,10 @@
 package storm
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/storm/internal/cohort"
 	"github.com/forbear-go/forbear/storm/internal/exact"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
@@ -20,12 +20,11 @@ const (
 // Estimate is what a run would need, at most. It errs on the high side: it assumes
 // that every call fails as often as its policy allows.
 type Estimate struct {
-	Engine EngineKind
-	Events float64 // or steps of the cohort engine
+	Events float64
 	Memory float64 // bytes
 	Time   time.Duration
 
-	// Scale is one of how many requests the exact engine would run; 0 is all.
+	// Scale says that one of so many requests would be run; 0 is all.
 	Scale float64
 }
 
@@ -34,8 +33,8 @@ type TooLargeError struct{ Estimate Estimate }
 
 // Error says what the run would need, and what is allowed.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the %s engine would need about %s and %v (%.3g events): at most %s and %v unless forced",
-		e.Estimate.Engine, bytesText(e.Estimate.Memory), e.Estimate.Time.Round(time.Second),
+	return fmt.Sprintf("the run would need about %s and %v (%.3g events): at most %s and %v unless forced",
+		bytesText(e.Estimate.Memory), e.Estimate.Time.Round(time.Second),
 		e.Estimate.Events, bytesText(MaxMemory), MaxTime)
 }
 
@@ -47,14 +46,13 @@ func bytesText(b float64) string {
 	return fmt.Sprintf("%.1f GiB", b/(1<<30))
 }
 
-// Estimate returns what a run of s would need with its engine; with Auto, with
-// the engine that would be chosen.
-func (s Scenario) Estimate() (Estimate, error) {
+// Estimate returns what a run of s would need.
+func (s Scenario) Estimate(o Options) (Estimate, error) {
 	c, err := compile(s)
 	if err != nil {
 		return Estimate{}, err
 	}
-	return c.choose(), nil
+	return c.estimate(o), nil
 }
 
 // times returns the estimate of n such runs, one after the other.
@@ -72,52 +70,42 @@ func (e Estimate) refuse(o Options) error {
 	return nil
 }
 
-// study returns the engine for n runs of which s is the largest, or refuses them. All
-// of them together are held to the limits of one run.
-func (s Scenario) study(n int, o Options) (EngineKind, error) {
-	e, err := s.Estimate()
+// studyTime is how long all runs of a study may take together before they are samples.
+const studyTime = 20 * time.Second
+
+// study returns the options for each of n runs of which s is the largest, or refuses
+// them. All of them together are held to the limits of one run.
+func (s Scenario) study(n int, o Options) (Options, error) {
+	o.Within = min(o.within(), studyTime/time.Duration(n))
+	e, err := s.Estimate(o)
 	if err != nil {
-		return "", err
+		return o, err
 	}
-	return e.Engine, e.times(n).refuse(o)
+	return o, e.times(n).refuse(o)
 }
 
-// choose returns the estimate of the engine that the scenario asks for. With
-// breakers there may be a second run without them.
-func (c *compiled) choose() Estimate {
-	e := c.chooseEngine()
+func (o Options) within() time.Duration { return cmp.Or(o.Within, 3*time.Second) }
+
+// estimate returns what a run of c needs: whole, or as a sample where that would take
+// too long. With breakers there may be a second run without them.
+func (c *compiled) estimate(o Options) Estimate {
+	e := costOf(c.m)
+	if c.s.Engine == Auto {
+		if k := c.sampleScale(e, o.within()); k > 1 {
+			if small, err := compile(c.s.sampled(k)); err == nil {
+				e = costOf(small.m)
+				e.Scale = k
+			}
+		}
+	}
 	if c.m.Guarded() {
 		e = e.times(2)
 	}
 	return e
 }
 
-// chooseEngine returns the estimate of one run. Auto prefers the exact engine while
-// it is quick; then the cohort engine, where the scenario fits it; then a sample.
-func (c *compiled) chooseEngine() Estimate {
-	single, mass := estimate(Exact, exact.Cost(c.m)), estimate(Cohort, cohort.Cost(c.m))
-	switch c.s.Engine {
-	case Exact:
-		return single
-	case Cohort:
-		return mass
-	}
-	if c.fits() == nil {
-		if single.Time <= affordable && single.Memory <= MaxMemory {
-			return single
-		}
-		return mass
-	}
-	if k := c.sampleScale(single); k > 1 {
-		if small, err := compile(c.s.sampled(k)); err == nil {
-			single = estimate(Exact, exact.Cost(small.m))
-			single.Scale = k
-		}
-	}
-	return single
-}
-
-// estimate returns the cost of one run on an engine.
-func estimate(engine EngineKind, c model.Cost) Estimate {
-	return Estimate{Engine: engine, Events: c.Events, Memory: c.Memory, Time: c.Time}
+// costOf returns what a run of all of m needs.
+func costOf(m *model.Model) Estimate {
+	events, memory, took := exact.Cost(m)
+	return Estimate{Events: events, Memory: memory, Time: took}
 }

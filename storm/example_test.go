@@ -15,13 +15,13 @@ import (
 func scenario() storm.Scenario {
 	return storm.Scenario{
 		Name: "brownout",
-		Fleets: []storm.Fleet{{Rate: 50_000_000, Instances: 10_000, Client: storm.Client{
+		Fleets: []storm.Fleet{{Rate: 2000, Instances: 20, Client: storm.Client{
 			Retries: new(3),
 			Timeout: storm.Duration(time.Second),
 			Base:    storm.Duration(100 * time.Millisecond),
 			Cap:     storm.Duration(2 * time.Second),
 		}}},
-		Services: []storm.Service{{Name: "service", Capacity: 50_000_000 / 0.7}},
+		Services: []storm.Service{{Name: "service", Capacity: 2000 / 0.7}},
 		Faults: []storm.Fault{{
 			Kind: storm.Brownout, At: storm.Duration(10 * time.Second), For: storm.Duration(10 * time.Second),
 		}},
@@ -34,10 +34,10 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(r.Engine, r.Summary.Verdict)
+	fmt.Println(r.Summary.Verdict)
 	fmt.Printf("%.1fx the load\n", r.Summary.Multiplier)
 	// Output:
-	// cohort recovered
+	// recovered
 	// 1.1x the load
 }
 

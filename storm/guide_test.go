@@ -22,7 +22,7 @@ func TestGuideShowsWhatTheSimulatorSays(t *testing.T) {
 	}
 	for _, p := range []forbear.Policy{{}, withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens})} {
 		var b bytes.Buffer
-		if err := mustRun(t, partial(p, 0.3, Exact)).WriteText(&b); err != nil {
+		if err := mustRun(t, partial(p, 0.3)).WriteText(&b); err != nil {
 			t.Fatal(err)
 		}
 		head, _, _ := strings.Cut(b.String(), "latency of good calls")

@@ -66,7 +66,7 @@ func Named() []Scenario {
 		simple("gc-pause", "a pause of 1.5 s, and a queue that slows the service down (heap, garbage collection)",
 			60*second, fleet(5000, 50, naive), Service{Name: "service", Capacity: 7000, QueueSlowdown: 0.3},
 			Fault{Kind: Pause, At: 10 * second, For: 1500 * milli}),
-		simple("knife-edge", "the queue's bound is just the clients' timeout: the cohort engine says that it cannot be trusted",
+		simple("knife-edge", "the queue's bound is just the clients' timeout: about half of what is served is in time",
 			60*second, fleet(10_000, 100, naive), Service{Name: "service", Capacity: 14_286, Queue: 500 * milli}, brownout),
 		simple("closed-loop", "users that wait for a response before they send again", 60*second,
 			Fleet{Name: "users", Users: 20_000, Think: 2 * second, Instances: 100, Client: naive},

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/ringtest"
 )
 
 // plateau returns the mean arrivals a second in the middle of the fault.
-func plateau(t *testing.T, name string, engine EngineKind) float64 {
+func plateau(t *testing.T, name string) float64 {
 	t.Helper()
 	s, ok := FindNamed(name)
 	if !ok {
 		t.Fatalf("no scenario is called %q", name)
 	}
-	s.Engine = engine
 	r := mustRun(t, s)
 	from, to := 25.0, 44.0
 	return over(r, r.Series.Fresh, from, to) + over(r, r.Series.Retry, from, to)
@@ -37,11 +37,7 @@ func TestSpecPlateaus(t *testing.T) {
 		{"checkout-sticky", 1200, 0.01},
 		{"checkout-independent", 1110, 0.01},
 	} {
-		for _, engine := range []EngineKind{Exact, Cohort} {
-			t.Run(tt.name+" "+string(engine), func(t *testing.T) {
-				near(t, "req/s", plateau(t, tt.name, engine), tt.want, tt.rel*tt.want)
-			})
-		}
+		near(t, tt.name, plateau(t, tt.name), tt.want, tt.rel*tt.want)
 	}
 }
 
@@ -49,11 +45,8 @@ func TestSpecPlateaus(t *testing.T) {
 func TestSpecBudgetOfTotal(t *testing.T) {
 	s, _ := FindNamed("standard-budget")
 	s.Fleets[0].Client.Budget.Of = "total"
-	for _, engine := range []EngineKind{Exact, Cohort} {
-		s.Engine = engine
-		r := mustRun(t, s)
-		near(t, string(engine), over(r, r.Series.Fresh, 25, 44)+over(r, r.Series.Retry, 25, 44), 1250, 25)
-	}
+	r := mustRun(t, s)
+	near(t, "req/s", over(r, r.Series.Fresh, 25, 44)+over(r, r.Series.Retry, 25, 44), 1250, 25)
 }
 
 // spec/4's table: baseline x (1 + retries) under a total outage, and 500
@@ -64,19 +57,17 @@ func TestSpecAmplificationTable(t *testing.T) {
 		retries int
 		want    float64
 	}{{500, 1, 1000}, {500, 3, 2000}, {500, 9, 5000}, {1000, 3, 4000}, {500, 10, 5500}} {
-		for _, engine := range []EngineKind{Exact, Cohort} {
-			s := Scenario{
-				Duration: seconds(60), Engine: engine,
-				Fleets: []Fleet{{Rate: tt.rate, Client: Client{
-					Kind: "event", Retries: &tt.retries, Timeout: seconds(1), Base: 200 * ms, Cap: 2000 * ms,
-					Baseline: Baseline{NoBudget: true, Unchecked: true},
-				}}},
-				Services: []Service{{Name: "s"}},
-				Faults:   []Fault{{Kind: Outage, At: seconds(1), For: seconds(59)}},
-			}
-			r := mustRun(t, s)
-			near(t, string(engine), over(r, r.Series.Fresh, 30, 60)+over(r, r.Series.Retry, 30, 60), tt.want, 0.015*tt.want)
+		s := Scenario{
+			Duration: seconds(60), Engine: Exact,
+			Fleets: []Fleet{{Rate: tt.rate, Client: Client{
+				Kind: "event", Retries: &tt.retries, Timeout: seconds(1), Base: 200 * ms, Cap: 2000 * ms,
+				Baseline: Baseline{NoBudget: true, Unchecked: true},
+			}}},
+			Services: []Service{{Name: "s"}},
+			Faults:   []Fault{{Kind: Outage, At: seconds(1), For: seconds(59)}},
 		}
+		r := mustRun(t, s)
+		near(t, "req/s", over(r, r.Series.Fresh, 30, 60)+over(r, r.Series.Retry, 30, 60), tt.want, 0.015*tt.want)
 	}
 	// Over a 10 s outage the plateau is all but reached.
 	s, _ := FindNamed("processor-outage")
@@ -117,36 +108,41 @@ func TestNamedScenariosRun(t *testing.T) {
 			t.Errorf("%q is there twice, or says nothing", s.Name)
 		}
 		seen[s.Name] = true
-		if !ringtest.Nightly() && s.Fits() == nil {
-			s.Engine = Cohort // the quicker one
+		r, err := Run(t.Context(), s, Options{Within: ringtest.Size(100*time.Millisecond, 0)})
+		if err != nil {
+			t.Fatal(err)
 		}
-		r := mustRun(t, s)
-		t.Logf("%-22s %-6s %s", s.Name, r.Engine, r.Headline())
+		t.Logf("%-22s %s", s.Name, r.Headline())
 	}
 }
 
 func TestSameSeedSameBytes(t *testing.T) {
-	for _, engine := range []EngineKind{Exact, Cohort} {
+	for _, within := range []time.Duration{0, 50 * time.Millisecond} { // the whole, and a sample
 		s := withBudget(brownout(2000, 5))
 		s.Fleets[0].Instances = 20
-		s.Engine = engine
-		if engine == Exact {
-			s.Fleets[0].Client.Breaker = true
+		s.Engine = Auto
+		s.Fleets[0].Client.Breaker = true
+		bytesOf := func(s Scenario) ([]byte, error) {
+			r, err := Run(t.Context(), s, Options{Within: within})
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(r)
 		}
 		var runs [2][]byte
 		for i := range runs {
-			b, err := json.Marshal(mustRun(t, s))
+			b, err := bytesOf(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			runs[i] = b
 		}
 		if !bytes.Equal(runs[0], runs[1]) {
-			t.Errorf("%s: two runs with one seed differ", engine)
+			t.Errorf("%s: two runs with one seed differ", within)
 		}
 		s.Seed = 2
-		if b, _ := json.Marshal(mustRun(t, s)); engine == Exact && bytes.Equal(runs[0], b) {
-			t.Errorf("%s: another seed gives the same bytes", engine)
+		if b, _ := bytesOf(s); bytes.Equal(runs[0], b) {
+			t.Errorf("%s: another seed gives the same bytes", within)
 		}
 	}
 }

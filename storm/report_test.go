@@ -83,8 +83,7 @@ func TestGapsInCurvesStayGaps(t *testing.T) {
 }
 
 func TestSweepReports(t *testing.T) {
-	s := brownout(10_000, 5)
-	s.Engine = Cohort
+	s := brownout(1000, 5)
 	calls := 0
 	w, err := RunSweep(t.Context(), s, SweepBounds{LoadFrom: 0.6, LoadTo: 1.1, Loads: 6, Triggers: 5, Longest: seconds(10)}, Options{},
 		func(done, of int) { calls++ })
@@ -128,13 +127,8 @@ func TestSweepReports(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, engine := range []EngineKind{Exact, Cohort} {
-		s := brownout(20_000, 10)
-		s.Engine = engine
-		r, err := Run(ctx, s, Options{})
-		if !errors.Is(err, context.Canceled) || r == nil || !r.Stopped {
-			t.Errorf("%s: %v", engine, err)
-		}
+	if r, err := Run(ctx, brownout(20_000, 10), Options{}); !errors.Is(err, context.Canceled) || r == nil || !r.Stopped {
+		t.Error(err)
 	}
 	if _, err := Compare(ctx, brownout(100, 1), Options{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("compare: %v", err)

@@ -9,16 +9,13 @@ import (
 // Result is what a run came to. It holds nothing of the machine or the moment:
 // the same scenario and seed give the same Result.
 type Result struct {
-	Scenario string     `json:"scenario"`
-	Engine   EngineKind `json:"engine"`
-	Seed     uint64     `json:"seed"`
-	Duration Duration   `json:"duration"`
-	Bin      Duration   `json:"bin"`
-	// Step is the cohort engine's time step.
-	Step Duration `json:"step,omitzero"`
+	Scenario string   `json:"scenario"`
+	Seed     uint64   `json:"seed"`
+	Duration Duration `json:"duration"`
+	Bin      Duration `json:"bin"`
 	// Scale says that one of so many requests was run; 0 is all of them.
 	Scale float64 `json:"scale,omitzero"`
-	// Notes say where the result should not be trusted, and why.
+	// Notes say what a reader must know of the run.
 	Notes    []string        `json:"notes,omitempty"`
 	Summary  Summary         `json:"summary"`
 	Series   Series          `json:"series"`
@@ -31,8 +28,7 @@ type Result struct {
 	// refusals are the attempts that breakers refused.
 	refusals float64
 
-	// Events is the number of events of the exact engine, or the number of
-	// steps of the cohort engine; of both runs, when there were two.
+	// Events is the number of events; of both runs, when there were two.
 	Events int64 `json:"events"`
 }
 
@@ -62,7 +58,7 @@ type Summary struct {
 	BudgetRefused  float64 `json:"budget_refused"`
 	BreakerRefused float64 `json:"breaker_refused"`
 	// Postponed is how often calls of durable kinds were put off: the budget was
-	// spent, or the breaker open. Only the exact engine puts off.
+	// spent, or the breaker open.
 	Postponed float64 `json:"postponed"`
 	// FaultCost is the part of the calls, 0 to 1, that fail without any breaker
 	// while the fault lasts; BreakerCost the part that ends well then, and does

@@ -44,11 +44,7 @@ func (r *Result) Headline() string {
 // the services and the notes.
 func (r *Result) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	step := ""
-	if r.Step > 0 {
-		step = ", step " + r.Step.String()
-	}
-	fmt.Fprintf(b, "%s: %v simulated by the %s engine%s, seed %d\n%s\n\n", r.Scenario, r.Duration, r.Engine, step, r.Seed, r.Headline())
+	fmt.Fprintf(b, "%s: %v simulated, %s\n%s\n\n", r.Scenario, r.Duration, r.origin(), r.Headline())
 	// Lines that would say nothing are left out.
 	s := &r.Summary
 	fmt.Fprintf(b, "calls %s   attempts %s   retries %s   good %s   failed %s\n",
@@ -74,6 +70,14 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "\nnote: %s\n", n)
 	}
 	return b.Flush()
+}
+
+// origin says what a run was made of: its seed, and how much of it was run.
+func (r *Result) origin() string {
+	if r.Scale > 1 {
+		return fmt.Sprintf("one of every %.4g requests, seed %d", r.Scale, r.Seed)
+	}
+	return fmt.Sprintf("seed %d", r.Seed)
 }
 
 // rows returns the series of r that a text shows, with what they have in common

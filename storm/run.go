@@ -2,8 +2,8 @@ package storm
 
 import (
 	"context"
+	"time"
 
-	"github.com/forbear-go/forbear/storm/internal/cohort"
 	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
@@ -11,6 +11,9 @@ import (
 type Options struct {
 	// Force runs what would need more than MaxMemory or MaxTime.
 	Force bool
+	// Within is how long a run may take before [Auto] takes a sample instead. Default
+	// 3 s, as long as a user at a terminal waits without wondering.
+	Within time.Duration
 }
 
 // Run simulates s, and once more without circuit breakers when they turned calls
@@ -22,7 +25,7 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := c.choose()
+	e := c.estimate(o)
 	if err := e.refuse(o); err != nil {
 		return nil, err
 	}
@@ -41,39 +44,10 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	return res, nil
 }
 
-// simulate runs c once, in the way that was chosen for it.
+// simulate runs c once: whole, or the sample that was estimated.
 func (c *compiled) simulate(e Estimate, stop func() bool) (*Result, error) {
 	if e.Scale > 1 {
 		return c.runSample(e.Scale, stop)
 	}
-	return c.runOn(e.Engine, stop)
-}
-
-// runOn runs c once, whole, on one engine.
-func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
-	run := exact.Run
-	if engine == Cohort {
-		if err := c.fits(); err != nil {
-			return nil, err
-		}
-		run = cohort.Run
-	}
-	return c.result(engine, run(c.m, stop)), nil
-}
-
-// Fits returns why the cohort engine cannot run s, or nil when it can.
-func (s Scenario) Fits() error {
-	c, err := compile(s)
-	if err != nil {
-		return err
-	}
-	return c.fits()
-}
-
-// fits returns why the cohort engine cannot run c, or nil.
-func (c *compiled) fits() error {
-	if why := cohort.Unfit(c.m); why != "" {
-		return at("engine", "the cohort engine cannot run this scenario: %s", why)
-	}
-	return nil
+	return c.result(exact.Run(c.m, stop)), nil
 }

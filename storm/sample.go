@@ -4,27 +4,23 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
-// Where the cohort engine does not fit (layers, decorrelated jitter) and the
-// exact one would take too long, a sample of the scenario is run exactly: one
-// of every so many requests, users and instances, on as small a part of every
-// service's capacity. Rates and waits are then as in the whole; only chance is
-// larger.
+// A scenario that would take too long is run as a sample: one of every so many
+// requests, users and instances, on as small a part of every service's capacity.
+// Rates and waits are then as in the whole; only chance is larger.
 
-// affordable is the time for which Auto takes the exact engine: as long as a user
-// at a terminal waits without wondering.
-const affordable = 3 * time.Second
-
-// sampleScale returns one of how many requests to run, or 1 for all: as few as are
-// affordable, by the exact engine's estimate for all of them.
-func (c *compiled) sampleScale(exact Estimate) float64 {
+// sampleScale returns one of how many requests to run, or 1 for all: as many as are
+// done within the time, by the estimate for all of them.
+func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 	for i := range c.s.Fleets {
 		if c.s.Fleets[i].Burst > 0 {
 			return 1 // the crowd is the point
 		}
 	}
-	k := max(float64(exact.Time)/float64(affordable), exact.Memory/(MaxMemory/4))
+	k := max(float64(all.Time)/float64(within), all.Memory/(MaxMemory/4))
 	if k <= 1 {
 		return 1
 	}
@@ -76,14 +72,11 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := small.runOn(Exact, stop)
-	if err != nil {
-		return nil, err
-	}
+	r := small.result(exact.Run(small.m, stop))
 	// Counts and rates are scaled up; latencies, multipliers and shares are those of
 	// the whole already.
 	r.Scale = k
-	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run exactly, and the counts are scaled up", k))
+	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run, and the counts are scaled up", k))
 	r.refusals *= k
 	s := &r.Summary
 	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused, &s.Postponed} {

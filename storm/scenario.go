@@ -14,11 +14,8 @@ type Scenario struct {
 	Duration Duration `json:"duration,omitzero" doc:"simulated time; default 60s"`
 	// Seed chooses the random numbers. Default 1.
 	Seed uint64 `json:"seed,omitzero" doc:"seed of the random numbers; default 1"`
-	// Engine is auto, exact or cohort.
-	Engine EngineKind `json:"engine,omitzero" doc:"auto, exact or cohort; default auto"`
-	// Step is the cohort engine's time step. Default: a twentieth of the
-	// shortest timeout or backoff base, between 1 ms and 10 ms.
-	Step Duration `json:"step,omitzero" doc:"time step of the cohort engine; default a twentieth of the shortest timeout or base"`
+	// Engine is auto or exact.
+	Engine EngineKind `json:"engine,omitzero" doc:"auto or exact; default auto"`
 	// Bin is the width of the results' time bins. Default: a 600th of Duration.
 	Bin Duration `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
 
@@ -27,14 +24,13 @@ type Scenario struct {
 	Faults   []Fault   `json:"faults,omitzero" doc:"what goes wrong, and when"`
 }
 
-// EngineKind names an engine.
+// EngineKind says how much of a scenario is run.
 type EngineKind string
 
-// The engines.
+// What is run.
 const (
-	Auto   EngineKind = "auto"   // exact while it is affordable, else cohort
-	Exact  EngineKind = "exact"  // every request by itself
-	Cohort EngineKind = "cohort" // masses of requests in time steps
+	Auto  EngineKind = "auto"  // every request, or a sample where that takes too long
+	Exact EngineKind = "exact" // every request
 )
 
 // Fleet is a population of clients that share a policy. Exactly one of Rate,

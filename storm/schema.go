@@ -25,7 +25,7 @@ func Schema() []byte {
 // schema lists them, and validation holds scenarios to them.
 var choices = map[string][]string{
 	// The types.
-	"EngineKind": {"auto", "exact", "cohort"},
+	"EngineKind": {"auto", "exact"},
 	"FaultKind":  {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
 	"ErrorMode":  {"independent", "sticky", "load"},
 	// The fields of a plain string.

@@ -9,11 +9,11 @@ import (
 
 // result turns the counts of a run into rates and judges them. A run that is stuck
 // although the load alone is too much is overloaded, with or without its fault.
-func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
+func (c *compiled) result(rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
-		Scenario: s.Name, Engine: engine, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
-		Step: Duration(rec.Step), Events: rec.Events, Stopped: rec.Stopped, Notes: rec.Notes,
+		Scenario: s.Name, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
+		Events: rec.Events, Stopped: rec.Stopped,
 	}
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)

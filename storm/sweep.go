@@ -17,7 +17,6 @@ type Sweep struct {
 	Loads    []float64   `json:"loads"`
 	Triggers []Duration  `json:"triggers"`
 	Cells    [][]Cell    `json:"cells"` // by load, then trigger
-	Engine   EngineKind  `json:"engine"`
 	Options  SweepBounds `json:"bounds"`
 }
 
@@ -39,8 +38,8 @@ type SweepBounds struct {
 	Triggers int      `json:"triggers"`
 }
 
-// MaxCells bounds the runs of a sweep or a curve: at a hundredth of a second each,
-// it is under two minutes.
+// MaxCells bounds the runs of a sweep or a curve: together they take a minute or
+// two, since each is then a small sample.
 const MaxCells = 10_000
 
 // withDefaults returns b with its zero fields filled in.
@@ -79,9 +78,9 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 		w.Triggers = append(w.Triggers, b.Longest*Duration(i+1)/Duration(b.Triggers))
 	}
 	// The last load and trigger are the greatest.
-	var err error
 	largest := s.loaded(w.Loads[b.Loads-1]).lengthened(w.Triggers[b.Triggers-1])
-	if w.Engine, err = largest.study(b.Loads*b.Triggers, o); err != nil {
+	o, err := largest.study(b.Loads*b.Triggers, o)
+	if err != nil {
 		return nil, err
 	}
 	cells, err := parallel.Map(ctx, b.Loads*b.Triggers, progress, func(k int) (Cell, error) {

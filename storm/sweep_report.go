@@ -12,7 +12,7 @@ import (
 // top, and one letter for each trigger.
 func (s *Sweep) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: what stays, by load and length of the first fault (%s engine)\n", s.Scenario, s.Engine)
+	fmt.Fprintf(b, "%s: what stays, by load and length of the first fault\n", s.Scenario)
 	b.WriteString("seconds until it is back: . at once, 1-9 tens of percent of a minute, X never, O overloaded anyway, S self-inflicted, ? undecided\n\n")
 	for i := len(s.Loads) - 1; i >= 0; i-- {
 		fmt.Fprintf(b, "%5.2fx ", s.Loads[i])

@@ -14,9 +14,8 @@ type Threshold struct {
 	Precision Duration `json:"precision"`
 	Sticks    bool     `json:"sticks"`
 	// Longest is the longest fault that was tried.
-	Longest Duration   `json:"longest"`
-	Engine  EngineKind `json:"engine"`
-	Runs    int        `json:"runs"`
+	Longest Duration `json:"longest"`
+	Runs    int      `json:"runs"`
 }
 
 // LeastTrigger finds by bisection how long the first fault of s must last for
@@ -35,7 +34,6 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 			return false, err
 		}
 		t.Runs++
-		t.Engine = r.Engine
 		return r.Summary.Verdict == Metastable, nil
 	}
 	// When the longest does not stick, none does: longer faults are worse.

@@ -147,7 +147,6 @@ func (c *checker) head() {
 	} else if s.Duration/s.Bin > maxBins {
 		c.add("bin", "%v makes %d bins: at most %d", s.Bin, s.Duration/s.Bin, maxBins)
 	}
-	c.span("step", s.Step, time.Second)
 	if len(s.Fleets) == 0 || len(s.Fleets) > MaxFleets {
 		c.add("fleets", "has %d entries: want 1 to %d", len(s.Fleets), MaxFleets)
 	}

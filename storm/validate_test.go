@@ -50,7 +50,6 @@ func TestValidate(t *testing.T) {
 		{"duration", func(s *Scenario) { s.Duration = -1 }},
 		{"duration", func(s *Scenario) { s.Duration = Duration(48 * time.Hour) }},
 		{"bin", func(s *Scenario) { s.Bin = 1 }},
-		{"step", func(s *Scenario) { s.Step = seconds(2) }},
 		{"fleets", func(s *Scenario) { s.Fleets = nil }},
 		{"services", func(s *Scenario) { s.Services = nil }},
 		{"fleets[0]", func(s *Scenario) { s.Fleets[0].Users = 3 }},
@@ -87,8 +86,7 @@ func TestValidate(t *testing.T) {
 		{"faults[0].mode", func(s *Scenario) { s.Faults[0].Mode = "odd" }},
 		{"faults[0].service", func(s *Scenario) { s.Faults[0].Service = "x" }},
 	} {
-		s := change(ok, func(*Fleet, *Service) {})
-		s.Faults = append([]Fault(nil), s.Faults...)
+		s := ok.WithDefaults() // a copy
 		tt.spoil(&s)
 		found := FieldErrors(s.Validate())
 		hit := false

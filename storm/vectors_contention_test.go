@@ -45,7 +45,7 @@ const (
 // here: that says nothing of real servers.
 func contend(p *model.Plan, clients, firstExponent int, seed uint64) (took time.Duration, writes int) {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	caller := p.Caller(rng.Float64, 1, 1)
+	caller := p.Caller(rng.Float64)
 	message := func() time.Duration { return time.Duration(math.Abs(10e6 + 2e6*rng.NormFloat64())) }
 	// By time, the earliest first.
 	var waiting []contender

@@ -80,15 +80,13 @@ func vectorMetastableThreshold(t *testing.T, v *simVector) {
 		}
 	}
 	s := p.scenario(1, 1)
-	s.Engine = Cohort
 	least, err := LeastTrigger(t.Context(), s, Options{}, 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !least.Sticks || least.Least.Seconds() < want.Range[0] || least.Least.Seconds() > want.Range[1] {
-		t.Errorf("cohort: %+v, want %v", least, want.Range)
+		t.Errorf("least trigger: %+v, want %v", least, want.Range)
 	}
-	t.Logf("cohort: least trigger %v in %d runs", least.Least, least.Runs)
 }
 
 func vectorMetastableBudget(t *testing.T, v *simVector) {
@@ -100,13 +98,10 @@ func vectorMetastableBudget(t *testing.T, v *simVector) {
 	v.read(t, &p, &want, &tol)
 	is(t, "others", p.Others, "as metastable-threshold")
 	bucket := Bucket{Deposit: p.Budget, Size: p.Budget * p.BucketS * p.Rate}
-	for _, engine := range []EngineKind{Exact, Cohort} {
-		s := p.scenario(p.BrownoutS, 1)
-		s.Engine = engine
-		s.Fleets[0].Client.Baseline = Baseline{Bucket: bucket}
-		near(t, string(engine)+": recovery", mustRun(t, s).Summary.Recovery, want.Recovery, tol.Abs)
-	}
 	s := p.scenario(p.BrownoutS, 1)
+	s.Fleets[0].Client.Baseline = Baseline{Bucket: bucket}
+	near(t, "recovery", mustRun(t, s).Summary.Recovery, want.Recovery, tol.Abs)
+	s = p.scenario(p.BrownoutS, 1)
 	s.Fleets[0].Instances = 100
 	s.Fleets[0].Client.Baseline = Baseline{Bucket: Bucket{Deposit: p.Budget, Size: bucket.Size / 100}}
 	near(t, "split a hundred ways: recovery", mustRun(t, s).Summary.Recovery, want.Recovery, tol.Abs)

@@ -74,23 +74,8 @@ func BenchmarkExactGuarded(b *testing.B) {
 	run(b, s)
 }
 
-// 100 M requests a second for a minute, 24 thousand million attempts.
-func BenchmarkCohort100M(b *testing.B) { run(b, named(b, "hundred-million", storm.Cohort)) }
-
-// The same with budgets and breakers.
-func BenchmarkCohort100MGuarded(b *testing.B) {
-	s := named(b, "hundred-million", storm.Cohort)
-	s.Fleets[0].Client.Baseline = storm.Baseline{}
-	s.Fleets[0].Client.Breaker = true
-	run(b, s)
-}
-
-// At steps of 1 ms.
-func BenchmarkCohort100MFine(b *testing.B) {
-	s := named(b, "hundred-million", storm.Cohort)
-	s.Step = storm.Duration(time.Millisecond)
-	run(b, s)
-}
+// 100 M requests a second for a minute, 24 thousand million attempts, as a sample.
+func Benchmark100M(b *testing.B) { run(b, named(b, "hundred-million", storm.Auto)) }
 
 // What the page asks when it is opened: six policies and the herd.
 func BenchmarkPageRequest(b *testing.B) {

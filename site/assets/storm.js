@@ -1,7 +1,7 @@
 // The scenario of the page about storms, and the drawing of what comes of it. It
 // is used by the page, and by the check that draws docs/concepts/storm.svg.
 "use strict";
-const capacity = 10_000; // requests a second that the service can take
+const capacity = 1_000; // requests a second that the service can take
 
 const policies = [
   ["none", "No retries", { retries: 0 }],
@@ -10,14 +10,14 @@ const policies = [
   ["forbear", "forbear's default", { retries: 3, breaker: true }],
 ];
 
-// scenario is a fleet of a hundred processes that sends load x capacity, and a
+// scenario is a fleet of ten processes that sends load x capacity, and a
 // service that fails a share of what it serves, from 10 s to 20 s.
 function scenario({ load, share, policy }) {
   const [, , client] = policies.find(([name]) => name === policy);
   return {
-    name: "page", duration: "60s", bin: "200ms", engine: "cohort", step: "10ms",
-    fleets: [{ name: "clients", instances: 100, rate: Math.round(capacity * load), client: { timeout: "1s", ...client } }],
-    services: [{ name: "service", capacity, concurrency: 50 }],
+    name: "page", duration: "60s", bin: "500ms", engine: "exact",
+    fleets: [{ name: "clients", instances: 10, rate: Math.round(capacity * load), client: { timeout: "1s", ...client } }],
+    services: [{ name: "service", capacity, concurrency: 5 }],
     faults: share > 0 ? [{ kind: "errors", at: "10s", for: "10s", rate: share }] : [],
   };
 }
@@ -34,7 +34,7 @@ function chart(result, load) {
   const area = (upper, lower) => upper.map(dot).join(" ") + " " + lower.map(dot).reverse().join(" ");
   const zero = new Array(n).fill(0);
   const thousands = (v) => (v >= 1000 ? v / 1000 + " k" : String(v));
-  const step = high > 25_000 ? 10_000 : 5_000;
+  const step = high > 2_500 ? 1_000 : 500;
   let grid = "";
   for (let v = 0; v <= high; v += step) grid += `<line class="grid" x1="${left}" x2="${w - right}" y1="${y(v).toFixed(1)}" y2="${y(v).toFixed(1)}"/><text x="${left - 6}" y="${(y(v) + 4).toFixed(1)}" text-anchor="end">${thousands(v)}</text>`;
   for (let s = 0; s <= 60; s += 10) grid += `<text x="${x(s).toFixed(1)}" y="${h - 6}" text-anchor="${s === 60 ? "end" : "middle"}">${s} s</text>`;

@@ -17,15 +17,14 @@ type response struct {
 
 // result is one variant: what its curves are called, its numbers, and the curves.
 type result struct {
-	Name     string           `json:"name"`
-	Title    string           `json:"title"`
-	Headline string           `json:"headline"`
-	Engine   storm.EngineKind `json:"engine"`
-	Step     storm.Duration   `json:"step,omitzero"`
-	Duration float64          `json:"duration_s"`
-	Trigger  []float64        `json:"trigger,omitempty"`
-	Notes    []string         `json:"notes,omitempty"`
-	Summary  storm.Summary    `json:"summary"`
+	Name     string        `json:"name"`
+	Title    string        `json:"title"`
+	Headline string        `json:"headline"`
+	Scale    float64       `json:"scale,omitzero"`
+	Duration float64       `json:"duration_s"`
+	Trigger  []float64     `json:"trigger,omitempty"`
+	Notes    []string      `json:"notes,omitempty"`
+	Summary  storm.Summary `json:"summary"`
 
 	Offered    curve `json:"offered"`
 	Fresh      curve `json:"fresh"`
@@ -43,7 +42,7 @@ type result struct {
 func resultOf(v storm.Variant, r *storm.Result) result {
 	s := &r.Series
 	shown := result{
-		Name: v.Name, Title: v.Title, Headline: r.Headline(), Engine: r.Engine, Step: r.Step,
+		Name: v.Name, Title: v.Title, Headline: r.Headline(), Scale: r.Scale,
 		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary,
 		Offered: s.Offered, Fresh: s.Fresh, Retry: s.Retry, Good: s.Good, Multiplier: s.Multiplier,
 		P50: curve(s.P50), P99: curve(s.P99), Queue: s.Queue, Budget: s.Budget, Breaker: s.Breaker,

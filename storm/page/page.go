@@ -28,8 +28,9 @@ var static embed.FS
 const (
 	// maxBody is the size of a request; the page's own have about 1 KiB.
 	maxBody = 64 << 10
-	// maxEvents is the size up to which the page prefers the exact engine.
-	maxEvents = 150_000
+	// quick is how long a run may take before the page takes a sample, if nothing ends
+	// well in it: most take a quarter of that.
+	quick = 200 * time.Millisecond
 	// maxTime bounds one run of a page request.
 	maxTime = 2 * time.Second
 	// busy is the number of requests that are computed at once.
@@ -175,52 +176,16 @@ func compute(ctx context.Context, q request) ([]result, error) {
 	})
 }
 
-// one runs s with the engine that is soon done, and refuses what no engine does in
-// time. Where the scenario says which engine, that is taken.
+// one runs s, as a sample where all of it would take longer than a slider can wait,
+// and refuses what takes too long all the same.
 func one(ctx context.Context, s storm.Scenario) (*storm.Result, error) {
-	// Auto would take the exact engine for as long as three seconds.
-	if s.Engine == "" || s.Engine == storm.Auto {
-		s.Engine = storm.Exact
-		e, err := s.Estimate()
-		if err != nil {
-			return nil, err
-		}
-		if s.Fits() == nil && e.Events > maxEvents {
-			s.Engine = storm.Cohort
-		}
-	}
-	if s.Engine == storm.Cohort && s.Step == 0 && coarse(s) {
-		s.Step = storm.Duration(10 * time.Millisecond)
-	}
-	e, err := s.Estimate()
+	o := storm.Options{Within: quick}
+	e, err := s.Estimate(o)
 	if err != nil {
 		return nil, err
 	}
 	if e.Time > maxTime {
 		return nil, fmt.Errorf("this scenario needs about %v and the page allows %v: run it with forbear sim run", e.Time.Round(time.Second), maxTime)
 	}
-	return storm.Run(ctx, s, storm.Options{})
-}
-
-// coarse reports whether steps of 10 ms, a tenth of the shortest time that
-// matters, are fine enough for curves that are being dragged. Zero fields have
-// defaults that are.
-func coarse(s storm.Scenario) bool {
-	const least = storm.Duration(100 * time.Millisecond)
-	for _, f := range s.Fleets {
-		if c := f.Client; c.Base != 0 && c.Base < least || c.Timeout != 0 && c.Timeout < 2*least {
-			return false
-		}
-	}
-	for _, v := range s.Services {
-		if v.Queue != 0 && v.Queue < 2*least || v.Shed != 0 && v.Shed < 2*least {
-			return false
-		}
-	}
-	for _, f := range s.Faults {
-		if f.For < 5*least {
-			return false
-		}
-	}
-	return true
+	return storm.Run(ctx, s, o)
 }

@@ -3,14 +3,10 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/forbear-go/forbear/storm"
 )
 
 // asked is what the page asks when it is opened.
@@ -62,31 +58,6 @@ func TestRun(t *testing.T) {
 		t.Errorf("herds: without jitter, all 1,000 come at 100 ms and at 300 ms: %v", response.Herds)
 	}
 	t.Logf("%d bytes", w.Body.Len())
-}
-
-// Steps of 10 ms are what the page can do without: what it shows must be that of
-// finer steps.
-func TestCoarseStepsShowTheSame(t *testing.T) {
-	var q request
-	if err := json.Unmarshal([]byte(asked), &q); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range storm.Variants()[:5] {
-		s := q.Scenario.With(v)
-		s.Engine = storm.Cohort
-		run := func(step time.Duration) storm.Summary {
-			s.Step = storm.Duration(step)
-			r, err := storm.Run(t.Context(), s, storm.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r.Summary
-		}
-		fine, rough := run(2*time.Millisecond), run(10*time.Millisecond)
-		if fine.Verdict != rough.Verdict || math.Abs(fine.Multiplier/rough.Multiplier-1) > 0.02 || math.Abs(fine.Recovery-rough.Recovery) > 1 {
-			t.Errorf("%s: %+v at 2 ms, %+v at 10 ms", v.Name, fine, rough)
-		}
-	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -244,7 +244,7 @@ func (x *engine) notAdmitted(i int32, d forbear.Decision) {
 // refuse ends call i for the given reason.
 func (x *engine) refuse(i int32, why forbear.Reason) {
 	if x.calls[i].parent < 0 {
-		x.rec.Refuse(why, 1)
+		x.rec.Refused[why]++
 	}
 	x.finish(i, verdictOf(why))
 }
@@ -267,7 +267,7 @@ func (x *engine) finish(i int32, s status) {
 	x.calls[i].gen++
 	x.freeCall = append(x.freeCall, i)
 	if c.parent < 0 {
-		x.rec.Finish(s == statusOK, x.now-c.start, 1)
+		x.rec.Finish(s == statusOK, x.now-c.start)
 		if f := &x.m.Fleets[c.edge]; f.Users > 0 {
 			x.push(x.thinkTime(f, x.fleets[c.edge].factor), evThink, uint32(c.edge), 0)
 		}

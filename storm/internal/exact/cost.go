@@ -6,9 +6,9 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// Cost is what a run of m needs when every call fails as often as its policy
-// allows, in every layer.
-func Cost(m *model.Model) model.Cost {
+// Cost returns the events, the bytes and the time of a run of m in which every call
+// fails as often as its policy allows, in every layer.
+func Cost(m *model.Model) (events, memory float64, took time.Duration) {
 	attempts, pending := worst(m)
 	// A pending call is an event, a task and a call, and what is kept of it; a caller
 	// is a Retryer with its budget, and as much again with a breaker.
@@ -20,12 +20,9 @@ func Cost(m *model.Model) model.Cost {
 		}
 		callers += each * float64(m.Edges[i].Instances)
 	}
-	events := attempts * perAttempt * m.Duration.Seconds()
-	return model.Cost{
-		Events: events,
-		Memory: 64<<20 + pending*perCall + callers,
-		Time:   time.Duration(min(events*250, 1e17)), // 250 ns each, in trouble
-	}
+	events = attempts * perAttempt * m.Duration.Seconds()
+	took = time.Duration(min(events*250, 1e17)) // 250 ns each, in trouble
+	return events, 64<<20 + pending*perCall + callers, took
 }
 
 // perAttempt is the number of events of an attempt: arrival or retry, done,

@@ -71,7 +71,7 @@ func newEngine(m *model.Model) *engine {
 		e := &m.Edges[i]
 		group := make([]*model.Caller, e.Instances)
 		for j := range group {
-			group[j] = e.Plan.Caller(x.draw, 1, 1)
+			group[j] = e.Plan.Caller(x.draw)
 		}
 		x.callers = append(x.callers, group)
 		x.keeps = x.keeps || e.Plan.Keeps()

@@ -226,13 +226,13 @@ func TestBreakersEndCalls(t *testing.T) {
 func TestCostGrowsWithTheAttempts(t *testing.T) {
 	m := burst(0, plan(0))
 	m.Fleets[0] = model.Fleet{Rate: 1000}
-	one := Cost(m)
+	one, memory, took := Cost(m)
 	m.Edges[0].Plan = plan(3)
-	if four := Cost(m); four.Events != 4*one.Events || four.Time <= one.Time || four.Memory <= one.Memory {
-		t.Errorf("%+v without retries, %+v with three", one, four)
+	if four, more, longer := Cost(m); four != 4*one || longer <= took || more <= memory {
+		t.Errorf("%v events, %v bytes, %v without retries; %v, %v, %v with three", one, memory, took, four, more, longer)
 	}
 	m.Faults = []model.Fault{{Service: model.Fleets, Factor: 1, Spike: 2}}
-	if eight := Cost(m); eight.Events != 8*one.Events {
-		t.Errorf("%+v without retries, %+v with three and a spike", one, eight)
+	if eight, _, _ := Cost(m); eight != 8*one {
+		t.Errorf("%v events without retries, %v with three and a spike", one, eight)
 	}
 }

@@ -144,7 +144,7 @@ func (x *engine) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
 	v := &x.services[k.service]
-	x.rec.Arrived(k.service, k.retry, 1)
+	x.rec.Arrived(k.service, k.retry)
 	if v.loadFaults {
 		v.addLoad(x.now)
 	}
@@ -221,7 +221,7 @@ func (x *engine) done(t int32) {
 	v.busy--
 	x.rec.Services[i].Served++
 	if x.calls[k.call].gen != k.callGen { // the client has given up
-		x.rec.Wasted(i, 1)
+		x.rec.Wasted(i)
 	}
 	if v.length > 0 {
 		x.kick(i)

@@ -26,12 +26,9 @@ type outcomes interface {
 	Succeeded(now time.Time, retries int, last budget.Cost)
 }
 
-// Caller makes one instance, of a plan that has been checked. It stands for so many
-// processes, and each request that it counts stands for unit requests: what a budget
-// gives to a process whatever its load is scaled by processes / unit. The exact engine
-// has 1 and 1.
-func (p *Plan) Caller(draw func() float64, processes, unit float64) *Caller {
-	b := &Caller{Budget: p.budget(processes, unit)}
+// Caller makes one instance, of a plan that has been checked.
+func (p *Plan) Caller(draw func() float64) *Caller {
+	b := &Caller{Budget: p.budget()}
 	b.Retryer = forbear.Must(p.retryer(draw, b.Budget))
 	b.outcomes, _ = b.Budget.(outcomes)
 	if p.ThrottleK > 0 {
@@ -43,7 +40,7 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) *Caller {
 // Check returns what is wrong with the policy of p. It makes a Retryer and throws it
 // away, since the Retryer itself judges the policy.
 func (p *Plan) Check() error {
-	if _, err := p.retryer(rand.Float64, p.budget(1, 1)); err != nil {
+	if _, err := p.retryer(rand.Float64, p.budget()); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
 	return nil
@@ -76,19 +73,17 @@ func (b *Caller) Begin(c *forbear.DurableCall, s forbear.State) {
 }
 
 // budget returns the budget of one caller, or the baseline in its place.
-func (p *Plan) budget(processes, unit float64) budget.Budget {
+func (p *Plan) budget() budget.Budget {
 	switch {
 	case p.Baseline.NoBudget:
 		return Unlimited{}
 	case p.Baseline.Bucket.Size > 0:
-		size := max(p.Baseline.Bucket.Size*processes/unit, 1)
+		size := max(p.Baseline.Bucket.Size, 1)
 		return &depositBucket{size: size, deposit: p.Baseline.Bucket.Deposit, tokens: size}
 	case p.NewBudget != nil:
 		return p.NewBudget()
 	}
-	bp := p.Policy.Budget
-	bp.MinRetries = int(float64(bp.MinRetries) * processes / unit)
-	return budget.NewRatio(bp)
+	return budget.NewRatio(p.Policy.Budget)
 }
 
 // Succeeded records the good end of a call after so many retries, of which the

@@ -1,6 +1,6 @@
-// Package model is what the engines of the simulator have in common: a scenario
-// made ready to run, the callers with their real Retryers, what the faults make
-// of a service, and the record of a run.
+// Package model is what the simulator's engine works on: a scenario made ready to
+// run, the callers with their real Retryers, what the faults make of a service, and
+// the record of a run.
 //
 // It knows nothing of files, words or reports: package storm compiles a scenario
 // into a [Model] and makes a result of a [Record]. Its parts, in the order in which

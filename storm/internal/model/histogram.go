@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// histogram counts durations in buckets of at most 1.6 % width. The counts may
-// be fractions: the cohort engine puts in masses. Each power of two has 64 buckets
-// of one width, as in an HDR histogram, so that a bucket is found without a search
+// histogram counts durations in buckets of at most 1.6 % width. Each power
+// of two has 64 buckets of one width, as in an HDR histogram, so that a bucket is found without a search
 // and a nanosecond takes no more room than a day.
 type histogram struct {
 	counts []float64
@@ -46,11 +45,11 @@ func newHistogram() *histogram {
 	return &histogram{counts: make([]float64, histSize), used: [2]int{histSize, 0}}
 }
 
-// add counts n calls that took ns.
-func (h *histogram) add(ns int64, n float64) {
+// add counts a call that took ns.
+func (h *histogram) add(ns int64) {
 	i := bucketOf(ns)
-	h.counts[i] += n
-	h.total += n
+	h.counts[i]++
+	h.total++
 	h.used[0] = min(h.used[0], i)
 	h.used[1] = max(h.used[1], i+1)
 }

@@ -1,7 +1,7 @@
 package model
 
 // LoadMeter is the arrival rate of the last second, for errors that depend on
-// the load. An engine advances it every tenth of a second. The zero value has
+// the load. The engine advances it every tenth of a second. The zero value has
 // seen nothing.
 type LoadMeter struct {
 	bins [11]float64 // ten that are closed, and the open one

@@ -8,7 +8,7 @@ import (
 )
 
 // Model is a valid scenario with its names resolved and its defaults filled in.
-// An engine reads it and never writes to it, so that runs may share one.
+// The engine reads it and never writes to it, so that runs may share one.
 type Model struct {
 	// Seed starts the streams of random numbers: the same seed, the same run.
 	Seed uint64
@@ -16,8 +16,6 @@ type Model struct {
 	Duration time.Duration
 	// Bin is the width of a bin of the record.
 	Bin time.Duration
-	// Step is that of the cohort engine; 0 lets it choose.
-	Step time.Duration
 
 	Fleets   []Fleet
 	Services []Service
@@ -107,9 +105,6 @@ func (m *Model) Load(i int, rate float64) {
 		m.Load(m.Edges[e].To, rate*float64(m.Edges[e].FanOut))
 	}
 }
-
-// Layered reports whether any service calls another.
-func (m *Model) Layered() bool { return len(m.Edges) > len(m.Fleets) }
 
 // Guarded reports whether any caller has a circuit breaker.
 func (m *Model) Guarded() bool {

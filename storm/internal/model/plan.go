@@ -15,7 +15,7 @@ type Plan struct {
 	Given, Policy forbear.Policy
 	Baseline      Baseline
 	// Timeout is that of an attempt, and RTT the network round trip, in ns: the
-	// engines' clock is an integer.
+	// engine's clock is an integer.
 	Timeout, RTT int64
 	// RTTExponential draws each way of the round trip instead of halving it.
 	RTTExponential bool

@@ -70,16 +70,16 @@ func TestCallersHaveTheBudgetOfTheirPlan(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan func(*Plan)
-		want float64 // retries at once, of two that stand for 100 processes each
+		want float64 // retries at once
 	}{
-		{"the policy's floor, scaled", func(p *Plan) { p.Policy.Budget.MinRetries = 3 }, 300},
+		{"the policy's floor", func(p *Plan) { p.Policy.Budget.MinRetries = 3 }, 3},
 		{"none", func(p *Plan) { p.Baseline.NoBudget = true }, 1000},
-		{"a bucket, scaled", func(p *Plan) { p.Baseline.Bucket = Bucket{Deposit: 0.1, Size: 2} }, 200},
-		{"the caller's own, as it is", func(p *Plan) { own.tokens = 7; p.NewBudget = func() budget.Budget { return own } }, 7},
+		{"a bucket", func(p *Plan) { p.Baseline.Bucket = Bucket{Deposit: 0.1, Size: 2} }, 2},
+		{"the caller's own", func(p *Plan) { own.tokens = 7; p.NewBudget = func() budget.Budget { return own } }, 7},
 	} {
 		p := plan(3, Baseline{})
 		tt.plan(p)
-		b := p.Caller(func() float64 { return 0 }, 100, 1)
+		b := p.Caller(func() float64 { return 0 })
 		n, now := 0.0, StartOfTime()
 		for n < 1000 && b.Budget.Spend(now, 0) {
 			n++

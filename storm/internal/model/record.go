@@ -1,11 +1,5 @@
 package model
 
-import (
-	"time"
-
-	"github.com/forbear-go/forbear"
-)
-
 // Record is what happens in a run, counted in bins. The engine that fills it
 // owns it until the run is over. Counts are those of fleets' calls; what layers
 // below make of them is in Services.
@@ -18,14 +12,9 @@ type Record struct {
 	// by reason.
 	Refused, Postponed [64]float64
 
-	// Events are those of the exact engine, or the steps of the cohort engine.
 	Events int64
-	// Step is that of the cohort engine; 0 for the exact one.
-	Step time.Duration
 	// Stopped says that the run was broken off.
 	Stopped bool
-	// Notes say where the record should not be trusted, and why.
-	Notes []string
 
 	latency *histogram // of the open bin
 	total   *histogram // of the closed ones
@@ -33,7 +22,7 @@ type Record struct {
 	want    int        // bins of the whole run
 }
 
-// Tally counts one bin. Counts may be fractions: the cohort engine moves masses.
+// Tally counts one bin.
 type Tally struct {
 	Calls float64
 	// Turned are the calls that were turned away before their first attempt.
@@ -77,34 +66,31 @@ func NewRecord(m *Model) *Record {
 	return r
 }
 
-// Arrived counts n attempts that reach their service.
-func (r *Record) Arrived(service int32, retry bool, n float64) {
+// Arrived counts an attempt that reaches its service.
+func (r *Record) Arrived(service int32, retry bool) {
 	s := &r.Services[service]
-	s.Arrivals += n
-	s.Current += n
+	s.Arrivals++
+	s.Current++
 	if retry {
-		s.Retries += n
+		s.Retries++
 	}
 }
 
-// Wasted counts n requests that were served although no client waited for them.
-func (r *Record) Wasted(service int32, n float64) {
-	r.Services[service].Wasted += n
-	r.Now.Wasted += n
+// Wasted counts a request that was served although no client waited for it.
+func (r *Record) Wasted(service int32) {
+	r.Services[service].Wasted++
+	r.Now.Wasted++
 }
 
-// Refuse counts n calls that end for the given reason. How they end is for Finish.
-func (r *Record) Refuse(why forbear.Reason, n float64) { r.Refused[why] += n }
-
-// Finish counts the end of n calls of a fleet, which took latency ns.
-func (r *Record) Finish(ok bool, latency int64, n float64) {
+// Finish counts the end of a fleet's call, which took latency ns.
+func (r *Record) Finish(ok bool, latency int64) {
 	if !ok {
-		r.Now.Failed += n
+		r.Now.Failed++
 		return
 	}
-	r.Now.Good += n
-	r.latency.add(latency, n)
-	r.sum += float64(latency) / 1e9 * n
+	r.Now.Good++
+	r.latency.add(latency)
+	r.sum += float64(latency) / 1e9
 }
 
 // Queue records how long the queue of a service is, in seconds.

@@ -9,7 +9,7 @@ import (
 func TestHistogramIsNarrow(t *testing.T) {
 	for _, ns := range []int64{0, 1, 63, 64, 1e3, 123_456, 1e9, 86_400e9, math.MaxInt64} {
 		h := newHistogram()
-		h.add(ns, 0.5)
+		h.add(ns)
 		got := h.quantile(0.5) * 1e9
 		if math.Abs(got-float64(ns)) > 0.016*float64(ns)+1e-6 {
 			t.Errorf("%d ns came out as %.0f", ns, got)
@@ -24,7 +24,7 @@ func TestHistogramsAddUp(t *testing.T) {
 	bin, sum := newHistogram(), newHistogram()
 	for range 3 {
 		for ns := range int64(100) {
-			bin.add(ns*1e6, 1)
+			bin.add(ns * 1e6)
 		}
 		bin.reset(sum)
 	}
@@ -34,7 +34,7 @@ func TestHistogramsAddUp(t *testing.T) {
 	if got := sum.quantile(0.5); math.Abs(got-0.05) > 0.002 {
 		t.Errorf("median %v s, want 0.05", got)
 	}
-	bin.add(1e9, 1)
+	bin.add(1e9)
 	if got := bin.quantile(0.01); math.Abs(got-1) > 0.02 {
 		t.Errorf("a histogram that was reset still knows of %v s", got)
 	}
@@ -48,12 +48,12 @@ func TestRecordClosesItsBins(t *testing.T) {
 	}
 	for i := range 5 {
 		r.Now.Calls++
-		r.Arrived(0, i > 0, 1)
+		r.Arrived(0, i > 0)
 		r.Services[0].Served++
 		if i == 2 {
-			r.Wasted(0, 1)
+			r.Wasted(0)
 		}
-		r.Finish(i != 1, int64(i+1)*1e6, 1)
+		r.Finish(i != 1, int64(i+1)*1e6)
 		r.Queue(0, float64(i))
 		r.CloseBin(0.5, 0.25)
 	}

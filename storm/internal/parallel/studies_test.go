@@ -19,15 +19,13 @@ func TestStudiesShareNothing(t *testing.T) {
 			s.Faults[i].At, s.Faults[i].For = storm.Duration(time.Second), storm.Duration(2*time.Second)
 		}
 	}
-	mass := partial
-	mass.Engine = storm.Cohort
 	for name, study := range map[string]func(ctx context.Context, progress func(done, of int)) error{
 		"compare layers": func(ctx context.Context, progress func(done, of int)) error {
 			_, err := storm.Compare(ctx, layers, storm.Options{}, progress)
 			return err
 		},
-		"compare cohorts": func(ctx context.Context, progress func(done, of int)) error {
-			_, err := storm.Compare(ctx, mass, storm.Options{}, progress)
+		"compare": func(ctx context.Context, progress func(done, of int)) error {
+			_, err := storm.Compare(ctx, partial, storm.Options{}, progress)
 			return err
 		},
 		"curve": func(ctx context.Context, progress func(done, of int)) error {
@@ -35,7 +33,7 @@ func TestStudiesShareNothing(t *testing.T) {
 			return err
 		},
 		"sweep": func(ctx context.Context, progress func(done, of int)) error {
-			_, err := storm.RunSweep(ctx, mass, storm.SweepBounds{Loads: 2, Triggers: 2, Longest: storm.Duration(time.Second)}, storm.Options{}, progress)
+			_, err := storm.RunSweep(ctx, partial, storm.SweepBounds{Loads: 2, Triggers: 2, Longest: storm.Duration(time.Second)}, storm.Options{}, progress)
 			return err
 		},
 	} {

@@ -40,8 +40,7 @@ type Page struct {
 // which the style sheet colors it, too.
 type Run struct {
 	Name, Verdict, Headline                                     string
-	Recovery, Load, Peak, Good, Wasted, P50, P99, Queue, Engine string
-	Seed                                                        uint64
+	Recovery, Load, Peak, Good, Wasted, P50, P99, Queue, Origin string
 	Notes                                                       []string
 	Chart                                                       Chart
 }
@@ -100,5 +99,5 @@ func (r *Run) write(b *bufio.Writer) {
 	for _, p := range r.Chart.Panels {
 		b.WriteString(r.Chart.panelSVG(p)) // escaped where it is made
 	}
-	fmt.Fprintf(b, "\n<p>Computed by the %s engine, seed %d.</p></section>\n", html.EscapeString(r.Engine), r.Seed)
+	fmt.Fprintf(b, "\n<p>Simulated: %s.</p></section>\n", html.EscapeString(r.Origin))
 }

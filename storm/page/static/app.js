@@ -228,7 +228,7 @@ function show(response, took) {
     ["attempts", amount(s.attempts)], ["refused by budget", amount(s.budget_refused)],
   ]);
   byId("notes").textContent = (r.notes || []).join(" ");
-  byId("engine").textContent = "Computed by the " + r.engine + " engine" + (r.step ? ", step " + r.step : "") +
+  byId("engine").textContent = "Computed from " + (r.scale ? "one of every " + nice(r.scale).toLocaleString("en") + " requests" : "every request") +
     ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms with the way here.";
   table(response.results);
   draw();

@@ -32,7 +32,6 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 	scenario.Engine = cmp.Or(storm.EngineKind(s.engine), scenario.Engine)
 	scenario.Seed = cmp.Or(s.seed, scenario.Seed)
 	scenario.Duration = cmp.Or(storm.Duration(s.duration), scenario.Duration)
-	scenario.Step = cmp.Or(storm.Duration(s.step), scenario.Step)
 	// The policy replaces every fleet's: a comparison of policies is what
 	// sim curve and sim run are asked for.
 	if s.policy != "" {

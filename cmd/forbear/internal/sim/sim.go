@@ -43,7 +43,7 @@ self-inflicted.`,
 		Examples: `
 forbear sim run metastable
 forbear sim compare hundred-million -o html > storm.html
-forbear sim sweep metastable --engine cohort -o svg > map.svg
+forbear sim sweep metastable -o svg > map.svg
 forbear sim run partial --policy policy.yaml#payments
 forbear sim show payment-fleet-200 > mine.yaml && forbear sim run mine.yaml
 forbear sim serve
@@ -78,11 +78,11 @@ type sim struct {
 	listen string // of serve
 
 	// What is laid over the scenario.
-	engine         string
-	seed           uint64
-	duration, step time.Duration
-	policy         string // FILE#DEPENDENCY
-	force          bool   // run what is over storm's bounds
+	engine   string
+	seed     uint64
+	duration time.Duration
+	policy   string // FILE#DEPENDENCY
+	force    bool   // run what is over storm's bounds
 
 	// The bounds of sweep, curve and least.
 	loadFrom, loadTo        float64
@@ -94,10 +94,9 @@ type sim struct {
 // stand before the verb too. A zero value leaves the scenario's own.
 func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.output, "o", "text", "output `format`: text, json, csv, svg or html")
-	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto, exact or cohort")
+	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto (a sample of what takes too long) or exact")
 	f.Uint64Var(&s.seed, "seed", 0, "`seed` instead of the scenario's")
 	f.DurationVar(&s.duration, "duration", 0, "simulated `time` instead of the scenario's")
-	f.DurationVar(&s.step, "step", 0, "time `step` of the cohort engine instead of the scenario's")
 	f.BoolVar(&s.force, "force", false, "run what would need more than 2 GiB or 10 minutes")
 	f.StringVar(&s.policy, "policy", "", "policy of all fleets, from a policy file: `FILE#DEPENDENCY`")
 	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: least load, as a `factor`")

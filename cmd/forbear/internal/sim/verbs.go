@@ -106,8 +106,6 @@ func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 	bounds := storm.SweepBounds{
 		LoadFrom: s.loadFrom, LoadTo: s.loadTo, Loads: s.loads, Triggers: s.triggers, Longest: storm.Duration(s.longest),
 	}
-	// A sweep is loads times triggers runs: the cohort engine is what makes
-	// it bearable.
 	w, err := storm.RunSweep(ctx, scenario, bounds, storm.Options{Force: s.force}, s.progress("sweep"))
 	if err != nil {
 		return s.refuse(err)
@@ -161,11 +159,11 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 	}
 	// No fault up to the bound sticks, which is the good result.
 	if !t.Sticks {
-		fmt.Fprintf(s.std.Out, "%s: no fault of up to %v sticks (%s engine, %d runs)\n", scenario.Name, t.Longest, t.Engine, t.Runs)
+		fmt.Fprintf(s.std.Out, "%s: no fault of up to %v sticks (%d runs)\n", scenario.Name, t.Longest, t.Runs)
 		return code
 	}
-	fmt.Fprintf(s.std.Out, "%s: a first fault of %.2f s or more sticks (to within %v; %s engine, %d runs)\n",
-		scenario.Name, t.Least.Seconds(), t.Precision, t.Engine, t.Runs)
+	fmt.Fprintf(s.std.Out, "%s: a first fault of %.2f s or more sticks (to within %v; %d runs)\n",
+		scenario.Name, t.Least.Seconds(), t.Precision, t.Runs)
 	return code
 }
 

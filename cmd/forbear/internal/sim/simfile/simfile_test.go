@@ -188,7 +188,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := s.Estimate(); err != nil {
+		if _, err := s.Estimate(storm.Options{}); err != nil {
 			t.Errorf("accepted, and then: %v", err)
 		}
 	})
