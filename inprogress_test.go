@@ -21,7 +21,6 @@ func TestInProgressIsNoFailure(t *testing.T) {
 	}{
 		{"token bucket", budget.NewTokenBucket(0, 0)},
 		{"gRPC's", budget.NewGRPC(10, 0.1)},
-		{"AWS's", budget.NewAWS()},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := forbear.New("shop", forbear.Policy{}, forbear.WithoutLog(), forbear.WithBudget(tc.tokens))

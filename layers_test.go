@@ -126,35 +126,45 @@ func TestBudgetSharedByManyCallers(t *testing.T) {
 	})
 }
 
-// The AWS quota learns from Do how calls end.
+// quota is a bucket that learns how calls end: it notes what it is told.
+type quota struct {
+	*budget.TokenBucket
+	failed, succeeded, retries int
+}
+
+func (q *quota) Failed(time.Time) { q.failed++ }
+
+func (q *quota) Succeeded(_ time.Time, retries int, _ budget.Cost) {
+	q.succeeded++
+	q.retries += retries
+}
+
+// A budget that counts outcomes learns from Do how calls end.
 func TestDoFeedsTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := budget.NewAWS()
+		b := &quota{TokenBucket: budget.NewTokenBucket(100, 0)}
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
-		tokens := func() float64 { l := b.Level(time.Now()); return l.Allowed - l.Used }
-		_ = r.Do(t.Context(), failing)
-		if got := tokens(); got != 485 {
-			t.Errorf("three retries in vain: %v tokens, want 485", got)
+		is := func(what string, failed, succeeded, retries int) {
+			t.Helper()
+			if b.failed != failed || b.succeeded != succeeded || b.retries != retries {
+				t.Errorf("%s: %d failed, %d succeeded after %d retries, want %d, %d, %d", what, b.failed, b.succeeded, b.retries, failed, succeeded, retries)
+			}
 		}
+		_ = r.Do(t.Context(), failing)
+		is("three retries in vain", 4, 0, 0)
 		op, _ := failTimes(2, forbear.Retryable(errFlaky, forbear.Hint{}))
 		_ = r.Do(t.Context(), op)
-		if got := tokens(); got != 480 {
-			t.Errorf("success at the second retry: %v tokens, want 480", got)
-		}
+		is("success at the second retry", 6, 1, 2)
 		_ = r.Do(t.Context(), func(context.Context) error { return nil })
-		if got := tokens(); got != 481 {
-			t.Errorf("success at once: %v tokens, want 481", got)
-		}
+		is("success at once", 6, 2, 2)
 	})
 }
 
 func TestRefund(t *testing.T) {
 	now := epoch
 	for name, b := range map[string]budget.Budget{
-		"ratio":   budget.NewRatio(budget.Policy{MinRetries: 1, Window: time.Minute}),
-		"bucket":  budget.NewTokenBucket(1, 0),
-		"aws":     budget.NewAWSWith(5, budget.AWSCosts{Transient: 5}),
-		"finagle": budget.NewFinagle(time.Second, 1, 0.2),
+		"ratio":  budget.NewRatio(budget.Policy{MinRetries: 1, Window: time.Minute}),
+		"bucket": budget.NewTokenBucket(1, 0),
 	} {
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
 		s := forbear.State{}

@@ -23,6 +23,10 @@ func TestVectorsBudgetTrace(t *testing.T) {
 	}
 	for _, c := range file.Cases {
 		t.Run(c.ID, func(t *testing.T) {
+			switch c.Algorithm {
+			case "aws", "finagle", "adaptive_throttle":
+				t.Skip("a budget of other clients, which forbear does not have")
+			}
 			b, err := newTracer(c.Algorithm, c.Params)
 			if err != nil {
 				t.Fatal(err)
@@ -119,16 +123,6 @@ func TestTraceVocabulary(t *testing.T) {
 			`[{"t_ms":0,"op":"retry","count":250,"allowed":200,"tokens_after":0},
 			{"t_ms":1000,"op":"retry","count":25,"allowed":20},{"t_ms":1500,"op":"retry","count":25,"allowed":10},
 			{"t_ms":60000,"op":"retry","count":250,"allowed":200,"tokens_after":0}]`,
-		},
-		{
-			"Finagle's own defaults", "finagle", `{"ttl_ms":10000,"min_per_sec":10,"percent":0.2}`,
-			`[{"t_ms":0,"op":"retry","count":101,"allowed":100},{"t_ms":1,"op":"request","count":4},{"t_ms":2,"op":"retry","count":1,"allowed":0},
-			{"t_ms":3,"op":"request"},{"t_ms":4,"op":"retry","count":2,"allowed":1},{"t_ms":15000,"op":"retry","count":101,"allowed":100}]`,
-		},
-		{
-			"SRE chapter 21", "adaptive_throttle", `{"k":2}`,
-			`[{"t_ms":0,"op":"request","count":100,"probability":0.990099},{"t_ms":1,"op":"accept","count":30,"probability":0.39604},
-			{"t_ms":2,"op":"accept","count":20,"reject_probability":0},{"t_ms":200000,"op":"check","probability":0}]`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,8 +18,6 @@ func TestConstructorsRefuseWhatIsNotFinite(t *testing.T) {
 	for name, make := range map[string]func(v float64){
 		"ratio":            func(v float64) { budget.NewRatio(budget.Policy{Ratio: v, Window: time.Minute}) },
 		"max_multiplier":   func(v float64) { budget.NewRatio(budget.Policy{MaxMultiplier: v, Window: time.Minute}) },
-		"fraction":         func(v float64) { budget.NewFinagle(10*time.Second, 10, v) },
-		"multiplier k":     func(v float64) { budget.NewAdaptive(v, time.Minute) },
 		"tokens a second":  func(v float64) { budget.NewTokenBucket(10, v) },
 		"maxTokens":        func(v float64) { budget.NewGRPC(v, 0.1) },
 		"tokenRatio":       func(v float64) { budget.NewGRPC(10, v) },

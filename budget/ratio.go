@@ -143,13 +143,3 @@ func (b Policy) AllowedEach(n int, initial int64) int64 {
 func (b Policy) Worst(retries int) float64 {
 	return 1 + min(float64(retries), max(float64(b.Allowed(1)), b.MaxAmplification()-1))
 }
-
-// RatioFor returns the part of all requests that may be retries if the load is
-// to grow to at most m times the initial requests: (m - 1) / m, and none where m is no
-// growth: at most 1, or no number.
-func RatioFor(m float64) float64 {
-	if m > 1 {
-		return 1 - 1/m
-	}
-	return 0
-}

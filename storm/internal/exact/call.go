@@ -79,9 +79,9 @@ func (x *engine) first(i int32) {
 	}
 	b, now := x.caller(c), x.clock()
 	b.Budget.Request(now) // first attempts are what a budget is a part of
-	if b.Adaptive != nil {
-		p := b.Adaptive.RejectProbability(now)
-		b.Adaptive.Request(now)
+	if b.Throttle != nil {
+		p := b.Throttle.RejectProbability(now)
+		b.Throttle.Request(now)
 		if x.draw() < p {
 			if c.parent < 0 {
 				x.rec.Now.Turned++
@@ -175,8 +175,8 @@ func (x *engine) deliver(t int32) {
 	}
 	c.gen++
 	// The throttle counts what a backend has accepted, good or bad.
-	if b := x.caller(c); b.Adaptive != nil && k.status != statusShed {
-		b.Adaptive.Accepted(x.clock())
+	if b := x.caller(c); b.Throttle != nil && k.status != statusShed {
+		b.Throttle.Accepted(x.clock())
 	}
 	switch k.status {
 	case statusOK:

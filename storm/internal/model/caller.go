@@ -16,7 +16,7 @@ import (
 type Caller struct {
 	Retryer  *forbear.Retryer
 	Budget   budget.Budget
-	Adaptive *budget.Adaptive     // nil without throttling
+	Throttle *Throttle            // nil without throttling
 	outcomes outcomes             // nil when the budget does not count successes
 	fresh    *forbear.DurableCall // a call of which nothing is known
 }
@@ -32,7 +32,7 @@ func (p *Plan) Caller(draw func() float64) *Caller {
 	b.Retryer = forbear.Must(p.retryer(draw, b.Budget))
 	b.outcomes, _ = b.Budget.(outcomes)
 	if p.ThrottleK > 0 {
-		b.Adaptive = budget.NewAdaptive(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
+		b.Throttle = NewThrottle(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
 	}
 	return b
 }
