@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
@@ -53,28 +52,4 @@ func ExampleWithCredentials() {
 	defer resp.Body.Close()
 	fmt.Println(resp.Status)
 	// Output: 200 OK
-}
-
-// A server under pressure turns away what matters least, and spreads the
-// clients' return.
-func ExampleShedder() {
-	shed := &httpretry.Shedder{
-		RetryAfter: 2 * time.Second,
-		Priority: func(r *http.Request) httpretry.Priority {
-			if r.URL.Path == "/report" {
-				return httpretry.Sheddable
-			}
-			return httpretry.Normal
-		},
-	}
-	shed.SetLoad(httpretry.LoadHigh)
-	h := shed.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for _, path := range []string{"/pay", "/report"} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		fmt.Println(path, w.Code)
-	}
-	// Output:
-	// /pay 200
-	// /report 503
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/resend"
@@ -215,9 +214,6 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	f := classify(x.req, resp, err, time.Time{}, x.waits)
 	if a.extras != nil && a.silent && f.Class.Retryable() {
 		f.Type = errtype.Silent
-	}
-	if x.t.spread != hint.SpreadShare {
-		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}
 	if e, ok := x.envelope.(failer); ok && f.Class != forbear.ClassCanceled && f.Class != forbear.ClassCertificate {
 		return e.Failed(f)

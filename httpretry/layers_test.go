@@ -2,7 +2,6 @@ package httpretry_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -164,49 +163,5 @@ func TestInboundDeadline(t *testing.T) {
 				t.Errorf("deadline %v, want %s", due, tc.value)
 			}
 		})
-	}
-}
-
-func TestShedder(t *testing.T) {
-	s := httpretry.Shedder{RetryAfter: 4 * time.Second, Priority: func(r *http.Request) httpretry.Priority {
-		switch r.URL.Path {
-		case "/batch":
-			return httpretry.Sheddable
-		case "/pay":
-			return httpretry.Critical
-		}
-		return httpretry.Normal
-	}}
-	h := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	ask := func(path string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w
-	}
-	for load, want := range map[httpretry.Load]map[string]int{
-		httpretry.LoadFine:  {"/batch": 200, "/": 200, "/pay": 200},
-		httpretry.LoadHigh:  {"/batch": 503, "/": 200, "/pay": 200},
-		httpretry.LoadBad:   {"/batch": 503, "/": 503, "/pay": 200},
-		httpretry.LoadAwful: {"/batch": 503, "/": 503, "/pay": 503},
-	} {
-		s.SetLoad(load)
-		for path, status := range want {
-			if got := ask(path).Code; got != status {
-				t.Errorf("load %d, %s: %d, want %d", load, path, got, status)
-			}
-		}
-	}
-	s.SetLoad(httpretry.LoadBad)
-	s.SetLoad(httpretry.LoadAwful) // the loop above ends with any
-	waits := map[string]bool{}
-	for range 200 {
-		ra := ask("/").Header().Get("Retry-After")
-		if n, err := strconv.Atoi(ra); err != nil || n < 4 || n > 8 {
-			t.Fatalf("Retry-After %q, want 4 to 8", ra)
-		}
-		waits[ra] = true
-	}
-	if len(waits) < 4 {
-		t.Errorf("only %d different waits: the clients would come back together", len(waits))
 	}
 }

@@ -30,13 +30,6 @@ func WithStreams() Option {
 	return func(t *transport) { t.streams = true }
 }
 
-// WithHintSpread sets how far above the server's wait a retry may come, as a
-// fraction of that wait, so that a crowd that was given the same number does not
-// return at the same moment. Default 0.1, at most 5 s; 0 switches it off.
-func WithHintSpread(fraction float64) Option {
-	return func(t *transport) { t.spread = max(fraction, 0) }
-}
-
 // WithPacer paces every send of the transport, first attempts and retries: once the
 // server has refused some with 429, or with 503 and a Retry-After, each waits for its
 // turn within its call's time, or is refused with [forbear.ReasonPaced]. It takes the

@@ -8,7 +8,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/below"
-	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/pace"
 )
 
@@ -26,7 +25,6 @@ type transport struct {
 	choose    func(*http.Request) *forbear.Retryer
 	envelope  func(*http.Request) Envelope
 	bodyLimit int
-	spread    float64
 	noHeader  bool
 	noTimeout bool
 	noTrace   bool
@@ -49,7 +47,7 @@ type transport struct {
 // when [WithRetryer] chooses one for every request. The result is safe for
 // concurrent use; CloseIdleConnections of an http.Client reaches next.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, opts ...Option) http.RoundTripper {
-	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit, spread: hint.SpreadShare}
+	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit}
 	for _, opt := range opts {
 		opt(t)
 	}

@@ -162,21 +162,18 @@ func TestRetryAfterIsAFloor(t *testing.T) {
 		name      string
 		header    string
 		draw      float64
-		opts      []httpretry.Option
 		low, high time.Duration
 	}{
-		{"seconds, no spread drawn", "Retry-After: 20", 0, nil, 20 * time.Second, 20 * time.Second},
-		{"seconds, spread of 10 %", "Retry-After: 10", 0.999999, nil, 10999 * time.Millisecond, 11 * time.Second},
-		{"no spread", "Retry-After: 10", 0.999999, []httpretry.Option{httpretry.WithHintSpread(0)}, 10 * time.Second, 10 * time.Second},
-		{"a wider spread, at most 5 s", "Retry-After: 20", 0.999999, []httpretry.Option{httpretry.WithHintSpread(0.9)}, 24999 * time.Millisecond, 25 * time.Second},
-		{"below the backoff", "Retry-After: 0", 0.5, nil, 500 * time.Millisecond, 500 * time.Millisecond},
+		{"seconds, no spread drawn", "Retry-After: 20", 0, 20 * time.Second, 20 * time.Second},
+		{"seconds, spread of 10 %", "Retry-After: 10", 0.999999, 10999 * time.Millisecond, 11 * time.Second},
+		{"below the backoff", "Retry-After: 0", 0.5, 500 * time.Millisecond, 500 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: []step{status(503, tc.header), status(200)}}
 				r := quiet(t, forbear.Policy{}, forbear.WithRand(func() float64 { return tc.draw }))
 				start := time.Now()
-				resp, err := httpretry.NewTransport(s, r, tc.opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+				resp, err := httpretry.NewTransport(s, r).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -238,7 +235,7 @@ func TestInProgressIsRetriedWithTheSameKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{inProgress(`{"type":"urn:forbear:problem:in-progress"}`), status(201)}}
 		start := time.Now()
-		resp, err := over(t, s, forbear.Policy{}, httpretry.WithHintSpread(0)).
+		resp, err := over(t, s, forbear.Policy{}).
 			RoundTrip(newRequest(t, http.MethodPost, "http://payments.test/", "payload", key))
 		if err != nil {
 			t.Fatal(err)
