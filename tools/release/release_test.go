@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/forbear-go/forbear/tools/release/internal/cut"
-	"github.com/forbear-go/forbear/tools/release/internal/proxy"
+	"github.com/forbear-go/forbear/tools/release/internal/modcache"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
 )
@@ -24,11 +24,10 @@ func TestRelease(t *testing.T) {
 
 	note(t, repository, "- A first thing.")
 	released(t, repository, first, false)
-	p := published(t, repository, first)
+	env := published(t, repository, first)
 	if kept := git(t, repository, "ls-files", "cmd/forbear/testdata/releases/"+first); len(strings.Fields(kept)) != 4 {
 		t.Errorf("the databases of %s: kept %q", first, kept)
 	}
-	env := environment(t, p)
 	bin := t.TempDir()
 	must(t, run.Quiet(ctx, bin, append(env, "GOBIN="+bin), "go", "install", workspace.Prefix+"/cmd/forbear@"+first))
 	if out, err := run.Output(ctx, bin, nil, filepath.Join(bin, "forbear"), "version"); err != nil || !strings.HasPrefix(out, "forbear "+first+" (") {
@@ -51,7 +50,7 @@ func TestRelease(t *testing.T) {
 	refused(t, repository, second)
 	rehearsed(t, repository, second)
 	released(t, repository, second, true)
-	env = environment(t, published(t, repository, second))
+	env = published(t, repository, second)
 	path := workspace.Prefix + "/promretry"
 	must(t, run.Quiet(ctx, users[path], env, "go", "get", path+"@"+second))
 	if out, err := run.Output(ctx, users[path], env, "go", "list", "-m", workspace.Prefix); err != nil || strings.TrimSpace(out) != workspace.Prefix+" "+second {
@@ -200,19 +199,14 @@ func released(t *testing.T, repository, version string, unused bool) {
 	}
 }
 
-func published(t *testing.T, repository, version string) *proxy.Proxy {
+// published returns the environment of users of a version.
+func published(t *testing.T, repository, version string) run.Env {
 	t.Helper()
-	p, err := proxy.Make(t.Context(), repository, t.TempDir(), modules(t, repository), version)
+	c, err := modcache.Make(t.Context(), repository, t.TempDir(), modules(t, repository), version)
 	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
-	return p
-}
-
-func environment(t *testing.T, p *proxy.Proxy) run.Env {
-	t.Helper()
-	env, err := p.Env(t.Context())
+	env, err := c.Env(t.Context(), "-mod=mod")
 	must(t, err)
-	return append(env, run.Flags("-mod=mod"))
+	return env
 }
 
 // user gets a module into an empty one, and runs a small program that uses it.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/forbear-go/forbear/tools/release/internal/proxy"
+	"github.com/forbear-go/forbear/tools/release/internal/modcache"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
 )
@@ -17,8 +17,8 @@ import (
 // check uses the tags as others would: from empty modules, by go install, and in a
 // checkout without the workspace. That takes long, and says of all modules what is wrong
 // with them.
-func (c *candidate) check(ctx context.Context, p *proxy.Proxy, dir string, o Options) error {
-	if err := p.Same(c.sums); err != nil {
+func (c *candidate) check(ctx context.Context, modules *modcache.Cache, dir string, o Options) error {
+	if err := modules.Same(c.sums); err != nil {
 		return err
 	}
 	if err := c.timed("the workspace, which goes on from here", func() error {
@@ -26,12 +26,12 @@ func (c *candidate) check(ctx context.Context, p *proxy.Proxy, dir string, o Opt
 	}); err != nil {
 		return err
 	}
-	env, err := p.Env(ctx)
+	env, err := modules.Env(ctx)
 	if err != nil {
 		return err
 	}
 	if !o.Unused {
-		if err := c.used(ctx, env, dir, o.Believe); err != nil {
+		if err := c.used(ctx, modules, dir, o.Believe); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,11 @@ func (c *candidate) check(ctx context.Context, p *proxy.Proxy, dir string, o Opt
 }
 
 // used tries what the README says: go get of each module, and go install.
-func (c *candidate) used(ctx context.Context, env run.Env, dir string, vetted bool) error {
+func (c *candidate) used(ctx context.Context, modules *modcache.Cache, dir string, vetted bool) error {
+	env, err := modules.Env(ctx, "-mod=mod")
+	if err != nil {
+		return err
+	}
 	for _, m := range c.w.Released() {
 		if err := c.timed(m.Path+": used in an empty module", func() error { return c.use(ctx, env, filepath.Join(dir, m.Dir, "use"), m, vetted) }); err != nil {
 			return err
@@ -80,7 +84,6 @@ func (c *candidate) use(ctx context.Context, env run.Env, dir string, m workspac
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	env = append(env, run.Flags("-mod=mod"))
 	commands := [][]string{
 		{"mod", "init", "example.com/use"},
 		{"get", m.Path + "@" + c.version},
@@ -99,9 +102,8 @@ func (c *candidate) use(ctx context.Context, env run.Env, dir string, m workspac
 
 // install installs the command by its path and version, and asks it for both.
 func (c *candidate) install(ctx context.Context, env run.Env, dir string) error {
-	env = append(env, "GOBIN="+dir)
 	path := workspace.Prefix + "/cmd/forbear"
-	if err := run.Quiet(ctx, dir, env, "go", "install", path+"@"+c.version); err != nil {
+	if err := run.Quiet(ctx, dir, append(env, "GOBIN="+dir), "go", "install", path+"@"+c.version); err != nil {
 		return err
 	}
 	out, err := run.Output(ctx, dir, nil, filepath.Join(dir, "forbear"), "version", "-o", "json")

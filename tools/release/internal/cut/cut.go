@@ -16,7 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/tools/release/internal/api"
 	"github.com/forbear-go/forbear/tools/release/internal/changelog"
-	"github.com/forbear-go/forbear/tools/release/internal/proxy"
+	"github.com/forbear-go/forbear/tools/release/internal/modcache"
 	"github.com/forbear-go/forbear/tools/release/internal/run"
 	"github.com/forbear-go/forbear/tools/release/internal/workspace"
 )
@@ -64,16 +64,11 @@ func Release(ctx context.Context, root, version string, o Options) (err error) {
 	if err := c.commit(ctx, o); err != nil {
 		return err
 	}
-	p, err := proxy.Make(ctx, c.w.Root, filepath.Join(dir, "modules"), c.w.Released(), version)
+	modules, err := modcache.Make(ctx, c.w.Root, filepath.Join(dir, "modules"), c.w.Released(), version)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := p.Close(); err != nil {
-			c.say("warning: the module cache of this machine still has %s, which may not be the one that is published: %v", version, err)
-		}
-	}()
-	if err := c.check(ctx, p, filepath.Join(dir, "users"), o); err != nil {
+	if err := c.check(ctx, modules, filepath.Join(dir, "users"), o); err != nil {
 		return err
 	}
 	if err := c.writeNotes(); err != nil {
