@@ -119,10 +119,6 @@ sign: ## sign SHA256SUMS of bin/dist (KEY=a private SSH key)
 	@rm -f $(DIST)/SHA256SUMS.sig
 	@ssh-keygen -q -Y sign -f $(KEY) -n forbear-release $(DIST)/SHA256SUMS
 
-.PHONY: size
-size: ## say what makes the program as large as it is, by module
-	@$(PACK) run ./size
-
 .PHONY: package-check
 package-check: deps package-tools ## hold what is given out against what it should be
 	$(PACK) test -count=1 -timeout 15m ./...
@@ -273,7 +269,6 @@ CHART = GOWORK=off GOFLAGS= $(GO) -C tools/chart
 .PHONY: chart-tools
 chart-tools:
 	@GOBIN=$(BIN)/chart $(CHART) install tool
-	@$(CHART) run ./schemas $(BIN)/chart/schemas
 
 .PHONY: chart-check
 chart-check: deps chart-tools ## hold the Helm chart against helm, kubeconform and forbear itself

@@ -37,7 +37,7 @@ var summary = regexp.MustCompile(`Summary: (\d+) resources? found .*Valid: (\d+)
 func conform(t *testing.T, version string, m *manifest) {
 	t.Helper()
 	location := func(folder string) string {
-		return tool(t, "schemas") + "/" + folder + "/{{.ResourceKind}}{{.KindSuffix}}.json"
+		return schemas(t) + "/" + folder + "/{{.ResourceKind}}{{.KindSuffix}}.json"
 	}
 	cmd := exec.Command(tool(t, "kubeconform"), "-strict", "-summary", "-schema-location", location(version), "-schema-location", location("crds"), "-")
 	cmd.Stdin = bytes.NewReader(m.text)
@@ -52,7 +52,7 @@ func conform(t *testing.T, version string, m *manifest) {
 func TestKubeconformIsStrict(t *testing.T) {
 	m := template(t, "-f", values("minimal"))
 	m.text = bytes.Replace(m.text, []byte("maxUnavailable: 1\n"), []byte("maxUnavailable: 1\n  maxUnavailabel: 1\n"), 1)
-	cmd := exec.Command(tool(t, "kubeconform"), "-strict", "-schema-location", tool(t, "schemas")+"/v1.37/{{.ResourceKind}}{{.KindSuffix}}.json", "-")
+	cmd := exec.Command(tool(t, "kubeconform"), "-strict", "-schema-location", schemas(t)+"/v1.37/{{.ResourceKind}}{{.KindSuffix}}.json", "-")
 	cmd.Stdin = bytes.NewReader(m.text)
 	if out, err := cmd.CombinedOutput(); err == nil || !bytes.Contains(out, []byte("maxUnavailabel")) {
 		t.Errorf("a misspelt field: %v\n%s", err, out)

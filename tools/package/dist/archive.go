@@ -28,7 +28,7 @@ func (d *dist) archive(p build.Platform, name string) error {
 		return err
 	}
 	defer f.Close()
-	if err := write(f, files, build.Time(d.root)); err != nil {
+	if err := write(f, files, build.Time(d.Root)); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return f.Close()
@@ -38,16 +38,16 @@ func (d *dist) archive(p build.Platform, name string) error {
 func (d *dist) files(p build.Platform, folder string) ([]build.File, error) {
 	paths := [][2]string{
 		{p.Exe(), d.program(p)},
-		{"LICENSE", filepath.Join(d.root, "LICENSE")},
-		{"CHANGELOG.md", filepath.Join(d.root, "CHANGELOG.md")},
+		{"LICENSE", filepath.Join(d.Root, "LICENSE")},
+		{"CHANGELOG.md", filepath.Join(d.Root, "CHANGELOG.md")},
 	}
 	for _, sub := range []string{"completions", "man"} {
-		found, err := os.ReadDir(filepath.Join(d.out, sub))
+		found, err := os.ReadDir(filepath.Join(d.Dist, sub))
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			paths = append(paths, [2]string{sub + "/" + f.Name(), filepath.Join(d.out, sub, f.Name())})
+			paths = append(paths, [2]string{sub + "/" + f.Name(), filepath.Join(d.Dist, sub, f.Name())})
 		}
 	}
 	var files []build.File

@@ -12,9 +12,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/tools/package/internal/build"
 )
 
 const root = "../../.."
+
+// limit holds what docs/size.md says. A template anywhere in the program costs ten
+// megabytes; a few of them are room to grow.
+const limit = 42_000_000
 
 // copied copies the source into a folder that no build can have known, without its
 // repository.
@@ -47,24 +53,31 @@ func copied(t *testing.T) string {
 // made runs dist for one platform and returns the hash of each file that it wrote.
 func made(t *testing.T, source, platform string) (string, map[string]string) {
 	t.Helper()
-	d := dist{root: source, out: filepath.Join(t.TempDir(), "dist"), tools: filepath.Join(root, "bin/package"), version: "1.2.3"}
-	if err := d.run(platform); err != nil {
+	platforms, err := build.Chosen(platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := dist{build.Job{
+		Root: source, Dist: filepath.Join(t.TempDir(), "dist"), Tools: filepath.Join(root, "bin/package"),
+		Version: "1.2.3", Platforms: platforms,
+	}}
+	if err := d.run(); err != nil {
 		t.Fatal(err)
 	}
 	sums := map[string]string{}
-	err := filepath.WalkDir(d.out, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(d.Dist, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		name, _ := filepath.Rel(d.out, path)
+		name, _ := filepath.Rel(d.Dist, path)
 		sums[name] = fmt.Sprintf("%x", sha256.Sum256(b))
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.out, sums
+	return d.Dist, sums
 }
 
 // Two trees in different places, at different times, make the same bytes: program,
@@ -99,6 +112,9 @@ func TestReproducible(t *testing.T) {
 		if err != nil || bytes.Contains(b, []byte(filepath.Dir(one))) {
 			t.Errorf("the program names the folder that it was made in, or cannot be read: %v", err)
 		}
+		if platform == "linux_amd64" && len(b) > limit {
+			t.Errorf("forbear has %d bytes, more than %d: see docs/size.md for what keeps it small", len(b), limit)
+		}
 		parts, err := os.ReadFile(filepath.Join(one, "forbear_1.2.3_"+platform+".cdx.json"))
 		for _, want := range []string{`"CycloneDX"`, "pkg:golang/modernc.org/sqlite@v", "pkg:golang/github.com/jackc/pgx/v5@v", "pkg:golang/std@"} {
 			if err != nil || !strings.Contains(string(parts), want) {
@@ -129,8 +145,7 @@ func TestArchive(t *testing.T) {
 
 // Whoever names no platform that there is learns which there are.
 func TestUnknownPlatform(t *testing.T) {
-	d := dist{root: root, out: t.TempDir(), version: "1.2.3"}
-	if err := d.run("plan9_mips"); err == nil || !strings.Contains(err.Error(), "linux_arm64") {
+	if _, err := build.Chosen("plan9_mips"); err == nil || !strings.Contains(err.Error(), "linux_arm64") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,75 +6,48 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"github.com/forbear-go/forbear/tools/package/internal/build"
 )
 
-func main() {
-	log.SetFlags(0)
-	d := dist{}
-	flag.StringVar(&d.root, "root", "../..", "the `folder` of the source")
-	flag.StringVar(&d.out, "out", "../../bin/dist", "the `folder` to write into")
-	flag.StringVar(&d.tools, "tools", "../../bin/package", "the `folder` with cyclonedx-gomod")
-	version := flag.String("version", "0.0.0-dev", "the `version`, with or without its v")
-	only := flag.String("only", "", "one `platform`, such as linux_amd64")
-	flag.Parse()
-	d.version = strings.TrimPrefix(*version, "v")
-	if !semver.MatchString(d.version) {
-		log.Fatalf("dist: %q is no version: want one like v0.1.0", *version)
-	}
-	if err := d.run(*only); err != nil {
-		log.Fatalf("dist: %v", err)
-	}
-}
+func main() { build.Main("dist", func(j build.Job) error { return (&dist{j}).run() }) }
 
-// semver is what packages can be sorted by; git describe's are such, too.
-var semver = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
+type dist struct{ build.Job }
 
-type dist struct{ root, out, tools, version string }
-
-// run makes everything for all platforms, or for one.
-func (d *dist) run(only string) error {
-	platforms, err := build.Chosen(only)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(d.out, 0o755); err != nil {
+// run makes everything for all platforms of the job.
+func (d *dist) run() error {
+	if err := os.MkdirAll(d.Dist, 0o755); err != nil {
 		return err
 	}
 	if err := d.extras(); err != nil {
 		return err
 	}
-	for _, p := range platforms {
+	for _, p := range d.Platforms {
 		if err := d.platform(p); err != nil {
 			return err
 		}
 	}
-	return build.Sums(d.out)
+	return build.Sums(d.Dist)
 }
 
 // program returns where the program of a platform is.
 func (d *dist) program(p build.Platform) string {
-	return filepath.Join(d.out, p.String(), p.Exe())
+	return filepath.Join(d.Dist, p.String(), p.Exe())
 }
 
 // platform builds the program of p, and writes its archive and its list of parts.
 func (d *dist) platform(p build.Platform) error {
 	path := d.program(p)
-	if err := build.Binary(d.root, path, "v"+d.version, p, true); err != nil {
+	if err := build.Binary(d.Root, path, "v"+d.Version, p, true); err != nil {
 		return err
 	}
-	name := filepath.Join(d.out, "forbear_"+d.version+"_"+p.String())
+	name := filepath.Join(d.Dist, "forbear_"+d.Version+"_"+p.String())
 	if err := d.archive(p, name); err != nil {
 		return err
 	}
@@ -89,8 +62,8 @@ func (d *dist) platform(p build.Platform) error {
 // parts writes which modules are in a program. The list is read out of the program, so
 // it cannot name what is not there.
 func (d *dist) parts(program, path string) error {
-	cmd := exec.Command(filepath.Join(d.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp",
-		"-version", "v"+d.version, "-output", path, program)
+	cmd := exec.Command(filepath.Join(d.Tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp",
+		"-version", "v"+d.Version, "-output", path, program)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("listing the parts of %s: %w\n%s", program, err, out)
 	}
@@ -106,10 +79,10 @@ func (d *dist) extras() error {
 	}
 	defer os.RemoveAll(dir)
 	here := filepath.Join(dir, "forbear")
-	if err := build.Binary(d.root, here, "v"+d.version, build.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}, true); err != nil {
+	if err := build.Binary(d.Root, here, "v"+d.Version, build.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}, true); err != nil {
 		return err
 	}
-	man, completions := filepath.Join(d.out, "man"), filepath.Join(d.out, "completions")
+	man, completions := filepath.Join(d.Dist, "man"), filepath.Join(d.Dist, "completions")
 	for _, sub := range []string{man, completions} {
 		if err := os.RemoveAll(sub); err != nil {
 			return err

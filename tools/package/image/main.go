@@ -6,13 +6,10 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,30 +27,14 @@ import (
 // theirs: Kubernetes demands a number for runAsNonRoot.
 const nonroot = 65532
 
-func main() {
-	log.SetFlags(0)
-	m := maker{}
-	flag.StringVar(&m.root, "root", "../..", "the `folder` of the source")
-	flag.StringVar(&m.dist, "dist", "../../bin/dist", "the `folder` that dist has written into")
-	version := flag.String("version", "0.0.0-dev", "the `version` that dist was told")
-	only := flag.String("only", "", "one `platform`, such as linux_amd64")
-	flag.Parse()
-	m.version = strings.TrimPrefix(*version, "v")
-	platforms, err := build.Chosen(*only)
-	if err == nil {
-		err = m.run(platforms)
-	}
-	if err != nil {
-		log.Fatalf("image: %v", err)
-	}
-}
+func main() { build.Main("image", func(j build.Job) error { return (&maker{j}).run() }) }
 
-type maker struct{ root, dist, version string }
+type maker struct{ build.Job }
 
 // run writes the layout, in place of one that was there.
-func (m *maker) run(platforms []build.Platform) error {
+func (m *maker) run() error {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, p := range platforms {
+	for _, p := range m.Platforms {
 		if p.OS != "linux" {
 			continue
 		}
@@ -69,7 +50,7 @@ func (m *maker) run(platforms []build.Platform) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(m.dist, "image")
+	path := filepath.Join(m.Dist, "image")
 	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
@@ -77,7 +58,7 @@ func (m *maker) run(platforms []build.Platform) error {
 	if err != nil {
 		return err
 	}
-	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": m.version})
+	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": m.Version})
 	if err := l.AppendIndex(index, name); err != nil {
 		return err
 	}
@@ -88,7 +69,7 @@ func (m *maker) run(platforms []build.Platform) error {
 // image makes the image of one architecture: a layer that seldom changes, and the
 // program.
 func (m *maker) image(p build.Platform) (v1.Image, error) {
-	program, err := os.ReadFile(filepath.Join(m.dist, p.String(), p.Exe()))
+	program, err := os.ReadFile(filepath.Join(m.Dist, p.String(), p.Exe()))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +77,7 @@ func (m *maker) image(p build.Platform) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := build.Time(m.root)
+	at := build.Time(m.Root)
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, files := range [][]build.File{base, {{Name: "usr/bin/forbear", Mode: 0o755, Text: program}}} {
 		layer, err := layerOf(files, at)
@@ -138,7 +119,7 @@ func (m *maker) config(image v1.Image, p build.Platform, at time.Time) *v1.Confi
 		Labels: map[string]string{
 			"org.opencontainers.image.title":         "forbear",
 			"org.opencontainers.image.description":   "retries that know when to stop: a gateway, and durable delivery of webhooks",
-			"org.opencontainers.image.version":       m.version,
+			"org.opencontainers.image.version":       m.Version,
 			"org.opencontainers.image.licenses":      "Apache-2.0",
 			"org.opencontainers.image.source":        "https://github.com/forbear-go/forbear",
 			"org.opencontainers.image.documentation": "https://github.com/forbear-go/forbear/blob/main/docs/guides/install.md",
@@ -150,11 +131,11 @@ func (m *maker) config(image v1.Image, p build.Platform, at time.Time) *v1.Confi
 
 // base is what the program needs around it.
 func (m *maker) base() ([]build.File, error) {
-	policy, err := os.ReadFile(filepath.Join(m.root, "deploy/package/policy.yaml"))
+	policy, err := os.ReadFile(filepath.Join(m.Root, "deploy/package/policy.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	license, err := os.ReadFile(filepath.Join(m.root, "LICENSE"))
+	license, err := os.ReadFile(filepath.Join(m.Root, "LICENSE"))
 	if err != nil {
 		return nil, err
 	}

@@ -24,12 +24,12 @@ func built(t *testing.T, version string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"./dist", "-out"}, {"./pack", "-dist"}} {
-		cmd := exec.Command("go", "run", args[0], "-version", version, "-only", "linux_"+runtime.GOARCH, args[1], dir)
+	for _, command := range []string{"./dist", "./pack"} {
+		cmd := exec.Command("go", "run", command, "-version", version, "-only", "linux_"+runtime.GOARCH, "-dist", dir)
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			_ = os.RemoveAll(dir) // the next test is not to take a half of it
-			t.Fatalf("%s: %v\n%s", args[0], err, out)
+			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
 	folders[version] = dir

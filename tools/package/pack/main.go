@@ -5,81 +5,55 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/forbear-go/forbear/tools/package/internal/build"
 )
 
-func main() {
-	log.SetFlags(0)
-	var p pack
-	flag.StringVar(&p.root, "root", "../..", "the `folder` of the source")
-	flag.StringVar(&p.dist, "dist", "../../bin/dist", "the `folder` that dist has written into")
-	flag.StringVar(&p.tools, "tools", "../../bin/package", "the `folder` with nfpm")
-	version := flag.String("version", "0.0.0-dev", "the `version` that dist was told")
-	only := flag.String("only", "", "one `platform`, such as linux_amd64")
-	flag.Parse()
-	platforms, err := build.Chosen(*only)
-	if err == nil {
-		err = p.run(*version, platforms)
-	}
-	if err != nil {
-		log.Fatalf("pack: %v", err)
-	}
-}
+func main() { build.Main("pack", func(j build.Job) error { return (&pack{j}).run() }) }
 
-type pack struct{ root, dist, tools string }
+type pack struct{ build.Job }
 
 // run makes the packages for those of the platforms that run Linux.
-func (p *pack) run(version string, platforms []build.Platform) error {
-	for _, path := range []*string{&p.root, &p.dist, &p.tools} {
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return err
-		}
-		*path = abs
-	}
+func (p *pack) run() error {
 	if err := p.compress(); err != nil {
 		return err
 	}
-	for _, on := range platforms {
+	for _, on := range p.Platforms {
 		if on.OS != "linux" {
 			continue
 		}
 		for _, format := range []string{"deb", "rpm"} {
-			if err := p.nfpm(format, strings.TrimPrefix(version, "v"), on.Arch); err != nil {
+			if err := p.nfpm(format, on.Arch); err != nil {
 				return err
 			}
 		}
 	}
-	return build.Sums(p.dist)
+	return build.Sums(p.Dist)
 }
 
 // compress writes what distributions want compressed: manual pages and the changelog.
 func (p *pack) compress() error {
-	packed := filepath.Join(p.dist, "packed")
+	packed := filepath.Join(p.Dist, "packed")
 	if err := os.RemoveAll(packed); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(packed, "man"), 0o755); err != nil {
 		return err
 	}
-	pages, err := filepath.Glob(filepath.Join(p.dist, "man", "*.1"))
+	pages, err := filepath.Glob(filepath.Join(p.Dist, "man", "*.1"))
 	if err != nil || len(pages) == 0 {
-		return fmt.Errorf("no manual pages in %s: run make dist first", p.dist)
+		return fmt.Errorf("no manual pages in %s: run make dist first", p.Dist)
 	}
 	for _, page := range pages {
 		if err := compressed(page, filepath.Join(packed, "man", filepath.Base(page)+".gz")); err != nil {
 			return err
 		}
 	}
-	return compressed(filepath.Join(p.root, "CHANGELOG.md"), filepath.Join(packed, "CHANGELOG.md.gz"))
+	return compressed(filepath.Join(p.Root, "CHANGELOG.md"), filepath.Join(packed, "CHANGELOG.md.gz"))
 }
 
 // compressed is gzip -9n: without a name and a time.
@@ -103,11 +77,11 @@ func compressed(from, to string) error {
 }
 
 // nfpm makes one package.
-func (p *pack) nfpm(format, version, arch string) error {
-	cmd := exec.Command(filepath.Join(p.tools, "nfpm"), "package", "--config", "deploy/package/nfpm.yaml", "--packager", format, "--target", p.dist)
-	cmd.Dir = p.root
-	cmd.Env = append(os.Environ(), "VERSION="+version, "ARCH="+arch, "DIST="+p.dist,
-		fmt.Sprintf("SOURCE_DATE_EPOCH=%d", build.Time(p.root).Unix()))
+func (p *pack) nfpm(format, arch string) error {
+	cmd := exec.Command(filepath.Join(p.Tools, "nfpm"), "package", "--config", "deploy/package/nfpm.yaml", "--packager", format, "--target", p.Dist)
+	cmd.Dir = p.Root
+	cmd.Env = append(os.Environ(), "VERSION="+p.Version, "ARCH="+arch, "DIST="+p.Dist,
+		fmt.Sprintf("SOURCE_DATE_EPOCH=%d", build.Time(p.Root).Unix()))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("nfpm, %s for %s: %w\n%s", format, arch, err, out)
 	}

@@ -1,21 +1,14 @@
-// Schemas writes JSON Schemas for kubeconform, from the OpenAPI document of Kubernetes and
-// the CRDs of the Prometheus operator:
-//
-//	go run ./schemas FOLDER
-//
-// Both come from the module proxy, pinned by their sums, since the schemas that kubeconform
-// finds by itself are on a host of their own, and are megabytes to keep.
-package main
+package chart
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"sigs.k8s.io/yaml"
 )
@@ -30,16 +23,22 @@ var sources = []source{
 	{"crds", "github.com/prometheus-operator/prometheus-operator", "v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="},
 }
 
-func main() {
-	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: schemas FOLDER")
+// schemas returns a folder with JSON Schemas for kubeconform, made from the OpenAPI
+// document of Kubernetes and the CRDs of the Prometheus operator. Both come from the
+// module proxy, pinned by their sums, since the schemas that kubeconform finds by itself
+// are on a host of their own, and are megabytes to keep.
+func schemas(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(root + "bin/chart/schemas")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, s := range sources {
-		if err := s.write(filepath.Join(os.Args[1], s.folder)); err != nil {
-			log.Fatalf("%s: %v", s.module, err)
+		if err := s.write(filepath.Join(dir, s.folder)); err != nil {
+			t.Fatalf("%s: %v", s.module, err)
 		}
 	}
+	return dir
 }
 
 // write converts the schemas of one source, unless those of this version are there.
