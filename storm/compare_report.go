@@ -63,20 +63,20 @@ func notes(all []Compared) (out []string) {
 // WriteHTML writes a report on one or more results as a page that needs
 // nothing else.
 func WriteHTML(w io.Writer, title, about string, all []Compared) error {
-	page := report.Page{Title: title, About: about}
+	page := report.Page{Title: title, About: about, Columns: []string{"recovery", "load", "peak", "good", "wasted", "p50", "p99", "queue"}}
 	for _, c := range all {
 		r, s := c.Result, &c.Result.Summary
-		// Numbers come with their units: the page only sets them out.
 		recovery := "never"
 		if s.Recovery >= 0 {
 			recovery = report.Amount(s.Recovery) + " s"
 		}
 		page.Runs = append(page.Runs, report.Run{
-			Name: c.Variant.Title, Headline: r.Headline(), Recovery: recovery, Verdict: string(s.Verdict),
-			Load: report.Amount(s.Multiplier) + "x", Peak: report.Amount(s.PeakMultiplier) + "x",
-			Good: report.Amount(100*s.Good/max(s.Calls, 1)) + " %", Wasted: report.Amount(100*s.Wasted) + " %",
-			P50: report.Amount(s.P50) + " ms", P99: report.Amount(s.P99) + " ms", Queue: report.Amount(s.MaxQueue) + " s",
-			Origin: r.origin(), Notes: r.Notes, Chart: r.chart(),
+			Name: c.Variant.Title, Headline: r.Headline(), Verdict: string(s.Verdict), Origin: r.origin(), Notes: r.Notes, Chart: r.chart(),
+			Cells: []string{
+				recovery, report.Amount(s.Multiplier) + "x", report.Amount(s.PeakMultiplier) + "x",
+				report.Amount(100*s.Good/max(s.Calls, 1)) + " %", report.Amount(100*s.Wasted) + " %",
+				report.Amount(s.P50) + " ms", report.Amount(s.P99) + " ms", report.Amount(s.MaxQueue) + " s",
+			},
 		})
 	}
 	return page.WriteHTML(w)

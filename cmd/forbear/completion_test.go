@@ -168,7 +168,7 @@ check o: text json sarif github junit markdown
 rules o: text json
 policy o: text json
 policy to: envoy istio grpc nginx haproxy linkerd resilience4j
-sim engine: auto exact cohort
+sim engine: auto exact
 sim o: text json csv svg html
 lint fail-on: high medium low
 lint o: text json sarif github junit

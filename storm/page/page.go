@@ -30,13 +30,14 @@ const (
 	maxBody = 64 << 10
 	// quick is how long a run may take before the page takes a sample, if nothing ends
 	// well in it: most take a quarter of that.
-	quick = 200 * time.Millisecond
+	quick = 60 * time.Millisecond
 	// maxTime bounds one run of a page request.
 	maxTime = 2 * time.Second
 	// busy is the number of requests that are computed at once.
 	busy = 2
-	// bins is the number of points of a curve: more than its pixels on a phone.
-	bins = 300
+	// bins is the number of points of a curve: about half of its pixels on a phone, as a
+	// sample has few calls in each.
+	bins = 200
 )
 
 // Handler returns the page, at "/", and what it asks, below "/api/". It is

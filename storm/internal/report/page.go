@@ -27,27 +27,20 @@ th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #e2e8f0}th:fi
 </style></head><body><main>
 `
 
-// The columns of the table after the first, in the order of [Run.cells].
-var pageColumns = []string{"verdict", "recovery", "load", "peak", "good", "wasted", "p50", "p99", "queue"}
-
 // Page is a report on one or more runs. All of its texts are escaped.
 type Page struct {
 	Title, About string
-	Runs         []Run
+	// Columns are the headings of the table, after the name and the verdict of a run.
+	Columns []string
+	Runs    []Run
 }
 
-// Run is one run on a [Page], its numbers with their units. Verdict is the class by
-// which the style sheet colors it, too.
+// Run is one run on a [Page]. Verdict is the class by which the style sheet colors it,
+// too; Cells are its row in the table, with their units.
 type Run struct {
-	Name, Verdict, Headline                                     string
-	Recovery, Load, Peak, Good, Wasted, P50, P99, Queue, Origin string
-	Notes                                                       []string
-	Chart                                                       Chart
-}
-
-// cells returns the row of r in the table, after its name and verdict.
-func (r *Run) cells() []string {
-	return []string{r.Recovery, r.Load, r.Peak, r.Good, r.Wasted, r.P50, r.P99, r.Queue}
+	Name, Verdict, Headline, Origin string
+	Cells, Notes                    []string
+	Chart                           Chart
 }
 
 // WriteHTML writes p as a page that needs nothing else.
@@ -72,16 +65,16 @@ func (p *Page) WriteHTML(w io.Writer) error {
 
 // writeTable writes the runs side by side.
 func (p *Page) writeTable(b *bufio.Writer) {
-	b.WriteString("\n<section><h2>Side by side</h2><div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">policy</th>")
-	for _, c := range pageColumns {
-		fmt.Fprintf(b, `<th scope="col">%s</th>`, c)
+	b.WriteString("\n<section><h2>Side by side</h2><div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">policy</th><th scope=\"col\">verdict</th>")
+	for _, c := range p.Columns {
+		fmt.Fprintf(b, `<th scope="col">%s</th>`, html.EscapeString(c))
 	}
 	b.WriteString("</tr></thead><tbody>\n")
 	for i := range p.Runs {
 		r := &p.Runs[i]
 		verdict := html.EscapeString(r.Verdict)
 		fmt.Fprintf(b, `<tr><td>%s</td><td class="%s">%s</td>`, html.EscapeString(r.Name), verdict, verdict)
-		for _, c := range r.cells() {
+		for _, c := range r.Cells {
 			fmt.Fprintf(b, `<td>%s</td>`, html.EscapeString(c))
 		}
 		b.WriteString("</tr>\n")

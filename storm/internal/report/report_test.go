@@ -122,9 +122,8 @@ func TestPicturesAreWellFormed(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	page := Page{Title: title, About: title, Runs: []Run{{
-		Name: title, Verdict: title, Headline: title, Origin: title, Notes: []string{title}, Chart: chart,
-		Recovery: title, Load: title, Peak: title, Good: title, Wasted: title, P50: title, P99: title, Queue: title,
+	page := Page{Title: title, About: title, Columns: []string{title}, Runs: []Run{{
+		Name: title, Verdict: title, Headline: title, Origin: title, Cells: []string{title}, Notes: []string{title}, Chart: chart,
 	}}}
 	if err := page.WriteHTML(&b); err != nil || strings.Contains(b.String(), "<script") || strings.Contains(b.String(), `class="a <`) || strings.Contains(b.String(), `"x"`) || strings.Count(b.String(), "<svg") != 2 {
 		t.Errorf("page: %v\n%s", err, &b)

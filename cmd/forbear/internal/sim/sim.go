@@ -94,7 +94,7 @@ type sim struct {
 // stand before the verb too. A zero value leaves the scenario's own.
 func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.output, "o", "text", "output `format`: text, json, csv, svg or html")
-	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto (a sample of what takes too long) or exact")
+	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto or exact")
 	f.Uint64Var(&s.seed, "seed", 0, "`seed` instead of the scenario's")
 	f.DurationVar(&s.duration, "duration", 0, "simulated `time` instead of the scenario's")
 	f.BoolVar(&s.force, "force", false, "run what would need more than 2 GiB or 10 minutes")

@@ -58,7 +58,7 @@ func TestSim(t *testing.T) {
 		{"compare", []string{"compare", mine}, 0, "+ circuit breaker", ""},
 		{"compare as csv", []string{"compare", mine, "-o", "csv"}, 2, "", "want text, json or html"},
 		{"sweep", []string{"sweep", "metastable", "--loads", "3", "--triggers", "3"}, 0, "1.00x", ""},
-		{"least", []string{"least", "standard-budget", "--longest", "2s"}, 1, "sticks", ""},
+		{"least", []string{"least", "contention-collapse", "--longest", "10s"}, 1, "sticks", ""},
 		{"least without", []string{"least", "budgeted", "--longest", "10s"}, 0, "no fault of up to 10s sticks", ""},
 		{"partial", []string{"run", "partial"}, 0, "steady: the fault lasts", ""},
 		{"partial, self-inflicted", []string{"run", "partial", "--policy", policy + "#literal"}, 1, "SELF-INFLICTED", ""},
