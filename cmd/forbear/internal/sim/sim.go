@@ -113,20 +113,27 @@ func (s *sim) register(f *flag.FlagSet) {
 type verb struct {
 	name    string
 	operand bool
+	formats []string // that it writes
 	do      func(s *sim, ctx context.Context, operand string) int
 }
 
+var (
+	everyFormat = []string{"text", "json", "csv", "svg", "html"}
+	drawn       = everyFormat[:4]                  // of many runs in one picture
+	sideBySide  = []string{"text", "json", "html"} // csv and svg show one run
+)
+
 // verbs are in the order in which messages list them.
 var verbs = []verb{
-	{"run", true, on((*sim).runOne)},
-	{"compare", true, on((*sim).compare)},
-	{"sweep", true, on((*sim).sweep)},
-	{"curve", true, on((*sim).curve)},
-	{"least", true, on((*sim).least)},
-	{"list", false, (*sim).list},
-	{"show", true, (*sim).show},
-	{"schema", false, (*sim).schema},
-	{"serve", false, (*sim).serve},
+	{"run", true, everyFormat, on((*sim).runOne)},
+	{"compare", true, sideBySide, on((*sim).compare)},
+	{"sweep", true, drawn, on((*sim).sweep)},
+	{"curve", true, drawn, on((*sim).curve)},
+	{"least", true, everyFormat, on((*sim).least)},
+	{"list", false, everyFormat, (*sim).list},
+	{"show", true, everyFormat, (*sim).show},
+	{"schema", false, everyFormat, (*sim).schema},
+	{"serve", false, everyFormat, (*sim).serve},
 }
 
 func verbNames() (names []string) {
@@ -166,8 +173,9 @@ func (s *sim) check(operands []string) (v verb, err error) {
 		return v, fmt.Errorf("sim %s: unexpected argument %q", name, operands[wants])
 	case len(operands) < wants:
 		return v, fmt.Errorf("sim %s: name a scenario file, or one of forbear sim list", name)
-	case !slices.Contains([]string{"text", "json", "csv", "svg", "html"}, s.output):
-		return v, fmt.Errorf("sim: output %q is unknown: want text, json, csv, svg or html", s.output)
+	case !slices.Contains(v.formats, s.output):
+		last := len(v.formats) - 1
+		return v, fmt.Errorf("sim %s: output %q is unknown: want %s or %s", name, s.output, strings.Join(v.formats[:last], ", "), v.formats[last])
 	}
 	return v, nil
 }

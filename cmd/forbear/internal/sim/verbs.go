@@ -77,7 +77,7 @@ func (s *sim) runOne(ctx context.Context, scenario storm.Scenario) int {
 		one := []storm.Compared{{Variant: storm.Variant{Name: "as-is", Title: "as configured"}, Result: r}}
 		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, one), judged(r))
 	}
-	return max(s.draw("run", r), judged(r))
+	return max(s.draw(r), judged(r))
 }
 
 // compare runs the scenario under each kind of retrying, side by side. That
@@ -92,12 +92,9 @@ func (s *sim) compare(ctx context.Context, scenario storm.Scenario) int {
 		return s.json(all)
 	case "html":
 		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, all), cli.ExitOK)
-	case "text":
+	default:
 		return s.wrote(storm.WriteComparison(s.std.Out, all), cli.ExitOK)
 	}
-	// CSV and SVG show one course; several would need a format of their
-	// own.
-	return s.std.Fail("sim compare: output %s is for one run: want text, json or html", s.output)
 }
 
 // sweep maps where the trouble outlasts the fault, by the load and the
@@ -110,7 +107,7 @@ func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 	if err != nil {
 		return s.refuse(err)
 	}
-	return s.draw("sweep", w)
+	return s.draw(w)
 }
 
 // curve shows what ends well, by the share of attempts that fail. Partial
@@ -120,7 +117,7 @@ func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
 	if err != nil {
 		return s.refuse(err)
 	}
-	return s.draw("curve", c)
+	return s.draw(c)
 }
 
 // drawing is the result of one run or of many: a course, a map or a curve.
@@ -132,14 +129,11 @@ type drawing interface {
 
 // draw writes what a verb has found. Its exit code does not depend on the
 // findings: trouble at the edge of a map is what the map is for.
-func (s *sim) draw(verb string, d drawing) int {
+func (s *sim) draw(d drawing) int {
 	if s.output == "json" {
 		return s.json(d)
 	}
 	write := map[string]func(io.Writer) error{"csv": d.WriteCSV, "svg": d.WriteSVG, "text": d.WriteText}[s.output]
-	if write == nil {
-		return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
-	}
 	return s.wrote(write(s.std.Out), cli.ExitOK)
 }
 
