@@ -79,7 +79,7 @@ func (p *Policy) tooMany(bad, badLately, n, nLately int64, limit float64) (many,
 	if n < least || !score.Exceeds(bad, n, limit, score.Certain) {
 		return false, false
 	}
-	// Who looks at thousands of hundreds finds a bad one among them: in a busy
+	// Among thousands of hundreds there is a bad one by chance: in a busy
 	// time the latest must strike even beside the others.
 	return nLately < busy*n || score.Exceeds(bad, n, float64(badLately)/float64(nLately), striking), false
 }

@@ -160,7 +160,7 @@ func (b *Fleet) validate() error {
 	return errors.Join(errs...)
 }
 
-// Policy returns what b was made of, with its defaults.
+// Policy returns b's policy, with its defaults.
 func (b *Fleet) Policy() Policy { return b.policy }
 
 // Request implements [Budget].

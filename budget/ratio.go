@@ -33,7 +33,7 @@ func NewRatio(p Policy) *Ratio {
 	}
 }
 
-// Policy returns what b was made of.
+// Policy returns b's policy.
 func (b *Ratio) Policy() Policy { return b.policy }
 
 // Request implements [Budget].

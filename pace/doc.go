@@ -22,8 +22,8 @@
 //   - When a round has more than 3 % refusals, the rate falls to the latest one that was
 //     borne for a second, less 3 %, and at once after that to 0.98 of what was accepted in
 //     the last second: many limits are windows of a second.
-//   - When a round has fewer, the rate gives up half of their share: who stays at the
-//     limit leaves nothing to another client of it.
+//   - When a round has fewer, the rate gives up half of their share: a client that stays
+//     at the limit leaves nothing to another client of it.
 //   - A second later, and twenty accepted sends for each refusal (sixty at most, and
 //     none after three seconds in peace), it probes: up by 1 % (at 200 a second; the
 //     step goes with the root of the rate, so that two clients of one limit come to
@@ -35,19 +35,19 @@
 //     nothing to do with the rate, and are borne: one tenant or one path that is always
 //     refused must not slow down the others.
 //
-// A hint is no rate: Retry-After is obeyed by the call that received it, in package
+// A hint is not a rate: Retry-After is obeyed by the call that received it, in package
 // forbear, and here it only makes the probes of a closed line rarer.
 //
 // # Waiting
 //
 // Calls wait in one line, the oldest first, within their own time; a thousand at most
-// ([Pacer.MaxWaiting]). Who would wait too long is refused at once and learns when a new
+// ([Pacer.MaxWaiting]). A call that would wait too long is refused at once and learns when a new
 // call may come: while the rate is no more than a guess, in a second. Only the head of the
 // line has a timer to watch: it is woken when turns come sooner, and wakes the next when it
 // leaves.
 //
 //   - pacer.go: the turns.
-//   - line.go: who waits.
+//   - line.go: the calls that wait.
 //   - learn.go: how sends ended, in rounds.
 //   - rate.go: the rule.
 //   - closing.go: when everything is refused.

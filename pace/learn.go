@@ -155,8 +155,8 @@ func (p *Pacer) judge(sent, now time.Duration) {
 		return // a few say nothing yet
 	case r.refused > 0 && p.others == 0:
 		p.test.on, p.search, p.step = false, false, fine
-		// It hovers at the limit. Who stayed there would leave nothing to another client
-		// of it, who is refused the more the less he sends.
+		// The rate is at the limit. Staying there would leave nothing to another client
+		// of the same limit: the less that one sends, the more of it is refused.
 		p.set(p.rate*(1-min(share, tolerated)/2), now)
 		p.begin(now)
 	default:

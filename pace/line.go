@@ -10,7 +10,7 @@ type Waiter struct {
 	moved         chan struct{}
 }
 
-// line is who waits, the oldest first. It is not safe for concurrent use.
+// line is the calls that wait, the oldest first. It is not safe for concurrent use.
 type line struct {
 	head, tail *Waiter
 	length     int

@@ -70,9 +70,9 @@ func (t *test) failed(share, rate float64) bool {
 }
 
 // settle lets the rate fall to one that is borne: a proven one, and when that does not hold
-// either, what has been accepted. A limit that spaces its requests refuses every second
-// one to who is a little too fast, and one that counts what it refuses refuses all:
-// what they accept then is less than what they would.
+// either, what has been accepted. That may be too little: a limit that spaces its requests
+// refuses every second one of a client that is slightly too fast, and a limit that counts
+// its refusals refuses all. Either accepts more at the right rate.
 func (p *Pacer) settle(now time.Duration) {
 	held := p.proven
 	if p.round.longest <= 2 {

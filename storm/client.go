@@ -84,7 +84,7 @@ func (c *Client) plan() (*model.Plan, error) {
 		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
 		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
 	}
-	// A batch is not durable by its kind, and is put off all the same.
+	// A batch is not durable by its kind, and is postponed all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
 	return w, w.Check()

@@ -57,7 +57,7 @@ type Summary struct {
 	// BudgetRefused and BreakerRefused are calls that ended for that reason.
 	BudgetRefused  float64 `json:"budget_refused"`
 	BreakerRefused float64 `json:"breaker_refused"`
-	// Postponed is how often calls of durable kinds were put off: the budget was
+	// Postponed is how often calls of durable kinds were postponed: the budget was
 	// spent, or the breaker open.
 	Postponed float64 `json:"postponed"`
 	// FaultCost is the part of the calls, 0 to 1, that fail without any breaker

@@ -35,7 +35,7 @@ func (r *Result) Headline() string {
 	}
 	// A run with a fault is steady only when the fault lasts to its end.
 	if r.Trigger != nil {
-		return fmt.Sprintf("steady: the fault lasts, with a goodput of %.0f %%", 100*min(s.FinalGoodput, 1)) // what was put off comes on top
+		return fmt.Sprintf("steady: the fault lasts, with a goodput of %.0f %%", 100*min(s.FinalGoodput, 1)) // postponed calls come on top
 	}
 	return "steady"
 }
@@ -52,7 +52,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
 		s.Multiplier, s.PeakMultiplier, 100*s.Wasted, report.Amount(s.BudgetRefused), report.Amount(s.BreakerRefused))
 	if s.Postponed > 0 {
-		fmt.Fprintf(b, "put off, by budget or breaker: %s times\n", report.Amount(s.Postponed))
+		fmt.Fprintf(b, "postponed, by budget or breaker: %s times\n", report.Amount(s.Postponed))
 	}
 	if s.FaultCost+s.BreakerCost > 0 {
 		fmt.Fprintf(b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)

@@ -56,7 +56,7 @@ func judge(r *Result, patience, lasting float64) (v Verdict, recovery float64) {
 		}
 		return Steady, 0
 	}
-	// Nothing recovers from a fault that lasts. What fails by chance is no trouble.
+	// Nothing recovers from a fault that lasts. What fails by chance is not trouble.
 	if lasting > 0 {
 		if lastBad(r, 0, span, lasting) >= n-span {
 			return Undecided, -1

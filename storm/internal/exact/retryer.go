@@ -10,14 +10,14 @@ import (
 
 // This file is all that the engine asks of a Retryer. Work of durable kinds
 // (events, webhooks, batches) is more than a failed attempt and its decision:
-// what the budget or the breaker refuses is put off and consumes no attempt,
+// what the budget or the breaker refuses is postponed and consumes no attempt,
 // until the policy's total is over.
 
 // kept is what must outlive an attempt, where a plan has a breaker or is durable:
 // the call as the Retryer knows it.
 type kept struct {
 	call forbear.DurableCall
-	// put says that the call was put off at least once.
+	// put says that the call was postponed at least once.
 	put bool
 }
 

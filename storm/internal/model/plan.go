@@ -23,7 +23,7 @@ type Plan struct {
 	Limit int
 	// Breaker says that the policy has a circuit breaker.
 	Breaker bool
-	// Durable says that what is refused for now is put off. With a baseline in
+	// Durable says that a call that is refused for now is postponed. With a baseline in
 	// the place of the budget a refusal is final, as it is in the original.
 	Durable bool
 	// ThrottleK and ThrottleWindow are those of adaptive throttling; K of 0 is
@@ -55,5 +55,5 @@ type Baseline struct {
 type Bucket struct{ Deposit, Size float64 }
 
 // Keeps reports whether something must outlive the attempts of p: the permits of
-// a breaker, or what was put off.
+// a breaker, or postponed calls.
 func (p *Plan) Keeps() bool { return p.Breaker || p.Durable }

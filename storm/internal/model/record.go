@@ -8,7 +8,7 @@ type Record struct {
 	Services []ServiceTally
 	// Now is the bin that is open.
 	Now Tally
-	// Refused are the calls that ended, and Postponed those that were put off,
+	// Refused are the calls that ended, and Postponed those that wait,
 	// by reason.
 	Refused, Postponed [64]float64
 

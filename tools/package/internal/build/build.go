@@ -52,8 +52,8 @@ func Chosen(name string) ([]Platform, error) {
 }
 
 // Binary builds the program of the tree at root into path. What the machine knows, its
-// paths, its C compiler, its repository, is not in it: whoever has the source and the
-// Go version can make the same bytes, and compare.
+// paths, its C compiler, its repository, is not in it: anyone with the source and
+// the Go version can make the same bytes, and compare.
 func Binary(root, path, version string, p Platform, strip bool) error {
 	flags := "-X " + Stamp + "=" + version
 	if strip {

@@ -17,7 +17,7 @@ import (
 // is empty before the first.
 func before(ctx context.Context, w *workspace.Workspace, version string) (last string, err error) {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
-		return "", fmt.Errorf("%q is no version: want one like v0.1.0", version)
+		return "", fmt.Errorf("%q is not a version: want one like v0.1.0", version)
 	}
 	if major := semver.Major(version); major != "v0" && major != "v1" {
 		return "", fmt.Errorf("%s: the modules' paths would have to end in /%s", version, major)

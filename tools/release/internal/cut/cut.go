@@ -100,7 +100,7 @@ func (c *candidate) clone(ctx context.Context, dir string) error {
 	if _, err := run.Git(ctx, c.root, "clone", "--quiet", "--shared", "--branch", "main", ".", to); err != nil {
 		return err
 	}
-	// Who commits, and signs, may be said in the repository alone.
+	// The name of the committer, and of the key, may be set in the repository alone.
 	for _, key := range []string{"user.name", "user.email", "user.signingKey", "gpg.format", "gpg.program", "commit.gpgSign", "tag.gpgSign"} {
 		value, err := run.Git(ctx, c.root, "config", "--get", key)
 		if err != nil {
