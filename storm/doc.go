@@ -27,7 +27,7 @@
 // several goroutines at once; a Scenario that is being run must not be changed.
 //
 // The package is the face. A scenario is compiled (compile.go) into the model that
-// the engine reads (internal/model), the engine (internal/exact) fills a record, and the
+// the engine reads (internal/model), the engine (internal/engine) fills a record, and the
 // face makes a result of that (summary.go, verdict.go). Pictures and tables are drawn by
 // internal/report; internal/parallel spreads the runs of a study over the processors.
 // Imports point downwards: the engine knows nothing of the scenario or of a report.

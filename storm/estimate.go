@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/storm/internal/exact"
+	"github.com/forbear-go/forbear/storm/internal/engine"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -106,6 +106,6 @@ func (c *compiled) estimate(o Options) Estimate {
 
 // costOf returns what a run of all of m needs.
 func costOf(m *model.Model) Estimate {
-	events, memory, took := exact.Cost(m)
+	events, memory, took := engine.Cost(m)
 	return Estimate{Events: events, Memory: memory, Time: took}
 }

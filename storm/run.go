@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear/storm/internal/exact"
+	"github.com/forbear-go/forbear/storm/internal/engine"
 )
 
 // Options are what a run is allowed to do. The zero value is fine.
@@ -49,5 +49,5 @@ func (c *compiled) simulate(e Estimate, stop func() bool) (*Result, error) {
 	if e.Scale > 1 {
 		return c.runSample(e.Scale, stop)
 	}
-	return c.result(exact.Run(c.m, stop)), nil
+	return c.result(engine.Run(c.m, stop)), nil
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/forbear-go/forbear/storm/internal/exact"
+	"github.com/forbear-go/forbear/storm/internal/engine"
 )
 
 // A scenario that would take too long is run as a sample: one of every so many
@@ -72,7 +72,7 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := small.result(exact.Run(small.m, stop))
+	r := small.result(engine.Run(small.m, stop))
 	// Counts and rates are scaled up; latencies, multipliers and shares are those of
 	// the whole already.
 	r.Scale = k

@@ -1,6 +1,5 @@
-// Package exact is the engine that treats every request as itself: a
-// discrete-event simulation of arrivals, FIFO queues, timeouts, retries and
-// layers. Its cost grows with the number of requests, at about 250 ns for an
+// Package engine treats every request as itself: it is a discrete-event simulation of
+// arrivals, FIFO queues, timeouts, retries and layers. Its cost grows with the number of requests, at about 250 ns for an
 // event in trouble; in steady state an event allocates nothing.
 //
 // Time is an int64 of nanoseconds since the start of the run, which the clock of
@@ -13,4 +12,4 @@
 // service sees it. Both are kept in slices and named by their index, and a
 // generation tells what is still wanted from what comes too late: the service goes
 // on working on an attempt whose client has given up.
-package exact
+package engine

@@ -1,4 +1,4 @@
-package exact
+package engine
 
 import "github.com/forbear-go/forbear/storm/internal/model"
 

@@ -1,4 +1,4 @@
-package exact
+package engine
 
 import (
 	"math"

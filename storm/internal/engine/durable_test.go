@@ -1,4 +1,4 @@
-package exact_test
+package engine_test
 
 import (
 	"math"
