@@ -60,7 +60,8 @@ func (c *Cache) Env(ctx context.Context, flags ...string) (run.Env, error) {
 	lines := strings.Split(out, "\n")
 	return run.Env{
 		"GOWORK=off", "GOMODCACHE=" + c.dir,
-		"GOPROXY=file://" + lines[2] + "/cache/download," + lines[0],
+		// The cache itself comes first: it has the lists of versions, which no cache is asked for.
+		"GOPROXY=file://" + c.dir + "/cache/download,file://" + lines[2] + "/cache/download," + lines[0],
 		"GONOSUMDB=" + strings.Trim(lines[1]+","+workspace.Prefix, ","),
 		run.Flags(strings.Join(append(flags, "-modcacherw"), " ")), // or no one could remove it
 	}, nil
