@@ -60,7 +60,7 @@ func (c *Cache) Env(ctx context.Context, flags ...string) (run.Env, error) {
 	lines := strings.Split(out, "\n")
 	return run.Env{
 		"GOWORK=off", "GOMODCACHE=" + c.dir,
-		// The cache itself comes first: it has the lists of versions, which no cache is asked for.
+		// Lists of versions are read from a proxy only, so that the cache is the first proxy.
 		"GOPROXY=file://" + c.dir + "/cache/download,file://" + lines[2] + "/cache/download," + lines[0],
 		"GONOSUMDB=" + strings.Trim(lines[1]+","+workspace.Prefix, ","),
 		run.Flags(strings.Join(append(flags, "-modcacherw"), " ")), // or no one could remove it
