@@ -10,7 +10,7 @@ func TestWrongFormat(t *testing.T) {
 	route := strings.Replace(strings.Replace(mesh, "HOST", "b", 1), "NS", "n", 1)
 	for _, tt := range []struct{ file, text, format, want string }{
 		{"vs.yaml", route, "envoy", "vs.yaml: not recognized: nothing in it is of the format envoy"},
-		{"vs.yaml", route, "caddy", "of the format caddy"},
+		{"vs.yaml", route, "linkerd", "of the format linkerd"},
 		{"vs.yaml", route, "nginx", "of the format nginx"},
 		{"e.conf", nginxEdge, "haproxy", "of the format haproxy"},
 		{"vs.yaml", route, "istio", ""},

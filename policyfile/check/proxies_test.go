@@ -187,50 +187,15 @@ func TestNginxIncludesOnDisk(t *testing.T) {
 // A wait comes before a retry, and not before the first attempt; and what begins within a
 // duration that bounds the tries goes on beyond it.
 func TestLongestCalls(t *testing.T) {
-	caddy := func(block string) string {
-		return "reverse_proxy a:80 {\n" + block + "\ntransport http {\n response_header_timeout 2s\n dial_timeout 1s\n}\n}\n"
-	}
 	const route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r}\nspec: {rules: [{matches: [{method: GET}], backendRefs: [{name: a}], retry: {attempts: 2, backoff: 1s}, timeouts: {request: 20s, backendRequest: 3s}}]}\n"
-	const mesh = "type: Retry\nname: r\ndestinations: [{match: {kuma.io/service: a}}]\nconf: {http: {numRetries: 2, retryOn: [connect_failure]}}\n---\n"
-	timeout := func(service, time string) string {
-		return mesh + "type: Timeout\nname: t\ndestinations: [{match: {kuma.io/service: '" + service + "'}}]\nconf: {http: {requestTimeout: " + time + "}}\n"
-	}
 	for _, tt := range []struct{ name, file, text, want string }{
-		{"Caddy", "Caddyfile", caddy("lb_retries 2\nlb_try_duration 30s\nlb_try_interval 1s"), "a:80 3 8s; "},
-		{"Caddy's last try", "Caddyfile", caddy("lb_retries 4\nlb_try_duration 5s\nlb_try_interval 1s"), "a:80 5 8s; FC208"},
-		{"Caddy's longest times", "Caddyfile", strings.Replace(caddy("lb_try_duration 1000d\nlb_try_interval 1h"), " 2s", " 9999d", 1), "a:80 24001 48001h0m0s; FC201 FC202"},
-		{"Caddy without a timeout for responses", "Caddyfile", strings.Replace(caddy("lb_retries 2\nlb_try_duration 30s"), "response_header_timeout 2s", "", 1), "a:80 3 unbounded; "},
 		{"Gateway API", "r.yaml", route, "a 3 11s; "},
-		{"Consul without a condition", "c.hcl", "kind = \"service-router\"\nname = \"a\"\nroutes = [{ destination { num_retries = 3 request_timeout = \"2s\" } }]\n", "a 1 2s; FC001"},
 		{"a canary alone", "i.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, annotations: {nginx.ingress.kubernetes.io/canary: 'true'}}\nspec: {defaultBackend: {service: {name: a}}}\n", "a >= 1 >= 1m0s; FC001"},
-		{"Kuma's older timeout", "k.yaml", timeout("a", "9s"), "a 3 9s; FC207"},
-		{"Kuma's older timeout for all", "k.yaml", timeout("*", "8s"), "a 3 8s; FC207"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			read := readText(tt.file, tt.text)
 			if got := verdict(read); read.Err() != nil || got != tt.want {
 				t.Errorf("got %s, %v, want %s", got, read.Err(), tt.want)
-			}
-		})
-	}
-}
-
-// What one router has of middlewares that retry multiplies; what several have does not.
-func TestTraefikLayers(t *testing.T) {
-	for _, tt := range []struct {
-		name, first, second string
-		sends               float64
-	}{
-		{"in one router", "[again, buffer]", "[again]", 9},
-		{"the other way around, in a chain", "[chain]", "[]", 9},
-		{"in two", "[again]", "[buffer]", 3},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			read := readText("t.yaml", "http: {routers: {a: {service: s, middlewares: "+tt.first+"}, b: {service: s, middlewares: "+tt.second+"}}, middlewares: {chain: {chain: {middlewares: [buffer, again]}}, "+
-				"again: {retry: {attempts: 3, timeout: 9s}}, buffer: {buffering: {retryExpression: 'IsNetworkError() && Attempts() < 3'}}}}\n")
-			result := Run(read.Sources, Options{Now: today})
-			if sends := result.Loads[0].PathWithout; sends != tt.sends || slices.Contains(ids(result.Findings), "FC502") != (sends > 3) {
-				t.Errorf("a call becomes %v sends, want %v, with %v", sends, tt.sends, ids(result.Findings))
 			}
 		})
 	}

@@ -10,11 +10,10 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// argoKinds are the resources that hold templates of Argo Workflows, the sensors of
-// Argo Events, and the applications of Argo CD.
-var argoKinds = []string{"Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Sensor", "Application", "ApplicationSet"}
+// argoKinds are the resources that hold templates of Argo Workflows.
+var argoKinds = []string{"Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow"}
 
-// claimsArgo knows the resources of Argo by their group, and the defaults of all
+// claimsArgo knows the resources of Argo Workflows by their group, and the defaults of all
 // workflows by where they stand.
 func claimsArgo(n *tree.Node) bool {
 	if resource(n, "argoproj.io", argoKinds...) {
@@ -25,35 +24,27 @@ func claimsArgo(n *tree.Node) bool {
 	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Path("templateDefaults", "retryStrategy").Map())
 }
 
-// ownArgo returns what is read of a resource: its strategies, and the retries of its
-// syncs. The resources inside of it, as a sensor creates them, are looked at by themselves.
+// ownArgo returns what is read of a resource: its strategies. The resources inside of it
+// are looked at by themselves.
 func ownArgo(n *tree.Node) (own []*tree.Node) {
 	n.Walk(func(m *tree.Node) bool {
 		if m != n && m.Has("apiVersion") && m.Has("kind") {
 			return false
 		}
-		for _, v := range []*tree.Node{m.Get("retryStrategy"), m.Get("syncPolicy").Get("retry")} {
-			if v.Map() {
-				own = append(own, v)
-			}
+		if v := m.Get("retryStrategy"); v.Map() {
+			own = append(own, v)
 		}
 		return true
 	})
 	return own
 }
 
-// argo reads workflows, sensors and applications.
+// argo reads workflows.
 func (r *reader) argo() {
 	for _, part := range r.parts {
 		n := part.Root
 		spec := n.Get("spec")
 		switch n.Get("kind").Text() {
-		case "Sensor":
-			r.argoSensor(n)
-		case "Application":
-			r.argoApplication(n, spec)
-		case "ApplicationSet":
-			r.argoApplicationSet(n, spec)
 		case "CronWorkflow":
 			r.argoWorkflow(resourceName(n), n, spec.Get("workflowSpec"))
 		case "":

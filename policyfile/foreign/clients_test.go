@@ -120,19 +120,6 @@ func TestGRPC(t *testing.T) {
 		{"a bound for attempts", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "{", `{"perAttemptRecvTimeout": "1s", `, 1)), []string{"attempt 1s, total 5s"}, nil},
 		{"no names", "c.json", config("", policy), []string{"quiet 1\n", "note 1: a method config without names"}, []string{"R-"}},
 		{"no policy", "c.json", config(`{"service": "a.B"}`, `"waitForReady": true`), []string{"quiet 1\n"}, []string{"a.B", "R-"}},
-		{
-			"a record of DNS", "record.txt", "grpc_config=[{\"clientLanguage\": [\"go\"],\n\"serviceConfig\": " + config(`{"service": "a.B", "method": "GetC"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)) + "}]\n",
-			[]string{"a.B/GetC [a.B/GetC go] x4", "2 R-1 backoff.cap"},
-			[]string{"fault"},
-		},
-		{
-			"a zone", "example.zone", "; grpc_config=[]\n$ORIGIN example.com.\n_grpc_config.pay IN TXT (\n  \"grpc_config=[{\\\"percentage\\\": 10, \\\"serviceConfig\\\": \"\n  \"" +
-				strings.ReplaceAll(config(`{"service": "a.B"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)), `"`, `\"`) + "}]\" )\nwww IN A 192.0.2.1\n",
-			[]string{"a.B [a.B 10%] x4", "4 R-1 backoff.cap"},
-			[]string{"fault"},
-		},
-		{"a record with a fault", "record.txt", "grpc_config=[{\"serviceConfig\": \n", []string{"fault 1: the service config of this DNS record is not JSON"}, nil},
-		{"a text about records", "notes.txt", "Set the record grpc_config=[...] in the zone.\n", nil, []string{"fault"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
 	}

@@ -110,13 +110,6 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 	}
 }
 
-// methodMatch says how software that sets Envoy up binds retries to methods, where its
-// routes do not match on them.
-var methodMatch = map[string]string{
-	"kuma":         "name idempotent methods in retryOn, as HttpMethodGet, or in retriableMethods of a Retry",
-	"envoygateway": "match on the method in the route",
-}
-
 // conditions judges retry_on, in Envoy's words, which Istio and others use too.
 // Conditions that may repeat a request the service has seen need idempotent
 // methods. It reports whether responses are retried, and not only connections.
@@ -138,9 +131,13 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 			repeats = cmp.Or(repeats, word)
 		}
 	}
+	methodMatch := "match on the method"
+	if r.format == "envoygateway" {
+		methodMatch += " in the route"
+	}
 	if repeats != "" && !idempotent && !d.Policy.Disabled {
 		r.refuse(on.At, "R-6", d, "methods", "%s repeats what the service may have done, a POST without an Idempotency-Key too: %s",
-			repeats, cmp.Or(methodMatch[r.format], "match on the method"))
+			repeats, methodMatch)
 	}
 	return responded
 }

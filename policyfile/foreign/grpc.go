@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
@@ -13,12 +12,8 @@ import (
 // file says (gRFC A6).
 const grpcMaxAttempts = 5
 
-// claimsGRPC knows a service config by its lists and maps, and the choices of a DNS
-// record by the config in them (gRFC A2).
+// claimsGRPC knows a service config by its lists and maps.
 func claimsGRPC(n *tree.Node) bool {
-	if n.Path("service_config").Map() && (n.Has("percentage") || n.Path("client_language") != nil || n.Path("client_hostname") != nil) {
-		return true
-	}
 	return n.Path("method_config") != nil && n.Path("method_config").Kind == tree.List ||
 		n.Path("retry_throttling").Path("token_ratio") != nil || n.Path("retry_throttling").Path("max_tokens") != nil ||
 		n.Path("load_balancing_config").List() != nil
@@ -30,10 +25,7 @@ func claimsGRPC(n *tree.Node) bool {
 // (grpc-retry-pushback-ms) gets it, so that R-5 needs no finding.
 func (r *reader) grpc() {
 	for _, part := range r.parts {
-		root, choice := part.Root, ""
-		if inner := root.Path("service_config"); inner != nil {
-			root, choice = inner, grpcChoice(part.Root)
-		}
+		root := part.Root
 		throttling, twice := given(root.Path("retry_throttling")), map[string]bool{}
 		for _, method := range root.Path("method_config").List() {
 			names := grpcNames(method)
@@ -47,18 +39,14 @@ func (r *reader) grpc() {
 					continue
 				}
 				twice[name.route] = true
-				name.route = strings.TrimSpace(name.route + choice)
 				r.grpcMethod(name, method, root, throttling)
 			}
 		}
 	}
 }
 
-// ownGRPC returns the sections of a service config, or none for a choice of a record.
+// ownGRPC returns the sections of a service config.
 func ownGRPC(n *tree.Node) (own []*tree.Node) {
-	if n.Path("service_config").Map() {
-		return nil
-	}
 	for _, key := range []string{"method_config", "retry_throttling", "load_balancing_config", "health_check_config"} {
 		if v := n.Path(key); v != nil {
 			own = append(own, v)
@@ -67,24 +55,10 @@ func ownGRPC(n *tree.Node) (own []*tree.Node) {
 	return own
 }
 
-// grpcChoice says for which clients a choice of a DNS record is.
-func grpcChoice(n *tree.Node) (choice string) {
-	for _, key := range []string{"client_language", "client_hostname"} {
-		for _, v := range n.Path(key).List() {
-			choice += " " + v.Text()
-		}
-	}
-	if v := n.Get("percentage").Text(); v != "" {
-		choice += " " + v + "%"
-	}
-	return choice
-}
-
 // grpcMethod reads what a method config says for one of its names. One without a
 // policy does not retry.
 func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 	d := policyfile.Dependency{Name: name.route, Route: name.route, Service: name.service, At: n.At, Protocol: "grpc"}
-	d.Name, _, _ = strings.Cut(name.route, " ")
 	d.Policy.Kind = forbear.GRPC
 	policy, codes := given(n.Path("retry_policy")), "retryable_status_codes"
 	hedging := given(n.Path("hedging_policy"))

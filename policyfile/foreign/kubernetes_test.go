@@ -40,32 +40,6 @@ func TestGateways(t *testing.T) {
 	}
 }
 
-// What Kuma's and Consul's older and smaller forms say.
-func TestMeshes(t *testing.T) {
-	const (
-		old    = "type: Retry\nname: r\ndestinations: [{match: {service: a}}]\nconf: {http: {numRetries: 2, retriableStatusCodes: [503]}}\n"
-		mesh   = "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: Mesh}, default: {http: {numRetries: 2}}}]}\n"
-		limits = "apiVersion: kuma.io/v1alpha1\nkind: MeshCircuitBreaker\nmetadata: {name: c}\nspec: {to: [{targetRef: {kind: Mesh}, default: {connectionLimits: {maxRetries: 3}}}]}\n"
-	)
-	consul := func(timeout string) string {
-		return "kind: service-router\nname: a\nroutes: [{destination: {numRetries: 3, requestTimeout: " + timeout + "}}]\n"
-	}
-	for _, tt := range []struct {
-		name, text string
-		want, not  []string
-	}{
-		{"Kuma's first tags", old, []string{"a [r http] x3"}, []string{"mesh"}},
-		{"Kuma's first policy has no word for Retry-After", old, []string{"cannot R-5", "or in retriableMethods of a Retry"}, []string{"rateLimitedBackOff is missing"}},
-		{"a MeshRetry has one", mesh, []string{"R-5 retry_after: rateLimitedBackOff is missing", "name idempotent methods in retryOn, as HttpMethodGet"}, []string{"cannot R-5"}},
-		{"a limit of retries at once", limits, nil, []string{"note", "x"}},
-		{"a limit of retries at once, among others", limits + "---\n" + mesh, []string{"mesh [http] x3"}, []string{"note"}},
-		{"Consul's number alone", consul("60s"), []string{"a [a] x1, waits up to 0s, attempt 0s, total 1m0s", "note 3: a has a number of retries and no condition for them"}, []string{"R-3"}},
-		{"Consul's number alone, without a timeout", consul("-1s"), []string{"x1"}, []string{"R-3"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.yaml", tt.text), tt.want, tt.not) })
-	}
-}
-
 // A service profile names the methods of gRPC, and is found by the name of its service.
 func TestServiceProfiles(t *testing.T) {
 	profile := func(name, method, budget string) string {

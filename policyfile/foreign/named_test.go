@@ -19,7 +19,6 @@ func across(files ...string) string {
 // Each is judged with what is its own, in whatever order they are given.
 func TestCopiesOfEnvironments(t *testing.T) {
 	const (
-		traefik  = "http:\n  routers: {a: {service: s, middlewares: [again]}}\n  services: {s: {loadBalancer: {servers: [{url: 'http://h'}]}}}\n  middlewares: {again: {retry: {attempts: COUNT, timeout: 10s}}}\n"
 		service  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: 9s, retries: {attempts: 1, perTryTimeout: 2s, retryOn: connect-failure}, route: [{destination: {host: b}}]}]}\n"
 		rule     = "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec: {host: b, trafficPolicy: {retryBudget: {percent: COUNT}}}\n"
 		root     = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: r, namespace: x}\nspec: {http: [{timeout: 9s, retries: {attempts: COUNT, perTryTimeout: 2s, retryOn: connect-failure}, delegate: {name: d}}]}\n"
@@ -32,7 +31,6 @@ func TestCopiesOfEnvironments(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, calm, bad, want string
 	}{
-		{"middlewares", traefik, "2", "50", "R-2 max_retries"},
 		{"destination rules", service + rule, "20", "90", "R-7 budget.ratio"},
 		{"delegates", root + delegate, "2", "9", "R-2 max_retries"},
 		{"the ConfigMap of ingress-nginx", ingress + config, "2", "50", "R-2 max_retries"},
@@ -68,22 +66,10 @@ func TestCopiesInADump(t *testing.T) {
 // What cannot be told apart is said.
 func TestSeveralOfOneName(t *testing.T) {
 	const (
-		kuma    = "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: MeshService, name: a}, default: {http: {numRetries: 2}}}]}\n"
-		timeout = "---\ntype: MeshTimeout\nname: t\nspec: {to: [{targetRef: {kind: MeshService, name: a}, default: {http: {requestTimeout: COUNT}}}]}\n"
 		service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: n, annotations: {retry.linkerd.io/http: 5xx, retry.linkerd.io/limit: '50'}}\n"
 		profile = "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: s.n.svc.cluster.local}\nspec: {routes: []}\n"
 	)
-	two := strings.Replace(timeout, "COUNT", "5s", 1) + strings.Replace(timeout, "COUNT", "0s", 1)
-	holds(t, said("k.yaml", kuma+two), []string{"several policies set requestTimeout for a"}, nil)
-	holds(t, said("k.yaml", kuma+strings.Repeat(strings.Replace(timeout, "COUNT", "5s", 1), 2)), []string{"total 5s"}, []string{"several"})
 	holds(t, across("pr/s.yaml", service, "st/p.yaml", profile), []string{"what is annotated here does not hold beside a service profile, as the one in st/p.yaml:1:1"}, nil)
-}
-
-// The middlewares of a chain that names itself are found, and that takes no time.
-func TestChainOfItself(t *testing.T) {
-	links := strings.Repeat("c,", 60)
-	text := "http:\n  routers: {a: {service: s, middlewares: [c]}}\n  services: {s: {loadBalancer: {servers: [{url: 'http://h'}]}}}\n  middlewares:\n    c: {chain: {middlewares: [" + links + "again]}}\n    again: {retry: {attempts: 9, timeout: 10s}}\n"
-	holds(t, said("t.yaml", text), []string{"s [a again] x9"}, nil)
 }
 
 func TestNearness(t *testing.T) {

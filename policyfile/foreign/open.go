@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,6 +80,9 @@ func Open(name string, data []byte, format string) *Opened {
 			o.Parts[0].beside = o.Retry
 		case len(o.Parts)+len(o.Policies)+len(o.Faults) == 0:
 			o.unrecognized(data)
+			if o.Why == "" && o.Retry.Line == 0 {
+				o.Why = o.sight
+			}
 		}
 	}
 	return o.Opened
@@ -94,6 +98,8 @@ type opener struct {
 	inners    int                 // how many texts inside of the file were opened
 	within    int                 // the one that is looked at, or 0
 	owned     map[*tree.Node]bool // what products have of the maps that they share
+	sight     string              // what is known of a file that says nothing of retries, see recognized
+	told      int                 // how many of the maps around what is looked at are of such software, and named
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -114,18 +120,12 @@ func (o *opener) text(called string, data []byte, in frame, depth int) {
 	structured := structuredName(called)
 	switch {
 	case len(first) == 0:
-	case ext == ".toml":
-		o.toml(data, in, depth)
-	case ext == ".hcl":
-		o.hcl(data, in, depth)
-	case !structured && caddyName(called) && o.spoken(called, data, in): // it may begin with a brace
-	case Program(called):
-		o.spoken(called, data, in) // and nothing else
+	case o.called(called, data, in), Program(called):
+	case ext == ".toml", ext == ".hcl":
+		o.statements(data, in)
 	case ext == ".properties":
 		o.roots(tree.Properties(o.name, data), nil, in, depth)
-	case ext != ".toml" && first[0] != '{' && o.ini(data, in, depth):
-	case !structured && o.records(data, in, depth):
-		o.spoken(called, data, in) // it may stand in another program's file
+	case first[0] != '{' && o.ini(data, in, depth):
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, in, depth)
 	case !structured && o.spoken(called, data, in):
@@ -146,7 +146,7 @@ func (o *opener) ini(data []byte, in frame, depth int) bool {
 // spoken looks for a product whose own notation a text is in.
 func (o *opener) spoken(called string, data []byte, in frame) bool {
 	for _, p := range products {
-		if p.speaks == nil || o.format != "" && o.format != p.name || o.format == "" && Program(called) && p.name != "celery" {
+		if p.speaks == nil || o.format != "" && o.format != p.name {
 			continue
 		}
 		ok, fault := p.speaks(called, data)
@@ -167,7 +167,7 @@ func (o *opener) spoken(called string, data []byte, in frame) bool {
 func (o *opener) json(called string, data []byte, in frame, depth int) {
 	root, err := tree.JSON(o.name, data)
 	if err != nil && commented(called) {
-		root, err = tree.JSON(o.name, tree.Uncommented(data))
+		root, err = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
 	}
 	if err == nil {
 		o.roots([]*tree.Node{root}, data, in, depth)
@@ -182,6 +182,9 @@ func (o *opener) json(called string, data []byte, in frame, depth int) {
 	o.unparsed(called, err, data, in, depth)
 }
 
+// lineComment matches a line that is a comment, which some programs take in JSON.
+var lineComment = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
+
 // commented reports whether the program that a file is for takes comments in JSON, as
 // .NET does.
 func commented(called string) bool {
@@ -194,28 +197,6 @@ func (o *opener) yaml(called string, data []byte, in frame, depth int) {
 	o.roots(roots, data, in, depth)
 	if err != nil {
 		o.unparsed(called, err, data, in, depth)
-	}
-}
-
-func (o *opener) toml(data []byte, in frame, depth int) {
-	root, err := tree.TOML(o.name, data)
-	if err != nil {
-		o.unparsed("", err, data, in, depth)
-		return
-	}
-	o.roots([]*tree.Node{root}, nil, in, depth) // which no policy file is
-}
-
-// hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
-func (o *opener) hcl(data []byte, in frame, depth int) {
-	root, err := tree.HCL(o.name, data)
-	switch {
-	case err == nil:
-		o.roots([]*tree.Node{root}, data, in, depth)
-	case slices.ContainsFunc(consulKinds, func(kind string) bool { return bytes.Contains(data, []byte(kind)) }):
-		o.unparsed("", err, data, in, depth)
-	default:
-		o.Why = err.(*policyfile.Fault).Message
 	}
 }
 
@@ -266,12 +247,17 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 		case tree.Scalar:
 			o.inner(n, s.key, above, depth)
 		case tree.List:
+			o.sighted(n)
 			for _, item := range n.Items {
 				visit(step{item, s.key})
 			}
 		case tree.Map:
 			if o.claimed(n) {
 				return
+			}
+			if o.sighted(n) {
+				o.told++
+				defer func() { o.told-- }()
 			}
 			o.encoded(n, depth)
 			if at := patched(n); at != nil {
@@ -284,12 +270,12 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				if o.owned[p.Value] || p.Key == lastApplied {
 					continue
 				}
-				about, parts := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)
+				about, known := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)+len(o.Faults)
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
-				if about && len(o.Parts) == parts {
+				if about && len(o.Parts)+len(o.Faults) == known {
 					o.retry(p.At)
 				}
 			}
@@ -304,7 +290,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // retry records the first setting for retries that no product claims.
 func (o *opener) retry(at policyfile.Position) {
-	if o.Retry.Line == 0 || at.Line < o.Retry.Line {
+	if o.told == 0 && (o.Retry.Line == 0 || at.Line < o.Retry.Line) {
 		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
 	}
 }

@@ -10,9 +10,6 @@ import (
 func TestNamesHoldNoCredentials(t *testing.T) {
 	for _, tt := range []struct{ name, text string }{
 		{"e.conf", "upstream b { server 10.0.0.1; server 10.0.0.2; }\nserver { location /a { proxy_pass http://bob:hunter2@b/x?k=hunter2; proxy_next_upstream error http_404; }\n location /b { proxy_pass https://bob:hunter2@api.example.com; } }\n"},
-		{"Caddyfile", "a.example {\n  reverse_proxy https://bob:hunter2@b.example {\n    lb_retries 9\n  }\n}\n"},
-		{"caddy.json", `{"handler": "reverse_proxy", "upstreams": [{"dial": "bob:hunter2@b:80"}], "load_balancing": {"retries": 9}}`},
-		{"tr.yaml", "http:\n  routers: {r: {rule: 'Host(`a`)', service: s, middlewares: [m]}}\n  middlewares: {m: {retry: {attempts: 9}}}\n  services: {s: {loadBalancer: {servers: [{url: 'http://bob:hunter2@b'}]}}}\n"},
 	} {
 		results := Read(Open(tt.name, []byte(tt.text), "").Parts)
 		if len(results) == 0 || len(results[0].Refused) == 0 {

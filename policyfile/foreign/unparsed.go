@@ -60,12 +60,11 @@ func structuredName(name string) bool {
 // and by its name it is in a notation that is read here, or of a program that is. Others
 // have notations of their own, and scripts stand where the files of programs do.
 func owed(name string, data []byte) bool {
-	notations := []string{".asl", ".toml", ".hcl"}
 	if !mentionsRetries(data) || executable(name, data) {
 		return false
 	}
 	name = untemplated(strings.ToLower(name))
-	return structuredName(name) || slices.Contains(notations, filepath.Ext(name)) || ofProgram(name)
+	return structuredName(name) || filepath.Ext(name) == ".asl" || ofProgram(name)
 }
 
 // executable reports whether a file without an extension is a script or a binary.

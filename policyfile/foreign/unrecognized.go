@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,6 +28,20 @@ func variableAboutRetries(name string) bool {
 		}
 	}
 	return false
+}
+
+// statement matches a line of TOML or HCL that gives a value to a key, or begins a section.
+var statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*[\]={]`)
+
+// statements looks for settings of retries in a notation that no product has which is read.
+func (o *opener) statements(data []byte, in frame) {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if m := statement.FindSubmatchIndex(line); m != nil && aboutRetries(string(line[m[2]:m[3]])) {
+			o.retry(in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+		}
+	}
 }
 
 // patched returns the path of a JSON Patch's operation (RFC 6902) that sets retries

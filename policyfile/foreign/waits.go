@@ -51,20 +51,6 @@ func javaTime(s string) (time.Duration, bool) {
 
 var javaUnit = regexp.MustCompile(`^(\d+)\s*(ns|us|ms|s|m|h|d)$`)
 
-// clockTime reads a duration of .NET: [days.]hours:minutes:seconds, or days alone.
-func clockTime(s string) (time.Duration, bool) {
-	m := clock.FindStringSubmatch(s)
-	if m == nil {
-		return 0, false
-	}
-	if m[1] != "" {
-		return sum(m[1:], 24*time.Hour), true
-	}
-	return sum(m[2:], 24*time.Hour, time.Hour, time.Minute, time.Second), true
-}
-
-var clock = regexp.MustCompile(`^(?:(\d+)|(?:(\d+)\.)?(\d+):(\d+)(?::(\d+(?:\.\d+)?))?)$`)
-
 // sum adds up numbers of units; "" counts as none.
 func sum(numbers []string, units ...time.Duration) time.Duration {
 	total := 0.0

@@ -110,7 +110,6 @@ func FuzzLines(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		Uncommented(data)
 		roots := Properties("f", data)
 		if root, ok := INI("f", data); ok {
 			roots = append(roots, root, Dotted(root))
@@ -131,20 +130,9 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-func TestUncommented(t *testing.T) {
-	for text, want := range map[string]string{
-		"{// a\n\"b\": 1, /* c\n*/ }": "{    \n\"b\": 1      \n   }",
-		`{"a": "// b", "c": "\",]"}`:  `{"a": "// b", "c": "\",]"}`,
-		`[1, 2 , // x`:                `[1, 2 ,     `,
-		`[[1,], {"a": 1 , } ,]`:       `[[1 ], {"a": 1   }  ]`,
-		`{"a": /* no end`:             `{"a": /* no end`,
-		"\"no end \\":                 "\"no end \\",
-	} {
-		if got := string(Uncommented([]byte(text))); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
+// Programs skip a mark of the byte order.
+func TestByteOrderMark(t *testing.T) {
 	if root, err := JSON("f", []byte("\ufeff{\"a\": 1}")); err != nil || outline(root) != `{a:"1"@1:7}` {
-		t.Errorf("with a mark of the byte order: %s, %v", outline(root), err)
+		t.Errorf("got %s, %v", outline(root), err)
 	}
 }

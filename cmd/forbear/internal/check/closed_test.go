@@ -39,7 +39,7 @@ func TestWhatWasNotJudgedDoesNotPass(t *testing.T) {
 		{"a broken file", "b.yaml", "spec: [\nretries: 50\n", 2, "not YAML"},
 		{"a count that a template fills in", "v.yaml", strings.Replace(virtual, "50", "$RETRIES", 1), 1, `"$RETRIES" is no number`},
 		{"a secret", "s.yaml", "kind: Secret\ndata: {vs.yaml: " + base64.StdEncoding.EncodeToString([]byte(virtual)) + "}\n", 1, "max_retries 50 is outside 1-5"},
-		{"settings in Python", "celery.py", "task_annotations = {'a': {'max_retries': 50}}\n", 1, "max_retries 50 is outside 1-10"},
+		{"settings in Python", "celery.py", "task_annotations = {'a': {'max_retries': 50}}\n", 2, "celery.py:1:1: not read: Celery: forbear does not read this format"},
 		{"nothing that is known", "x.yaml", "healthcheck: {retries: 50}\n", 2, "and has a setting for retries here"},
 		{"an empty file", "e.yaml", "", 2, "not recognized"},
 	} {
