@@ -21,7 +21,7 @@ func claimsArgo(n *tree.Node) bool {
 	}
 	// The controller's ConfigMap has them in a text, as a whole or under their key.
 	spec := n.Get("spec")
-	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Path("templateDefaults", "retryStrategy").Map())
+	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Fold("templateDefaults", "retryStrategy").Map())
 }
 
 // ownArgo returns what is read of a resource: its strategies. The resources inside of it
@@ -128,7 +128,7 @@ func argoCalls(t *tree.Node) (names []string) {
 // argoStrategy judges one retryStrategy (Fields, "RetryStrategy" and "Backoff"). Its
 // limit counts retries; without one there is no end, and without a backoff no wait.
 func (r *reader) argoStrategy(name string, n *tree.Node, s strategy) {
-	d := work(name, n.Path("metadata", "namespace").Text(), s.At)
+	d := work(name, n.Fold("metadata", "namespace").Text(), s.At)
 	limit := s.Get("limit")
 	if limit == nil || limit.Text() == "" {
 		r.limitless(s.At, &d, "its retryStrategy has no limit: it is retried until it succeeds")

@@ -18,13 +18,13 @@ func claimsEnvoy(n *tree.Node) bool {
 	switch {
 	case of("config."), of("admin."), of("extensions."), of("api."):
 		return true
-	case n.Get("static_resources").Map(), n.Path("dynamic_route_configs") != nil, n.Path("static_route_configs") != nil:
+	case n.Get("static_resources").Map(), n.Fold("dynamic_route_configs") != nil, n.Fold("static_route_configs") != nil:
 		return true
-	case n.Path("dynamic_resources").Map() && (n.Has("node") || n.Has("admin")), n.Get("cluster_manager").Map() && n.Has("listeners"):
+	case n.Fold("dynamic_resources").Map() && (n.Has("node") || n.Has("admin")), n.Get("cluster_manager").Map() && n.Has("listeners"):
 		return true
-	case n.Path("virtual_hosts") != nil && n.Path("virtual_hosts").Kind == tree.List, n.Path("filter_chains").List() != nil:
+	case n.Fold("virtual_hosts") != nil && n.Fold("virtual_hosts").Kind == tree.List, n.Fold("filter_chains").List() != nil:
 		return true
-	case n.Has("name") && (n.Path("load_assignment").Map() || n.Path("eds_cluster_config").Map() || n.Path("connect_timeout") != nil && n.Path("lb_policy") != nil):
+	case n.Has("name") && (n.Fold("load_assignment").Map() || n.Fold("eds_cluster_config").Map() || n.Fold("connect_timeout") != nil && n.Fold("lb_policy") != nil):
 		return true
 	}
 	return n.Get("apiVersion").Text() != "" && n.Get("kind").Text() == "EnvoyFilter"
@@ -68,13 +68,13 @@ type envoyReader struct {
 // node reads what retries at n: the virtual hosts of a route configuration, one by
 // itself, as VHDS sends it, or a TCP proxy.
 func (e *envoyReader) node(n *tree.Node) {
-	for _, host := range n.Path("virtual_hosts").List() {
+	for _, host := range n.Fold("virtual_hosts").List() {
 		e.host(host, n)
 	}
 	if n.Get("domains") != nil && n.Get("routes") != nil {
 		e.host(n, nil)
 	}
-	if v := n.Path("max_connect_attempts"); v != nil {
+	if v := n.Fold("max_connect_attempts"); v != nil {
 		e.tcp(n, v)
 	}
 }
@@ -121,7 +121,7 @@ func actionOf(route *tree.Node) *tree.Node {
 // policyOf returns the retry policy of a route's action or of a virtual host. The
 // typed form may hold the same message.
 func policyOf(n *tree.Node) *tree.Node {
-	return cmp.Or(given(n.Path("retry_policy")), given(n.Path("retry_policy_typed_config")))
+	return cmp.Or(given(n.Fold("retry_policy")), given(n.Fold("retry_policy_typed_config")))
 }
 
 // route reads one route. A policy of its own hides that of the virtual host as a
@@ -143,7 +143,7 @@ func (e *envoyReader) route(x *envoyRoute) {
 // clusters returns the nodes that name where a route goes: its action, or the
 // weighted clusters, each of which is a dependency of its own.
 func (x *envoyRoute) clusters() []*tree.Node {
-	if weighted := x.action.Path("weighted_clusters", "clusters").List(); len(weighted) > 0 {
+	if weighted := x.action.Fold("weighted_clusters", "clusters").List(); len(weighted) > 0 {
 		return weighted
 	}
 	return []*tree.Node{x.action}
@@ -154,7 +154,7 @@ func (x *envoyRoute) retries() bool {
 	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
 		return true // an extension's
 	}
-	return len(x.words(x.policy.Path("retry_on").Text())) > 0
+	return len(x.words(x.policy.Fold("retry_on").Text())) > 0
 }
 
 // retrying reads a route that retries, for one of its clusters.
@@ -173,7 +173,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	}
 	// The place is that of the figure which a reader would change, or of
 	// the policy without it. A header outranks the policy.
-	written := cmp.Or(x.asked.most, x.policy.Path("num_retries"))
+	written := cmp.Or(x.asked.most, x.policy.Fold("num_retries"))
 	count, place := e.number(&d, written, envoyRetries, at)
 	retries(&d, count, place)
 	e.envoyTimes(&d, x.action, x.policy, at)
@@ -181,7 +181,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	cluster, several := e.clusters.in(e.part, d.Name)
 	d.Service = e.serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
-		words := x.words(x.policy.Path("retry_on").Text())
+		words := x.words(x.policy.Fold("retry_on").Text())
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
 		e.handshakes(&d, cluster, words...)
 		connects(&d, words, perTryOf(x.policy), millis(cluster, "connect_timeout"), envoyConnect)
@@ -201,7 +201,7 @@ func (x *envoyRoute) identity() string {
 	}
 	parts := []string{config.Get("name").Text(), x.host.Get("name").Text(), x.node.Get("name").Text()}
 	for _, key := range []string{"prefix", "path", "path_separated_prefix", "safe_regex", "regex", "headers", "query_parameters", "grpc"} {
-		if v := match.Path(key); v != nil {
+		if v := match.Fold(key); v != nil {
 			parts = append(parts, key+"="+flat(v))
 		}
 	}

@@ -19,7 +19,7 @@ func (r *reader) envoyClusters() named {
 	clusters := named{}
 	for part := range r.each() {
 		part.Root.Walk(func(n *tree.Node) bool {
-			if n.Has("name") && (n.Path("load_assignment") != nil || n.Path("connect_timeout") != nil || n.Path("circuit_breakers") != nil || n.Path("eds_cluster_config") != nil) {
+			if n.Has("name") && (n.Fold("load_assignment") != nil || n.Fold("connect_timeout") != nil || n.Fold("circuit_breakers") != nil || n.Fold("eds_cluster_config") != nil) {
 				clusters.add(part, n.Get("name").Text(), n)
 			}
 			for _, c := range n.Get("clusters").List() {
@@ -53,7 +53,7 @@ func hostBehind(cluster *tree.Node) string {
 	host := ""
 	same := true
 	cluster.Walk(func(n *tree.Node) bool {
-		address := n.Path("socket_address", "address").Text()
+		address := n.Fold("socket_address", "address").Text()
 		if u, err := url.Parse(n.Get("url").Text()); err == nil && u.Host != "" {
 			address = u.Hostname() // the first API
 		}
@@ -83,11 +83,11 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 		r.unjudged(at, d.Name, "cluster %s is not in these files: its retry budget and its TLS are not judged", d.Name)
 		return
 	}
-	for _, t := range cluster.Path("circuit_breakers", "thresholds").List() {
+	for _, t := range cluster.Fold("circuit_breakers", "thresholds").List() {
 		of := cmp.Or(t.Get("priority").Text(), "DEFAULT")
-		if budget := t.Path("retry_budget"); budget != nil && of == cmp.Or(priority, "DEFAULT") {
-			r.share(d, budget, budget.Path("budget_percent", "value"))
-			r.floor(d, budget.Path("min_retry_concurrency"))
+		if budget := t.Fold("retry_budget"); budget != nil && of == cmp.Or(priority, "DEFAULT") {
+			r.share(d, budget, budget.Fold("budget_percent", "value"))
+			r.floor(d, budget.Fold("min_retry_concurrency"))
 			return
 		}
 	}
@@ -150,7 +150,7 @@ func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) (verifie
 		if n == nil {
 			return true
 		}
-		if n.Path("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
+		if n.Fold("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
 			context(n)
 			return false
 		}
@@ -158,15 +158,15 @@ func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) (verifie
 	}
 	// The transport sockets of a cluster may be several, by the endpoints' labels, and
 	// one may hold another. tls_context is the deprecated form.
-	cluster.Path("transport_socket").Walk(judge)
-	cluster.Path("transport_socket_matches").Walk(judge)
-	if old := cluster.Path("tls_context"); old != nil {
+	cluster.Fold("transport_socket").Walk(judge)
+	cluster.Fold("transport_socket_matches").Walk(judge)
+	if old := cluster.Fold("tls_context"); old != nil {
 		context(old)
 	}
-	socket := cluster.Path("transport_socket")
-	config := cmp.Or(socket.Path("typed_config"), socket.Get("config"))
+	socket := cluster.Fold("transport_socket")
+	config := cmp.Or(socket.Fold("typed_config"), socket.Get("config"))
 	// A TLS socket without a word of configuration verifies nothing either.
-	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Path("common_tls_context") == nil {
+	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Fold("common_tls_context") == nil {
 		context(socket)
 	}
 	return verified
@@ -182,22 +182,22 @@ var validators = []string{
 // upstreamTLS judges one TLS context, and reports whether it verifies certificates. What
 // is fetched at run time, by SDS or from a provider, is taken as good.
 func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) (verified bool) {
-	common := tls.Path("common_tls_context")
-	combined := common.Path("combined_validation_context")
+	common := tls.Fold("common_tls_context")
+	combined := common.Fold("combined_validation_context")
 	for _, key := range []string{
 		"validation_context_sds_secret_config", "validation_context_certificate_provider", "validation_context_certificate_provider_instance",
 	} {
-		verified = verified || common.Path(key) != nil || combined.Path(key) != nil
+		verified = verified || common.Fold(key) != nil || combined.Fold(key) != nil
 	}
-	for _, context := range []*tree.Node{common.Path("validation_context"), combined.Path("default_validation_context")} {
-		if v := context.Path("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
+	for _, context := range []*tree.Node{common.Fold("validation_context"), combined.Fold("default_validation_context")} {
+		if v := context.Fold("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
 			r.once(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
 			return false
 		}
-		if v := context.Path("allow_expired_certificate"); v.True() {
+		if v := context.Fold("allow_expired_certificate"); v.True() {
 			r.once(v.At, "R-9", d, "tls.verify", "certificates that have expired are accepted")
 		}
-		verified = verified || slices.ContainsFunc(validators, func(key string) bool { return context.Path(key) != nil })
+		verified = verified || slices.ContainsFunc(validators, func(key string) bool { return context.Fold(key) != nil })
 	}
 	if !verified {
 		r.once(tls.At, "R-9", d, "tls.verify", "without a trusted CA in a validation_context Envoy accepts any certificate")
@@ -218,13 +218,13 @@ func (e *envoyReader) handshakes(d *policyfile.Dependency, cluster *tree.Node, w
 // tcp reads a TCP proxy that connects more than once. Nothing of the stream has been
 // sent by then, so that R-6 is held.
 func (e *envoyReader) tcp(n, attempts *tree.Node) {
-	to := n.Path("weighted_clusters", "clusters").List()
+	to := n.Fold("weighted_clusters", "clusters").List()
 	if len(to) == 0 {
 		to = []*tree.Node{n}
 	}
 	for _, c := range to {
 		name := cmp.Or(c.Get("cluster").Text(), c.Get("name").Text(), "unnamed")
-		d := policyfile.Dependency{Name: name, At: attempts.At, Protocol: "tcp", Route: strings.TrimSpace("tcp " + n.Path("stat_prefix").Text())}
+		d := policyfile.Dependency{Name: name, At: attempts.At, Protocol: "tcp", Route: strings.TrimSpace("tcp " + n.Fold("stat_prefix").Text())}
 		count, at := e.number(&d, attempts, 1, attempts.At)
 		if count < 2 && !d.AtLeast {
 			e.quiet(at)
@@ -234,11 +234,11 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 		cluster, _ := e.clusters.in(e.part, name)
 		d.Service = e.serviceOf(name, cluster)
 		d.Policy.PerAttempt = envoyConnect
-		e.duration(&d, "per_attempt", cluster.Path("connect_timeout"), &d.Policy.PerAttempt)
+		e.duration(&d, "per_attempt", cluster.Fold("connect_timeout"), &d.Policy.PerAttempt)
 		d.SetPlace("total", at)
 		d.Policy.Total = time.Duration(min(count, 1000)) * min(d.Policy.PerAttempt, time.Hour)
 		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
-		if n.Path("backoff_options") == nil {
+		if n.Fold("backoff_options") == nil {
 			e.cannot(&d, "R-1", "", "Envoy's TCP proxy connects again at once, unless it has backoff_options")
 		}
 		e.cannot(&d, "R-7", "budget", "Envoy's TCP proxy has no retry budget")

@@ -58,7 +58,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	if merges {
 		below = e.merged(d.Name, patch.Get("match").Get("routeConfiguration").Get("vhost").Get("route").Get("name").Text())
 	}
-	on := x.policy.Path("retry_on")
+	on := x.policy.Fold("retry_on")
 	left := on == nil && x.asked.words == "" && below.Get("retries") != nil // to the VirtualService, which is judged itself
 	if on == nil && merges && !left {
 		x.asked.words += "," + istioRetryOn
@@ -67,7 +67,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 		e.quiet(at)
 		return
 	}
-	written, absent := cmp.Or(x.asked.most, x.policy.Path("num_retries"), below.Get("retries").Get("attempts")), envoyRetries
+	written, absent := cmp.Or(x.asked.most, x.policy.Fold("num_retries"), below.Get("retries").Get("attempts")), envoyRetries
 	if merges {
 		absent = istioRetries
 	}
@@ -79,7 +79,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	e.patchedTimes(&d, x, merges, below)
 	if !left {
 		e.envoyConditions(&d, x)
-	} else if x.policy.Path("rate_limited_retry_back_off") != nil {
+	} else if x.policy.Fold("rate_limited_retry_back_off") != nil {
 		e.retryAfter(&d, x.policy)
 	}
 	cluster, several := e.clusters.in(e.part, withoutPort(d.Name))
@@ -90,13 +90,13 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 		} else {
 			d.Lacks = append(d.Lacks, "budget") // Istio's rule for the host is judged with its route
 		}
-		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
+		e.handshakes(&d, cluster, x.words(x.policy.Fold("retry_on").Text())...)
 	}
 	var said []string // and judged where the VirtualService says it
 	if written != nil && written == below.Get("retries").Get("attempts") {
 		said = append(said, "max_retries")
 	}
-	if x.action.Path("timeout") == nil && below.Get("timeout") != nil {
+	if x.action.Fold("timeout") == nil && below.Get("timeout") != nil {
 		said = append(said, "total")
 	}
 	e.add(d, said...)
@@ -125,7 +125,7 @@ func (e *envoyReader) merged(vhost, name string) (found *tree.Node) {
 // patchedTimes is envoyTimes for a patch, which may leave the timeout to the route below
 // it.
 func (e *envoyReader) patchedTimes(d *policyfile.Dependency, x *envoyRoute, merges bool, below *tree.Node) {
-	if !merges || x.action.Path("timeout") != nil {
+	if !merges || x.action.Fold("timeout") != nil {
 		e.envoyTimes(d, x.action, x.policy, d.At)
 		return
 	}
@@ -135,8 +135,8 @@ func (e *envoyReader) patchedTimes(d *policyfile.Dependency, x *envoyRoute, merg
 	if below == nil {
 		e.unjudged(d.At, d.Name, "the patch leaves the route's timeout as it is: what bounds the call and its retries is not judged")
 	}
-	back := x.policy.Path("retry_back_off")
-	e.envoyWaits(d, cmp.Or(x.policy.Path("per_try_timeout"), below.Get("retries").Get("perTryTimeout")), back.Path("base_interval"), back.Path("max_interval"), d.At)
+	back := x.policy.Fold("retry_back_off")
+	e.envoyWaits(d, cmp.Or(x.policy.Fold("per_try_timeout"), below.Get("retries").Get("perTryTimeout")), back.Fold("base_interval"), back.Fold("max_interval"), d.At)
 }
 
 // patchedName names what a patch concerns: the cluster that it says, the virtual host

@@ -37,9 +37,9 @@ func askedSafely(headers []*tree.Node) bool {
 
 // keyed reports whether a matcher asks for an idempotency key.
 func keyed(h *tree.Node) bool {
-	present := h.Path("present_match")
+	present := h.Fold("present_match")
 	return strings.EqualFold(h.Get("name").Text(), "Idempotency-Key") &&
-		!h.Path("invert_match").True() && (present == nil || present.True())
+		!h.Fold("invert_match").True() && (present == nil || present.True())
 }
 
 func rejects(h *tree.Node, method string) bool {
@@ -49,19 +49,19 @@ func rejects(h *tree.Node, method string) bool {
 // accepts reports whether a matcher of Envoy's may let a value through, in all the
 // forms that its APIs have had. What is not understood may.
 func accepts(h *tree.Node, value string) bool {
-	text := h.Path("string_match")
-	fold := text.Path("ignore_case").True()
+	text := h.Fold("string_match")
+	fold := text.Fold("ignore_case").True()
 	matched, known := true, true
 	switch {
 	case text != nil:
 		matched, known = matches(text, "", fold, value)
-	case h.Path("safe_regex_match") != nil:
-		matched, known = whole(h.Path("safe_regex_match", "regex").Text(), value)
-	case h.Path("regex_match") != nil:
-		matched, known = whole(h.Path("regex_match").Text(), value)
-	case h.Path("present_match") != nil:
-		matched = h.Path("present_match").True()
-	case h.Path("range_match") != nil:
+	case h.Fold("safe_regex_match") != nil:
+		matched, known = whole(h.Fold("safe_regex_match", "regex").Text(), value)
+	case h.Fold("regex_match") != nil:
+		matched, known = whole(h.Fold("regex_match").Text(), value)
+	case h.Fold("present_match") != nil:
+		matched = h.Fold("present_match").True()
+	case h.Fold("range_match") != nil:
 		known = false
 	case h.Has("value"): // the first API
 		matched = h.Get("value").Text() == value
@@ -71,7 +71,7 @@ func accepts(h *tree.Node, value string) bool {
 	default:
 		matched, known = matches(h, "_match", false, value)
 	}
-	return !known || matched != h.Path("invert_match").True()
+	return !known || matched != h.Fold("invert_match").True()
 }
 
 // matches reads the forms that a string may be matched in: those of StringMatcher,
@@ -89,7 +89,7 @@ func matches(n *tree.Node, suffix string, fold bool, value string) (matched, kno
 		{"suffix", strings.HasSuffix},
 		{"contains", strings.Contains},
 	} {
-		if want := n.Path(form.key + suffix); want != nil {
+		if want := n.Fold(form.key + suffix); want != nil {
 			text := want.Text()
 			if fold {
 				text = strings.ToLower(text)
@@ -97,7 +97,7 @@ func matches(n *tree.Node, suffix string, fold bool, value string) (matched, kno
 			return form.test(value, text), true
 		}
 	}
-	for _, pattern := range []*tree.Node{n.Path("safe_regex", "regex"), n.Get("regex")} {
+	for _, pattern := range []*tree.Node{n.Fold("safe_regex", "regex"), n.Get("regex")} {
 		if pattern != nil {
 			return whole(pattern.Text(), value)
 		}
@@ -129,7 +129,7 @@ type envoyHeaders struct {
 // numbers counts.
 func addedHeaders(scopes []*tree.Node) (asked envoyHeaders) {
 	for _, scope := range scopes {
-		for _, option := range scope.Path("request_headers_to_add").List() {
+		for _, option := range scope.Fold("request_headers_to_add").List() {
 			header := option.Get("header")
 			asked.take(header.Get("key").Text(), header.Get("value"))
 		}
@@ -165,7 +165,7 @@ func (a *envoyHeaders) take(key string, value *tree.Node) {
 // removes reports whether a route takes a header of the caller's away.
 func (x *envoyRoute) removes(header string) bool {
 	return slices.ContainsFunc(x.scopes, func(scope *tree.Node) bool {
-		return slices.ContainsFunc(scope.Path("request_headers_to_remove").List(), func(n *tree.Node) bool {
+		return slices.ContainsFunc(scope.Fold("request_headers_to_remove").List(), func(n *tree.Node) bool {
 			return strings.EqualFold(n.Text(), header)
 		})
 	})

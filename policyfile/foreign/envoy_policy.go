@@ -69,7 +69,7 @@ func (x *envoyRoute) words(on string) (words []string) {
 		switch {
 		case !known, slices.Contains(words, word):
 		case word == "retriable-status-codes" && len(x.codes()) == 0:
-		case word == "retriable-headers" && len(x.policy.Path("retriable_headers").List()) == 0 && !x.asked.names:
+		case word == "retriable-headers" && len(x.policy.Fold("retriable_headers").List()) == 0 && !x.asked.names:
 		default:
 			words = append(words, word)
 		}
@@ -79,7 +79,7 @@ func (x *envoyRoute) words(on string) (words []string) {
 
 // codes are the statuses that are retried, by the policy or by a header.
 func (x *envoyRoute) codes() []*tree.Node {
-	return append(slices.Clip(x.policy.Path("retriable_status_codes").List()), x.asked.codes...)
+	return append(slices.Clip(x.policy.Fold("retriable_status_codes").List()), x.asked.codes...)
 }
 
 // envoyConditions judges when a route retries.
@@ -87,18 +87,18 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 	if d.Policy.Disabled {
 		return
 	}
-	words := x.words(x.policy.Path("retry_on").Text())
-	at := placed(cmp.Or(x.policy.Path("retry_on"), x.asked.on), d.At)
+	words := x.words(x.policy.Fold("retry_on").Text())
+	at := placed(cmp.Or(x.policy.Fold("retry_on"), x.asked.on), d.At)
 	on := &tree.Node{Value: strings.Join(words, ","), At: at}
 	codes := &tree.Node{Kind: tree.List, Items: x.codes(), At: at}
-	safe := boundToSafe(x.node.Get("match").Path("headers").List()) || askedSafely(x.policy.Path("retriable_request_headers").List())
+	safe := boundToSafe(x.node.Get("match").Fold("headers").List()) || askedSafely(x.policy.Fold("retriable_request_headers").List())
 	responded := e.conditions(d, on, codes, safe)
 	if slices.Contains(words, "retriable-headers") {
-		e.statusHeaders(d, x.policy.Path("retriable_headers"))
+		e.statusHeaders(d, x.policy.Fold("retriable_headers"))
 	}
 	// A hedge sends the request again while the first one is under way, whatever
 	// retry_on says.
-	hedge := cmp.Or(x.action.Path("hedge_policy"), x.host.Path("hedge_policy")).Path("hedge_on_per_try_timeout")
+	hedge := cmp.Or(x.action.Fold("hedge_policy"), x.host.Fold("hedge_policy")).Fold("hedge_on_per_try_timeout")
 	if hedge.True() && !safe && d.Policy.PerAttempt < d.Policy.Total {
 		e.refuse(hedge.At, "R-6", d, "methods", "a hedge sends the request a second time beside the first, a POST without an Idempotency-Key too: match on :method")
 	}
@@ -169,8 +169,8 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 // rate_limited_retry_back_off names it, and ignores one over its max_interval. A file
 // says so in one finding.
 func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
-	back := policy.Path("rate_limited_retry_back_off")
-	named := slices.ContainsFunc(back.Path("reset_headers").List(), func(h *tree.Node) bool {
+	back := policy.Fold("rate_limited_retry_back_off")
+	named := slices.ContainsFunc(back.Fold("reset_headers").List(), func(h *tree.Node) bool {
 		return strings.EqualFold(h.Get("name").Text(), "Retry-After")
 	})
 	if !named {
@@ -178,7 +178,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 		return
 	}
 	most := envoyReset
-	v := back.Path("max_interval")
+	v := back.Fold("max_interval")
 	if t, ok := v.Span(); ok {
 		most = t
 	}
@@ -196,7 +196,7 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 	timeout := millis(action, "timeout")
 	r.duration(d, "total", timeout, &d.Policy.Total)
 	// The duration of the stream includes all retries too.
-	stream := action.Path("max_stream_duration", "max_stream_duration")
+	stream := action.Fold("max_stream_duration", "max_stream_duration")
 	if t, ok := stream.Span(); ok && t > 0 && (d.Policy.Total == 0 || t < d.Policy.Total) {
 		d.SetPlace("total", stream.At)
 		d.Policy.Total = t
@@ -205,19 +205,19 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 	if d.Policy.Total == 0 && !d.Policy.Disabled {
 		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
 	}
-	back := policy.Path("retry_back_off")
-	r.envoyWaits(d, perTryOf(policy), back.Path("base_interval"), back.Path("max_interval"), at)
+	back := policy.Fold("retry_back_off")
+	r.envoyWaits(d, perTryOf(policy), back.Fold("base_interval"), back.Fold("max_interval"), at)
 }
 
 // perTryOf is what bounds an attempt. One during which nothing comes ends by the idle
 // timeout.
 func perTryOf(policy *tree.Node) *tree.Node {
-	return cmp.Or(millis(policy, "per_try_timeout"), policy.Path("per_try_idle_timeout"))
+	return cmp.Or(millis(policy, "per_try_timeout"), policy.Fold("per_try_idle_timeout"))
 }
 
 // millis reads a duration that Envoy's first API had in milliseconds.
 func millis(n *tree.Node, key string) *tree.Node {
-	if v := n.Path(key); v != nil {
+	if v := n.Fold(key); v != nil {
 		return v
 	}
 	if v := n.Get(key + "_ms"); v != nil {

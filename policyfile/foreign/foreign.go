@@ -79,6 +79,8 @@ type Result struct {
 	File *policyfile.File
 	// Refused holds the rules of the standard that it breaks.
 	Refused []*policyfile.Fault
+
+	unheeded []int // lines in which Retry-After is not heeded
 }
 
 // Empty reports whether the file holds nothing that was judged, or could have been.
@@ -110,6 +112,7 @@ func Read(parts []Part) (results []Result) {
 		}
 		p.read(r)
 		for _, name := range r.names {
+			r.results[name].alsoIn()
 			results = append(results, *r.results[name])
 		}
 	}

@@ -14,9 +14,9 @@ const grpcMaxAttempts = 5
 
 // claimsGRPC knows a service config by its lists and maps.
 func claimsGRPC(n *tree.Node) bool {
-	return n.Path("method_config") != nil && n.Path("method_config").Kind == tree.List ||
-		n.Path("retry_throttling").Path("token_ratio") != nil || n.Path("retry_throttling").Path("max_tokens") != nil ||
-		n.Path("load_balancing_config").List() != nil
+	return n.Fold("method_config") != nil && n.Fold("method_config").Kind == tree.List ||
+		n.Fold("retry_throttling").Fold("token_ratio") != nil || n.Fold("retry_throttling").Fold("max_tokens") != nil ||
+		n.Fold("load_balancing_config").List() != nil
 }
 
 // grpc reads service configs (gRFC A6). maxAttempts counts the first call;
@@ -26,8 +26,8 @@ func claimsGRPC(n *tree.Node) bool {
 func (r *reader) grpc() {
 	for _, part := range r.parts {
 		root := part.Root
-		throttling, twice := given(root.Path("retry_throttling")), map[string]bool{}
-		for _, method := range root.Path("method_config").List() {
+		throttling, twice := given(root.Fold("retry_throttling")), map[string]bool{}
+		for _, method := range root.Fold("method_config").List() {
 			names := grpcNames(method)
 			if len(names) == 0 {
 				r.quiet(method.At)
@@ -48,7 +48,7 @@ func (r *reader) grpc() {
 // ownGRPC returns the sections of a service config.
 func ownGRPC(n *tree.Node) (own []*tree.Node) {
 	for _, key := range []string{"method_config", "retry_throttling", "load_balancing_config", "health_check_config"} {
-		if v := n.Path(key); v != nil {
+		if v := n.Fold(key); v != nil {
 			own = append(own, v)
 		}
 	}
@@ -60,8 +60,8 @@ func ownGRPC(n *tree.Node) (own []*tree.Node) {
 func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 	d := policyfile.Dependency{Name: name.route, Route: name.route, Service: name.service, At: n.At, Protocol: "grpc"}
 	d.Policy.Kind = forbear.GRPC
-	policy, codes := given(n.Path("retry_policy")), "retryable_status_codes"
-	hedging := given(n.Path("hedging_policy"))
+	policy, codes := given(n.Fold("retry_policy")), "retryable_status_codes"
+	hedging := given(n.Fold("hedging_policy"))
 	if policy == nil {
 		policy, codes = hedging, "non_fatal_status_codes"
 	}
@@ -74,12 +74,12 @@ func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 		r.quiet(n.At)
 		return
 	}
-	if tokens := throttling.Path("max_tokens"); policy != hedging && grpcStifled(tokens) {
+	if tokens := throttling.Fold("max_tokens"); policy != hedging && grpcStifled(tokens) {
 		r.grpcNote(tokens.At, "maxTokens "+tokens.Text()+" lets no retry pass: one failure takes the bucket to half of it (gRFC A6)")
 		r.quiet(n.At)
 		return
 	}
-	v := policy.Path("max_attempts")
+	v := policy.Fold("max_attempts")
 	m, _ := v.Number()
 	if m > grpcMaxAttempts {
 		r.unjudged(v.At, d.Name, "%s: maxAttempts %s is cut to %d by gRPC's clients, unless their code allows more", d.Name, v.Text(), grpcMaxAttempts)
@@ -91,7 +91,7 @@ func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 		r.grpcWaits(&d, policy)
 	}
 	r.grpcTimes(&d, n, policy)
-	r.grpcCodes(&d, policy.Path(codes))
+	r.grpcCodes(&d, policy.Fold(codes))
 	r.grpcWrites(&d, name, policy.At)
 	r.throttling(&d, root, throttling)
 	r.add(d)
@@ -113,11 +113,11 @@ func (r *reader) grpcNote(at policyfile.Position, message string) {
 
 // grpcWaits reads the backoff. gRFC A6 fixes the jitter, and no setting changes it.
 func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
-	first, _ := policy.Path("initial_backoff").Span()
-	most, _ := policy.Path("max_backoff").Span()
-	factor, _ := policy.Path("backoff_multiplier").Number()
-	d.SetPlace("backoff.base", policy.Path("initial_backoff").At)
-	d.SetPlace("backoff.cap", policy.Path("max_backoff").At)
+	first, _ := policy.Fold("initial_backoff").Span()
+	most, _ := policy.Fold("max_backoff").Span()
+	factor, _ := policy.Fold("backoff_multiplier").Number()
+	d.SetPlace("backoff.base", policy.Fold("initial_backoff").At)
+	d.SetPlace("backoff.cap", policy.Fold("max_backoff").At)
 	grow(d, min(first, most), factor, most)
 	// The longest wait is 20 % over the value.
 	for i, step := range d.Policy.Backoff.Schedule {
@@ -132,7 +132,7 @@ func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
 // grpcHedging reads a policy that sends a call several times without waiting for a
 // failure.
 func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
-	at, delay := policy.At, policy.Path("hedging_delay")
+	at, delay := policy.At, policy.Fold("hedging_delay")
 	if delay != nil {
 		at = delay.At
 	}
@@ -152,7 +152,7 @@ func (r *reader) grpcTimes(d *policyfile.Dependency, n, policy *tree.Node) {
 	if r.duration(d, "total", n.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(policy.At, "R-3", d, "total.missing", "no timeout bounds the call and its retries, unless the code sets a deadline")
 	}
-	r.duration(d, "per_attempt", policy.Path("per_attempt_recv_timeout"), &d.Policy.PerAttempt)
+	r.duration(d, "per_attempt", policy.Fold("per_attempt_recv_timeout"), &d.Policy.PerAttempt)
 	if d.Policy.PerAttempt == 0 {
 		unbounded(d)
 	}
@@ -181,7 +181,7 @@ func (r *reader) throttling(d *policyfile.Dependency, root, n *tree.Node) {
 		r.once(root.At, "R-7", &every, "budget", "no retryThrottling: every failed call of this service config is sent again")
 		return
 	}
-	share := n.Path("token_ratio")
+	share := n.Fold("token_ratio")
 	ratio, _ := share.Number()
 	d.SetPlace("budget", n.At)
 	d.SetPlace("budget.ratio", share.At)

@@ -22,10 +22,10 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 		wrong = append(wrong, "retryThrottling is no object")
 	}
 	if throttling.Map() {
-		if most, ok := throttling.Path("max_tokens").Number(); !ok || !(most > 0 && most <= 1000) {
+		if most, ok := throttling.Fold("max_tokens").Number(); !ok || !(most > 0 && most <= 1000) {
 			wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")
 		}
-		if ratio, ok := throttling.Path("token_ratio").Number(); !ok || !(ratio > 0) || math.IsInf(ratio, 0) {
+		if ratio, ok := throttling.Fold("token_ratio").Number(); !ok || !(ratio > 0) || math.IsInf(ratio, 0) {
 			wrong = append(wrong, "tokenRatio is not a number over 0")
 		}
 	}
@@ -57,25 +57,25 @@ func (r *reader) grpcName(name grpcName, method *tree.Node) {
 
 // grpcWrong says what is wrong with a policy, of which codes is the list of statuses.
 func grpcWrong(policy *tree.Node, codes string) (wrong []string) {
-	if m, ok := policy.Path("max_attempts").Number(); !ok || m < 2 || m != math.Trunc(m) {
+	if m, ok := policy.Fold("max_attempts").Number(); !ok || m < 2 || m != math.Trunc(m) {
 		wrong = append(wrong, "maxAttempts is not a number of at least 2")
 	}
 	if codes == "retryable_status_codes" {
 		for _, key := range []string{"initial_backoff", "max_backoff"} {
-			if t, ok := grpcSpan(policy.Path(key)); !ok || t == 0 {
+			if t, ok := grpcSpan(policy.Fold(key)); !ok || t == 0 {
 				wrong = append(wrong, map[string]string{"initial_backoff": "initialBackoff", "max_backoff": "maxBackoff"}[key]+" is not a duration such as \"0.1s\"")
 			}
 		}
-		if m, ok := policy.Path("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {
+		if m, ok := policy.Fold("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {
 			wrong = append(wrong, "backoffMultiplier is not a number over 0")
 		}
-		if len(policy.Path(codes).List()) == 0 {
+		if len(policy.Fold(codes).List()) == 0 {
 			wrong = append(wrong, "retryableStatusCodes is empty")
 		}
-	} else if grpcNoSpan(policy.Path("hedging_delay")) {
+	} else if grpcNoSpan(policy.Fold("hedging_delay")) {
 		wrong = append(wrong, "hedgingDelay is not a duration such as \"0.1s\"")
 	}
-	for _, c := range policy.Path(codes).List() {
+	for _, c := range policy.Fold(codes).List() {
 		if !slices.Contains(grpccode.Names[:], grpcCode(c)) {
 			wrong = append(wrong, c.Text()+" is no status code")
 		}

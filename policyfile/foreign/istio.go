@@ -224,7 +224,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	m.times(&d, x.says("timeout"), policy, at)
 	words := m.when(&d, policy, asked, at, x.bound())
 	rule := m.rule(&d, to, namespaceOf(x.resource), at)
-	connects(&d, words, policy.Get("perTryTimeout"), rule.Path("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)
+	connects(&d, words, policy.Get("perTryTimeout"), rule.Fold("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)
 	m.add(d)
 }
 

@@ -36,7 +36,7 @@ func ownJob(n *tree.Node) (own []*tree.Node) {
 // jobSpec is the specification of a Job, or of those that a CronJob starts.
 func jobSpec(n *tree.Node) *tree.Node {
 	if n.Get("kind").Text() == "CronJob" {
-		return n.Path("spec", "jobTemplate", "spec")
+		return n.Fold("spec", "jobTemplate", "spec")
 	}
 	return n.Get("spec")
 }
@@ -51,9 +51,9 @@ func (r *reader) k8sJob() {
 // resourceName names a resource of Kubernetes with its kind. What the cluster names
 // itself goes by the beginning of that name.
 func resourceName(n *tree.Node) string {
-	name := n.Path("metadata", "name").Text()
+	name := n.Fold("metadata", "name").Text()
 	if name == "" {
-		name = n.Path("metadata", "generateName").Text()
+		name = n.Fold("metadata", "generateName").Text()
 	}
 	return n.Get("kind").Text() + " " + name
 }
@@ -66,10 +66,10 @@ func (r *reader) job(n *tree.Node) {
 	if spec == nil {
 		return
 	}
-	d := work(resourceName(n), n.Path("metadata", "namespace").Text(), n.At)
+	d := work(resourceName(n), n.Fold("metadata", "namespace").Text(), n.At)
 	limit, written := r.jobLimit(&d, spec)
 	read := !d.AtLeast
-	inPod := spec.Path("template", "spec", "restartPolicy").Text() == "OnFailure"
+	inPod := spec.Fold("template", "spec", "restartPolicy").Text() == "OnFailure"
 	if inPod && d.Policy.Disabled && !d.AtLeast {
 		// The controller counts restarts, and sees the first one when it has begun.
 		r.unjudged(limit, d.Name, "%s fails only once a container has been restarted, so that it may run twice: for none at all set restartPolicy: Never", d.Name)
@@ -142,7 +142,7 @@ func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyf
 // jobPolicy looks for failures that count for nothing. What an eviction ended is no
 // failure of the work, and to ignore it is what the documentation advises.
 func (r *reader) jobPolicy(d *policyfile.Dependency, spec *tree.Node) {
-	for _, rule := range spec.Path("podFailurePolicy", "rules").List() {
+	for _, rule := range spec.Fold("podFailurePolicy", "rules").List() {
 		if rule.Get("action").Text() == "Ignore" && rule.Has("onExitCodes") {
 			r.limitless(rule.At, d, "failures with these exit codes are ignored: they do not count towards backoffLimit, so that nothing bounds their retries")
 		}

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // word returns the next word, its place, and what ended it: a space, a
@@ -21,7 +22,7 @@ func (p *nginxParser) word() (word string, line, column int, end byte) {
 			}
 			continue
 		case (c == '"' || c == '\'') && b.Len() == 0:
-			return p.quoted(true), line, column, '"'
+			return p.quoted(), line, column, '"'
 		case bytes.HasPrefix(p.data[p.pos:], []byte("{{")):
 			p.expression(&b)
 			continue
@@ -71,7 +72,7 @@ func (p *nginxParser) lua() {
 		c := p.data[p.pos]
 		switch {
 		case c == '"' || c == '\'':
-			p.quoted(true)
+			p.quoted()
 			continue
 		case bytes.HasPrefix(p.data[p.pos:], []byte("--[[")):
 			p.skip("]]")
@@ -96,4 +97,42 @@ func (p *nginxParser) skip(end string) {
 	for range min(len(end)-1, len(p.data)-p.pos) {
 		p.next()
 	}
+}
+
+// cursor goes through a text byte by byte and keeps count of lines, and of columns in
+// characters.
+type cursor struct {
+	data         []byte
+	pos          int
+	line, column int
+}
+
+// next moves on by one byte.
+func (c *cursor) next() {
+	if c.data[c.pos] == '\n' {
+		c.line, c.column = c.line+1, 0
+	}
+	if utf8.RuneStart(c.data[c.pos]) {
+		c.column++
+	}
+	c.pos++
+}
+
+// quoted returns the text from behind the quote at the cursor up to the closing one,
+// or to the end of the data. A backslash takes the next byte as it is.
+func (c *cursor) quoted() string {
+	quote := c.data[c.pos]
+	var b strings.Builder
+	c.next()
+	for c.pos < len(c.data) && c.data[c.pos] != quote {
+		if c.data[c.pos] == '\\' && c.pos+1 < len(c.data) {
+			c.next()
+		}
+		b.WriteByte(c.data[c.pos])
+		c.next()
+	}
+	if c.pos < len(c.data) {
+		c.next()
+	}
+	return b.String()
 }

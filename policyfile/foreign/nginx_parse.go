@@ -36,7 +36,7 @@ func unset(value string) bool {
 // speaksNginx reports whether a text has the grammar of nginx and a directive of
 // its that is about passing requests on, or a block that holds such.
 func speaksNginx(name string, data []byte) (bool, *policyfile.Fault) {
-	p := &nginxParser{part: &Part{Name: name}, cursor: begin(data)}
+	p := &nginxParser{part: &Part{Name: name}, cursor: cursor{data: data, line: 1, column: 1}}
 	all, fault := p.block(0)
 	marks := slices.ContainsFunc(all, nginxMark)
 	if fault != nil && (marks || p.marked) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,6 @@ type reader struct {
 	part    *Part    // the one that is read; see each
 	names   []string // of the files, in order
 	results map[string]*Result
-	unheard map[string][]int // lines of a file where Retry-After is not heeded, but the first
 }
 
 // each goes through the parts. What they name is looked up from the one that is read.
@@ -81,39 +79,28 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 // unheeded records once a file that Retry-After is not heeded where a setting would see
 // to it. The finding has the lines of the other places.
 func (r *reader) unheeded(d *policyfile.Dependency, at policyfile.Position, format string, args ...any) {
-	file := d.At.File
-	i := slices.IndexFunc(r.result(file).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" })
-	if i < 0 {
+	f := r.result(d.At.File)
+	if len(f.unheeded) == 0 {
 		r.refuse(at, "R-5", d, "retry_after", format, args...)
-		return
 	}
-	f := r.result(file).Refused[i]
-	if at.Line == f.Line || slices.Contains(r.unheard[file], at.Line) {
-		return
+	if !slices.Contains(f.unheeded, at.Line) {
+		f.unheeded = append(f.unheeded, at.Line)
 	}
-	const most = 4
-	base := strings.TrimSuffix(f.Message, alsoIn(r.unheard[file], most))
-	if r.unheard == nil {
-		r.unheard = map[string][]int{}
-	}
-	r.unheard[file] = append(r.unheard[file], at.Line)
-	f.Message = base + alsoIn(r.unheard[file], most)
 }
 
-// alsoIn names the lines that a finding is about besides its own, the first of them.
-func alsoIn(lines []int, most int) string {
-	if len(lines) == 0 {
-		return ""
+// alsoIn adds to the finding of [reader.unheeded] the other lines that it is about, the
+// first of them by their numbers.
+func (f *Result) alsoIn() {
+	const most = 4
+	if len(f.unheeded) < 2 {
+		return
 	}
-	var named []string
-	for _, line := range lines[:min(most, len(lines))] {
-		named = append(named, strconv.Itoa(line))
+	others, more := f.unheeded[1:], ""
+	if n := len(others) - most; n > 0 {
+		others, more = others[:most], fmt.Sprintf(" and %d more", n)
 	}
-	more := ""
-	if n := len(lines) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf(" (and in line %s%s)", strings.Join(named, ", "), more)
+	i := slices.IndexFunc(f.Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" })
+	f.Refused[i].Message += fmt.Sprintf(" (and in line %s%s)", strings.ReplaceAll(strings.Trim(fmt.Sprint(others), "[]"), " ", ", "), more)
 }
 
 // unjudged records what an adapter cannot judge. It is shown as FC001, so

@@ -8,15 +8,15 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// INI parses sections of settings: a map of maps. Lines that are indented below a key
-// without a value are settings within it, as the files of AWS's SDKs have them. ok is
-// false for a text that is not of this form: the first line that says anything must
-// begin a section, and each of the others a section or a setting.
+// INI parses sections of settings: a map of maps. A line that is indented goes on with the
+// setting above it, and is left out: the files of AWS's SDKs have settings within settings
+// there. ok is false for a text that is not of this form: the first line that says anything
+// must begin a section, and each of the others a section or a setting.
 func INI(name string, data []byte) (root *Node, ok bool) {
 	root = newMap(policyfile.Position{File: name, Line: 1, Column: 1})
 	sections := map[string]*Node{}
-	var section, outer *Node
-	number, margin := 0, -1
+	var section *Node
+	number, margin, settings := 0, -1, 0
 	for line := range bytes.Lines(data) {
 		number++
 		text, indent := trimmed(bytes.TrimRight(line, " \t\r\n"))
@@ -27,44 +27,26 @@ func INI(name string, data []byte) (root *Node, ok bool) {
 			margin = indent // of a text inside of another file
 		}
 		at := policyfile.Position{File: name, Line: number, Column: indent + 1}
-		if text[0] == '[' {
-			title, found := heading(text)
-			if !found {
-				return nil, false
-			}
+		if title, found := heading(text); found {
 			// A section may stand twice: its settings are those of both.
 			if section = sections[title]; section == nil {
 				section = newMap(at)
 				sections[title] = section
 				root.Pairs = append(root.Pairs, Pair{title, at, section})
 			}
-			outer = nil
 			continue
-		}
-		if section == nil {
-			return nil, false
 		}
 		pair, found := setting(text, at)
 		switch {
-		case indent > margin && outer != nil:
-			if found {
-				outer.Kind = Map
-				outer.Pairs = append(outer.Pairs, pair)
-			}
-		case !found && indent <= margin:
+		case section == nil, !found && indent <= margin:
 			return nil, false
-		case found:
+		case indent <= margin:
 			section.Pairs = append(section.Pairs, pair)
-			outer = nil
-			if pair.Value.Value == "" {
-				outer = pair.Value
-			}
+			settings++
 		}
 	}
-	settings := 0
 	for _, p := range root.Pairs {
 		p.Value.Twice = twice(p.Value.Pairs)
-		settings += len(p.Value.Pairs)
 	}
 	return root, settings > 0
 }
@@ -72,7 +54,7 @@ func INI(name string, data []byte) (root *Node, ok bool) {
 // heading reads "[profile a]", behind which a comment may stand.
 func heading(line []byte) (title string, ok bool) {
 	end := bytes.IndexByte(line, ']')
-	if end < 0 {
+	if line[0] != '[' || end < 0 {
 		return "", false
 	}
 	rest := bytes.TrimLeft(line[end+1:], " \t")

