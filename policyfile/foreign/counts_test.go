@@ -11,7 +11,6 @@ import (
 func TestCounts(t *testing.T) {
 	for name, file := range map[string]string{
 		"envoy":         "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, retry_policy: {retry_on: 5xx, num_retries: COUNT}}}]}]",
-		"envoy's TCP":   "static_resources: {listeners: [{filter_chains: [{filters: [{typed_config: {cluster: a, stat_prefix: s, max_connect_attempts: COUNT}}]}]}]}",
 		"istio":         "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}], retries: {attempts: COUNT}}]}",
 		"istio's mesh":  "defaultHttpRetryPolicy: {attempts: COUNT}",
 		"ingressnginx":  "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, annotations: {nginx.ingress.kubernetes.io/proxy-next-upstream-tries: COUNT}}\nspec: {rules: [{http: {paths: [{backend: {service: {name: a}}}]}}]}",

@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -27,11 +26,11 @@ func claimsEnvoy(n *tree.Node) bool {
 	case n.Has("name") && (n.Fold("load_assignment").Map() || n.Fold("eds_cluster_config").Map() || n.Fold("connect_timeout") != nil && n.Fold("lb_policy") != nil):
 		return true
 	}
-	return n.Get("apiVersion").Text() != "" && n.Get("kind").Text() == "EnvoyFilter"
+	return false
 }
 
 // envoy reads routes and clusters, wherever in the file they are: a
-// bootstrap, a dump of one of its parts, or a patch of Istio's. Envoy draws its waits
+// bootstrap or a dump of one of its parts. Envoy draws its waits
 // with full jitter, as R-1 asks, so that jitter needs no finding.
 //
 // Clusters are gathered first, because a route names one that may stand
@@ -39,14 +38,6 @@ func claimsEnvoy(n *tree.Node) bool {
 func (r *reader) envoy() {
 	e := &envoyReader{reader: r, clusters: r.envoyClusters(), seen: map[*tree.Node]bool{}, hosts: map[*tree.Node]string{}}
 	for part := range r.each() {
-		if part.Root.Get("kind").Text() == "EnvoyFilter" {
-			e.patchedClusters(part)
-		}
-	}
-	for part := range r.each() {
-		if part.Root.Get("kind").Text() == "EnvoyFilter" {
-			e.filter(part.Root)
-		}
 		part.Root.Walk(func(n *tree.Node) bool { e.node(n); return true })
 	}
 	for part := range r.each() {
@@ -65,8 +56,8 @@ type envoyReader struct {
 	hosts map[*tree.Node]string // behind clusters, to each of which thousands of routes may go
 }
 
-// node reads what retries at n: the virtual hosts of a route configuration, one by
-// itself, as VHDS sends it, or a TCP proxy.
+// node reads what retries at n: the virtual hosts of a route configuration, or one by
+// itself, as VHDS sends it.
 func (e *envoyReader) node(n *tree.Node) {
 	for _, host := range n.Fold("virtual_hosts").List() {
 		e.host(host, n)
@@ -75,25 +66,18 @@ func (e *envoyReader) node(n *tree.Node) {
 		e.host(n, nil)
 	}
 	if v := n.Fold("max_connect_attempts"); v != nil {
-		e.tcp(n, v)
+		e.unjudged(v.At, "", "how often a TCP proxy connects, and how it waits before it does so again, is not judged")
 	}
 }
 
-// host reads the routes of a virtual host, those of its matcher tree too.
+// host reads the routes of a virtual host.
 func (e *envoyReader) host(host, config *tree.Node) {
 	if e.seen[host] {
 		return
 	}
 	e.seen[host] = true
-	routes := slices.Clone(host.Get("routes").List())
-	host.Get("matcher").Walk(func(n *tree.Node) bool {
-		if n.Get("route").Map() {
-			routes = append(routes, n)
-		}
-		return true
-	})
 	e.seen[policyOf(host)] = true // of no effect where every route has its own
-	for _, route := range routes {
+	for _, route := range host.Get("routes").List() {
 		e.route(&envoyRoute{node: route, action: actionOf(route), host: host, scopes: []*tree.Node{route, host, config}})
 	}
 }
@@ -196,9 +180,6 @@ func (x *envoyRoute) identity() string {
 		config = x.scopes[2]
 	}
 	match := cmp.Or(x.node.Get("match"), x.node) // the first API has no match
-	if match == x.node && x.node.Has("route") {
-		match = nil // of a matcher tree
-	}
 	parts := []string{config.Get("name").Text(), x.host.Get("name").Text(), x.node.Get("name").Text()}
 	for _, key := range []string{"prefix", "path", "path_separated_prefix", "safe_regex", "regex", "headers", "query_parameters", "grpc"} {
 		if v := match.Fold(key); v != nil {
@@ -232,7 +213,7 @@ func flat(n *tree.Node) string {
 // service on their own account, such as ext_authz, and of Envoy's own streams.
 func (e *envoyReader) others(n *tree.Node) {
 	for _, p := range n.Pairs {
-		if (p.Key == "retry_policy" || p.Key == "retryPolicy") && p.Value.Map() && !e.seen[p.Value] {
+		if tree.Same(p.Key, "retry_policy") && p.Value.Map() && !e.seen[p.Value] {
 			e.unjudged(p.At, "", "a retry policy that is no route's is not judged: what it repeats are calls of Envoy's own")
 		}
 	}

@@ -7,9 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -212,37 +210,5 @@ func (e *envoyReader) handshakes(d *policyfile.Dependency, cluster *tree.Node, w
 		return slices.Contains([]string{"connect-failure", "reset", "5xx", "gateway-error"}, w)
 	}) {
 		e.cannot(d, "R-9", "", "Envoy connects again when a certificate is refused, which is a failed connection to it")
-	}
-}
-
-// tcp reads a TCP proxy that connects more than once. Nothing of the stream has been
-// sent by then, so that R-6 is held.
-func (e *envoyReader) tcp(n, attempts *tree.Node) {
-	to := n.Fold("weighted_clusters", "clusters").List()
-	if len(to) == 0 {
-		to = []*tree.Node{n}
-	}
-	for _, c := range to {
-		name := cmp.Or(c.Get("cluster").Text(), c.Get("name").Text(), "unnamed")
-		d := policyfile.Dependency{Name: name, At: attempts.At, Protocol: "tcp", Route: strings.TrimSpace("tcp " + n.Fold("stat_prefix").Text())}
-		count, at := e.number(&d, attempts, 1, attempts.At)
-		if count < 2 && !d.AtLeast {
-			e.quiet(at)
-			continue
-		}
-		retries(&d, count-1, at)
-		cluster, _ := e.clusters.in(e.part, name)
-		d.Service = e.serviceOf(name, cluster)
-		d.Policy.PerAttempt = envoyConnect
-		e.duration(&d, "per_attempt", cluster.Fold("connect_timeout"), &d.Policy.PerAttempt)
-		d.SetPlace("total", at)
-		d.Policy.Total = time.Duration(min(count, 1000)) * min(d.Policy.PerAttempt, time.Hour)
-		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
-		if n.Fold("backoff_options") == nil {
-			e.cannot(&d, "R-1", "", "Envoy's TCP proxy connects again at once, unless it has backoff_options")
-		}
-		e.cannot(&d, "R-7", "budget", "Envoy's TCP proxy has no retry budget")
-		e.handshakes(&d, cluster, "connect-failure")
-		e.add(d)
 	}
 }

@@ -50,7 +50,7 @@ type product struct {
 var products = []product{
 	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
-	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy, beside: []string{"istio"}},
+	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
 	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},

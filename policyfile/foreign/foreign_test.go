@@ -93,7 +93,6 @@ func TestOpen(t *testing.T) {
 		{"values of a chart", "values.yaml", "app:\n  grpc:\n    serviceConfig: |\n      {\"methodConfig\": [{\"retryPolicy\": {\"maxAttempts\": 50}}]}\n", "grpc"},
 		{"envoy's admin", "dump.json", `{"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.RoutesConfigDump", "dynamic_route_configs": []}]}`, "envoy"},
 		{"clusters of istioctl", "clusters.json", `[{"name": "outbound|80||a.b.svc.cluster.local", "type": "EDS", "connectTimeout": "10s", "lbPolicy": "LEAST_REQUEST"}]`, "envoy"},
-		{"filter of Istio", "f.yaml", "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: []}\n", "envoy"},
 		{"records of gRPC", "txt.json", `[{"percentage": 10, "serviceConfig": {"methodConfig": []}}]`, "grpc"},
 		{"merge key", "m.yaml", "base: &b {apiVersion: networking.istio.io/v1, kind: VirtualService}\nvs:\n  <<: *b\n  spec: {http: []}\n", "istio"},
 		{"job", "j.yaml", "apiVersion: batch/v1\nkind: Job\nspec: {template: {}}\n", "k8sjob"},

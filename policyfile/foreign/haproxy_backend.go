@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -221,12 +220,8 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 		}
 	}
 	if len(open) > 0 {
-		hint := ""
-		if i := slices.IndexFunc(p.rules, func(l configLine) bool { return l.words[1] == "disable-l7-retry" && p.atOnce(l) }); i >= 0 {
-			hint = fmt.Sprintf(" (the one in line %d asks for several methods at once, and no request has them: write or between them)", p.rules[i].at.Line)
-		}
-		r.refuse(on.at, "R-6", d, "methods", "retry-on repeats %s, with or without an Idempotency-Key: add http-request disable-l7-retry if { method %s }%s",
-			strings.Join(open, " and "), strings.Join(open, " "), hint)
+		r.refuse(on.at, "R-6", d, "methods", "retry-on repeats %s, with or without an Idempotency-Key: add http-request disable-l7-retry if { method %s }",
+			strings.Join(open, " and "), strings.Join(open, " "))
 	}
 	return true
 }

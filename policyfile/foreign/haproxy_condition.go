@@ -127,18 +127,6 @@ func (p *proxy) acl(name, method string) truth {
 // is HEAD too. It has none for PATCH.
 var haproxyMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "TRACE"}
 
-// atOnce reports whether a rule asks for several methods at once, and so for what no
-// request has: terms that stand side by side all have to hold.
-func (p *proxy) atOnce(rule configLine) bool {
-	methods := 0
-	for _, w := range rule.words {
-		if w == "method" || strings.HasPrefix(w, "METH_") {
-			methods++
-		}
-	}
-	return methods > 1 && !slices.ContainsFunc(append([]string{"PATCH"}, haproxyMethods...), func(m string) bool { return p.condition(rule.words[2:], m) != untrue })
-}
-
 func truthOf(b bool) truth {
 	if b {
 		return certain

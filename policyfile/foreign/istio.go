@@ -23,7 +23,7 @@ const (
 )
 
 // istioKinds are those of Istio's resources, of which only the first two say anything of
-// retries. EnvoyFilter is Envoy's.
+// retries.
 var istioKinds = []string{"VirtualService", "DestinationRule", "Gateway", "ProxyConfig", "ServiceEntry", "Sidecar", "WorkloadEntry", "WorkloadGroup"}
 
 // claimsIstio knows Istio's resources by their group, and the settings of a mesh by
@@ -44,12 +44,9 @@ func ownIstio(n *tree.Node) (own []*tree.Node) {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, rules: named{}, services: named{}, roots: map[*tree.Node][]*tree.Node{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
+	m := &istioReader{reader: r, mesh: named{}, rules: named{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
 	for part := range r.each() {
 		m.gather(part)
-	}
-	for part := range r.each() {
-		m.delegates(part.Root)
 	}
 	for part := range r.each() {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
@@ -65,26 +62,19 @@ func (r *reader) istio() {
 // istioReader reads the files of Istio.
 type istioReader struct {
 	*reader
-	mesh     named // the policies of meshes, under ""
-	rules    named // the DestinationRules, by host; those of wildcards under "*"
-	services named // the VirtualServices
+	mesh  named // the policies of meshes, under ""
+	rules named // the DestinationRules, by host; those of wildcards under "*"
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
 	// alone are the hosts, by file, that were noted to have no rule.
 	alone map[string]bool
-	// roots are the routes that delegate to a VirtualService, by its resource: what
-	// the delegate leaves out, they say.
-	roots map[*tree.Node][]*tree.Node
 }
 
 // gather records what the resources of other parts may name.
 func (m *istioReader) gather(part *Part) {
 	n := part.Root
 	m.mesh.add(part, "", n.Get("defaultHttpRetryPolicy"))
-	switch n.Get("kind").Text() {
-	case "VirtualService":
-		m.services.add(part, n.Get("metadata").Get("name").Text(), n)
-	case "DestinationRule":
+	if n.Get("kind").Text() == "DestinationRule" {
 		host := n.Get("spec").Get("host").Text()
 		name := hostIn(host, namespaceOf(n)).name
 		if strings.HasPrefix(host, "*") {
@@ -92,54 +82,6 @@ func (m *istioReader) gather(part *Part) {
 		}
 		m.rules.add(part, name, n)
 	}
-}
-
-// delegates joins the routes of a VirtualService with those that they delegate to.
-func (m *istioReader) delegates(root *tree.Node) {
-	for _, route := range root.Get("spec").Get("http").List() {
-		to := route.Get("delegate")
-		if to == nil {
-			continue
-		}
-		namespace := cmp.Or(to.Get("namespace").Text(), namespaceOf(root))
-		found := nearestOf(m.part, within(m.services[to.Get("name").Text()], namespace))
-		for _, n := range found {
-			m.root(n, route)
-		}
-		if len(found) == 0 {
-			m.unjudged(to.At, "", "the VirtualService %s, to which this route delegates, is not in these files", to.Get("name").Text())
-		}
-	}
-}
-
-// root records a route that delegates to a VirtualService. Several may, and those count
-// that say the same.
-func (m *istioReader) root(service, route *tree.Node) {
-	says := func(n *tree.Node) string {
-		return flat(n.Get("match")) + flat(n.Get("retries")) + flat(n.Get("timeout"))
-	}
-	if !slices.ContainsFunc(m.roots[service], func(n *tree.Node) bool { return says(n) == says(route) }) {
-		m.roots[service] = append(m.roots[service], route)
-	}
-}
-
-// within returns the resources of a namespace, or else those that may be in it: one that
-// says none is in the one that it is applied to.
-func within(all []entry, namespace string) (found []entry) {
-	for _, e := range all {
-		if namespaceOf(e.node) == namespace {
-			found = append(found, e)
-		}
-	}
-	if len(found) > 0 {
-		return found
-	}
-	for _, e := range all {
-		if namespaceOf(e.node) == "" || namespace == "" {
-			found = append(found, e)
-		}
-	}
-	return found
 }
 
 func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("namespace").Text() }
@@ -152,17 +94,14 @@ func (m *istioReader) service(root *tree.Node) {
 	}
 	for _, route := range spec.Get("http").List() {
 		to := route.Get("route").List()
-		if len(to) == 0 && route.Get("delegate") == nil {
+		switch delegate := route.Get("delegate"); {
+		case delegate != nil:
+			m.unjudged(delegate.At, "", "the VirtualService %s, to which this route delegates, is judged without what this route says", delegate.Get("name").Text())
+		case len(to) == 0:
 			m.quiet(route.At) // a redirect or a direct response
 		}
-		roots := m.roots[root]
-		if len(roots) == 0 {
-			roots = []*tree.Node{nil}
-		}
-		for _, above := range roots {
-			for _, host := range hostsOf(to) {
-				m.route(&istioRoute{node: route, above: above, resource: root}, host)
-			}
+		for _, host := range hostsOf(to) {
+			m.route(&istioRoute{node: route, resource: root}, host)
 		}
 	}
 }
@@ -170,13 +109,7 @@ func (m *istioReader) service(root *tree.Node) {
 // istioRoute is a route of a VirtualService with what decides its retries.
 type istioRoute struct {
 	node, resource *tree.Node
-	above          *tree.Node // the route that delegates to it, or nil
-	silent         bool       // it says nothing of retries, and the mesh does
-}
-
-// says returns a field of the route, or of the one above it.
-func (x *istioRoute) says(key string) *tree.Node {
-	return cmp.Or(given(x.node.Get(key)), given(x.above.Get(key)))
+	silent         bool // it says nothing of retries, and the mesh does
 }
 
 // hostsOf groups the destinations of a route by their hosts: subsets are versions of
@@ -202,7 +135,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		Name: name, At: x.node.At, Protocol: "http", Route: x.identity(),
 		Service: hostIn(name, namespaceOf(x.resource)).service(),
 	}
-	policy := x.says("retries")
+	policy := given(x.node.Get("retries"))
 	if policy == nil {
 		var several bool
 		if policy, several = m.mesh.in(m.part, ""); several {
@@ -213,7 +146,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)
 	m.count(&d, policy, asked)
 	if d.Policy.Disabled && !d.AtLeast {
-		m.duration(&d, "total", x.says("timeout"), &d.Longest)
+		m.duration(&d, "total", given(x.node.Get("timeout")), &d.Longest)
 		m.add(d)
 		return
 	}
@@ -221,7 +154,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	if policy != nil && !x.silent {
 		at = policy.At
 	}
-	m.times(&d, x.says("timeout"), policy, at)
+	m.times(&d, given(x.node.Get("timeout")), policy, at)
 	words := m.when(&d, policy, asked, at, x.bound())
 	rule := m.rule(&d, to, namespaceOf(x.resource), at)
 	connects(&d, words, policy.Get("perTryTimeout"), rule.Fold("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)

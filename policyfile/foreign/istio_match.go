@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -26,16 +27,8 @@ func istioHeaders(scopes ...*tree.Node) (asked envoyHeaders) {
 // names idempotent methods, or asks for a key. A single one that does not lets any of
 // them through.
 func (x *istioRoute) bound() bool {
-	for _, route := range []*tree.Node{x.node, x.above} {
-		safe := len(route.Get("match").List()) > 0
-		for _, m := range route.Get("match").List() {
-			safe = safe && istioSafe(m)
-		}
-		if safe {
-			return true
-		}
-	}
-	return false
+	matches := x.node.Get("match").List()
+	return len(matches) > 0 && !slices.ContainsFunc(matches, func(m *tree.Node) bool { return !istioSafe(m) })
 }
 
 func istioSafe(match *tree.Node) bool {

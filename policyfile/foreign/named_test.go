@@ -19,20 +19,17 @@ func across(files ...string) string {
 // Each is judged with what is its own, in whatever order they are given.
 func TestCopiesOfEnvironments(t *testing.T) {
 	const (
-		service  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: 9s, retries: {attempts: 1, perTryTimeout: 2s, retryOn: connect-failure}, route: [{destination: {host: b}}]}]}\n"
-		rule     = "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec: {host: b, trafficPolicy: {retryBudget: {percent: COUNT}}}\n"
-		root     = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: r, namespace: x}\nspec: {http: [{timeout: 9s, retries: {attempts: COUNT, perTryTimeout: 2s, retryOn: connect-failure}, delegate: {name: d}}]}\n"
-		delegate = "---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: d, namespace: x}\nspec: {http: [{route: [{destination: {host: b}}]}]}\n"
-		ingress  = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i}\nspec: {ingressClassName: nginx, defaultBackend: {service: {name: s}}}\n"
-		config   = "---\nkind: ConfigMap\ndata: {proxy-next-upstream-tries: 'COUNT', proxy-next-upstream-timeout: '9'}\n"
-		haproxy  = "global\n  ssl-server-verify COUNT\ndefaults\n  retries 2\n  timeout connect 1s\n  timeout server 2s\nbackend b\n  server b b:443 ssl\n"
+		service = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: 9s, retries: {attempts: 1, perTryTimeout: 2s, retryOn: connect-failure}, route: [{destination: {host: b}}]}]}\n"
+		rule    = "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec: {host: b, trafficPolicy: {retryBudget: {percent: COUNT}}}\n"
+		ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i}\nspec: {ingressClassName: nginx, defaultBackend: {service: {name: s}}}\n"
+		config  = "---\nkind: ConfigMap\ndata: {proxy-next-upstream-tries: 'COUNT', proxy-next-upstream-timeout: '9'}\n"
+		haproxy = "global\n  ssl-server-verify COUNT\ndefaults\n  retries 2\n  timeout connect 1s\n  timeout server 2s\nbackend b\n  server b b:443 ssl\n"
 	)
 	with := func(text, n string) string { return strings.ReplaceAll(text, "COUNT", n) }
 	for _, tt := range []struct {
 		name, text, calm, bad, want string
 	}{
 		{"destination rules", service + rule, "20", "90", "R-7 budget.ratio"},
-		{"delegates", root + delegate, "2", "9", "R-2 max_retries"},
 		{"the ConfigMap of ingress-nginx", ingress + config, "2", "50", "R-2 max_retries"},
 		{"HAProxy's verification", haproxy, "required", "none", "R-9 tls.verify"},
 	} {

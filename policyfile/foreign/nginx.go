@@ -42,9 +42,6 @@ func (r *reader) nginx() {
 	for i := range roots {
 		roots[i].upstreams = map[string]*nginxUpstream{}
 		findUpstreams(roots[i].all, "", roots[i].upstreams)
-		roots[i].fallbacks = map[string]bool{}
-		findFallbacks(roots[i].all, roots[i].fallbacks)
-		w.dynamic = w.dynamic || slices.ContainsFunc(roots[i].all, writesAPI)
 		w.roots = append(w.roots, &roots[i])
 	}
 	for _, root := range w.roots {
@@ -61,27 +58,24 @@ func (r *reader) nginx() {
 
 // nginxWalk walks the blocks of all trees.
 type nginxWalk struct {
-	r       *reader
-	roots   []*nginxTree
-	root    *nginxTree      // the one that is walked
-	seen    map[string]bool // what is judged already
-	noted   map[string]bool // what is said already
-	dynamic bool            // servers are changed through the API
-
-	variable bool // requests are passed on to what a variable says
+	r        *reader
+	roots    []*nginxTree
+	root     *nginxTree      // the one that is walked
+	seen     map[string]bool // what is judged already
+	noted    map[string]bool // what is said already
+	variable bool            // requests are passed on to what a variable says
 }
 
 // nginxScope is what holds inside of a block.
 type nginxScope struct {
-	set      map[string]nginxSetting
-	location string // the innermost
-	path     string // of the block: the server's names and addresses, and its locations
-	block    string // the innermost block's kind
-	stream   bool
-	udp      bool
-	writes   nginxWrites
-	served   nginxWrites // what the server's own conditions leave of them
-	unread   bool        // an include here or above is not among the files
+	set    map[string]nginxSetting
+	path   string // of the block: the server's names and addresses, and its locations
+	block  string // the innermost block's kind
+	stream bool
+	udp    bool
+	writes nginxWrites
+	served nginxWrites // what the server's own conditions leave of them
+	unread bool        // an include here or above is not among the files
 
 	connection string // what becomes of the header: "set", "close" or ""
 }
@@ -129,11 +123,6 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 			}
 		case nginxInherits(d.args[0]):
 			s.set[d.args[0]] = nginxSetting{d, s.path}
-		case d.args[0] == "error_page":
-			// Of several, the one that names a location is of interest.
-			if before, ok := s.set["error_page"]; !ok || before.path != s.path || strings.HasPrefix(d.args[len(d.args)-1], "@") {
-				s.set["error_page"] = nginxSetting{d, s.path}
-			}
 		case d.args[0] == "set" && len(d.args) > 2:
 			s.set[d.args[1]] = nginxSetting{d, s.path}
 		case d.args[0] == "include" && !harmless(d.args[1]):
@@ -189,7 +178,6 @@ func (s nginxScope) within(d directive) nginxScope {
 	case "server":
 		s.path, s.udp = serverPath(d.block)
 	case "location":
-		s.location = d.args[len(d.args)-1]
 		// What keeps methods out of a location does not hold for those within it.
 		s.writes = s.served
 		s.path = strings.TrimSpace(s.path + " " + strings.Join(d.args[1:], " "))
@@ -232,16 +220,6 @@ func (w *nginxWalk) setElsewhere(block []directive) {
 			w.note(d.at, "", d.args[0]+" holds where this file is included: no file that includes it and passes requests on is here")
 		}
 		w.setElsewhere(d.block)
-	}
-}
-
-// findFallbacks collects the locations that pass requests on, by their names and paths.
-func findFallbacks(block []directive, into map[string]bool) {
-	for _, d := range block {
-		if d.args[0] == "location" && slices.ContainsFunc(d.block, passes) {
-			into[d.args[len(d.args)-1]] = true // behind what says how it is matched
-		}
-		findFallbacks(d.block, into)
 	}
 }
 

@@ -14,7 +14,6 @@ type nginxTree struct {
 	name      string
 	all       []directive
 	upstreams map[string]*nginxUpstream
-	fallbacks map[string]bool // locations that pass requests on
 }
 
 // nginxFile is a file of nginx, or a text that stands for one, such as that of a

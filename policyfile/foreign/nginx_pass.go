@@ -104,7 +104,6 @@ func (u *nginxUnit) judge(scheme string) {
 			u.maybe(words, at)
 		}
 	}
-	u.fallback()
 	if d.Policy.Disabled && !open && !u.refused {
 		// A place that retries nothing needs one row, whatever directives it has.
 		key := fmt.Sprint(d.At.File, "\x00", d.Name, d.Longest)
@@ -126,20 +125,6 @@ func (u *nginxUnit) opened() {
 	} else if key := d.At.File + "\x00names"; !u.noted[key] {
 		u.noted[key] = true
 		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
-	}
-}
-
-// fallback notes a location that failed requests are handed to, and that passes them
-// on again.
-func (u *nginxUnit) fallback() {
-	page, ok := u.set["error_page"]
-	if !ok {
-		return
-	}
-	target := page.args[len(page.args)-1]
-	failed := slices.ContainsFunc(page.args, func(a string) bool { return slices.Contains([]string{"500", "502", "503", "504"}, a) })
-	if failed && target != u.location && u.root.fallbacks[target] {
-		u.note(page.at, u.dep.Name, fmt.Sprintf("error_page hands failed requests to %s, which passes them on again: its attempts come on top", target))
 	}
 }
 

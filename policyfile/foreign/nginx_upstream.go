@@ -103,12 +103,6 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// writesAPI reports whether the API of a commercial nginx may change the servers
-// of upstreams.
-func writesAPI(d directive) bool {
-	return d.args[0] == "api" && slices.Contains(d.args, "write=on") || slices.ContainsFunc(d.block, writesAPI)
-}
-
 // upstream finds what an address stands for: an upstream of the same tree, or the
 // only one of that name, or a single server.
 func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
@@ -118,7 +112,8 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 		name = "stream " + plain
 	}
 	if u := w.root.upstreams[name]; u != nil {
-		return w.changed(u)
+		u.used = true
+		return u
 	}
 	var found []*nginxUpstream
 	for _, root := range w.roots {
@@ -131,7 +126,8 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 	}
 	switch {
 	case len(found) == 1:
-		return w.changed(found[0])
+		found[0].used = true
+		return found[0]
 	case len(found) > 1:
 		for _, u := range found {
 			u.used = true
@@ -157,15 +153,6 @@ func (w *nginxWalk) keepsSome() bool {
 		}
 	}
 	return false
-}
-
-// changed is u, of which more is open when its servers may be changed.
-func (w *nginxWalk) changed(u *nginxUpstream) *nginxUpstream {
-	u.used = true
-	if w.dynamic && u.open == "" {
-		u.open = "may be changed through the API"
-	}
-	return u
 }
 
 // unused notes the upstreams of a tree that no place among the files passes requests

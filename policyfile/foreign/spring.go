@@ -46,7 +46,6 @@ func (r *reader) spring() {
 	for _, doc := range r.springDocs() {
 		r.springGateway(doc)
 		r.springFeign(doc)
-		r.springBalancer(doc)
 		r.springListeners(doc)
 		r.springTemplates(doc)
 		r.springUnread(doc)
@@ -113,71 +112,6 @@ func (r *reader) feignClient(name, profile string, class *tree.Node, s scope) {
 	r.cannot(&d, "R-5", "", "Feign's Retryer.Default cuts Retry-After to 1s: a server that asks for a pause is asked again too early")
 	r.cannot(&d, "R-7", "budget", "no Retryer has a retry budget of its own")
 	r.add(d)
-}
-
-// springBalancer reads the retries of Spring Cloud LoadBalancer: on the instance that
-// was chosen, and on as many others. They are on where Spring Retry is there.
-func (r *reader) springBalancer(doc springDoc) {
-	all := []string{"spring", "cloud", "loadbalancer"}
-	if n := doc.scope[0].Fold(append(all, "retry")...); n.Map() {
-		r.balancerRetry("load balanced services", doc.profile, n, doc.scope.at(append(all, "retry")...))
-	}
-	clients := doc.scope[0].Fold(append(all, "clients")...)
-	if clients == nil {
-		return
-	}
-	for _, p := range clients.Pairs {
-		if n := p.Value.Fold("retry"); n.Map() {
-			s := doc.scope.at(append(slices.Clone(all), "clients", p.Key, "retry")...)
-			r.balancerRetry(p.Key, doc.profile, n, append(s, doc.scope.at(append(all, "retry")...)...))
-		}
-	}
-}
-
-func (r *reader) balancerRetry(name, profile string, n *tree.Node, s scope) {
-	d := policyfile.Dependency{Name: name, Route: profile, At: n.At, Protocol: "http"}
-	same, known := springNumber(s.get("max-retries-on-same-service-instance"), 0)
-	next, sure := springNumber(s.get("max-retries-on-next-service-instance"), 1)
-	if !springTrue(s.get("enabled"), true) {
-		r.quiet(d.At)
-		return
-	}
-	if !known || !sure {
-		r.open(d.At, &d, "%s: how often it retries is up to the environment", name)
-	}
-	const most = 1 << 10
-	retries(&d, (int(min(max(same, 0), most))+1)*(int(min(max(next, 0), most))+1)-1, d.At)
-	if d.Policy.Disabled && !d.AtLeast {
-		r.quiet(d.At)
-		return
-	}
-	backoff := s.at("backoff")
-	if springTrue(backoff.get("enabled"), false) {
-		first, most := r.springTime(&d, "backoff.base", backoff.get("min-backoff"), 5*time.Millisecond), r.springTime(&d, "backoff.cap", backoff.get("max-backoff"), 0)
-		grow(&d, first, 2, most)
-		r.cannot(&d, "R-1", "", "the load balancer's waits lie around the exponential value, by a share that is at most all of it: that is not full jitter")
-	} else {
-		grow(&d, 0, 1, 0)
-		r.refuse(d.At, "R-1", &d, "backoff.jitter", "retries at once: backoff.enabled is off")
-	}
-	for _, status := range springList(s.get("retryable-status-codes")) {
-		if slices.Contains(never, status.Text()) {
-			r.refuse(status.At, "R-4", &d, "classify.http_"+status.Text(), "%s is retried: the same request gets the same response", status.Text())
-		}
-	}
-	if v := s.get("retry-on-all-operations"); springTrue(v, false) {
-		r.refuse(v.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: leave retryOnAllOperations off")
-	}
-	unbounded(&d)
-	r.springLacks(&d)
-	r.add(d)
-}
-
-// springLacks records what none of Spring's clients has.
-func (r *reader) springLacks(d *policyfile.Dependency) {
-	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a call and its retries together")
-	r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
-	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
 }
 
 // springTarget names what a route leads to: "payments" for "lb://payments", the host of

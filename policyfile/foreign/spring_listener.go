@@ -21,10 +21,6 @@ func (r *reader) springListeners(doc springDoc) {
 	for _, kind := range []string{"simple", "direct", "stream"} {
 		r.springRabbit(doc, kind)
 	}
-	rabbit := doc.scope[0].Fold("spring", "rabbitmq", "listener")
-	if old := rabbit.Fold("retry"); old != nil {
-		r.unjudged(old.At, "", "spring.rabbitmq.listener.retry is read by Spring Boot 1 alone: later versions have it below listener.simple or listener.direct")
-	}
 	r.springKafka(doc)
 	r.springStream(doc)
 }
@@ -121,17 +117,6 @@ func (r *reader) springStream(doc springDoc) {
 	}
 	if at := doc.scope[0].Fold(append(path, "default", "consumer")...); at.Map() {
 		section("stream consumers", at, "default", "consumer")
-	}
-	for _, p := range doc.scope[0].Fold(append(path, "rabbit", "bindings")...).Fields() {
-		consumer := p.Value.Fold("consumer")
-		ttl := consumer.Fold("dlq-ttl")
-		switch {
-		case ttl == nil:
-		case consumer.Fold("dlq-dead-letter-exchange") != nil:
-			r.unjudged(ttl.At, p.Key, "the dead letters of %s come back to its queue when dlq-ttl is over, and without an end unless the code counts them in x-death", p.Key)
-		default:
-			r.unjudged(ttl.At, p.Key, "the dead letters of %s are thrown away when dlq-ttl is over (R-8)", p.Key)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -82,35 +81,11 @@ func (r *reader) springTemplates(doc springDoc) {
 	if t, ok := doc.boot("rabbitmq template", forbear.Sync, "spring", "rabbitmq", "template", "retry"); ok && springTrue(t.s.get("enabled"), false) {
 		r.springTemplate(t, false)
 	}
-	r.springAI(doc)
-	if t, ok := doc.boot("config server", forbear.Sync, "spring", "cloud", "config", "retry"); ok && springTrue(t.s.get("enabled"), true) {
-		// It is for the start of the application, which fails fast or goes on without.
-		if !springTrue(doc.scope.get("spring", "cloud", "config", "fail-fast"), false) {
-			r.quiet(t.at.At)
-			return
-		}
-		t.attempts, t.max, t.multiplier = 6, 2*time.Second, 1.1
-		r.springTemplate(t, false)
-	}
 }
 
-// springAI reads the retries of Spring AI, which are on by default.
-func (r *reader) springAI(doc springDoc) {
-	t, ok := doc.boot("AI models", forbear.Sync, "spring", "ai", "retry")
-	if !ok {
-		return
-	}
-	codes := t.s
-	t.s = append(t.s, t.s.at("backoff")...)
-	t.attempts, t.initial, t.max, t.multiplier = 10, 2*time.Second, 3*time.Minute, 5
-	r.springTemplate(t, false)
-	d := policyfile.Dependency{Name: t.name, Route: t.profile, At: t.at.At}
-	if v := codes.get("on-client-errors"); springTrue(v, false) {
-		r.refuse(v.At, "R-4", &d, "classify.http_4xx", "all of 4xx is retried: the same request gets the same response")
-	}
-	for _, n := range springList(codes.get("on-http-codes")) {
-		if slices.Contains(never, n.Text()) {
-			r.refuse(n.At, "R-4", &d, "classify.http_"+n.Text(), "%s is retried: the same request gets the same response", n.Text())
-		}
-	}
+// springLacks records what none of Spring's clients has.
+func (r *reader) springLacks(d *policyfile.Dependency) {
+	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a call and its retries together")
+	r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
 }

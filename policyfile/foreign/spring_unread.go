@@ -10,9 +10,8 @@ import (
 // springRead are the groups of settings whose retries are read, here or by the reader of
 // resilience4j.
 var springRead = []string{
-	"resilience4j", "feign", "spring.cloud.gateway", "spring.cloud.openfeign", "spring.cloud.loadbalancer", "spring.cloud.stream.bindings",
-	"spring.cloud.stream.default", "spring.cloud.config.retry", "spring.rabbitmq.listener", "spring.rabbitmq.template", "spring.kafka.retry.topic",
-	"spring.ai.retry",
+	"resilience4j", "feign", "spring.cloud.gateway", "spring.cloud.openfeign", "spring.cloud.stream.bindings",
+	"spring.cloud.stream.default", "spring.rabbitmq.listener", "spring.rabbitmq.template", "spring.kafka.retry.topic",
 }
 
 // springUnread notes the settings for retries that nothing reads: of other parts of

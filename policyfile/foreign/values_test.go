@@ -150,8 +150,6 @@ func TestOddFigures(t *testing.T) {
 		{"a Job without a deadline", "j.yaml", job("backoffLimit: 2, activeDeadlineSeconds: null"), []string{"has no activeDeadlineSeconds"}, nil},
 		{"Spring's topics", "a.yaml", "spring: {kafka: {retry: {topic: {enabled: true, attempts: 4, delay: 1s, multiplier: 2}}}}\n", []string{"x4, waits up to 4s"}, nil},
 		{"nginx's tries", "n.conf", "server { location / { proxy_pass http://10.0.0.1; proxy_next_upstream_tries 200000000; proxy_next_upstream_timeout 5s; } }\n", nil, []string{"-"}},
-		{"a page of errors by path", "n.conf", "server { error_page 502 /fb; location / { proxy_pass http://10.0.0.1; } location = /fb { proxy_pass http://10.0.0.2; } }\n", []string{"error_page hands failed requests to /fb, which passes them on again"}, nil},
-		{"a page of errors that is a file", "n.conf", "server { error_page 502 /50x.html; location / { proxy_pass http://10.0.0.1; } location = /50x.html { root /var/www; } }\n", nil, []string{"error_page"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
 	}
