@@ -89,8 +89,8 @@ type envoyRoute struct {
 	// add headers to the request.
 	scopes []*tree.Node
 	policy *tree.Node
-	// asked is what the headers say that they add.
-	asked envoyHeaders
+	// asks is a header that they add to ask Envoy for retries, or nil.
+	asks *tree.Node
 }
 
 // actionOf returns where a route goes, or nil for a redirect. In Envoy's first API
@@ -115,8 +115,8 @@ func (e *envoyReader) route(x *envoyRoute) {
 	e.seen[x.policy] = true
 	x.policy = cmp.Or(x.policy, policyOf(x.host))
 	for _, c := range x.clusters() {
-		x.asked = addedHeaders(append([]*tree.Node{c}, x.scopes...))
-		if x.action == nil || !x.retries() {
+		x.asks = asksFor(append([]*tree.Node{c}, x.scopes...))
+		if x.action == nil || !x.retries() && x.asks == nil {
 			e.quiet(cmp.Or(c, x.node).At)
 			continue
 		}
@@ -147,7 +147,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	if to == x.action {
 		name = to.Get("cluster").Text()
 	}
-	at := cmp.Or(x.policy, x.asked.on, to).At
+	at := cmp.Or(x.policy, x.asks, to).At
 	d := policyfile.Dependency{Name: cmp.Or(name, "unnamed"), At: at, Protocol: "http", Route: x.identity()}
 	if name == "" {
 		e.open(to.At, &d, "a route whose cluster is not named here retries: it is chosen by a header or an extension")
@@ -155,10 +155,10 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
 		e.open(at, &d, "an extension decides here on retries: %s", t)
 	}
-	// The place is that of the figure which a reader would change, or of
-	// the policy without it. A header outranks the policy.
-	written := cmp.Or(x.asked.most, x.policy.Fold("num_retries"))
-	count, place := e.number(&d, written, envoyRetries, at)
+	if x.asks != nil {
+		e.open(x.asks.At, &d, asksOpen, d.Name, x.asks.Text())
+	}
+	count, place := e.number(&d, x.policy.Fold("num_retries"), envoyRetries, at)
 	retries(&d, count, place)
 	e.envoyTimes(&d, x.action, x.policy, at)
 	e.envoyConditions(&d, x)

@@ -114,52 +114,23 @@ func whole(pattern, value string) (matched, known bool) {
 	return re.MatchString(value), true
 }
 
-// envoyHeaders is what request headers say of retries that a route adds by itself. The
-// router reads them as if the caller had sent them, since it adds them before it
-// decides on retries.
-type envoyHeaders struct {
-	words string
-	on    *tree.Node // the first header with words
-	most  *tree.Node // the number of retries
-	codes []*tree.Node
-	names bool // of response headers
-}
+// retryHeader matches the headers by which a request asks Envoy for retries. Those that a
+// route adds count too, since the router adds them before it decides on retries.
+var retryHeader = regexp.MustCompile(`(?i)^x-envoy-(retry-|retriable-|max-retries$)`)
 
-// addedHeaders reads the headers that these scopes add. The largest of several
-// numbers counts.
-func addedHeaders(scopes []*tree.Node) (asked envoyHeaders) {
+// asksOpen is said where a route adds such a header.
+const asksOpen = "%s: the route adds the header %s, which asks for retries: what it asks for is not judged"
+
+// asksFor returns the key of such a header that one of these scopes adds, or nil.
+func asksFor(scopes []*tree.Node) *tree.Node {
 	for _, scope := range scopes {
 		for _, option := range scope.Fold("request_headers_to_add").List() {
-			header := option.Get("header")
-			asked.take(header.Get("key").Text(), header.Get("value"))
+			if key := option.Get("header").Get("key"); retryHeader.MatchString(key.Text()) {
+				return key
+			}
 		}
 	}
-	return asked
-}
-
-// take reads one header.
-func (a *envoyHeaders) take(key string, value *tree.Node) {
-	if value == nil {
-		return
-	}
-	switch strings.ToLower(key) {
-	case "x-envoy-retry-on", "x-envoy-retry-grpc-on":
-		a.words += "," + value.Text()
-		if a.on == nil {
-			a.on = value
-		}
-	case "x-envoy-max-retries":
-		had, _ := a.most.Number()
-		if v, ok := value.Number(); ok && (a.most == nil || v > had) {
-			a.most = value
-		}
-	case "x-envoy-retriable-status-codes":
-		for code := range strings.SplitSeq(value.Text(), ",") {
-			a.codes = append(a.codes, &tree.Node{Value: strings.TrimSpace(code), At: value.At})
-		}
-	case "x-envoy-retriable-header-names":
-		a.names = true
-	}
+	return nil
 }
 
 // removes reports whether a route takes a header of the caller's away.

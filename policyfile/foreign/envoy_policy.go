@@ -59,27 +59,21 @@ var envoyWords = map[string]condition{
 	"unavailable":                reaches | responds,
 }
 
-// words returns the conditions that have an effect: those of the policy and those
-// that headers add. The lists of codes and headers count only with their words, and
-// the words only with their lists.
+// words returns the conditions of the policy that have an effect. The lists of codes and
+// headers count only with their words, and the words only with their lists.
 func (x *envoyRoute) words(on string) (words []string) {
-	for word := range strings.SplitSeq(on+","+x.asked.words, ",") {
+	for word := range strings.SplitSeq(on, ",") {
 		word = strings.TrimSpace(word)
 		_, known := envoyWords[word]
 		switch {
 		case !known, slices.Contains(words, word):
-		case word == "retriable-status-codes" && len(x.codes()) == 0:
-		case word == "retriable-headers" && len(x.policy.Fold("retriable_headers").List()) == 0 && !x.asked.names:
+		case word == "retriable-status-codes" && len(x.policy.Fold("retriable_status_codes").List()) == 0:
+		case word == "retriable-headers" && len(x.policy.Fold("retriable_headers").List()) == 0:
 		default:
 			words = append(words, word)
 		}
 	}
 	return words
-}
-
-// codes are the statuses that are retried, by the policy or by a header.
-func (x *envoyRoute) codes() []*tree.Node {
-	return append(slices.Clip(x.policy.Fold("retriable_status_codes").List()), x.asked.codes...)
 }
 
 // envoyConditions judges when a route retries.
@@ -88,11 +82,9 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 		return
 	}
 	words := x.words(x.policy.Fold("retry_on").Text())
-	at := placed(cmp.Or(x.policy.Fold("retry_on"), x.asked.on), d.At)
-	on := &tree.Node{Value: strings.Join(words, ","), At: at}
-	codes := &tree.Node{Kind: tree.List, Items: x.codes(), At: at}
+	on := &tree.Node{Value: strings.Join(words, ","), At: placed(x.policy.Fold("retry_on"), d.At)}
 	safe := boundToSafe(x.node.Get("match").Fold("headers").List()) || askedSafely(x.policy.Fold("retriable_request_headers").List())
-	responded := e.conditions(d, on, codes, safe)
+	responded := e.conditions(d, on, x.policy.Fold("retriable_status_codes"), safe)
 	if slices.Contains(words, "retriable-headers") {
 		e.statusHeaders(d, x.policy.Fold("retriable_headers"))
 	}

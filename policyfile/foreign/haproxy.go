@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -17,11 +18,11 @@ type proxy struct {
 	lines      map[string]configLine // by keyword, the last one wins
 	servers    []configLine          // default-server too, which holds for those below it
 	acls       map[string][][]string // conditions by name, of which one is enough
-	rules      []configLine          // http-request, and set-retries of tcp-request
+	rules      []configLine          // http-request
 	to         []string              // backends that it passes requests on to
 	from       []*proxy              // what passes requests on to it
 	bare       bool                  // no defaults apply to it
-	either     policyfile.Position   // of a line about retries that a condition may leave out, or zero
+	open       policyfile.Position   // of a line about retries whose condition is not evaluated, or zero
 }
 
 // haproxy reads backend and listen sections with the defaults above them.
@@ -76,21 +77,14 @@ func (r *reader) haproxy() {
 }
 
 // behind joins a backend with the sections that pass requests on: those that name it,
-// and those that compute a name. What any frontend sets the retries to may hold for it.
-// A rule that switches them off does not count: other frontends may not.
+// and those that compute a name.
 func (p *proxy) behind(fronts []*proxy) {
-	var sets []configLine
 	for _, f := range fronts {
 		if slices.ContainsFunc(f.to, func(name string) bool { return name == p.name || strings.ContainsAny(name, "%${") }) {
 			p.from = append(p.from, f)
 		}
-		for _, rule := range f.rules {
-			if f.kind == "frontend" && rule.sets() != "" && rule.sets() != "0" {
-				sets = append(sets, rule)
-			}
-		}
+		p.open = cmp.Or(p.open, f.open) // what any of them sets may hold for it
 	}
-	p.rules = slices.Concat(sets, p.rules)
 }
 
 // haproxyFile is what a file holds.
@@ -107,7 +101,7 @@ type haproxyFile struct {
 func haproxySectionsOf(part *Part) *haproxyFile {
 	f := &haproxyFile{named: map[string]*proxy{}}
 	var current *proxy
-	global, line, within := false, 0, 0
+	global, line, within := false, 0, false
 	for text := range strings.Lines(string(part.Text)) {
 		line++
 		words := haproxyWords(text)
@@ -115,7 +109,7 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			continue
 		}
 		if conditional(words[0]) {
-			within += nests(words)
+			within = !slices.Contains(words, ".endif") && !slices.Contains(words, "endif") && !slices.Contains(words, "endfor")
 			continue
 		}
 		// The column of the first word, since lines are indented.
@@ -129,9 +123,10 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 		case global && words[0] == "httpclient.ssl.verify" && slices.Contains(words, "none"):
 			f.client = at
 		case current != nil:
-			current.read(configLine{words, at})
-			if within > 0 && (slices.Contains([]string{"retries", "retry-on"}, words[0]) || len(words) > 1 && words[1] == "disable-l7-retry") {
-				current.either = at
+			l := configLine{words, at}
+			current.read(l)
+			if within && (words[0] == "retries" || words[0] == "retry-on" || slices.Contains(words, "disable-l7-retry")) || l.setsRetries() {
+				current.open = at
 			}
 		}
 	}
@@ -177,9 +172,7 @@ func (p *proxy) inherit(from *proxy) {
 	maps.Copy(lines, p.lines)
 	maps.Copy(acls, p.acls)
 	p.lines, p.acls, p.bare = lines, acls, false
-	if p.either.Line == 0 {
-		p.either = from.either
-	}
+	p.open = cmp.Or(p.open, from.open)
 	p.servers = slices.Concat(from.servers, p.servers)
 	p.rules = slices.Concat(from.rules, p.rules)
 }
@@ -197,10 +190,8 @@ func (p *proxy) read(l configLine) {
 		p.to = append(p.to, w[1])
 	case w[0] == "acl" && len(w) > 2:
 		p.acls[w[1]] = append(slices.Clone(p.acls[w[1]]), w[2:])
-	default:
-		if rule, ok := l.rule(); ok {
-			p.rules = append(p.rules, rule)
-		}
+	case w[0] == "http-request" && len(w) > 1:
+		p.rules = append(p.rules, l)
 	}
 }
 

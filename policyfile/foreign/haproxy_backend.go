@@ -40,22 +40,12 @@ func (r *reader) backend(p *proxy, verify configLine) {
 			r.open(at, &d, "%s: retries %s is not known here", d.Name, p.argument("retries"))
 		}
 	}
-	for _, l := range p.rules {
-		n, err := strconv.Atoi(l.sets())
-		switch {
-		case l.sets() == "":
-		case err != nil:
-			r.open(l.at, &d, "%s: set-retries %s is not known here", d.Name, l.sets())
-		case n > count:
-			count, at = n, l.at
-		}
-	}
 	// retry-on none leaves no retries, whatever retries says.
 	if said && slices.Contains(on.words, "none") {
 		count, at, d.AtLeast = 0, on.at, false
 	}
-	if p.either.Line > 0 {
-		r.open(p.either, &d, "%s: a condition of the file's own may leave this line out: what holds then is not judged", d.Name)
+	if p.open.Line > 0 {
+		r.open(p.open, &d, "%s: this line sets retries where its condition holds, and is not judged", d.Name)
 	}
 	retries(&d, count, at)
 	verified := r.haproxyTLS(&d, p, verify)

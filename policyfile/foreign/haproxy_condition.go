@@ -23,37 +23,28 @@ func (t truth) not() truth { return certain - t }
 // those of every frontend that passes requests on to it.
 func (p *proxy) guarded(method string) bool {
 	return p.guards(method) || len(p.from) > 0 && !slices.ContainsFunc(p.from, func(f *proxy) bool {
-		return f.either.Line > 0 || !f.guards(method)
+		return f.open.Line > 0 || !f.guards(method)
 	})
 }
 
 // guards is guarded for a section's own rules. Conditions that are not understood are
 // taken as not covering the request.
 func (p *proxy) guards(method string) bool {
-	off := false
 	for _, l := range p.rules {
 		holds := p.condition(l.words[2:], method)
 		switch l.words[1] {
-		case "disable-l7-retry", "deny", "reject", "tarpit", "return", "redirect", "silent-drop":
-			if holds == certain {
+		case "disable-l7-retry", "set-retries", "deny", "reject", "tarpit", "return", "redirect", "silent-drop":
+			if holds == certain && !l.setsRetries() {
 				return true
-			}
-		case "set-retries":
-			// The last one that applies holds.
-			switch zero := l.sets() == "0"; {
-			case zero && holds == certain:
-				off = true
-			case !zero && holds != untrue:
-				off = false
 			}
 		case "allow":
 			// What is let through here does not meet the rules below.
 			if holds != untrue {
-				return off
+				return false
 			}
 		}
 	}
-	return off
+	return false
 }
 
 // condition evaluates what stands behind "if" or "unless": a rule without either

@@ -15,25 +15,11 @@ type configLine struct {
 	at    policyfile.Position
 }
 
-// rule returns a rule of http-request. One of tcp-request that sets retries has the same
-// form then; others of those are left out, since an accept among them ends them.
-func (l configLine) rule() (configLine, bool) {
-	switch w := l.words; {
-	case w[0] == "http-request" && len(w) > 1:
-		return l, true
-	case w[0] == "tcp-request" && len(w) > 2 && w[1] == "content" && w[2] == "set-retries":
-		return configLine{w[1:], l.at}, true
-	}
-	return configLine{}, false
-}
-
-// sets is the number that a rule sets the retries of a request to, or "" for one that
-// does not.
-func (l configLine) sets() string {
-	if len(l.words) > 2 && l.words[1] == "set-retries" {
-		return l.words[2]
-	}
-	return ""
+// setsRetries reports whether a rule sets the number of retries of some requests. One that
+// switches them off is a guard.
+func (l configLine) setsRetries() bool {
+	i := slices.Index(l.words, "set-retries")
+	return i > 0 && i+1 < len(l.words) && l.words[i+1] != "0"
 }
 
 // haproxySections begin a section of haproxy.cfg, haproxyKeywords are some of what
@@ -69,22 +55,6 @@ func speaksHAProxy(_ string, data []byte) (bool, *policyfile.Fault) {
 // .if, or a template's. What stands between them is read.
 func conditional(word string) bool {
 	return strings.HasPrefix(word, "{") || slices.Contains([]string{".if", ".elif", ".else", ".endif", ".notice", ".warning", ".diag", ".alert"}, word)
-}
-
-// nests is by how much a line of conditional changes how many conditions the lines
-// below it stand in.
-func nests(words []string) int {
-	word := words[0]
-	if strings.HasPrefix(word, "{%") {
-		word = strings.TrimLeft(strings.Join(words[:min(2, len(words))], ""), "{%-+")
-	}
-	switch word {
-	case ".if", "if", "for":
-		return 1
-	case ".endif", "endif", "endfor":
-		return -1
-	}
-	return 0
 }
 
 // haproxyTime reads a duration such as "5s", or milliseconds without a unit,

@@ -143,8 +143,10 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		}
 		x.silent = policy != nil
 	}
-	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)
-	m.count(&d, policy, asked)
+	m.count(&d, policy)
+	if asks := istioAsks(append([]*tree.Node{x.node}, to...)...); asks != "" {
+		m.open(d.At, &d, asksOpen, d.Name, asks)
+	}
 	if d.Policy.Disabled && !d.AtLeast {
 		m.duration(&d, "total", given(x.node.Get("timeout")), &d.Longest)
 		m.add(d)
@@ -155,7 +157,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		at = policy.At
 	}
 	m.times(&d, given(x.node.Get("timeout")), policy, at)
-	words := m.when(&d, policy, asked, at, x.bound())
+	words := m.when(&d, policy, at, x.bound())
 	rule := m.rule(&d, to, namespaceOf(x.resource), at)
 	connects(&d, words, policy.Get("perTryTimeout"), rule.Fold("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)
 	m.add(d)
@@ -164,7 +166,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 // count reads the number of retries. Istio counts retries by attempts, in spite of its name,
 // and no policy at all means two of them; one without attempts has none, since what
 // is absent is zero.
-func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders) {
+func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node) {
 	attempts := policy.Get("attempts")
 	count, at := m.number(d, attempts, 0, placed(policy, d.At))
 	switch {
@@ -173,12 +175,6 @@ func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node, asked e
 		m.unjudged(d.At, d.Name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", d.Name, istioRetries)
 	case attempts == nil:
 		m.unjudged(policy.At, d.Name, "retries without attempts are none: Istio takes what is absent as 0")
-	}
-	// A header that the route adds turns retries on where there is no policy, too.
-	if asked.most != nil && (count > 0 || asked.on != nil) {
-		count, at = m.number(d, asked.most, count, at)
-	} else if asked.on != nil && count == 0 {
-		count, at = envoyRetries, asked.on.At
 	}
 	retries(d, min(count, math.MaxInt16), at)
 }
@@ -199,11 +195,11 @@ func (m *istioReader) times(d *policyfile.Dependency, timeout, policy *tree.Node
 
 // when judges the conditions, and returns them. Numbers among them are statuses, by which
 // Istio adds the word that lets Envoy read them.
-func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) (words []string) {
+func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, at policyfile.Position, bound bool) (words []string) {
 	on := policy.Get("retryOn")
 	at = placed(on, at)
-	codes := &tree.Node{Kind: tree.List, Items: asked.codes}
-	for word := range strings.SplitSeq(cmp.Or(on.Text(), istioRetryOn)+asked.words, ",") {
+	codes := &tree.Node{Kind: tree.List}
+	for word := range strings.SplitSeq(cmp.Or(on.Text(), istioRetryOn), ",") {
 		word = strings.TrimSpace(word)
 		status, err := strconv.Atoi(word)
 		if err == nil && http.StatusText(status) != "" {

@@ -7,20 +7,19 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// istioHeaders reads the headers that a route or one of its destinations adds: Envoy
-// takes them as the caller's.
-func istioHeaders(scopes ...*tree.Node) (asked envoyHeaders) {
+// istioAsks returns a header that a route or one of its destinations adds to ask Envoy for
+// retries, or "".
+func istioAsks(scopes ...*tree.Node) string {
 	for _, scope := range scopes {
-		request := scope.Get("headers").Get("request")
 		for _, how := range []string{"set", "add"} {
-			if headers := request.Get(how); headers != nil {
-				for _, p := range headers.Pairs {
-					asked.take(p.Key, p.Value)
+			for _, p := range scope.Get("headers").Get("request").Get(how).Fields() {
+				if retryHeader.MatchString(p.Key) {
+					return p.Key
 				}
 			}
 		}
 	}
-	return asked
+	return ""
 }
 
 // bound reports whether what the route matches may be repeated: every alternative

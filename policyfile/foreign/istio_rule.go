@@ -170,7 +170,7 @@ func (m *istioReader) meshPolicy(policy *tree.Node) {
 	}
 	retries(&d, count, at)
 	m.times(&d, nil, policy, policy.At)
-	m.when(&d, policy, envoyHeaders{}, policy.At, false)
+	m.when(&d, policy, policy.At, false)
 	d.Lacks = append(d.Lacks, "budget")
 	m.unjudged(policy.At, d.Name, "the retry budgets of services without a DestinationRule are not judged")
 	m.add(d)

@@ -30,7 +30,7 @@ func TestIstioRetries(t *testing.T) {
 		{"methods with POST", "match: [{method: {regex: 'GET|POST'}}], " + toPayments + ", retries: {attempts: 1, retryOn: 5xx}", "R-6 methods"},
 		{"one match without a method", "match: [{method: {exact: GET}}, {uri: {prefix: /}}], " + toPayments + ", retries: {attempts: 1, retryOn: 5xx}", "R-6 methods"},
 		{"a key", "match: [{headers: {idempotency-key: {}}}], " + toPayments + ", retries: {attempts: 1, retryOn: 5xx}", "-R-6"},
-		{"headers that the route adds", toPayments + ", headers: {request: {set: {x-envoy-max-retries: '9', x-envoy-retry-on: 5xx}}}, retries: {attempts: 0}", "payments: 9 retries;R-2 max_retries;R-6 methods"},
+		{"headers that the route adds", toPayments + ", headers: {request: {set: {x-envoy-max-retries: '9', x-envoy-retry-on: 5xx}}}, retries: {attempts: 0}", "payments: 0 retries at least;unjudged payments: the route adds the header x-envoy-max-retries"},
 		{"every destination", "route: [{destination: {host: payments, subset: v1}, weight: 90}, {destination: {host: ledger.books.svc.cluster.local}, weight: 10}], retries: {attempts: 1, retryOn: connect-failure}", "payments: 1 retries of payments.shop.svc;ledger.books.svc.cluster.local: 1 retries of ledger.books.svc"},
 		{"a host elsewhere", "route: [{destination: {host: api.example.com}}], retries: {attempts: 1, retryOn: connect-failure}", "api.example.com: 1 retries;-api.example.com: 1 retries of"},
 		{"redirect", "redirect: {uri: /}", "quiet 1;-payments"},
