@@ -19,7 +19,7 @@ func claimsEnvoy(n *tree.Node) bool {
 		return true
 	case n.Get("static_resources").Map(), n.Fold("dynamic_route_configs") != nil, n.Fold("static_route_configs") != nil:
 		return true
-	case n.Fold("dynamic_resources").Map() && (n.Has("node") || n.Has("admin")), n.Get("cluster_manager").Map() && n.Has("listeners"):
+	case n.Fold("dynamic_resources").Map() && (n.Has("node") || n.Has("admin")):
 		return true
 	case n.Fold("virtual_hosts") != nil && n.Fold("virtual_hosts").Kind == tree.List, n.Fold("filter_chains").List() != nil:
 		return true
@@ -78,7 +78,7 @@ func (e *envoyReader) host(host, config *tree.Node) {
 	e.seen[host] = true
 	e.seen[policyOf(host)] = true // of no effect where every route has its own
 	for _, route := range host.Get("routes").List() {
-		e.route(&envoyRoute{node: route, action: actionOf(route), host: host, scopes: []*tree.Node{route, host, config}})
+		e.route(&envoyRoute{node: route, action: route.Get("route"), host: host, scopes: []*tree.Node{route, host, config}})
 	}
 }
 
@@ -91,15 +91,6 @@ type envoyRoute struct {
 	policy *tree.Node
 	// asks is a header that they add to ask Envoy for retries, or nil.
 	asks *tree.Node
-}
-
-// actionOf returns where a route goes, or nil for a redirect. In Envoy's first API
-// the route says so itself.
-func actionOf(route *tree.Node) *tree.Node {
-	if action := route.Get("route"); action != nil || !route.Has("cluster") && !route.Has("cluster_header") {
-		return action
-	}
-	return route
 }
 
 // policyOf returns the retry policy of a route's action or of a virtual host. The
@@ -168,7 +159,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 		words := x.words(x.policy.Fold("retry_on").Text())
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
 		e.handshakes(&d, cluster, words...)
-		connects(&d, words, perTryOf(x.policy), millis(cluster, "connect_timeout"), envoyConnect)
+		connects(&d, words, perTryOf(x.policy), cluster.Fold("connect_timeout"), envoyConnect)
 	}
 	e.add(d)
 }
@@ -179,9 +170,9 @@ func (x *envoyRoute) identity() string {
 	if len(x.scopes) > 2 {
 		config = x.scopes[2]
 	}
-	match := cmp.Or(x.node.Get("match"), x.node) // the first API has no match
+	match := x.node.Get("match")
 	parts := []string{config.Get("name").Text(), x.host.Get("name").Text(), x.node.Get("name").Text()}
-	for _, key := range []string{"prefix", "path", "path_separated_prefix", "safe_regex", "regex", "headers", "query_parameters", "grpc"} {
+	for _, key := range []string{"prefix", "path", "path_separated_prefix", "safe_regex", "headers", "query_parameters", "grpc"} {
 		if v := match.Fold(key); v != nil {
 			parts = append(parts, key+"="+flat(v))
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -52,9 +51,6 @@ func hostBehind(cluster *tree.Node) string {
 	same := true
 	cluster.Walk(func(n *tree.Node) bool {
 		address := n.Fold("socket_address", "address").Text()
-		if u, err := url.Parse(n.Get("url").Text()); err == nil && u.Host != "" {
-			address = u.Hostname() // the first API
-		}
 		if address != "" {
 			same = same && (host == "" || host == address)
 			host = address
@@ -162,7 +158,7 @@ func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) (verifie
 		context(old)
 	}
 	socket := cluster.Fold("transport_socket")
-	config := cmp.Or(socket.Fold("typed_config"), socket.Get("config"))
+	config := socket.Fold("typed_config")
 	// A TLS socket without a word of configuration verifies nothing either.
 	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Fold("common_tls_context") == nil {
 		context(socket)

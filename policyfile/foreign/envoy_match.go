@@ -57,17 +57,10 @@ func accepts(h *tree.Node, value string) bool {
 		matched, known = matches(text, "", fold, value)
 	case h.Fold("safe_regex_match") != nil:
 		matched, known = whole(h.Fold("safe_regex_match", "regex").Text(), value)
-	case h.Fold("regex_match") != nil:
-		matched, known = whole(h.Fold("regex_match").Text(), value)
 	case h.Fold("present_match") != nil:
 		matched = h.Fold("present_match").True()
 	case h.Fold("range_match") != nil:
 		known = false
-	case h.Has("value"): // the first API
-		matched = h.Get("value").Text() == value
-		if h.Get("regex").True() {
-			matched, known = whole(h.Get("value").Text(), value)
-		}
 	default:
 		matched, known = matches(h, "_match", false, value)
 	}

@@ -185,7 +185,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 // its clock by then.
 func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node, at policyfile.Position) {
 	d.Policy.Total = envoyTimeout
-	timeout := millis(action, "timeout")
+	timeout := action.Fold("timeout")
 	r.duration(d, "total", timeout, &d.Policy.Total)
 	// The duration of the stream includes all retries too.
 	stream := action.Fold("max_stream_duration", "max_stream_duration")
@@ -204,18 +204,7 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 // perTryOf is what bounds an attempt. One during which nothing comes ends by the idle
 // timeout.
 func perTryOf(policy *tree.Node) *tree.Node {
-	return cmp.Or(millis(policy, "per_try_timeout"), policy.Fold("per_try_idle_timeout"))
-}
-
-// millis reads a duration that Envoy's first API had in milliseconds.
-func millis(n *tree.Node, key string) *tree.Node {
-	if v := n.Fold(key); v != nil {
-		return v
-	}
-	if v := n.Get(key + "_ms"); v != nil {
-		return &tree.Node{Value: v.Value + "ms", At: v.At}
-	}
-	return nil
+	return cmp.Or(policy.Fold("per_try_timeout"), policy.Fold("per_try_idle_timeout"))
 }
 
 // envoyWaits reads the durations of one attempt and of the waits, in what configures

@@ -46,6 +46,7 @@ var recognized = []software{
 		name: "Consul", groups: []string{"consul.hashicorp.com"}, keys: []string{"kind=service-router", "kind=http-route"},
 		sets: regexp.MustCompile(`(?is)\bkind"?\s*=\s*"(service-router|http-route)".*retr`),
 	},
+	{name: "the first API of Envoy", keys: []string{"cluster_manager+listeners"}},
 	{name: "EnvoyFilter", groups: []string{"networking.istio.io"}, kinds: []string{"EnvoyFilter"}},
 	{name: "Kuma", groups: []string{"kuma.io"}, kinds: []string{"MeshRetry", "Retry"}, keys: []string{"type=MeshRetry+spec", "type=Retry+destinations"}},
 	{name: ".NET", keys: []string{"MaxRetryAttempts+UseJitter", "MaxRetryAttempts+BackoffType", "Retry.MaxRetryAttempts", "AttemptTimeout+TotalRequestTimeout"}, always: true},

@@ -25,6 +25,7 @@ func TestRecognized(t *testing.T) {
 		{"Consul", "a.hcl", "Kind = \"service-router\"\nRoutes = [{ Destination { NumRetries = 9 } }]\n", ""},
 		{"Consul", "a.json", `{"Kind": "http-route", "Rules": [{"Filters": {"RetryFilter": {"NumRetries": 9}}}]}`, `{"Kind": "http-route"}`},
 		{"Consul", "a.yaml", "apiVersion: consul.hashicorp.com/v1alpha1\nkind: RouteRetryFilter\nspec: {}\n", "apiVersion: consul.hashicorp.com/v1alpha1\nkind: ServiceRouter\nspec: {}\n"},
+		{"the first API of Envoy", "a.json", `{"listeners": [{"filters": [{"config": {"retry_policy": {"num_retries": 9}}}]}], "cluster_manager": {"clusters": []}}`, ""},
 		{"EnvoyFilter", "a.yaml", "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: [{applyTo: HTTP_ROUTE, patch: {value: {route: {retry_policy: {num_retries: 9}}}}}]}\n", "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: []}\n"},
 		{"Kuma", "a.yaml", "apiVersion: kuma.io/v1alpha1\nkind: MeshRetry\nspec: {to: [{default: {tcp: {maxConnectAttempt: 9}}}]}\n", ""},
 		{"Kuma", "a.yaml", "type: Retry\nname: r\ndestinations: []\nconf: {}\n", ""},
