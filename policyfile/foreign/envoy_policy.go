@@ -116,7 +116,7 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 		case "retriable-4xx":
 			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
 		case "retriable-status-codes":
-			r.statuses(d, codes)
+			r.statuses(d, codes.List())
 		}
 		responded = responded || means&responds != 0
 		if means&reaches != 0 {
@@ -134,15 +134,6 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 	return responded
 }
 
-// statuses refuses the codes that R-4 forbids.
-func (r *reader) statuses(d *policyfile.Dependency, codes *tree.Node) {
-	for _, c := range codes.List() {
-		if slices.Contains(never, c.Text()) {
-			r.refuse(c.At, "R-4", d, "classify.http_"+c.Text(), "%s is retried: the same request gets the same response", c.Text())
-		}
-	}
-}
-
 // statusHeaders judges retriable_headers, which may match the status too.
 func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 	for _, h := range matchers.List() {
@@ -151,7 +142,7 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 		}
 		for _, status := range never {
 			if accepts(h, status) {
-				r.refuse(h.At, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same response", status)
+				r.terminals(h.At, d, status)
 			}
 		}
 	}

@@ -56,28 +56,6 @@ func gist(n *tree.Node) string {
 	return strings.TrimSpace(b.String())
 }
 
-// terminal returns the statuses that R-4 forbids to retry among those that a word
-// stands for: "404", "4xx" or "400-499".
-func terminal(word string) (found []string) {
-	from, to, _ := strings.Cut(strings.ToLower(strings.TrimSpace(word)), "-")
-	if class, ok := strings.CutSuffix(from, "xx"); ok {
-		from, to = class+"00", class+"99"
-	}
-	for _, status := range never {
-		if status == from || len(from) == 3 && len(to) == 3 && from <= status && status <= to {
-			found = append(found, status)
-		}
-	}
-	return found
-}
-
-// terminals refuses the statuses of a word that R-4 forbids to retry.
-func (r *reader) terminals(at policyfile.Position, d *policyfile.Dependency, word string) {
-	for _, status := range terminal(word) {
-		r.refuse(at, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same response", status)
-	}
-}
-
 // words is a scalar of Envoy's kind, for a list that a product writes instead.
 func words(list *tree.Node, at policyfile.Position) *tree.Node {
 	var all []string

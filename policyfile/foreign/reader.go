@@ -1,12 +1,10 @@
 package foreign
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
@@ -170,50 +168,6 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 	}
 }
 
-// duration reads a duration that the file may leave out: what into has then is the
-// default. One that cannot be read, as a template's variable, is zero and a note, and what
-// it would bound counts as unknown.
-func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
-	r.time(d, field, n, (*tree.Node).Span, into)
-}
-
-// time is duration in a notation of the product's own.
-func (r *reader) time(d *policyfile.Dependency, field string, n *tree.Node, read func(*tree.Node) (time.Duration, bool), into *time.Duration) {
-	if n = given(n); n == nil {
-		return
-	}
-	d.SetPlace(field, n.At)
-	ok := false
-	if *into, ok = read(n); ok {
-		return
-	}
-	*into = 0
-	d.Lacks = append(d.Lacks, unread[field]...)
-	r.unjudged(n.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, n.Text())
-}
-
-// unread is what is not known to be bounded when a field cannot be read.
-var unread = map[string][]string{"total": {"total.missing"}, "per_attempt": {"per_attempt"}}
-
-// given returns n, or nil for a null: to protobuf, and so to Kubernetes, that is a field
-// which is not there.
-func given(n *tree.Node) *tree.Node {
-	if n != nil && n.Kind == tree.Scalar && n.Value == "" {
-		return nil
-	}
-	return n
-}
-
-// attempt reads the time-out of one attempt. Without one, or with one of zero, which
-// switches it off, what is known before holds, or an attempt may take all of the call.
-// The total must be known by then.
-func (r *reader) attempt(d *policyfile.Dependency, n *tree.Node) {
-	before := cmp.Or(d.Policy.PerAttempt, d.Policy.Total)
-	if r.duration(d, "per_attempt", n, &d.Policy.PerAttempt); d.Policy.PerAttempt == 0 {
-		d.Policy.PerAttempt = before
-	}
-}
-
 // retries sets the number of retries. None at all becomes Disabled, because
 // zero means the default in a policy.
 func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
@@ -221,14 +175,6 @@ func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
 	if d.Policy.Disabled = n <= 0; n > 0 {
 		d.Policy.MaxRetries = n
 	}
-}
-
-// placed is where a node stands, or else another place.
-func placed(n *tree.Node, otherwise policyfile.Position) policyfile.Position {
-	if n == nil {
-		return otherwise
-	}
-	return n.At
 }
 
 // once is refuse for what several units share, such as a cluster: one finding a place
@@ -240,9 +186,6 @@ func (r *reader) once(at policyfile.Position, rule string, d *policyfile.Depende
 		r.refuse(at, rule, d, field, format, args...)
 	}
 }
-
-// never are the statuses that R-4 forbids to retry.
-var never = []string{"400", "401", "403", "404", "409", "422"}
 
 // anonymous returns an address without what stands before its @: a password may, and
 // names are in every report.

@@ -208,7 +208,7 @@ func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
 	for _, n := range springList(f.args.Fold("statuses")) {
 		text, _ := resolved(n)
 		if code := cmp.Or(httpNames[strings.ToUpper(text)], text); slices.Contains(never, code) {
-			r.refuse(n.At, "R-4", d, "classify.http_"+code, "%s is retried: the same request gets the same response", code)
+			r.terminals(n.At, d, code)
 		}
 	}
 	for _, n := range springList(f.args.Fold("series")) {

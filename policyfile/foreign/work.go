@@ -1,12 +1,10 @@
 package foreign
 
 import (
-	"math"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
-	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
 // Queues and workflows keep their attempts: a retry comes from a controller or a
@@ -57,69 +55,5 @@ func (r *reader) batch(d policyfile.Dependency, judged ...string) {
 	r.add(d, append(judged, "max_retries")...)
 }
 
-// wait sets the waits of d before each retry, the first of which is number 0, and
-// returns what they come to. The number of retries must be known by then.
-func wait(d *policyfile.Dependency, before func(retry int) time.Duration) (all time.Duration) {
-	const most = 64 // waits; those that follow are as long as the last one
-	n := d.Policy.Retries()
-	steps := make([]time.Duration, 1, most+1)
-	b := &d.Policy.Backoff
-	for retry := range min(n, most) {
-		step := before(retry)
-		steps = append(steps, step)
-		all = saturated(float64(all)+float64(step), 1)
-		b.Cap = max(b.Cap, step)
-	}
-	if len(steps) > 1 {
-		b.Base, b.Schedule = steps[1], steps
-	}
-	return saturated(float64(all)+float64(max(n-most, 0))*float64(steps[len(steps)-1]), 1)
-}
-
-// grows returns waits that a factor makes longer, up to most; 0 sets no bound.
-func grows(first time.Duration, factor float64, most time.Duration) func(int) time.Duration {
-	return func(retry int) time.Duration {
-		ns := float64(first) * math.Pow(factor, float64(retry))
-		if math.IsNaN(ns) {
-			return first // YAML can write such a factor; and zero times an infinite one is none
-		}
-		step := saturated(ns, 1)
-		if most > 0 {
-			return min(step, most)
-		}
-		return step
-	}
-}
-
-// seconds reads a number of seconds. ok is false for what is no number, or none that
-// makes sense.
-func seconds(n *tree.Node) (time.Duration, bool) {
-	v, ok := n.Number()
-	if !ok || !(v >= 0) {
-		return 0, false
-	}
-	return saturated(v, time.Second), true
-}
-
-// number reads a count that the file may leave out. Of one that cannot be read, as a
-// template's variable, the default is the least that is known.
-func (r *reader) number(d *policyfile.Dependency, n *tree.Node, absent int, at policyfile.Position) (int, policyfile.Position) {
-	if n = given(n); n == nil {
-		return absent, at
-	}
-	v, ok := count(n)
-	if !ok {
-		r.open(n.At, d, "%s: %q is no number: how often it is retried is not known", d.Name, n.Text())
-		return absent, n.At
-	}
-	return v, n.At
-}
-
-// count reads a number of attempts or retries.
-func count(n *tree.Node) (int, bool) {
-	v, ok := n.Number()
-	if !ok || !(v >= 0) {
-		return 0, false
-	}
-	return int(min(v, math.MaxInt32)), true
-}
+// unbounded is for where nothing bounds one attempt: it may take as long as the call.
+func unbounded(d *policyfile.Dependency) { d.Lacks = append(d.Lacks, "per_attempt") }
