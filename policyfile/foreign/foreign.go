@@ -1,17 +1,27 @@
-// Package foreign reads the retry settings of other software into the form of a
-// policy file, so that they are held against the same standard. Findings carry the
-// positions of the files that were read.
+// Package foreign reads the retry settings of other software into the form of a policy
+// file, so that they are held against the same standard. Findings carry the positions of
+// the files that were read.
 //
-// [Open] looks at one file: what it is, by its parsed structure, and what lies inside
-// of it, such as an Envoy configuration in a Kubernetes ConfigMap. [Read] then reads
-// the parts of all files together, product by product, since one file may hold a
-// route and another its cluster.
+// [Open] looks at one file: what it is, by its parsed structure, and what lies inside of
+// it, such as an Envoy configuration in a Kubernetes ConfigMap. [Read] then reads the parts
+// of all files together, product by product, since one file may hold a route and another
+// its cluster.
 //
-// What the other software calls by another name is translated: attempts that
-// count the first call become retries, for instance. A rule that a product cannot
-// hold, whatever is written, is one note a file ([policyfile.File.Limits]). A
-// field that an adapter does not know is never a fault; what might matter and
-// could not be judged is listed in [policyfile.File.Unjudged].
+// A reader is a row of the table products, and a method that turns the parts of its product
+// into dependencies:
+//
+//   - It translates what the product calls by another name: attempts that count the first
+//     call become retries.
+//   - It refuses what breaks a rule (refuse), and the ranges of the standard apply to what
+//     it adds (add).
+//   - It notes a rule that the product cannot hold, whatever is written, once a file (cannot),
+//     and what might matter and could not be judged (unjudged, open).
+//   - It never calls a field a fault because it does not know it.
+//
+// Files of the same product's name have its reader. The others are shared: open.go and inner.go
+// find the parts, closest.go joins them across files, reader.go records what is said, and
+// figures.go, waits.go and statuses.go read values. recognized.go has the table of software
+// that is named and not read.
 //
 // Experimental: what this package exports may change in any version.
 package foreign

@@ -1,11 +1,13 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/base64"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
@@ -42,4 +44,92 @@ func (o *opener) encoded(n *tree.Node, depth int) {
 			o.inner(&tree.Node{Value: string(text), At: p.Value.At}, p.Key, nil, depth)
 		}
 	}
+}
+
+// frame says where a text stands in its file. The zero value is the file itself.
+type frame struct {
+	pin            *policyfile.Position // of a text whose lines are not those of the file
+	lines, columns int                  // above and before one that stands there as it is
+}
+
+// at turns a place in the text into one in the file; what has no place counts as line 1.
+func (in frame) at(at policyfile.Position) policyfile.Position {
+	if in.pin != nil {
+		return *in.pin
+	}
+	at.Line, at.Column = max(at.Line, 1)+in.lines, max(at.Column, 1)+in.columns
+	return at
+}
+
+// pad puts a text where its lines are those of the file.
+func (in frame) pad(text []byte) []byte {
+	if in.lines == 0 {
+		return text
+	}
+	var b bytes.Buffer
+	b.WriteString(strings.Repeat("\n", in.lines))
+	for line := range bytes.Lines(text) {
+		// YAML knows the marks of its documents in the first column alone.
+		if len(bytes.TrimSpace(line)) > 0 && !documentMark(line) {
+			b.WriteString(strings.Repeat(" ", in.columns))
+		}
+		b.Write(line)
+	}
+	return b.Bytes()
+}
+
+// documentMark reports whether a line begins or ends a document of YAML.
+func documentMark(line []byte) bool {
+	rest, begins := bytes.CutPrefix(line, []byte("---"))
+	if !begins {
+		rest, begins = bytes.CutPrefix(line, []byte("..."))
+	}
+	return begins && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+}
+
+// lines finds the lines of a text by their numbers. A file may hold thousands of
+// blocks, so that the way to each of them is not gone from the beginning.
+type lines struct {
+	text   []byte
+	in     frame // where the text stands
+	starts []int // behind each line feed, or nil as long as no line was asked for
+}
+
+// frame returns where the text of a literal block stands; ok is false for a text whose
+// lines are not those of the file.
+func (l *lines) frame(n *tree.Node) (in frame, ok bool) {
+	if !n.Block || l == nil || l.in.pin != nil {
+		return in, false
+	}
+	rest, ok := l.behind(n.At.Line - l.in.lines)
+	if !ok {
+		return in, false
+	}
+	for line := range strings.Lines(n.Value) {
+		outer, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		before, found := bytes.CutSuffix(bytes.TrimRight(outer, "\r"), []byte(line))
+		return frame{lines: n.At.Line, columns: l.in.columns + len(before)}, found
+	}
+	return in, false
+}
+
+// behind returns what stands behind so many line feeds; ok is false when there are fewer.
+func (l *lines) behind(feeds int) (rest []byte, ok bool) {
+	if l.starts == nil {
+		l.starts = []int{0}
+		for i, c := range l.text {
+			if c == '\n' {
+				l.starts = append(l.starts, i+1)
+			}
+		}
+	}
+	if feeds < 0 || feeds >= len(l.starts) {
+		return nil, false
+	}
+	return l.text[l.starts[feeds]:], true
 }

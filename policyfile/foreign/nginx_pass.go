@@ -3,7 +3,6 @@ package foreign
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -126,26 +125,6 @@ func (u *nginxUnit) opened() {
 		u.noted[key] = true
 		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
 	}
-}
-
-// tries returns how many servers are asked at most, or at least when open. at is
-// where that is said.
-func (u *nginxUnit) tries(at policyfile.Position) (n int, from policyfile.Position, open bool) {
-	n, open = max(u.upstream.servers, 1), u.upstream.open != ""
-	limit, ok := u.get("next_upstream_tries")
-	if !ok {
-		return n, at, open
-	}
-	most, err := strconv.Atoi(limit.arg())
-	switch {
-	case err != nil: // a template's: it cannot make nginx try more servers than there are
-		return n, limit.at, open
-	case most <= 0: // no limit
-		return n, limit.at, open
-	case open:
-		return most, limit.at, false
-	}
-	return min(n, most), limit.at, false
 }
 
 // verifies judges TLS: nginx does not verify certificates unless asked to.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
 // unparsed records a text that could not be parsed. What is inside of another file
@@ -89,3 +90,22 @@ func mentionsRetries(data []byte) bool {
 }
 
 var retryWord = regexp.MustCompile(`(?i)retr(y|ies)|retri(able|es)|next_upstream|backoff_?limit|max_?attempts|maximum_?attempts`)
+
+// unrecognized says what is known of a file that nothing here reads.
+func (o *opener) unrecognized(data []byte) {
+	// Some templates are YAML by chance. An action within a text, as alerts and
+	// workflows have them, is for another program than the one that renders files.
+	if !Program(o.name) && template(data) && owed(o.name, data) && (len(o.unclaimed) == 0 || slices.ContainsFunc(o.unclaimed, templated)) {
+		o.fault(policyfile.Position{}, "%s", isTemplate)
+	}
+}
+
+// templated reports whether a document has actions of a template where it has keys: one
+// that stands alone is read as a map with a map for a key, which has no text.
+func templated(root *tree.Node) (found bool) {
+	root.Walk(func(n *tree.Node) bool {
+		found = found || slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool { return p.Key == "" || template([]byte(p.Key)) })
+		return !found
+	})
+	return found
+}

@@ -3,12 +3,33 @@ package foreign
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 )
+
+// tries returns how many servers are asked at most, or at least when open. at is
+// where that is said.
+func (u *nginxUnit) tries(at policyfile.Position) (n int, from policyfile.Position, open bool) {
+	n, open = max(u.upstream.servers, 1), u.upstream.open != ""
+	limit, ok := u.get("next_upstream_tries")
+	if !ok {
+		return n, at, open
+	}
+	most, err := strconv.Atoi(limit.arg())
+	switch {
+	case err != nil: // a template's: it cannot make nginx try more servers than there are
+		return n, limit.at, open
+	case most <= 0: // no limit
+		return n, limit.at, open
+	case open:
+		return most, limit.at, false
+	}
+	return min(n, most), limit.at, false
+}
 
 // nextUpstream judges when and for how long the next server is tried.
 func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
