@@ -18,16 +18,16 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 	if grpcNoSpan(method.Get("timeout")) {
 		wrong = append(wrong, "timeout is not a duration such as \"3s\"")
 	}
-	if throttling != nil && !throttling.Map() {
+	most, ok := throttling.Fold("max_tokens").Number()
+	ratio, sure := throttling.Fold("token_ratio").Number()
+	switch {
+	case throttling == nil:
+	case !throttling.Map():
 		wrong = append(wrong, "retryThrottling is no object")
-	}
-	if throttling.Map() {
-		if most, ok := throttling.Fold("max_tokens").Number(); !ok || !(most > 0 && most <= 1000) {
-			wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")
-		}
-		if ratio, ok := throttling.Fold("token_ratio").Number(); !ok || !(ratio > 0) || math.IsInf(ratio, 0) {
-			wrong = append(wrong, "tokenRatio is not a number over 0")
-		}
+	case !ok || !(most > 0 && most <= 1000):
+		wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")
+	case !sure || !(ratio > 0) || math.IsInf(ratio, 0):
+		wrong = append(wrong, "tokenRatio is not a number over 0")
 	}
 	if len(wrong) > 0 {
 		r.grpcRefuses(policy.At, d, strings.Join(wrong, ", "))
@@ -61,9 +61,9 @@ func grpcWrong(policy *tree.Node, codes string) (wrong []string) {
 		wrong = append(wrong, "maxAttempts is not a number of at least 2")
 	}
 	if codes == "retryable_status_codes" {
-		for _, key := range []string{"initial_backoff", "max_backoff"} {
+		for _, key := range []string{"initialBackoff", "maxBackoff"} {
 			if t, ok := grpcSpan(policy.Fold(key)); !ok || t == 0 {
-				wrong = append(wrong, map[string]string{"initial_backoff": "initialBackoff", "max_backoff": "maxBackoff"}[key]+" is not a duration such as \"0.1s\"")
+				wrong = append(wrong, key+" is not a duration such as \"0.1s\"")
 			}
 		}
 		if m, ok := policy.Fold("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {

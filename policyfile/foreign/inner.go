@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -87,12 +88,15 @@ func documentMark(line []byte) bool {
 	return begins && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// lines finds the lines of a text by their numbers. A file may hold thousands of
-// blocks, so that the way to each of them is not gone from the beginning.
+// lines are those of a text that stands at in. A file may hold thousands of blocks, so that
+// it is split once, and not before the first of them.
 type lines struct {
-	text   []byte
-	in     frame // where the text stands
-	starts []int // behind each line feed, or nil as long as no line was asked for
+	in  frame
+	all func() [][]byte
+}
+
+func linesOf(text []byte, in frame) *lines {
+	return &lines{in: in, all: sync.OnceValue(func() [][]byte { return bytes.Split(text, []byte("\n")) })}
 }
 
 // frame returns where the text of a literal block stands; ok is false for a text whose
@@ -101,35 +105,16 @@ func (l *lines) frame(n *tree.Node) (in frame, ok bool) {
 	if !n.Block || l == nil || l.in.pin != nil {
 		return in, false
 	}
-	rest, ok := l.behind(n.At.Line - l.in.lines)
-	if !ok {
-		return in, false
-	}
-	for line := range strings.Lines(n.Value) {
-		outer, after, _ := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) == "" {
+	first, all := n.At.Line-l.in.lines, l.all() // the line below the mark of the block
+	for i, line := range strings.Split(n.Value, "\n") {
+		if line = strings.TrimRight(line, "\r"); strings.TrimSpace(line) == "" {
 			continue
 		}
-		before, found := bytes.CutSuffix(bytes.TrimRight(outer, "\r"), []byte(line))
+		if first < 0 || first+i >= len(all) {
+			break
+		}
+		before, found := bytes.CutSuffix(bytes.TrimRight(all[first+i], "\r"), []byte(line))
 		return frame{lines: n.At.Line, columns: l.in.columns + len(before)}, found
 	}
 	return in, false
-}
-
-// behind returns what stands behind so many line feeds; ok is false when there are fewer.
-func (l *lines) behind(feeds int) (rest []byte, ok bool) {
-	if l.starts == nil {
-		l.starts = []int{0}
-		for i, c := range l.text {
-			if c == '\n' {
-				l.starts = append(l.starts, i+1)
-			}
-		}
-	}
-	if feeds < 0 || feeds >= len(l.starts) {
-		return nil, false
-	}
-	return l.text[l.starts[feeds]:], true
 }

@@ -203,7 +203,7 @@ func (o *opener) yaml(called string, data []byte, in frame, depth int) {
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
 func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
-	above := &lines{text: data, in: in}
+	above := linesOf(data, in)
 	for _, root := range roots {
 		if in != (frame{}) {
 			root.Move(in.at)
