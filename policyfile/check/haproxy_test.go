@@ -46,6 +46,7 @@ func TestHAProxy(t *testing.T) {
 		{"retries of a connection's rule", on("  http-request disable-l7-retry\n  tcp-request content set-retries 9\n"), "a >= 2 >= 14s; FC001"},
 		{"retries of a frontend's rule", on("  http-request disable-l7-retry\nfrontend f\n  http-request set-retries 9\n  http-request set-retries 0\n"), "a >= 2 >= 14s; FC001"},
 		{"retries of an expression", on("  http-request disable-l7-retry\n  http-request set-retries var(txn.n)\n"), "a >= 2 >= 14s; FC001"},
+		{"a rule that sets retries is no guard", on("  http-request set-retries 9\n"), "a >= 2 >= 14s; FC001 FC301"},
 		{"no retries of writes", on("  http-request set-retries 0 if { method POST PATCH }\n"), "a 2 14s; "},
 		{"retries of writes again", on("  http-request set-retries 0 if { method POST PATCH }\n  http-request set-retries 1 if { path /a }\n"), "a >= 2 >= 14s; FC001"},
 		{"retries in a condition of the file", backend(".if defined(X)\n  retries 9\n.else\n  retries 1\n.endif\n"), "a >= 2 >= 10s; FC001"},
