@@ -87,7 +87,6 @@ func TestNginx(t *testing.T) {
 		{"writes may not arrive at a server", three + "server { if ($request_method = POST) { return 405; } location / { location /b { proxy_pass http://a; proxy_next_upstream error non_idempotent; proxy" + limited + "proxy_read_timeout 1s; } } }", "a 3 3s; FC001"},
 		{"writes may not arrive", in("if ($request_method !~ ^(GET|HEAD)$) { return 405; } proxy_pass http://a; proxy_next_upstream error non_idempotent; proxy" + limited + "proxy_read_timeout 1s;"), "a 3 3s; FC001"},
 		{"a header for POST", in("if ($request_method = 'POST') { add_header A b; } proxy_pass http://a; proxy_next_upstream error non_idempotent; proxy" + limited + "proxy_read_timeout 1s;"), "a 3 3s; FC301"},
-		{"a fallback", three + "server { error_page 502 504 = @b; location / { proxy_next_upstream off; proxy_pass http://a; } location @b { proxy_next_upstream off; proxy_pass http://10.0.0.9; } }", "a 1 1m0s; 10.0.0.9 1 1m0s; FC001"},
 		{"an error page", three + "server { error_page 502 504 = /b; location / { proxy_next_upstream off; proxy_pass http://a; } location @b { proxy_pass http://10.0.0.9; } }", "a 1 1m0s; 10.0.0.9 1 1m0s; "},
 		{"places that retry nothing", three + "server { location / { proxy_next_upstream off; proxy_pass http://a; } location /b { proxy_next_upstream off; proxy_pass http://a; } }", "a 1 1m0s; "},
 		{"equal places", three + "server { location /a { proxy_pass http://a; } location /b { proxy_pass http://a/x; } location /c { proxy_pass http://a; proxy_next_upstream off; } }", "a 3 3m0s; a 1 1m0s; FC209"},
