@@ -29,10 +29,3 @@ func ExampleWriteError() {
 	// 503 30
 	// {"protocol":{"name":"forrst","version":"0.1.0"},"id":"req_1","result":null,"errors":[{"code":"UNAVAILABLE","message":"Restarting"}],"extensions":[{"urn":"urn:forrst:ext:retry","data":{"allowed":true,"strategy":"fixed","after":{"value":30,"unit":"second"}}}]}
 }
-
-// A document moves on from the retryable field.
-func ExampleMigrate() {
-	m := forrst.Migrate([]byte(`{"id":"r","result":null,"errors":[{"code":"UNAVAILABLE","message":"m","retryable":false}]}`), false)
-	fmt.Println(string(m.Text))
-	// Output: {"id":"r","result":null,"errors":[{"code":"UNAVAILABLE","message":"m"}],"extensions":[{"urn":"urn:forrst:ext:retry","data":{"allowed":false}}]}
-}

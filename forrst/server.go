@@ -29,13 +29,35 @@ func Refuse(id string, guide *Retry, errs ...Error) *Response {
 		e.retryable, e.flagged = false, false
 		r.Errors = append(r.Errors, e)
 	}
-	retry := equivalent(r.Errors)
+	retry := defaultRetry(r.Errors)
 	if guide != nil {
 		retry = *guide
 		r.agree(&retry)
 	}
 	r.Extensions = []Extension{retry.Extension()}
 	return r
+}
+
+// defaultRetry returns the advice of the protocol's defaults for errors that come
+// together. One that must not be retried forbids it for all, since the client repeats
+// the whole call; otherwise the longest wait counts. A wait in the details replaces that
+// of the default: this server knows better.
+func defaultRetry(errs []Error) Retry {
+	var longest Row
+	for i := range errs {
+		row, _ := Default(errs[i].Code)
+		if row.Strategy == "" {
+			return Retry{}
+		}
+		if i == 0 || row.After > longest.After {
+			longest = row
+		}
+	}
+	retry := longest.Retry()
+	if d, ok := (&Response{Errors: errs}).detailsWait(); ok {
+		retry.After = new(DurationOf(d))
+	}
+	return retry
 }
 
 // agree raises the wait of retry to that of the details: two waits in one response

@@ -161,7 +161,6 @@ explain kind: sync grpc event webhook batch
 explain o: text json
 explain profile: standard cautious lattice
 explain protocol: http net grpc forrst
-forrst o: text json
 check fail-on: error warning note
 check from: forbear grpc istio envoy ingressnginx envoygateway linkerd gatewayapi traefik consul kuma appmesh caddy resilience4j spring dotnet aws k8sjob argo stepfunctions temporal sidekiq celery nginx haproxy
 check o: text json sarif github junit markdown

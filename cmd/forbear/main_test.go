@@ -46,7 +46,6 @@ func TestUsage(t *testing.T) {
 		{"verb slip of keys", []string{"keys", "setle"}, 2, "", `unknown verb "setle": did you mean settle?`},
 		{"verb slip of policy", []string{"policy", "formt", "x"}, 2, "", `unknown verb "formt": did you mean format?`},
 		{"verb slip of rules", []string{"rules", "explian", "FC105"}, 2, "", `unknown verb "explian": did you mean explain?`},
-		{"verb slip of forrst", []string{"forrst", "migrat", "x"}, 2, "", `unknown verb "migrat": did you mean migrate?`},
 		{"verb slip of sim", []string{"sim", "rnu", "x"}, 2, "", `unknown verb "rnu": did you mean run?`},
 		{"verb far from all", []string{"rules", "xyzzy"}, 2, "", `unknown verb "xyzzy": want list or explain (see forbear rules --help)`},
 		{"completion", []string{"completion", "powershell"}, 0, "Register-ArgumentCompleter", ""},

@@ -8,7 +8,6 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/endpoints"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/health"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
@@ -29,7 +28,6 @@ func Program() cli.Program {
 	return cli.NewProgram(
 		serve.Command(),
 		explain.Command(),
-		forrst.Command(),
 		check.Command(),
 		check.RulesCommand(),
 		policy.Command(),
