@@ -337,10 +337,10 @@ func (x xor) Open(p []byte) ([]byte, error) {
 }
 
 // crash leaves a spool behind as a process does that is killed: nothing is flushed.
-func crash(t *testing.T, path string, o idempotency.SpoolOptions, maxBytes int64, keys ...string) (*downable, []idempotency.Claim) {
+func crash(t *testing.T, path string, o idempotency.SpoolOptions, keys ...string) (*downable, []idempotency.Claim) {
 	t.Helper()
 	store := newDownable()
-	b := &idempotency.Backlog{Store: store, MaxBytes: maxBytes, Logger: quiet()}
+	b := &idempotency.Backlog{Store: store, Logger: quiet()}
 	o.Path = path + ".running"
 	if err := b.Spool(o); err != nil {
 		t.Fatal(err)
@@ -377,17 +377,15 @@ func crash(t *testing.T, path string, o idempotency.SpoolOptions, maxBytes int64
 // and written when the store is back; the file is private, and empty then.
 func TestSpoolComesBack(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		o        idempotency.SpoolOptions
-		maxBytes int64 // in memory
+		name string
+		o    idempotency.SpoolOptions
 	}{
-		{"plain", idempotency.SpoolOptions{}, 0},
-		{"encrypted", idempotency.SpoolOptions{Cipher: xor(7)}, 0},
-		{"beyond the memory", idempotency.SpoolOptions{}, -1},
+		{"plain", idempotency.SpoolOptions{}},
+		{"encrypted", idempotency.SpoolOptions{Cipher: xor(7)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spool")
-			store, claims := crash(t, path, c.o, c.maxBytes, "one", "two")
+			store, claims := crash(t, path, c.o, "one", "two")
 			before, _ := os.ReadFile(path)
 			if plain := bytes.Contains(before, []byte("text/plain")); plain != (c.o.Cipher == nil) {
 				t.Errorf("in the clear: %v", plain)
@@ -398,7 +396,7 @@ func TestSpoolComesBack(t *testing.T) {
 			}
 			o := c.o
 			o.Path = path
-			b := &idempotency.Backlog{Store: store, MaxBytes: c.maxBytes, Logger: quiet()}
+			b := &idempotency.Backlog{Store: store, Logger: quiet()}
 			if err := b.Spool(o); err != nil {
 				t.Fatal(err)
 			}
@@ -428,24 +426,27 @@ func TestSpoolComesBack(t *testing.T) {
 // is not read, and a full one leaves ends in memory.
 func TestSpoolIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool")
-	store, _ := crash(t, path, idempotency.SpoolOptions{Cipher: xor(7)}, 0, "one")
+	store, _ := crash(t, path, idempotency.SpoolOptions{Cipher: xor(7)}, "one")
 	data, _ := os.ReadFile(path)
 	b := &idempotency.Backlog{Store: store, Logger: quiet()}
 	if err := b.Spool(idempotency.SpoolOptions{Path: path}); err == nil {
 		t.Error("an encrypted spool was taken without a key")
 	}
-	if err := b.Spool(idempotency.SpoolOptions{Path: path, MaxBytes: 10}); err == nil {
+	tight := &idempotency.Backlog{Store: store, MaxBytes: 10, Logger: quiet()}
+	if err := tight.Spool(idempotency.SpoolOptions{Path: path, Cipher: xor(7)}); err == nil {
 		t.Error("a spool beyond its bound was read")
 	}
 	if now, _ := os.ReadFile(path); !bytes.Equal(now, data) {
 		t.Error("the refused spool was changed")
 	}
-	small := path + ".small"
-	if err := b.Spool(idempotency.SpoolOptions{Path: small, MaxBytes: 10}); err != nil {
+	// A body takes more in the file than in memory.
+	b = &idempotency.Backlog{Store: store, MaxBytes: 4000, Logger: quiet()}
+	if err := b.Spool(idempotency.SpoolOptions{Path: path + ".small"}); err != nil {
 		t.Fatal(err)
 	}
 	store.down.Store(false)
 	c, e := begun(t, store, "k")
+	e.Response.Body = bytes.Repeat([]byte("x"), 3000)
 	store.down.Store(true)
 	putOff(t, b, e)
 	if v, known := b.Known(c); !known || v.Outcome != idempotency.Replay || b.Stats().Spooled != 0 {
@@ -453,7 +454,7 @@ func TestSpoolIsRefused(t *testing.T) {
 	}
 	store.down.Store(false)
 	b.Close(t.Context())
-	wantStored(t, store, "k", "secret body of k")
+	wantStored(t, store, "k", string(e.Response.Body))
 }
 
 // While one process has the spool another keeps its ends in memory, and takes the

@@ -3,6 +3,8 @@ package idempotency
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,18 +23,23 @@ const (
 // start begins to write what is kept, unless that goes on already. The goroutine
 // ends with the last end that is kept, or with Close. b.mu is held.
 func (b *Backlog) start() {
-	if b.closed == nil {
-		b.closed = make(chan struct{})
-	}
 	if b.flushing || b.over || len(b.kept) == 0 {
 		return
 	}
 	b.flushing = true
-	go b.run(b.closed)
+	go b.flush(b.closing())
 }
 
-// run writes until nothing is kept.
-func (b *Backlog) run(closed <-chan struct{}) {
+// closing is closed when Close is called. b.mu is held.
+func (b *Backlog) closing() chan struct{} {
+	if b.closed == nil {
+		b.closed = make(chan struct{})
+	}
+	return b.closed
+}
+
+// flush writes until nothing is kept.
+func (b *Backlog) flush(closed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	back := wait.Backoff{Base: flushBase, Cap: flushCap}
@@ -46,7 +53,7 @@ func (b *Backlog) run(closed <-chan struct{}) {
 	}
 }
 
-// idle reports that nothing is kept, and that run may end therefore.
+// idle reports that nothing is kept, so that flush ends.
 func (b *Backlog) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,81 +66,54 @@ func (b *Backlog) idle() bool {
 	return true
 }
 
-// pass tries the end that waits longest and, when the store takes it, all others.
-// It returns how many it was rid of. An end that fails goes behind the others, so
-// that one that no store would take holds up none.
-func (b *Backlog) pass(ctx context.Context) int {
-	first := b.next()
-	if first == nil {
-		return 0
-	}
-	if !b.try(ctx, first) {
-		b.setDown(true)
-		return 0
-	}
-	b.setDown(false)
-	var done, failed atomic.Int64
-	done.Add(1)
+// pass asks the store to take the end that it was asked for longest ago and, when it does,
+// all others. It returns how many are kept no longer. An end that no store would take
+// does not delay the others: the next pass begins with another one.
+func (b *Backlog) pass(ctx context.Context) (done int) {
 	b.mu.Lock()
-	left := len(b.queue)
+	ends := slices.SortedFunc(maps.Values(b.kept), func(a, b *keptEnding) int { return a.tried.Compare(b.tried) })
 	b.mu.Unlock()
-	var turns atomic.Int64
+	if len(ends) == 0 || !b.try(ctx, ends[0]) {
+		return 0
+	}
+	var taken, failed atomic.Int64
+	next := make(chan *keptEnding)
 	var workers sync.WaitGroup
-	for range min(flushWorkers, left) {
+	for range min(flushWorkers, len(ends)) {
 		workers.Go(func() {
-			for turns.Add(1) <= int64(left) && failed.Load() < flushWorkers && ctx.Err() == nil {
-				k := b.next()
-				switch {
-				case k == nil:
-					return
-				case b.try(ctx, k):
-					done.Add(1)
-				default:
+			for k := range next {
+				if b.try(ctx, k) {
+					taken.Add(1)
+				} else {
 					failed.Add(1)
 				}
 			}
 		})
 	}
-	workers.Wait()
-	return int(done.Load())
-}
-
-// next takes the first end off the queue that is still kept. The caller puts it
-// back or lets it go.
-func (b *Backlog) next() *keptEnding {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.queue) > 0 {
-		k := b.queue[0]
-		b.queue = b.queue[1:]
-		if !k.gone {
-			return k
+	for _, k := range ends[1:] {
+		if failed.Load() >= flushWorkers || ctx.Err() != nil {
+			break // it is down again
 		}
+		next <- k
 	}
-	return nil
+	close(next)
+	workers.Wait()
+	return 1 + int(taken.Load())
 }
 
-// try writes one end, and reports whether it is no longer kept. Otherwise it goes
-// behind the others, and its lease is renewed where a store that does not take the
-// end may take that.
+// try writes one end, and reports whether it is no longer kept. Otherwise its lease is
+// renewed now and then: a store that does not take the end may take that.
 func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
-	b.mu.Lock()
-	file := b.file
-	b.mu.Unlock()
-	e, err := k.whole(file)
-	if err != nil { // a damaged file: no try can mend it
-		b.drop(k, "idempotency: an end that was kept cannot be read: its outcome is unknown now", err)
-		return true
-	}
-	switch err := b.write(ctx, &e); {
+	e := &k.end
+	switch err := b.write(ctx, e); {
 	case err == nil:
 		b.mu.Lock()
 		b.written++
 		b.remove(k)
 		b.mu.Unlock()
 		return true
-	case isFenced(err) && b.stored(ctx, &e):
-		b.drop(k, "", nil) // an earlier try was done, and its response lost
+	case isFenced(err) && b.stored(ctx, e): // an earlier try succeeded, and its response was lost
+		b.drop(k, "", nil)
 		return true
 	case isFenced(err):
 		b.drop(k, "idempotency: another has decided this key meanwhile, the end that was kept is dropped", nil)
@@ -142,35 +122,37 @@ func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
 		b.drop(k, "idempotency: the store has not taken this end for as long as it is kept: its outcome is lost", err)
 		return true
 	}
-	if now := time.Now(); e.Lease > 0 && now.Sub(k.renewed) > e.Lease/3 && ctx.Err() == nil {
-		k.renewed = now
-		limited := limit(ctx, endTimeout)
-		_ = b.Store.Renew(limited, e.Token, e.Lease)
-		limited.end()
-	}
+	now := time.Now()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !k.gone {
-		b.queue = append(b.queue, k)
+	k.tried = now
+	renew := e.Lease > 0 && now.Sub(k.renewed) > e.Lease/3 && ctx.Err() == nil
+	if renew {
+		k.renewed = now
+	}
+	b.mu.Unlock()
+	if renew {
+		limited, cancel := context.WithTimeout(ctx, endTimeout)
+		defer cancel()
+		_ = b.Store.Renew(limited, e.Token, e.Lease)
 	}
 	return false
 }
 
 // stored reports whether the record has ended by e itself.
 func (b *Backlog) stored(ctx context.Context, e *Ending) bool {
-	limited := limit(ctx, endTimeout)
-	defer limited.end()
-	rec, err := b.Store.Get(limited, e.Token.ID)
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	rec, err := b.Store.Get(ctx, e.Token.ID)
 	ended := map[Disposition]State{Keep: Completed, Retry: Released, Hold: Held}[e.Disposition]
 	return err == nil && rec.State == ended && rec.Owner == e.Token.Owner && rec.Fence == e.Token.Fence
 }
 
-// drop lets an end go that is not to be written, and says why; an empty text says
+// drop stops keeping an end that is not to be written, and logs why; an empty text logs
 // nothing.
 func (b *Backlog) drop(k *keptEnding, text string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if text != "" && !k.gone {
+	if text != "" && b.kept[k.end.Token.ID] == k {
 		attrs := k.end.attrs()
 		if err != nil {
 			attrs = append(attrs, slog.String("error", err.Error()))
@@ -190,10 +172,7 @@ func (b *Backlog) Close(ctx context.Context) {
 		return
 	}
 	b.over = true
-	if b.closed == nil {
-		b.closed = make(chan struct{})
-	}
-	close(b.closed)
+	close(b.closing())
 	b.mu.Unlock()
 	back := wait.Backoff{Base: flushBase, Cap: flushCap}
 	for b.Stats().Waiting > 0 {
@@ -202,17 +181,15 @@ func (b *Backlog) Close(ctx context.Context) {
 			break
 		}
 	}
+	lost := b.unspooled()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	spooled := 0
 	for _, k := range b.kept {
-		if k.at.length > 0 {
-			spooled++
-			continue
+		if !k.spooled {
+			b.log(slog.LevelError, "idempotency: the store is down and the process ends: the outcome of this key is lost", k.end.attrs()...)
 		}
-		b.log(slog.LevelError, "idempotency: the store is down and the process ends: the outcome of this key is lost", k.end.attrs()...)
 	}
-	if spooled > 0 {
+	if spooled := len(b.kept) - lost; spooled > 0 {
 		b.log(slog.LevelWarn, "idempotency: the store is down, ends of runs are in the spool and come back at the next start", slog.Int("spooled", spooled))
 	}
 	if err := b.file.close(); err != nil {
@@ -226,7 +203,7 @@ func (b *Backlog) unspooled() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.kept {
-		if k.at.length == 0 {
+		if !k.spooled {
 			n++
 		}
 	}
