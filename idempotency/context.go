@@ -95,17 +95,3 @@ func (r *run) marked() (f Disposition, ok bool) {
 	}
 	return 0, false
 }
-
-// Tx returns the transaction that a run of [Options.Transaction] is part of.
-// Nil outside of one. The handler neither commits nor rolls it back.
-func Tx(ctx context.Context) *sql.Tx { return runOf(ctx).tx }
-
-// Transactor is a store with a transaction mode.
-type Transactor interface {
-	Store
-	// Transact claims in a transaction of its own and, when that is granted,
-	// calls run in it. A response is stored and committed with everything that
-	// run wrote; nil, or an error, rolls all of it back. A duplicate of a run
-	// under way is refused at once and holds no connection.
-	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error)) (Verdict, error)
-}

@@ -80,15 +80,3 @@ func (e *Ending) attrs() []slog.Attr {
 		slog.Int("status", e.Response.Status),
 	}
 }
-
-// String names the disposition.
-func (d Disposition) String() string {
-	switch d {
-	case Keep:
-		return "keep"
-	case Hold:
-		return "hold"
-	default:
-		return "retry"
-	}
-}

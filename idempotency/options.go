@@ -101,61 +101,6 @@ type Options struct {
 	firstPoll time.Duration
 }
 
-// Event is what happened to one request.
-type Event struct {
-	Result  Result
-	Attempt int           // of a run
-	Took    time.Duration // of the handler; 0 where it did not run
-	Waited  time.Duration // for another's run
-}
-
-// Result is the label of an [Event].
-type Result string
-
-// What can happen to a request.
-const (
-	Executed      Result = "executed"
-	Deferred      Result = "deferred" // executed; its end waits for the store, see [Backlog]
-	Replayed      Result = "replayed"
-	Busy          Result = "in_progress"
-	Reused        Result = "mismatch"
-	Invalid       Result = "invalid"
-	OutcomeHeld   Result = "held"
-	NotReplayable Result = "not_replayable"
-	StoreError    Result = "store_error"
-	Fenced        Result = "fenced"
-	TooLarge      Result = "too_large"
-	Overloaded    Result = "overloaded"
-	Stalled       Result = "stalled" // its body stood still, or took too long
-	NoPrincipal   Result = "unauthenticated"
-)
-
-// Disposition is what becomes of a run.
-type Disposition uint8
-
-const (
-	// Keep stores the response for all duplicates.
-	Keep Disposition = iota
-	// Retry releases the key: the next attempt runs.
-	Retry
-	// Hold holds the key: it may have happened.
-	Hold
-)
-
-// DefaultDisposition keeps 2xx, 3xx and final 4xx, and releases what clients must or
-// may retry: 401, 403, 408, 409, 421, 425, 429 and every 5xx.
-func DefaultDisposition(status int) Disposition {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
-		return Retry
-	}
-	if status < 200 || status >= 500 {
-		return Retry
-	}
-	return Keep
-}
-
 // SingleTenant is a Scope for a service all of whose callers are one.
 func SingleTenant() func(*http.Request) (string, error) {
 	return func(*http.Request) (string, error) { return "all", nil }

@@ -12,6 +12,21 @@ import (
 	"github.com/forbear-go/forbear/internal/unstored"
 )
 
+// Response is a stored response.
+type Response struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"header,omitempty"`
+	Body   []byte      `json:"body,omitempty"`
+	// Tombstone says that Body is missing: it was too large, or streamed.
+	Tombstone string `json:"tombstone,omitempty"`
+}
+
+// The values of [Response.Tombstone].
+const (
+	Oversize = "oversize"
+	Streamed = "streamed"
+)
+
 // The limits of a response that does not come from a handler, in bytes. That of
 // the body is a handler's by default.
 const (
