@@ -6,26 +6,32 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 )
 
-// smallBody is read at once, in bytes; what is larger comes in under the bounds
-// of [room].
-const smallBody = 16 << 10
-
-// smallBodyTime bounds the reading of a small body, and of the beginning of any other.
-const smallBodyTime = 10 * time.Second
+const (
+	// smallBody is read at once, in bytes; what is larger comes in under the bounds
+	// of [room].
+	smallBody = 16 << 10
+	// block is by how much a large body grows, in bytes. Blocks stay where they are
+	// until the body has ended: a buffer that doubled would leave as much for the
+	// collector.
+	block = 64 << 10
+	// bodyTime bounds the reading of a small body, and that of a large one, which
+	// begins anew after each wait for room.
+	bodyTime = 10 * time.Second
+)
 
 // What a body can be refused for, beside the errors of reading it.
 var (
 	errTooLarge   = errors.New("body too large")
 	errOverloaded = errors.New("too many large bodies")
 	errStalled    = errors.New("body stood still, or took too long")
-	errLonger     = errors.New("body longer than it says")
 )
 
 // body reads the whole body of a principal's request, of at most h.MaxRequest
-// bytes. One that says that it is larger is not read at all.
+// bytes. A body whose declared length is larger is not read at all.
 func (h *handler) body(w http.ResponseWriter, r *http.Request, principal string) ([]byte, error) {
 	if r.ContentLength > h.MaxRequest {
 		return nil, errTooLarge
@@ -33,8 +39,8 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request, principal string)
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	in := newBodyReader(w, r.Body, h.BodyIdle, smallBodyTime)
-	body, err := h.whole(in, r, principal)
+	in := &timedReader{r.Body, http.NewResponseController(w), h.BodyIdle, time.Now().Add(bodyTime)}
+	body, err := h.whole(r.Context(), in, r.ContentLength, principal)
 	if err == nil {
 		// After an error the deadline stays: without it the server would wait for the
 		// rest before it responds.
@@ -43,39 +49,29 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request, principal string)
 	return body, err
 }
 
-// whole reads a body to its end.
-func (h *handler) whole(in *bodyReader, r *http.Request, principal string) ([]byte, error) {
-	if r.ContentLength > 0 && r.ContentLength < smallBody {
-		return exactly(in, int(r.ContentLength))
-	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(smallBody + bytes.MinRead)
-	}
+// whole reads a body to its end. length is the declared one; negative: none.
+func (h *handler) whole(ctx context.Context, in *timedReader, length int64, principal string) ([]byte, error) {
 	small := min(smallBody, h.MaxRequest+1)
-	n, err := io.Copy(&buf, io.LimitReader(in, small))
-	if err != nil || n < small {
-		return buf.Bytes(), err
+	var buf bytes.Buffer
+	if length > 0 {
+		buf.Grow(int(min(length, small)) + bytes.MinRead)
 	}
-	if n > h.MaxRequest {
+	n, err := io.Copy(&buf, io.LimitReader(in, small))
+	switch {
+	case err != nil || n < small:
+		return buf.Bytes(), err
+	case n > h.MaxRequest:
 		return nil, errTooLarge
 	}
-	own := h.room.enter(principal, in)
-	body, err := h.large(r.Context(), own, buf.Bytes())
-	if own.giveBack() {
-		return nil, errOverloaded
-	}
-	return body, err
+	own := h.room.enter(principal)
+	defer own.leave()
+	return h.large(ctx, in, own, buf.Bytes())
 }
 
-// block is by how much a large body grows, in bytes. Blocks stay where they are
-// until the body has ended: one that doubled would leave as much for the collector.
-const block = 64 << 10
-
-// large reads what is left of a body that has begun with so much. It grows as
-// bytes arrive, whatever length the caller has named.
-func (h *handler) large(ctx context.Context, own *share, first []byte) ([]byte, error) {
-	own.in.until = time.Now().Add(largeBodyTime)
+// large reads the rest of a body that begins with first. It grows as bytes arrive,
+// whatever length was declared.
+func (h *handler) large(ctx context.Context, in *timedReader, own *share, first []byte) ([]byte, error) {
+	in.until = time.Now().Add(bodyTime)
 	blocks, length := [][]byte{first}, int64(len(first))
 	for {
 		waited, err := own.grow(ctx, block)
@@ -83,11 +79,11 @@ func (h *handler) large(ctx context.Context, own *share, first []byte) ([]byte, 
 			return nil, err
 		}
 		if waited {
-			own.in.until = time.Now().Add(largeBodyTime)
+			in.until = time.Now().Add(bodyTime)
 		}
-		// The byte that is too many is read, and those after it are not.
+		// The first byte beyond the limit is read, and those after it are not.
 		b := make([]byte, min(block, h.MaxRequest+1-length))
-		n, err := fill(own.in, b)
+		n, err := fill(in, b)
 		blocks, length = append(blocks, b[:n]), length+int64(n)
 		switch {
 		case length > h.MaxRequest:
@@ -111,21 +107,25 @@ func fill(r io.Reader, b []byte) (n int, err error) {
 	return n, err
 }
 
-// exactly reads a body that says how long it is, with one allocation.
-func exactly(r io.Reader, length int) ([]byte, error) {
-	body := make([]byte, 0, length+1) // with room to see that it ends there
-	for {
-		n, err := r.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case len(body) > length:
-			return nil, errLonger
-		case errors.Is(err, io.EOF) && len(body) == length:
-			return body, nil
-		case errors.Is(err, io.EOF):
-			return nil, io.ErrUnexpectedEOF
-		case err != nil:
-			return nil, err
-		}
+// timedReader reads a request's body, which must neither stand still nor take too
+// long. On a server without deadlines, such as a test's, nothing bounds the sender.
+type timedReader struct {
+	from    io.Reader
+	control *http.ResponseController
+	idle    time.Duration
+	until   time.Time // by when all must have come
+}
+
+// Read implements [io.Reader].
+func (b *timedReader) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(b.idle)
+	if b.until.Before(deadline) {
+		deadline = b.until
 	}
+	_ = b.control.SetReadDeadline(deadline)
+	n, err := b.from.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errStalled
+	}
+	return n, err
 }

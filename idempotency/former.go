@@ -21,8 +21,8 @@ func (x *keyedRequest) former(c Claim, rec Record) (found bool) {
 	if scope = ScopeOf(scope); scope == "" {
 		return false
 	}
-	ctx := limit(x.ctx, x.h.StoreTimeout)
-	defer ctx.end()
+	ctx, cancel := context.WithTimeout(x.ctx, x.h.StoreTimeout)
+	defer cancel()
 	old, err := x.h.store.Get(ctx, ID{Scope: scope, Key: c.ID.Key})
 	if errors.Is(err, ErrNotFound) {
 		return false

@@ -186,8 +186,8 @@ func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	if v, known := x.h.Backlog.Known(c); known {
 		return v, nil
 	}
-	ctx := limit(x.ctx, x.h.StoreTimeout)
-	defer ctx.end()
+	ctx, cancel := context.WithTimeout(x.ctx, x.h.StoreTimeout)
+	defer cancel()
 	v, err := x.h.store.Claim(ctx, c)
 	if err != nil {
 		go x.h.takeBack(Token{ID: c.ID, Owner: c.Owner})

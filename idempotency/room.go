@@ -5,211 +5,124 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 const (
-	// largeRoom bounds what the large bodies of a handler take together while
-	// they come in, in bytes.
-	largeRoom = 64 << 20
-	// largeTurns is how many of them may go beyond it, each up to the handler's
-	// limit: some always come to their end, and make room for others.
-	largeTurns = 32
-	// largeBodyTime bounds the reading of a large body, and the wait for a turn.
-	largeBodyTime = 10 * time.Second
+	// roomSize bounds what the large bodies of a handler take together while they
+	// come in, in bytes.
+	roomSize = 96 << 20
+	// roomShare is how many times what is left a principal may hold: one alone fills
+	// four fifths of the room, and there is always some for another.
+	roomShare = 4
+	// roomTurns is how many principals may go on with one body each in a full room.
+	// Without them the bodies could all wait for each other.
+	roomTurns = 32
+	// roomWait bounds the wait for room.
+	roomWait = 10 * time.Second
 )
 
-// room is the memory for bodies that are being read. A body takes of it what has
-// arrived, and not what it may come to: callers who send slowly take little, and
-// keep no other caller waiting. Only when it is full do bodies wait for a turn.
-// Without the bound a thousand requests that are too large, and do not say so,
-// would take a thousand times the limit before they are refused.
+// room is the memory for bodies that are being read. A body takes what has arrived, and
+// not what it may grow to: slow senders take little, and do not delay other callers.
+// Without the bound a thousand requests that are too large, and do not say so, would
+// take a thousand times the limit before they are refused.
 //
-// It is fair by principal. One alone may fill it; when another comes then, the
-// principal that holds the most loses the body that has stood still the longest.
-// What becomes free goes to the one that holds the least.
+// It is fair by principal: the more of the room is taken, the less one may hold.
 //
 // It is safe for concurrent use. Make it with [newRoom].
 type room struct {
-	mu      sync.Mutex
-	left    int64
-	turns   int
-	holders map[string]*holder // by principal: those with a body under way
-	waiting []*share           // in the order in which they came
-}
-
-// holder is what a principal's bodies hold together. The room's mutex guards it.
-type holder struct {
-	bytes  int64
-	bodies map[*share]struct{}
+	mu     sync.Mutex
+	left   int64
+	held   map[string]int64 // by principal
+	bodies []*share         // in the order in which they came
+	freed  chan struct{}    // closed when a body has left
 }
 
 // newRoom returns an empty room.
 func newRoom() *room {
-	return &room{left: largeRoom, turns: largeTurns, holders: map[string]*holder{}}
+	return &room{left: roomSize, held: map[string]int64{}, freed: make(chan struct{})}
 }
 
-// share is what one body has of a room. One goroutine uses it; what the mutex of
-// the room guards, others may look at. Its end is giveBack.
+// share is what one body takes of a room. End it with leave.
 type share struct {
 	room      *room
 	principal string
-	in        *bodyReader
-
-	// Guarded by the room's mutex.
-	bytes, beyond int64 // held of the room, and by its turn
-	turn          bool
-	want          int64      // what it waits for
-	ready         chan error // the end of its wait; of one element
-	pinned        bool       // its reading cannot be cut short
+	bytes     int64
 }
 
-// enter begins the share of a principal's body that in reads.
-func (r *room) enter(principal string, in *bodyReader) *share {
-	s := &share{room: r, principal: principal, in: in, ready: make(chan error, 1)}
+// enter begins the share of a principal's body.
+func (r *room) enter(principal string) *share {
+	s := &share{room: r, principal: principal}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.holders[principal]
-	if h == nil {
-		h = &holder{bodies: map[*share]struct{}{}}
-		r.holders[principal] = h
-	}
-	h.bodies[s] = struct{}{}
+	r.bodies = append(r.bodies, s)
 	return s
 }
 
-// holder returns what the principal of the share holds. The mutex is held.
-func (s *share) holder() *holder { return s.room.holders[s.principal] }
-
-// grow makes room for n bytes more, and reports whether it had to wait for a
-// turn. A body that has one waits no more.
+// grow takes n bytes more, and reports whether it had to wait for them.
 func (s *share) grow(ctx context.Context, n int64) (waited bool, err error) {
-	r := s.room
-	r.mu.Lock()
-	if s.in.refused.Load() {
-		r.mu.Unlock()
-		return false, errOverloaded
-	}
-	if s.take(n) {
-		r.mu.Unlock()
-		return false, nil
-	}
-	s.want = n
-	r.waiting = append(r.waiting, s)
-	r.evict(s)
-	r.mu.Unlock()
-
-	timeout := time.NewTimer(largeBodyTime)
-	defer timeout.Stop()
-	select {
-	case err := <-s.ready:
-		return true, err
-	case <-timeout.C:
-		err = errOverloaded
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.leave(s) {
-		return true, <-s.ready // it came in the same moment
-	}
-	return true, err
-}
-
-// take takes n bytes or a turn, if they are there. The mutex is held.
-func (s *share) take(n int64) bool {
-	switch {
-	case s.turn:
-		s.beyond += n
-	case s.room.left >= n:
-		s.room.left -= n
-		s.bytes += n
-	case s.room.turns > 0:
-		s.room.turns--
-		s.turn, s.beyond = true, n
-	default:
-		return false
-	}
-	s.holder().bytes += n
-	return true
-}
-
-// leave ends the wait of a share, and reports whether it was waiting. The mutex
-// is held.
-func (r *room) leave(s *share) bool {
-	i := slices.Index(r.waiting, s)
-	if i >= 0 {
-		r.waiting = slices.Delete(r.waiting, i, i+1)
-	}
-	return i >= 0
-}
-
-// evict refuses a body of the principal that holds the most, for the sake of s.
-// That principal still holds at least as much as that of s then, so that no two
-// take from each other in turn. The mutex is held.
-func (r *room) evict(s *share) {
-	var most *holder
-	for _, h := range r.holders {
-		if most == nil || h.bytes > most.bytes {
-			most = h
+	deadline := time.Now().Add(roomWait)
+	for ; ; waited = true {
+		freed, ok := s.take(n)
+		left := time.Until(deadline)
+		switch {
+		case ok:
+			return waited, nil
+		case ctx.Err() != nil:
+			return waited, ctx.Err()
+		case left <= 0:
+			return waited, errOverloaded
 		}
-	}
-	for {
-		var victim *share
-		for b := range most.bodies {
-			if b.pinned || b.in.refused.Load() || b.bytes == 0 && !b.turn || most.bytes-b.bytes-b.beyond < s.holder().bytes+s.want {
-				continue
-			}
-			if victim == nil || b.in.moved.Load() < victim.in.moved.Load() {
-				victim = b
-			}
-		}
-		if victim == nil || victim.refuse() {
-			return
-		}
-		victim.pinned = true
+		wait.Woken(ctx, left, freed)
 	}
 }
 
-// refuse makes a body end with errOverloaded, and reports whether it could. What
-// it holds comes back when its reading has ended. The mutex is held.
-func (s *share) refuse() bool {
-	if s.room.leave(s) {
-		s.in.refused.Store(true)
-		s.ready <- errOverloaded
-		return true
-	}
-	return s.in.refuse()
-}
-
-// giveBack ends the share: the body has been read, or given up. It reports
-// whether the body was refused meanwhile: its connection is of no use then.
-func (s *share) giveBack() (refused bool) {
+// take takes n bytes if they fit. Otherwise freed is closed when that may have changed.
+func (s *share) take(n int64) (freed <-chan struct{}, ok bool) {
 	r := s.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := s.holder()
-	h.bytes -= s.bytes + s.beyond
-	if delete(h.bodies, s); len(h.bodies) == 0 {
-		delete(r.holders, s.principal)
+	if !r.fits(s, n) {
+		return r.freed, false
 	}
+	r.left -= n
+	r.held[s.principal] += n
+	s.bytes += n
+	return nil, true
+}
+
+// fits reports whether s may take n bytes: its principal holds little compared with what
+// is left, or s has a turn. The mutex is held.
+func (r *room) fits(s *share, n int64) bool {
+	return r.held[s.principal]+n <= roomShare*(r.left-n) || r.turn(s)
+}
+
+// turn reports whether s is the oldest body of its principal, and that is one of the
+// first. The mutex is held.
+func (r *room) turn(s *share) bool {
+	older := map[string]bool{}
+	for _, b := range r.bodies {
+		if b.principal == s.principal {
+			return b == s
+		}
+		if older[b.principal] = true; len(older) >= roomTurns {
+			return false
+		}
+	}
+	return false
+}
+
+// leave ends the share: the body has been read, or given up.
+func (s *share) leave() {
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.left += s.bytes
-	if s.turn {
-		r.turns++
+	if r.held[s.principal] -= s.bytes; r.held[s.principal] == 0 {
+		delete(r.held, s.principal)
 	}
-	r.admit()
-	return s.in.refused.Load()
-}
-
-// admit lets those go on that there is room for: first those whose principals
-// hold the least. The mutex is held.
-func (r *room) admit() {
-	for len(r.waiting) > 0 {
-		next := slices.MinFunc(r.waiting, func(a, b *share) int { return int(a.holder().bytes - b.holder().bytes) })
-		if !next.take(next.want) {
-			return
-		}
-		r.leave(next)
-		next.ready <- nil
-	}
+	r.bodies = slices.DeleteFunc(r.bodies, func(b *share) bool { return b == s })
+	close(r.freed)
+	r.freed = make(chan struct{})
 }

@@ -3,128 +3,87 @@ package idempotency
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// cuttable is a response writer whose reading can be cut short, as a server's can.
-type cuttable struct{ *httptest.ResponseRecorder }
-
-func (cuttable) SetReadDeadline(time.Time) error { return nil }
-
-// holding returns a body of the principal that holds n blocks of the room.
-func holding(t *testing.T, r *room, w http.ResponseWriter, principal string, n int) *share {
-	s := r.enter(principal, newBodyReader(w, http.NoBody, time.Second, time.Minute))
-	for range n {
-		if waited, err := s.grow(t.Context(), block); err != nil || waited {
-			t.Fatalf("%s: waited %v, %v", principal, waited, err)
+// fill takes as many blocks for a body as fit, 1000 at most.
+func (s *share) fill() (n int) {
+	for range 1000 {
+		if _, ok := s.take(block); !ok {
+			break
 		}
+		n++
 	}
-	return s
+	return n
 }
 
-// small returns a room of so many blocks.
-func small(blocks int64) *room {
+// One principal takes four fifths of the room at most, another as much of the rest, and
+// in a full room the oldest body of each goes on, so that none waits for all others.
+func TestRoomIsFairByPrincipal(t *testing.T) {
 	r := newRoom()
-	r.left, r.turns = blocks*block, 0
-	return r
-}
-
-// A full room takes from the principal that holds the most, and only as long as it
-// does: never from one that holds its share, nor where reading cannot be cut short.
-func TestRoomRefusesTheGreatestHolderFirst(t *testing.T) {
-	for _, tc := range []struct {
-		name          string
-		w             http.ResponseWriter
-		greedy, other []int // blocks of each body
-		want          int   // which of the greedy one's bodies is refused; -1: none
-	}{
-		{"the one that stood still the longest", cuttable{}, []int{2, 2, 2}, []int{1}, 0},
-		{"one that holds something", cuttable{}, []int{0, 2, 2}, []int{1}, 1},
-		{"a single body is left", cuttable{}, []int{4}, []int{0}, -1},
-		{"equals", cuttable{}, []int{2, 2}, []int{2, 2}, -1},
-		{"nearly equal", cuttable{}, []int{2, 2}, []int{2}, -1},
-		{"a server without deadlines", httptest.NewRecorder(), []int{2, 2, 2}, []int{1}, -1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			total := 0
-			for _, n := range append(tc.greedy, tc.other...) {
-				total += n
-			}
-			r := small(int64(total))
-			var greedy, other []*share
-			for _, n := range tc.greedy {
-				greedy = append(greedy, holding(t, r, tc.w, "greedy", n))
-				time.Sleep(time.Millisecond) // each has moved later than those before it
-			}
-			for _, n := range tc.other {
-				other = append(other, holding(t, r, tc.w, "other", n))
-			}
-			done := make(chan error, 1)
-			go func() { _, err := other[0].grow(t.Context(), block); done <- err }()
-			synctest.Wait()
-			for i, s := range greedy {
-				if got := s.in.refused.Load(); got != (i == tc.want) {
-					t.Errorf("%s: body %d refused %v", tc.name, i, got)
-				}
-			}
-			want := errOverloaded
-			if tc.want >= 0 {
-				want = nil
-				if !greedy[tc.want].giveBack() {
-					t.Errorf("%s: a refused body ends as if it were whole", tc.name)
-				}
-				greedy[tc.want] = nil
-			}
-			if err := <-done; !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", tc.name, err, want)
-			}
-			for _, s := range append(greedy, other...) {
-				if s != nil {
-					s.giveBack()
-				}
-			}
-			if r.left != int64(total)*block || r.turns != 0 || len(r.holders) != 0 || len(r.waiting) != 0 {
-				t.Errorf("%s: %d bytes, %d turns, %d holders, %d waiting are left", tc.name, r.left, r.turns, len(r.holders), len(r.waiting))
-			}
-		})
+	r.left = 100 * block
+	oldest, greedy := r.enter("greedy"), r.enter("greedy")
+	second, third := r.enter("second"), r.enter("second")
+	if n := greedy.fill(); n != 80 {
+		t.Errorf("one principal took %d of 100 blocks, want 80", n)
+	}
+	if n := third.fill(); n != 16 {
+		t.Errorf("then another took %d of 20 blocks, want 16", n)
+	}
+	for range 20 { // beyond the room, too
+		if _, ok := oldest.take(block); !ok {
+			t.Fatal("the oldest body of a principal waits")
+		}
+		if _, ok := second.take(block); !ok {
+			t.Fatal("the oldest body of another principal waits")
+		}
+	}
+	if _, ok := r.enter("second").take(block); ok {
+		t.Error("a younger body goes on in a full room")
+	}
+	for i := 3; i <= roomTurns+1; i++ { // beside the two
+		if _, ok := r.enter(string(rune('a' + i))).take(block); ok != (i <= roomTurns) {
+			t.Errorf("principal %d goes on: %v", i, ok)
+		}
+	}
+	for len(r.bodies) > 0 {
+		r.bodies[0].leave()
+	}
+	if r.left != 100*block || len(r.held) != 0 {
+		t.Errorf("%d bytes and %d holders are left", r.left, len(r.held))
 	}
 }
 
-// What becomes free goes to the principal that holds the least, not to the one that
-// asked first; a body that waits no more gets nothing.
-func TestRoomGoesToTheSmallestHolder(t *testing.T) {
+// A body that waits goes on when another has left, and otherwise gives up after a while
+// or with its request.
+func TestWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := small(4)
-		big, mid := holding(t, r, cuttable{}, "big", 2), holding(t, r, cuttable{}, "mid", 1)
-		ending := holding(t, r, cuttable{}, "ending", 1)
-		order := make(chan string, 4)
-		wait := func(ctx context.Context, name string, s *share) {
-			go func() {
-				if _, err := s.grow(ctx, block); err == nil {
-					order <- name
-				}
-			}()
-			synctest.Wait()
+		r := newRoom()
+		r.left = 10 * block
+		first := r.enter("p")
+		for range 10 {
+			_, _ = first.take(block)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		wait(t.Context(), "big", big)
-		wait(t.Context(), "mid", mid)
-		wait(ctx, "gone", r.enter("gone", newBodyReader(cuttable{}, http.NoBody, time.Second, time.Minute)))
-		cancel()
-		synctest.Wait()
-		ending.giveBack() // one block
-		synctest.Wait()
-		if len(order) != 1 || <-order != "mid" {
-			t.Error("the block went to another than the one that holds the least")
+		grow := func(ctx context.Context) (took time.Duration, err error) {
+			began := time.Now()
+			s := r.enter("p")
+			defer s.leave()
+			_, err = s.grow(ctx, block)
+			return time.Since(began), err
 		}
-		mid.giveBack() // two
-		if got := <-order; got != "big" {
-			t.Errorf("then came %q, want big", got)
+		if took, err := grow(t.Context()); took != roomWait || !errors.Is(err, errOverloaded) {
+			t.Errorf("in a full room: %v after %v", err, took)
 		}
-		big.giveBack()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if took, err := grow(ctx); took != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("whose request ends: %v after %v", err, took)
+		}
+		time.AfterFunc(2*time.Second, first.leave)
+		if took, err := grow(t.Context()); took != 2*time.Second || err != nil {
+			t.Errorf("when another leaves: %v after %v", err, took)
+		}
 	})
 }

@@ -84,8 +84,8 @@ func (x *keyedRequest) transact(c Claim) {
 func (x *keyedRequest) hold(c Claim) {
 	c.Rerun = false
 	err := wait.Persist(func() error {
-		ctx := limit(x.ctx, endTimeout)
-		defer ctx.end()
+		ctx, cancel := context.WithTimeout(x.ctx, endTimeout)
+		defer cancel()
 		v, err := x.h.store.Claim(ctx, c)
 		if err != nil || v.Outcome != Acquired {
 			return err
