@@ -61,7 +61,7 @@ func (c Claim) Against(old *Record, now time.Time) (Record, ClaimOutcome) {
 		return c.begin(Record{ID: c.ID, Created: now, Fence: rec.Fence}, now), Acquired
 	}
 	switch {
-	case rec.Fingerprint != c.Fingerprint:
+	case !c.matches(&rec):
 		return rec, Mismatch
 	case rec.State == Completed:
 		return rec, Replay

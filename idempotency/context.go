@@ -3,48 +3,18 @@ package idempotency
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync/atomic"
 	"time"
 )
 
-// run is what the context of a handler carries. It is itself that context: the
-// request's, but for its end, which is a deadline of its own or the loss of the
-// claim.
+// run is what the context of a handler carries.
 type run struct {
-	context.Context
-	deadline time.Time // zero: that of Context
-	token    Token
-	claim    Claim // zero in a transaction, which ends by its commit
-	attempt  int
-	took     time.Duration // of the handler, once it is over
-	mark     atomic.Int32  // 0: none, else 1 + a Disposition
-	tx       *sql.Tx
-}
-
-// Deadline implements [context.Context].
-func (r *run) Deadline() (time.Time, bool) {
-	if r.deadline.IsZero() {
-		return r.Context.Deadline()
-	}
-	return r.deadline, true
-}
-
-// Err implements [context.Context].
-func (r *run) Err() error {
-	err := r.Context.Err()
-	if err != nil && errors.Is(context.Cause(r.Context), context.DeadlineExceeded) {
-		return context.DeadlineExceeded
-	}
-	return err
-}
-
-// Value implements [context.Context].
-func (r *run) Value(key any) any {
-	if key == (runKey{}) {
-		return r
-	}
-	return r.Context.Value(key)
+	token   Token
+	claim   Claim // zero in a transaction, which ends by its commit
+	attempt int
+	took    time.Duration // of the handler, once it is over
+	mark    atomic.Int32  // 0: none, else 1 + a Disposition
+	tx      *sql.Tx
 }
 
 // runKey is where a handler's context has its run.

@@ -21,11 +21,11 @@ type flights struct {
 	idle    *time.Timer        // that calls it
 }
 
-// flight is a run that duplicates in this process wait for. done is closed when it
-// lands here, and look when it may have landed elsewhere.
+// flight is a run that duplicates in this process wait for. over is closed when it may
+// have ended, here or elsewhere.
 type flight struct {
-	waiters    int
-	done, look chan struct{}
+	waiters int
+	over    chan struct{}
 }
 
 // join adds a waiter; nil means that there are enough.
@@ -37,7 +37,7 @@ func (f *flights) join(id ID) *flight {
 	}
 	x := f.byID[id]
 	if x == nil {
-		x = &flight{done: make(chan struct{}), look: make(chan struct{})}
+		x = &flight{over: make(chan struct{})}
 		f.byID[id] = x
 	}
 	if x.waiters >= f.limit {
@@ -66,14 +66,30 @@ func (f *flights) leave(id ID, x *flight) {
 func (f *flights) landed(id ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.end(id)
+}
+
+// wake wakes those who wait for a key, or all for "": a run may have ended elsewhere.
+func (f *flights) wake(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := range f.byID {
+		if key == "" || id.Key == key {
+			f.end(id)
+		}
+	}
+}
+
+// end ends a flight; those who still wait board another one. f.mu is held.
+func (f *flights) end(id ID) {
 	if x := f.byID[id]; x != nil {
-		close(x.done)
+		close(x.over)
 		delete(f.byID, id)
 	}
 }
 
-// listenOn is how long the store is listened to when no duplicate waits any more: a
-// connection is not made for each.
+// listenOn is how long the store is listened to when no duplicate waits any more, so that
+// not each of them makes a connection.
 const listenOn = time.Minute
 
 // listen begins to listen to the store, unless that goes on. f.mu is held.
@@ -100,40 +116,6 @@ func (f *flights) hush() {
 	}
 }
 
-// wake lets those look who wait for a key, or all for "".
-func (f *flights) wake(key string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for id, x := range f.byID {
-		if key == "" || id.Key == key {
-			close(x.look)
-			x.look = make(chan struct{})
-		}
-	}
-}
-
-// looks returns what is closed when it is time to look.
-func (f *flights) looks(x *flight) <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return x.look
-}
-
-// landed waits for d, for the end of ctx, or until it is time to look, and reports
-// whether the run has ended in this process.
-func (x *flight) landed(ctx context.Context, d time.Duration, look <-chan struct{}) bool {
-	t := time.NewTimer(max(d, 0))
-	defer t.Stop()
-	select {
-	case <-x.done:
-		return true
-	case <-look:
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
 // The store is asked this often for runs of other processes: soon at first, since
 // most runs are short.
 const (
@@ -144,33 +126,29 @@ const (
 // wait waits at most limit for the run that v found, here or in another
 // process, to end or to be abandoned. It reports whether to claim again.
 func (x *keyedRequest) wait(c Claim, v Verdict, limit time.Duration) bool {
-	h, id, ctx := x.h, c.ID, x.r.Context()
-	f := h.flights.join(id)
+	h, ctx := x.h, x.r.Context()
+	f := h.flights.join(c.ID)
 	if f == nil {
 		return false
 	}
-	defer h.flights.leave(id, f)
+	defer h.flights.leave(c.ID, f)
 	start := time.Now()
 	if _, known := h.Backlog.Known(c); known {
 		return true // it landed before this joined
 	}
-	look := h.flights.looks(f)
 	for poll := h.firstPoll; ; poll = min(2*poll, h.Poll) {
 		left := limit - time.Since(start)
 		if left <= 0 {
 			return false
 		}
-		if f.landed(ctx, min(left, wait.Jitter(2*poll)), look) {
-			return true
-		}
-		look = h.flights.looks(f) // before the store is asked: what ends after that is not missed
+		over := wait.Woken(ctx, min(left, wait.Jitter(2*poll)), f.over)
 		if ctx.Err() != nil {
 			return false
 		}
-		if h.Transaction {
+		if over || h.Transaction {
 			return true // what a transaction has written shows when it ends
 		}
-		rec, err := h.store.Get(ctx, id)
+		rec, err := h.store.Get(ctx, c.ID)
 		if err == nil && (rec.State != Started || rec.Fence != v.Record.Fence || time.Since(start) > v.LeaseLeft && rec.LeaseEnd.Equal(v.Record.LeaseEnd)) {
 			return true
 		}

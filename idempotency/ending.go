@@ -60,7 +60,7 @@ func (e *Ending) size() int64 {
 func (e *Ending) verdict(c Claim) (v Verdict, ok bool) {
 	rec := Record{ID: c.ID, Fingerprint: e.Fingerprint, Operation: e.Operation, Owner: e.Token.Owner, Fence: e.Token.Fence, Note: e.Note}
 	switch {
-	case e.Fingerprint != c.Fingerprint:
+	case !c.matches(&rec):
 		v.Outcome = Mismatch
 	case e.Disposition == Keep:
 		v.Outcome, rec.State, rec.Response = Replay, Completed, &e.Response

@@ -58,6 +58,10 @@ func Fingerprint(r *http.Request, body []byte) string {
 	return digest([]string{"1", r.Method, r.URL.EscapedPath(), sortedQuery(r.URL.RawQuery), mediaType(r.Header.Get("Content-Type"))}, body)
 }
 
+// matches reports whether a record is of the request that c is for. A known key with
+// another body, query or path is refused: [Mismatch], which is a 422.
+func (c Claim) matches(r *Record) bool { return c.Fingerprint == r.Fingerprint }
+
 // sortedQuery keeps the order of a name's own values. What cannot be read
 // stands for itself.
 func sortedQuery(raw string) string {

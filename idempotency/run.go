@@ -13,10 +13,12 @@ const endTimeout = 2 * time.Second
 // byte of it goes out.
 func (x *keyedRequest) run(c Claim, rec Record) {
 	h := x.h
-	ctx, end := context.WithCancelCause(x.ctx)
-	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, claim: c}
-	beat := h.heartbeat(u, c.Rerun, end)
-	defer beat.stop()
+	claimed, lose := context.WithCancelCause(x.ctx)
+	ctx, cancel := context.WithTimeout(claimed, h.MaxRun)
+	u := &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, claim: c}
+	beat := h.heartbeat(ctx, u, lose)
+	stop := func() { lose(nil); cancel(); beat() }
+	defer stop()
 
 	out := newRecorder(x.w, h.MaxResponse, h.Stream)
 	out.open = func(tombstone string) bool { return x.open(u, out, tombstone) }
@@ -27,9 +29,9 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 		}
 		h.flights.landed(c.ID)
 	}()
-	x.call(u, out)
+	x.call(ctx, u, out)
 	returned = true
-	beat.stop()
+	stop()
 	if out.WriteHeader(200); x.disposition(u, out.status) == Keep {
 		h.usual.took(c.Operation, u.took)
 	}
@@ -37,10 +39,10 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 }
 
 // call calls the handler, and measures it.
-func (x *keyedRequest) call(u *run, out *recorder) {
+func (x *keyedRequest) call(ctx context.Context, u *run, out *recorder) {
 	start := time.Now()
 	defer func() { u.took = time.Since(start) }()
-	x.h.next.ServeHTTP(out, x.request(u))
+	x.h.next.ServeHTTP(out, x.request(context.WithValue(ctx, runKey{}, u)))
 }
 
 // disposition says what becomes of a run that has responded.

@@ -37,9 +37,9 @@ func (x *keyedRequest) transact(c Claim) {
 		var u *run
 		ctx, cancel := context.WithTimeout(x.ctx, h.MaxRun)
 		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error) {
-			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
+			u = &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
-			x.call(u, out)
+			x.call(ctx, u, out)
 			out.WriteHeader(200)
 			if x.disposition(u, out.status) != Keep {
 				return nil, errRollback

@@ -1,18 +1,19 @@
 package idempotency
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	// usualRuns is how many of the latest runs say how long one usually takes.
-	usualRuns = 64
 	// usualOperations bounds the operations that are told apart; the others share
 	// what all runs of the handler took.
 	usualOperations = 256
+	// usualDecay is the part of the difference by which a shorter run shortens what is
+	// usual: one long run is forgotten after some two dozen short ones.
+	usualDecay = 8
 	// The wait of a duplicate, and its Retry-After, before any run has been seen, and
 	// their bounds.
 	unseenWait   = 5 * time.Second
@@ -20,68 +21,38 @@ const (
 	longestWait  = 30 * time.Second
 )
 
-// usual learns how long operations take. The zero value has seen none. It is safe for
-// concurrent use.
+// usual learns how long operations take: as long as the longest of the latest runs. The
+// zero value has seen none. It is safe for concurrent use.
 type usual struct {
 	mu  sync.Mutex
-	all runs
-	of  map[string]*runs
-}
-
-// runs are the latest durations of an operation.
-type runs struct {
-	took [usualRuns]time.Duration
-	n    int
-}
-
-func (r *runs) add(d time.Duration) {
-	r.took[r.n%usualRuns] = d
-	r.n++
-}
-
-// p90 returns what nine of ten runs did not outlast, and 0 before any.
-func (r *runs) p90() time.Duration {
-	n := min(r.n, usualRuns)
-	if n == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(r.took[:n]))
-	return max(sorted[(9*n+9)/10-1], 1)
+	all time.Duration
+	of  map[string]time.Duration
 }
 
 // took learns from a run that has ended with a response that counts.
 func (u *usual) took(operation string, d time.Duration) {
 	shape := shapeOf(operation)
+	d = max(d, 1)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.all.add(d)
-	r := u.of[shape]
-	if r == nil {
-		if len(u.of) >= usualOperations {
-			return
-		}
-		if u.of == nil {
-			u.of = map[string]*runs{}
-		}
-		r = &runs{}
-		u.of[shape] = r
+	u.all = max(d, u.all-(u.all-d)/usualDecay)
+	if u.of == nil {
+		u.of = map[string]time.Duration{}
 	}
-	r.add(d)
+	if old, known := u.of[shape]; known || len(u.of) < usualOperations {
+		u.of[shape] = max(d, old-(old-d)/usualDecay)
+	}
 }
 
 // time returns how long an operation usually takes, and 0 before any run was seen.
 func (u *usual) time(operation string) time.Duration {
-	shape := shapeOf(operation)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if r := u.of[shape]; r != nil {
-		return r.p90()
-	}
-	return u.all.p90()
+	return cmp.Or(u.of[shapeOf(operation)], u.all)
 }
 
-// shapeOf is an operation without what names one of many things in its path: segments
-// with a digit, and long ones.
+// shapeOf is an operation without the parts of its path that name one of many things:
+// segments with a digit, and long ones.
 func shapeOf(operation string) string {
 	segments := strings.Split(operation, "/")
 	for i, s := range segments {
@@ -97,15 +68,12 @@ func (h *handler) patience(operation string) time.Duration {
 	if h.Wait != 0 {
 		return h.Wait
 	}
-	if d := h.usual.time(operation); d > 0 {
-		return max(shortestWait, min(d, longestWait))
-	}
-	return unseenWait
+	return max(shortestWait, min(cmp.Or(h.usual.time(operation), unseenWait), longestWait))
 }
 
 // retryAfter is when a duplicate that has waited is to come back: when the run will
 // have taken what it usually takes, or, when it has outlasted that, half as long
-// again. A run that is alive by its lease for less is decided then.
+// again. A run whose lease ends sooner is decided then.
 func (h *handler) retryAfter(operation string, waited, leaseLeft time.Duration) time.Duration {
 	d := h.usual.time(operation)
 	switch {
