@@ -27,12 +27,12 @@ var (
 	releaseScript  = script("release")
 	holdScript     = script("hold")
 	resolveScript  = script("resolve")
-	sweepSource    = source("sweep")
+	sweepScript    = script("sweep")
 )
 
-// source returns a script with the prelude that all of them begin with:
-// Redis has no includes.
-func source(name string) string { return file("prelude") + file(name) }
+// script returns an operation, after the prelude that all of them begin with: Redis has
+// no includes.
+func script(name string) *redis.Script { return redis.NewScript(file("prelude") + file(name)) }
 
 // file reads an embedded script.
 func file(name string) string {
@@ -42,9 +42,6 @@ func file(name string) string {
 	}
 	return string(b)
 }
-
-// script is source in the form that is sent by its digest.
-func script(name string) *redis.Script { return redis.NewScript(source(name)) }
 
 // Idempotency keeps idempotency records on Redis 5 or later, or Valkey: it
 // implements idempotency.Store. A claim and its completion are one round trip
@@ -64,7 +61,6 @@ type Idempotency struct {
 	opts    IdempotencyOptions
 	durable bool
 	close   func() error
-	sweeps  cursors
 	runs    gather.Calls[run, *redis.Cmd]
 
 	censuses censuses

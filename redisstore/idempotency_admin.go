@@ -66,6 +66,21 @@ func (i *Idempotency) nodes(ctx context.Context, f func(ctx context.Context, nod
 	}
 }
 
+// scan calls f with the names of a node's records, step by step from cursor on, until it
+// returns false. next is where to go on after the step; 0: it was the last.
+func scan(ctx context.Context, c redis.Cmdable, cursor uint64, match string, f func(names []string, next uint64) (more bool, err error)) error {
+	for {
+		names, next, err := c.Scan(ctx, cursor, match, scanCount).Result()
+		if err != nil {
+			return err
+		}
+		more, err := f(names, next)
+		if cursor = next; err != nil || !more || cursor == 0 {
+			return err
+		}
+	}
+}
+
 // List implements idempotency.Store. It scans the names of all records, step
 // by step. Held records alone have no expiry, so that these are found
 // without reading the others. Records that come or go in the meantime may be
@@ -73,7 +88,7 @@ func (i *Idempotency) nodes(ctx context.Context, f func(ctx context.Context, nod
 func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempotency.Record, error) {
 	p := &page{filter: f}
 	var mu sync.Mutex
-	match := escape(i.opts.Prefix) + "*"
+	match := i.all()
 	if f.Scope != "" {
 		match = escape(fmt.Sprintf("%s%d:%s:", i.opts.Prefix, len(f.Scope), f.Scope)) + "*"
 	}
@@ -88,24 +103,20 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 		if err != nil {
 			return err
 		}
-		for cursor := uint64(0); ; {
-			names, next, err := c.Scan(ctx, cursor, match, scanCount).Result()
-			if err != nil {
-				return err
-			}
+		return scan(ctx, c, 0, match, func(names []string, _ uint64) (bool, error) {
 			mu.Lock()
-			err = i.collect(ctx, c, p, names, now)
-			mu.Unlock()
-			if cursor = next; err != nil || cursor == 0 {
-				return err
-			}
-		}
+			defer mu.Unlock()
+			return true, i.collect(ctx, c, p, names, now)
+		})
 	})
 	if err != nil {
 		return nil, failed("list", err)
 	}
 	return p.records, nil
 }
+
+// all is the pattern of the names of all records.
+func (i *Idempotency) all() string { return escape(i.opts.Prefix) + "*" }
 
 // listOne is List of a filter that names a record.
 func (i *Idempotency) listOne(ctx context.Context, p *page) ([]idempotency.Record, error) {

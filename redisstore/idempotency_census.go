@@ -68,24 +68,21 @@ func (i *Idempotency) count(ctx context.Context, c redis.Cmdable, n *nodeCensus)
 	if err != nil {
 		return err
 	}
-	for range censusSteps {
-		names, next, err := c.Scan(ctx, n.cursor, escape(i.opts.Prefix)+"*", scanCount).Result()
-		if err != nil {
-			return err
-		}
-		err = i.read(ctx, c, names, func(rec idempotency.Record) {
+	steps := 0
+	return scan(ctx, c, n.cursor, i.all(), func(names []string, next uint64) (bool, error) {
+		err := i.read(ctx, c, names, func(rec idempotency.Record) {
 			rec.HoldAbandoned(now)
 			n.part.Add(&rec, now)
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		if n.cursor = next; next == 0 {
 			n.latest, n.part, n.complete = n.part, idempotency.Census{}, true
-			return nil
 		}
-	}
-	return nil
+		steps++
+		return steps < censusSteps, nil
+	})
 }
 
 // sum adds what waits on one node to that of others.

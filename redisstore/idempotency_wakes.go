@@ -2,19 +2,15 @@ package redisstore
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// literal escapes what a pattern of Redis has special signs for.
-var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
 // Wakes implements idempotency.Waker, on a connection of its own. The scripts publish
 // the end of a run under the name of its record; a cluster passes it on to all nodes.
 // The client subscribes again when the connection was lost.
 func (i *Idempotency) Wakes(ctx context.Context, wake func(key string)) {
-	sub := i.client.PSubscribe(ctx, literal.Replace(i.opts.Prefix)+"*")
+	sub := i.client.PSubscribe(ctx, i.all())
 	defer func() { _ = sub.Close() }()
 	heard := sub.ChannelWithSubscriptions()
 	for {
