@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -19,19 +21,20 @@ import (
 // change in it. It implements [httpretry.Envelope], and its attempts come
 // one after the other, so that it needs no lock.
 type call struct {
-	ctx    context.Context
-	r      *forbear.Retryer
-	o      *Options
-	warned *atomic.Bool
-	text   []byte
-	doc    node
+	ctx        context.Context
+	r          *forbear.Retryer
+	o          *Options
+	warned     *atomic.Bool
+	text       []byte
+	doc        map[string]json.RawMessage // of text
+	extensions []json.RawMessage          // of doc
 
-	callerID string
-	function string
-	key      string // the idempotency key, the caller's or forbear's own
-	keyMade  bool
-	deadline time.Duration // the caller's; 0 means none
-	options  *node         // the value of the deadline in text
+	callerID   string
+	function   string
+	key        string // the idempotency key, the caller's or forbear's own
+	keyMade    bool
+	deadline   time.Duration // the caller's; 0 means none
+	deadlineAt int           // its place in the extensions
 
 	id     string // of the latest attempt
 	longer int    // how often a longer deadline was asked for
@@ -42,19 +45,16 @@ type call struct {
 // then sent as plain HTTP. An envelope needs what names a call: protocol, id
 // and function.
 func (t *transport) newCall(text []byte) (c *call, ok bool) {
-	doc, err := parse(text)
-	if err != nil || !doc.object {
+	doc, ok := members(text)
+	if !ok || !isForrst(doc["protocol"]) {
 		return nil, false
 	}
 	c = &call{r: t.retryer, o: &t.o, warned: &t.warned, text: text, doc: doc}
-	protocol, hasProtocol := doc.get("protocol")
-	id, hasID := doc.get("id")
-	what, hasCall := doc.get("call")
-	if !hasProtocol || !hasID || !hasCall || !isForrst(text[protocol.start:protocol.end]) ||
-		json.Unmarshal(text[id.start:id.end], &c.callerID) != nil || c.callerID == "" {
+	what, ok := members(doc["call"])
+	if !ok || json.Unmarshal(doc["id"], &c.callerID) != nil || c.callerID == "" || json.Unmarshal(what["function"], &c.function) != nil {
 		return nil, false
 	}
-	if f, ok := what.get("function"); !ok || json.Unmarshal(text[f.start:f.end], &c.function) != nil {
+	if list, there := doc["extensions"]; there && json.Unmarshal(list, &c.extensions) != nil {
 		return nil, false
 	}
 	c.readOptions()
@@ -64,40 +64,33 @@ func (t *transport) newCall(text []byte) (c *call, ok bool) {
 // readOptions reads the idempotency key and the deadline from the request's
 // own extensions. What is not understood is left to the server.
 func (c *call) readOptions() {
-	list, ok := c.doc.get("extensions")
-	if !ok {
-		return
-	}
-	for i := range list.items {
-		e := &list.items[i]
+	for i, raw := range c.extensions {
+		e, _ := members(raw)
+		options, ok := members(e["options"])
 		var urn string
-		if u, ok := e.get("urn"); !ok || json.Unmarshal(c.text[u.start:u.end], &urn) != nil {
-			continue
-		}
-		options, ok := e.get("options")
-		if !ok {
+		if !ok || json.Unmarshal(e["urn"], &urn) != nil {
 			continue
 		}
 		switch {
 		case is(urn, "idempotency"):
-			if k, ok := options.get("key"); ok {
-				_ = json.Unmarshal(c.text[k.start:k.end], &c.key)
-			}
+			_ = json.Unmarshal(options["key"], &c.key)
 		case is(urn, "deadline"):
-			c.readDeadline(options)
+			if d, ok := readDuration(compose(limitOf(options))); ok && d > 0 {
+				c.deadline, c.deadlineAt = d, i
+			}
 		}
 	}
 }
 
-// readDeadline reads {value, unit} as the protocol says, and {timeout: {value,
-// unit}} as its servers read it. A point in time is left as it is.
-func (c *call) readDeadline(options *node) {
-	if t, ok := options.get("timeout"); ok {
-		options = t
+// limitOf returns the object that has the value and the unit of a deadline: the options, as
+// the protocol says, or their member timeout, as its servers read it. A point in time is
+// left as it is.
+func limitOf(options map[string]json.RawMessage) map[string]json.RawMessage {
+	if t, ok := options["timeout"]; ok {
+		m, _ := members(t)
+		return m
 	}
-	if d, ok := readDuration(c.text[options.start:options.end]); ok && d > 0 {
-		c.deadline, c.options = d, options
-	}
+	return options
 }
 
 // Begin implements [httpretry.Envelope]. Forrst is always POST, so that the
@@ -112,16 +105,13 @@ func (c *call) Begin(s *forbear.State) {
 }
 
 // Send implements [httpretry.Envelope]. The first attempt is the caller's
-// request unchanged. Each later one has a new id and the same key. When the
-// last one exceeded its deadline, the next has twice as long, within the
+// request unchanged, but for a key of forbear's own. Each later one has a new id and the
+// same key. When the last one exceeded its deadline, the next has twice as long, within the
 // time that is left for the attempt.
 func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Duration, error) {
-	var edits []edit
 	c.id = c.callerID
 	if number > 1 {
 		c.id = uuid.New()
-		id, _ := c.doc.get("id")
-		edits = append(edits, edit{id.start, id.end, strconv.Quote(c.id)})
 	}
 	deadline := c.deadline
 	if deadline > 0 {
@@ -131,16 +121,15 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 				left = min(left, time.Until(d))
 			}
 			deadline = duration.Ceiling(deadline, max(left, time.Millisecond), c.longer)
-			edits = append(edits, c.setDeadline(deadline)...)
 		}
 		// The server must not respond after the deadline, and a second
 		// covers the way back: waiting any longer is in vain.
 		limit = min(limit, duration.Sum(deadline, time.Second))
 	}
-	if c.keyMade {
-		edits = append(edits, c.addKey())
+	body := c.text
+	if number > 1 || c.keyMade {
+		body = c.rewritten(deadline)
 	}
-	body := apply(c.text, edits)
 	// GetBody would send the first attempt's envelope again, under the old
 	// id.
 	req.Body = io.NopCloser(bytes.NewReader(body))
@@ -149,48 +138,51 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 	return limit, nil
 }
 
-// setDeadline writes d in milliseconds, the one unit that holds every
-// deadline without a fraction.
-func (c *call) setDeadline(d time.Duration) []edit {
-	value, _ := c.options.get("value")
-	unit, _ := c.options.get("unit")
-	return []edit{
-		{value.start, value.end, strconv.FormatInt(d.Milliseconds(), 10)},
-		{unit.start, unit.end, `"millisecond"`},
+// rewritten returns the envelope of an attempt, under its id. The deadline is written in
+// milliseconds, the one unit that holds every deadline without a fraction.
+func (c *call) rewritten(deadline time.Duration) []byte {
+	doc, extensions := maps.Clone(c.doc), slices.Clone(c.extensions)
+	doc["id"] = compose(c.id)
+	if deadline != c.deadline {
+		e, _ := members(extensions[c.deadlineAt])
+		options, _ := members(e["options"])
+		value := limitOf(options)
+		value["value"], value["unit"] = strconv.AppendInt(nil, deadline.Milliseconds(), 10), compose("millisecond")
+		if _, nested := options["timeout"]; nested {
+			options["timeout"] = compose(value)
+		}
+		e["options"] = compose(options)
+		extensions[c.deadlineAt] = compose(e)
 	}
+	if c.keyMade {
+		extensions = append(extensions, compose(Extension{URN: prefix + "idempotency", Options: compose(map[string]string{"key": c.key})}))
+	}
+	if len(extensions) > 0 {
+		doc["extensions"] = compose(extensions)
+	}
+	return compose(doc)
 }
 
-// addKey adds the idempotency extension with the key that forbear generated,
-// after the extensions that are there.
-func (c *call) addKey() edit {
-	entry := `{"urn":"` + prefix + `idempotency","options":{"key":"` + c.key + `"}}`
-	list, ok := c.doc.get("extensions")
-	if !ok || isNull(c.text[list.start:list.end]) {
-		return setMember(&c.doc, "extensions", "["+entry+"]")
-	}
-	if len(list.items) > 0 {
-		entry = "," + entry
-	}
-	return edit{list.end - 1, list.end - 1, entry}
+// compose writes v as JSON. It does not change the strings of raw messages in v.
+func compose(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // of strings and valid JSON
+	return bytes.TrimSpace(b.Bytes())
 }
 
 // restoreID returns a response under the id that the caller sent: the caller
 // matches responses by it, and knows of no other. A response to any other id
 // is left unchanged.
 func (c *call) restoreID(resp *http.Response) {
-	if c.latest == nil || c.id == c.callerID {
-		return
-	}
-	doc, err := parse(c.latest)
-	if err != nil || !doc.object {
-		return
-	}
-	id, ok := doc.get("id")
+	doc, ok := members(c.latest)
 	var given string
-	if !ok || json.Unmarshal(c.latest[id.start:id.end], &given) != nil || given != c.id {
+	if !ok || c.id == c.callerID || json.Unmarshal(doc["id"], &given) != nil || given != c.id {
 		return
 	}
-	body := apply(c.latest, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
+	doc["id"] = compose(c.callerID)
+	body := compose(doc)
 	resp.Body = struct {
 		io.Reader
 		io.Closer
