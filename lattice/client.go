@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
@@ -35,8 +33,6 @@ type Options struct {
 	Credentials *credential.Cache
 	// TokenPath is the path that needs no Authorization. Default [TokenPath].
 	TokenPath string
-	// Logger gets, once, which SDK is above. Default slog.Default().
-	Logger *slog.Logger
 	// HTTP are further options for the transport that retries.
 	HTTP []httpretry.Option
 }
@@ -46,7 +42,6 @@ type Options struct {
 type Client struct {
 	http *http.Client
 	o    Options
-	sdk  atomic.Pointer[SDK]
 }
 
 // NewClient returns a client that retries as r decides. r's policy should be
@@ -54,9 +49,6 @@ type Client struct {
 func NewClient(r *forbear.Retryer, o Options) *Client {
 	if o.TokenPath == "" {
 		o.TokenPath = TokenPath
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	opts := o.HTTP
 	if o.Credentials != nil {
@@ -75,7 +67,6 @@ func NewClient(r *forbear.Retryer, o Options) *Client {
 // and retries on such a response and returns an error at once. Every other
 // response comes back as it is, so that the SDK makes its own errors of it.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	c.recordSDK(req.Header)
 	if c.o.Credentials == nil && !authorized(req, c.o.TokenPath) {
 		if req.Body != nil {
 			_ = req.Body.Close()
@@ -135,41 +126,6 @@ func (e *StopError) Error() string { return fmt.Sprintf("lattice: %v", e.why) }
 
 // Unwrap returns the reason.
 func (e *StopError) Unwrap() error { return e.why }
-
-// SDK is what the SDK above a [Client] says of itself.
-type SDK struct{ Language, Name, Version string }
-
-// SDKOf reads the headers that the SDKs stamp on their requests. Who sees
-// them and retries by itself should know that another retrying layer is above,
-// unless it is a [Client].
-func SDKOf(h http.Header) (SDK, bool) {
-	s := SDK{h.Get("X-Fern-Language"), h.Get("X-Fern-SDK-Name"), h.Get("X-Fern-SDK-Version")}
-	return s, s != SDK{}
-}
-
-// SDK returns the SDK above, once a request of one was seen.
-func (c *Client) SDK() (SDK, bool) {
-	if s := c.sdk.Load(); s != nil {
-		return *s, true
-	}
-	return SDK{}, false
-}
-
-// recordSDK logs, once, which SDK is above.
-func (c *Client) recordSDK(h http.Header) {
-	if c.sdk.Load() != nil {
-		return
-	}
-	s, ok := SDKOf(h)
-	if !ok || !c.sdk.CompareAndSwap(nil, &s) {
-		return
-	}
-	c.o.Logger.Info("lattice: retrying under an SDK, whose own retries have nothing left to do",
-		slog.String("language", bounded(s.Language)), slog.String("sdk", bounded(s.Name)), slog.String("version", bounded(s.Version)))
-}
-
-// bounded keeps a value from a header within a log line.
-func bounded(s string) string { return s[:min(len(s), 64)] }
 
 // guard is the last thing before the wire: no attempt and no redirect goes out
 // without Authorization.
