@@ -90,8 +90,7 @@ type run[T any] struct {
 	began   time.Time
 	outage  atomic.Int64 // how long after that the breaker was last seen not to be closed; negative: never
 
-	want  chan struct{} // from the schedule: the feeder is to fetch an item
-	fresh chan *item[T] // from the feeder
+	fresh chan *item[T] // from the feeder, which has the next one at hand
 	back  chan *item[T] // from the attempts
 }
 
@@ -100,7 +99,7 @@ type run[T any] struct {
 func newRun[T any](ctx context.Context, r *forbear.Retryer, fn func(context.Context, T) error, o Options[T]) *run[T] {
 	b := &run[T]{
 		Options: o, r: r, fn: fn, tally: newTally(o.Progress, o.Every), began: time.Now(),
-		want: make(chan struct{}), fresh: make(chan *item[T]), back: make(chan *item[T], o.Concurrency),
+		fresh: make(chan *item[T]), back: make(chan *item[T], o.Concurrency),
 	}
 	b.feeding, b.stop = context.WithCancelCause(ctx)
 	b.outage.Store(-1)
@@ -117,29 +116,20 @@ func (b *run[T]) do(ctx context.Context, items iter.Seq[T]) {
 	b.feed(items)
 }
 
-// feed fetches an item whenever one is wanted. It runs in the caller's
+// feed hands over an item whenever one is wanted. It runs in the caller's
 // goroutine, as the caller's iterator may expect.
 func (b *run[T]) feed(items iter.Seq[T]) {
-	b.await()
 	for value := range items {
-		if b.feeding.Err() != nil {
-			b.tally.cut()
-			return
-		}
 		it := &item[T]{value: value}
 		if b.ID != nil {
 			it.id = b.ID(value)
 		}
-		b.fresh <- it
-		b.await()
-	}
-}
-
-// await waits until an item is wanted, or none any more.
-func (b *run[T]) await() {
-	select {
-	case <-b.want:
-	case <-b.feeding.Done():
+		select {
+		case b.fresh <- it:
+		case <-b.feeding.Done():
+			b.tally.count(func(r *Report) { r.Cut = true })
+			return
+		}
 	}
 }
 

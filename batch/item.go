@@ -37,28 +37,12 @@ type item[T any] struct {
 // there.
 func (it *item[T]) begun() bool { return it.call != nil && it.call.State.Attempt > 0 }
 
-// attempts returns how many were made.
-func (it *item[T]) attempts() int {
-	if it.call == nil {
-		return 0
-	}
-	return it.call.Attempts
-}
-
-// lastError returns the error_type of the latest failure, or "".
-func (it *item[T]) lastError() string {
-	if it.call == nil {
-		return ""
-	}
-	return it.call.Last
-}
-
 // step takes an item as far as one attempt goes. It reports whether that was
 // its end.
 func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
 	if it.call == nil {
 		if b.Journal != nil && b.Journal.Finished(it.id) {
-			b.tally.skipped()
+			b.tally.count(func(r *Report) { r.Skipped++ })
 			return true
 		}
 		it.call = b.r.Durable(ctx, forbear.Progress{})
@@ -131,11 +115,14 @@ func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
 	switch why := it.last.Reason; {
 	case why == forbear.ReasonSuccess:
 		b.finish(it.id, Done)
-		b.tally.done(it.attempts())
+		b.tally.count(func(r *Report) {
+			r.Done++
+			r.Retries += it.call.Attempts - 1
+		})
 	case ctx.Err() != nil, b.cutShort(ctx, it):
-		b.tally.postponed(it.id, forbear.ReasonCanceled, it.lastError(), it.attempts())
+		b.postponed(it, forbear.ReasonCanceled)
 	case why == forbear.ReasonDeadline && b.outageIn(it):
-		b.tally.postponed(it.id, forbear.ReasonBreakerOpen, it.lastError(), it.attempts())
+		b.postponed(it, forbear.ReasonBreakerOpen)
 	default:
 		b.failed(ctx, it)
 	}
@@ -157,6 +144,15 @@ func (b *run[T]) cutShort(ctx context.Context, it *item[T]) bool {
 	return ok && (!it.begun() || d.Before(it.end))
 }
 
+// postponed counts an item that is for a later run.
+func (b *run[T]) postponed(it *item[T], why forbear.Reason) {
+	p := Problem{ID: it.id, Reason: why, Postponed: true}
+	if it.call != nil {
+		p.Attempts, p.ErrorType = it.call.Attempts, it.call.Last
+	}
+	b.tally.problem(p)
+}
+
 // postpone leaves an item that waits to a later run.
 func (b *run[T]) postpone(ctx context.Context, it *item[T]) {
 	why := forbear.ReasonCanceled
@@ -166,14 +162,14 @@ func (b *run[T]) postpone(ctx context.Context, it *item[T]) {
 	if it.begun() {
 		_ = it.call.GiveUp(ctx, why, time.Now())
 	}
-	b.tally.postponed(it.id, why, it.lastError(), it.attempts())
+	b.postponed(it, why)
 }
 
 // failed puts the item into the dead-letter queue and only then into the
 // journal.
 func (b *run[T]) failed(ctx context.Context, it *item[T]) {
 	e := it.call.Err(it.last, time.Now())
-	b.tally.failed(it.id, e.Reason, e.Type, it.attempts())
+	b.tally.problem(Problem{ID: it.id, Reason: e.Reason, ErrorType: e.Type, Attempts: e.Attempts})
 	if b.DLQ == nil {
 		return
 	}
@@ -215,7 +211,7 @@ func (b *run[T]) letter(ctx context.Context, it *item[T], e *forbear.Error) (dea
 	l := deadletter.Letter{
 		ID: letterID(b.Queue, it.id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: it.id, Payload: body, ContentType: media,
 		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(),
-		Attempts: it.attempts(), MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.call.Postponed,
+		Attempts: it.call.Attempts, MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.call.Postponed,
 		CorrelationID: correlation, TraceID: deadletter.TraceID(nil, correlation), DeadAt: now, State: deadletter.Dead,
 	}
 	l.SetCause(it.cause)

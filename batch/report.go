@@ -110,24 +110,6 @@ func (t *tally) finish() Report {
 	return r
 }
 
-func (t *tally) skipped() { t.count(func(r *Report) { r.Skipped++ }) }
-func (t *tally) cut()     { t.count(func(r *Report) { r.Cut = true }) }
-
-func (t *tally) done(attempts int) {
-	t.count(func(r *Report) {
-		r.Done++
-		r.Retries += max(attempts-1, 0)
-	})
-}
-
-func (t *tally) failed(id string, why forbear.Reason, errorType string, attempts int) {
-	t.problem(Problem{ID: id, Reason: why, ErrorType: errorType, Attempts: attempts})
-}
-
-func (t *tally) postponed(id string, why forbear.Reason, errorType string, attempts int) {
-	t.problem(Problem{ID: id, Reason: why, ErrorType: errorType, Attempts: attempts, Postponed: true})
-}
-
 // problem counts an item that was not done, and keeps the first ones by
 // name.
 func (t *tally) problem(p Problem) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -22,11 +23,10 @@ type schedule[T any] struct {
 	held []*item[T]      // fetched and not begun
 	busy map[string]bool // ids of the items that are not over
 
-	running  int  // attempts under way
-	probing  int  // of these, begun while the breaker was not closed
-	proven   bool // the latest of them succeeded
-	more     bool
-	fetching bool
+	running int  // attempts under way
+	probing int  // of these, begun while the breaker was not closed
+	proven  bool // the latest of them succeeded
+	more    bool // items to come
 
 	askAt time.Time // a retry was refused: none is asked for before
 	extra bool      // for once an item more than may wait: see wanted
@@ -37,7 +37,7 @@ type schedule[T any] struct {
 func (s *schedule[T]) work(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	fresh, stopped := s.fresh, s.feeding.Done()
+	stopped := s.feeding.Done()
 	for {
 		if s.feeding.Err() != nil {
 			s.leave(ctx)
@@ -51,21 +51,19 @@ func (s *schedule[T]) work(ctx context.Context) {
 			timer.Reset(time.Until(again))
 			tick = timer.C
 		}
-		var want chan<- struct{}
-		if wanted {
-			want = s.want
+		var fresh <-chan *item[T]
+		if wanted || s.more && s.feeding.Err() != nil { // which ends it
+			fresh = s.fresh
 		}
 		select {
 		case it := <-s.back:
 			s.returned(it, time.Now())
 		case it, ok := <-fresh:
-			if s.fetching = false; !ok {
-				fresh, s.more = nil, false
-			} else {
+			if s.extra = false; ok {
 				s.fetched(it)
+			} else {
+				s.more = false
 			}
-		case want <- struct{}{}:
-			s.fetching, s.extra = true, false
 		case <-tick:
 		case <-stopped:
 			stopped = nil
@@ -75,7 +73,7 @@ func (s *schedule[T]) work(ctx context.Context) {
 
 // waiting is how many items are begun or fetched and wait: it is what
 // Options.Waiting bounds.
-func (s *schedule[T]) waiting() int { return s.due.len() + s.late.len() + len(s.held) }
+func (s *schedule[T]) waiting() int { return len(s.due) + len(s.late) + len(s.held) }
 
 // fill begins all attempts that can be begun now. It returns when to look
 // again, if time alone can change that, and whether a new item is wanted.
@@ -117,7 +115,7 @@ func (s *schedule[T]) next(now time.Time, shut time.Duration) *item[T] {
 		return s.late.take()
 	case shut > 0:
 		return nil
-	case s.late.len() > 0 && asking:
+	case len(s.late) > 0 && asking:
 		return s.late.take()
 	case len(s.held) > 0 && (asking || s.held[0].last.Reason == forbear.ReasonNone):
 		it := s.held[0]
@@ -129,20 +127,24 @@ func (s *schedule[T]) next(now time.Time, shut time.Duration) *item[T] {
 
 // again returns when next may find what it has not found now.
 func (s *schedule[T]) again(now time.Time, shut time.Duration) (at time.Time) {
-	earlier := func(t time.Time, ok bool) {
-		if ok && (at.IsZero() || t.Before(at)) {
+	earlier := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
 			at = t
 		}
 	}
 	if shut == untilProven {
 		return at
 	}
-	earlier(s.due.until())
-	earlier(s.late.until())
-	if shut > 0 {
-		earlier(now.Add(shut), true)
-	} else {
-		earlier(s.askAt, s.late.len()+len(s.held) > 0)
+	for _, w := range []waiting[T]{s.due, s.late} {
+		if len(w) > 0 {
+			earlier(w[0].until)
+		}
+	}
+	switch {
+	case shut > 0:
+		earlier(now.Add(shut))
+	case len(s.late)+len(s.held) > 0:
+		earlier(s.askAt)
 	}
 	return at
 }
@@ -151,7 +153,7 @@ func (s *schedule[T]) again(now time.Time, shut time.Duration) (at time.Time) {
 // a retry was refused, one more may: were all to wait for the budget, no success
 // would ever earn them a retry.
 func (s *schedule[T]) wanted(shut time.Duration) bool {
-	return s.more && !s.fetching && len(s.held) == 0 && shut == 0 && s.feeding.Err() == nil &&
+	return s.more && len(s.held) == 0 && shut == 0 && s.feeding.Err() == nil &&
 		(s.waiting() < s.Waiting || s.extra)
 }
 
@@ -193,7 +195,7 @@ func (s *schedule[T]) shut(now time.Time) time.Duration {
 // fetched takes an item of the feeder.
 func (s *schedule[T]) fetched(it *item[T]) {
 	if s.busy[it.id] {
-		s.tally.skipped()
+		s.tally.count(func(r *Report) { r.Skipped++ })
 		return
 	}
 	if s.ID != nil {
@@ -234,12 +236,8 @@ func (s *schedule[T]) returned(it *item[T], now time.Time) {
 
 // leave leaves all that waits to a later run: this one has been stopped.
 func (s *schedule[T]) leave(ctx context.Context) {
-	for ; s.due.len() > 0; s.postpone(ctx, s.due.take()) {
-	}
-	for ; s.late.len() > 0; s.postpone(ctx, s.late.take()) {
-	}
-	for _, it := range s.held {
+	for _, it := range slices.Concat(s.due, s.late, s.held) {
 		s.postpone(ctx, it)
 	}
-	s.held = nil
+	s.due, s.late, s.held = nil, nil, nil
 }
