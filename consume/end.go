@@ -1,10 +1,8 @@
 package consume
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -101,64 +99,4 @@ func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f for
 	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
 	err = errors.Join(err, r.end(ctx, idempotency.Hold))
 	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
-}
-
-// letter is the dead letter of an event: the original as it came, but for the
-// values of headers that carry credentials.
-func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure, description string) deadletter.Letter {
-	now := time.Now()
-	headers := make([]deadletter.Header, len(e.Headers))
-	for i, h := range e.Headers {
-		if deadletter.CarriesCredential(h.Name) {
-			h.Value = deadletter.Masked
-		}
-		headers[i] = h
-	}
-	policy := c.Retryer.Policy()
-	l := deadletter.Letter{
-		ID: c.LetterID(*e), Queue: c.Queue, Destination: c.Group,
-		EventID: asText(e.ID), Source: asText(e.Source), Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
-		Payload: e.Data, ContentType: e.ContentType, Headers: headers,
-		Reason: reason, ErrorType: f.Type, Description: deadletter.Redact(description, deadletter.MaxDescription),
-		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed,
-		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
-		TraceID: cmp.Or(e.TraceContext().TraceID(), deadletter.TraceID(e.Headers, e.CorrelationID)),
-	}
-	switch {
-	case p.Cause != nil:
-		l.SetCause(*p.Cause)
-	case p.Attempts == 0: // it never came to its handler: the description is all that is known
-		l.Error = l.Description
-	}
-	l.SetHistory(p.History)
-	return l
-}
-
-// deadLetter writes the letter, to the store first, which takes it once however often
-// the topic fails, and reports it only then.
-func (c *Consumer) deadLetter(ctx context.Context, e *Event, l deadletter.Letter, why forbear.Reason) error {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if err := c.DLQ.Put(limited, l); err != nil {
-		return err
-	}
-	if err := c.publish(ctx, l); err != nil {
-		return err
-	}
-	c.redriven(ctx, e, deadletter.RedriveDead)
-	c.Retryer.DeadLettered(ctx, c.Queue, why)
-	return nil
-}
-
-// publish gives the topic its copy of a letter.
-func (c *Consumer) publish(ctx context.Context, l deadletter.Letter) error {
-	if c.Topic == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicTimeout)
-	defer cancel()
-	if err := c.Topic.Put(ctx, l); err != nil {
-		return fmt.Errorf("dead-letter topic: %w", err)
-	}
-	return nil
 }
