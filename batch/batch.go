@@ -47,10 +47,9 @@ type Options[T any] struct {
 	// open, since it opened after the latest success. Default 5 min; negative:
 	// not at all.
 	Patience time.Duration
-	// Progress observes how far the run is, at most every Every (default 1
-	// s) and at the end. Calls do not overlap.
+	// Progress observes how far the run is, at most once a second and at the end.
+	// Calls do not overlap.
 	Progress func(Report)
-	Every    time.Duration
 }
 
 // DeadLetters takes what cannot be done; a deadletter.Store does.
@@ -98,7 +97,7 @@ type run[T any] struct {
 // of them waits for the schedule in order to end.
 func newRun[T any](ctx context.Context, r *forbear.Retryer, fn func(context.Context, T) error, o Options[T]) *run[T] {
 	b := &run[T]{
-		Options: o, r: r, fn: fn, tally: newTally(o.Progress, o.Every), began: time.Now(),
+		Options: o, r: r, fn: fn, tally: newTally(o.Progress), began: time.Now(),
 		fresh: make(chan *item[T]), back: make(chan *item[T], o.Concurrency),
 	}
 	b.feeding, b.stop = context.WithCancelCause(ctx)
@@ -186,6 +185,5 @@ func (o *Options[T]) complete(r *forbear.Retryer, items iter.Seq[T], fn func(con
 		errs = append(errs, fmt.Errorf("waiting %d is negative", o.Waiting))
 	}
 	o.Patience = cmp.Or(o.Patience, 5*time.Minute)
-	o.Every = cmp.Or(o.Every, time.Second)
 	return errors.Join(errs...)
 }

@@ -68,14 +68,16 @@ type tally struct {
 	began    time.Time
 	reported time.Time
 	progress func(Report)
-	every    time.Duration
 }
+
+// progressEvery is the least time between two reports of progress.
+const progressEvery = time.Second
 
 // newTally counts the first report's interval from now: a run that is over
 // at once reports once.
-func newTally(progress func(Report), every time.Duration) *tally {
+func newTally(progress func(Report)) *tally {
 	now := time.Now()
-	return &tally{report: Report{Reasons: map[string]int{}}, began: now, reported: now, progress: progress, every: every}
+	return &tally{report: Report{Reasons: map[string]int{}}, began: now, reported: now, progress: progress}
 }
 
 // count changes the report, and reports progress when it is time. The lock
@@ -84,7 +86,7 @@ func (t *tally) count(change func(r *Report)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.report)
-	if t.progress != nil && time.Since(t.reported) >= t.every {
+	if t.progress != nil && time.Since(t.reported) >= progressEvery {
 		t.reported = time.Now()
 		t.progress(t.snapshot())
 	}

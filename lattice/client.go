@@ -31,8 +31,6 @@ type Options struct {
 	// Credentials, if set, authorize every attempt, and are refreshed once
 	// after a 401. Without them the SDK's own Authorization is used as it is.
 	Credentials *credential.Cache
-	// TokenPath is the path that needs no Authorization. Default [TokenPath].
-	TokenPath string
 	// HTTP are further options for the transport that retries.
 	HTTP []httpretry.Option
 }
@@ -47,9 +45,6 @@ type Client struct {
 // NewClient returns a client that retries as r decides. r's policy should be
 // [Policy], or begin with it.
 func NewClient(r *forbear.Retryer, o Options) *Client {
-	if o.TokenPath == "" {
-		o.TokenPath = TokenPath
-	}
 	opts := o.HTTP
 	if o.Credentials != nil {
 		opts = append([]httpretry.Option{httpretry.WithCredentials(o.Credentials)}, opts...)
@@ -58,7 +53,7 @@ func NewClient(r *forbear.Retryer, o Options) *Client {
 	if next == nil {
 		next = below.Transport(r.Policy().Connect)
 	}
-	guarded := &guard{next: next, tokenPath: o.TokenPath}
+	guarded := &guard{next}
 	return &Client{http: &http.Client{Transport: httpretry.NewTransport(guarded, r, opts...)}, o: o}
 }
 
@@ -67,7 +62,7 @@ func NewClient(r *forbear.Retryer, o Options) *Client {
 // and retries on such a response and returns an error at once. Every other
 // response comes back as it is, so that the SDK makes its own errors of it.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	if c.o.Credentials == nil && !authorized(req, c.o.TokenPath) {
+	if c.o.Credentials == nil && !authorized(req) {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
@@ -129,13 +124,10 @@ func (e *StopError) Unwrap() error { return e.why }
 
 // guard is the last thing before the wire: no attempt and no redirect goes out
 // without Authorization.
-type guard struct {
-	next      http.RoundTripper
-	tokenPath string
-}
+type guard struct{ next http.RoundTripper }
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	if authorized(req, g.tokenPath) {
+	if authorized(req) {
 		return g.next.RoundTrip(req)
 	}
 	if req.Body != nil {
@@ -153,6 +145,6 @@ func (g *guard) CloseIdleConnections() {
 
 // authorized reports whether a request may be sent: it carries an Authorization, or
 // fetches the token for one.
-func authorized(req *http.Request, tokenPath string) bool {
-	return strings.TrimSpace(req.Header.Get("Authorization")) != "" || req.URL != nil && req.URL.Path == tokenPath
+func authorized(req *http.Request) bool {
+	return strings.TrimSpace(req.Header.Get("Authorization")) != "" || req.URL != nil && req.URL.Path == TokenPath
 }
