@@ -14,12 +14,12 @@ import (
 // schedule says which item has the next attempt. It belongs to one goroutine;
 // the attempts run in goroutines of their own, and the iterator in the caller's.
 //
-// A retry whose backoff is over comes first, then one that was put off, then a
-// new item. An item that waits keeps no worker.
+// A retry whose backoff is over comes first, then a postponed one, then a new item. An
+// item that waits takes no worker.
 type schedule[T any] struct {
 	*run[T]
 	due  waiting[T]      // a retry is granted: until its backoff is over
-	late waiting[T]      // a retry was put off: until the item's total is over
+	late waiting[T]      // a retry was postponed: until the item's total is over
 	held []*item[T]      // fetched and not begun
 	busy map[string]bool // ids of the items that are not over
 
@@ -109,7 +109,7 @@ func (s *schedule[T]) next(now time.Time, shut time.Duration) *item[T] {
 	switch asking := !s.askAt.After(now); {
 	case shut == untilProven:
 		return nil
-	case s.due.over(now): // put off when the breaker is open
+	case s.due.over(now): // postponed when the breaker is open
 		return s.due.take()
 	case s.late.over(now):
 		return s.late.take()

@@ -13,9 +13,9 @@
 // under a higher fence. With [Options.Transaction] what a handler writes through [Tx]
 // is committed together with the end of the event, and so happens exactly once.
 //
-// How far an event is, the number of its attempts, when the first one was, the
-// failure whose retry the budget has put off, lies in that store too, so that
-// brokers need not keep it and a restart forgets nothing.
+// An event's progress is in that store too: the number of its attempts, the time of the
+// first, and a retry that the budget has postponed. Brokers need not keep it, and a
+// restart forgets nothing.
 //
 // An unrecognised error is not retried: the handler marks with
 // [forbear.Retryable] what may succeed later. Each consumer has one

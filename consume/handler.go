@@ -15,10 +15,9 @@ import (
 // keep their places.
 const maxLeft = 64
 
-// handled calls the handler, on a goroutine of its own: runtime.Goexit in it, as test
-// helpers have it, would end the adapter's, with the place and the key that this holds.
-// It is an error that is final, like a panic. A handler that goes on after the end of its
-// context is left behind.
+// handled calls the handler on a goroutine of its own: runtime.Goexit in a handler, as
+// test helpers call it, would otherwise end the adapter's goroutine. Like a panic, it is a
+// final error. A handler that ignores the end of its context is left behind.
 func (r *run) handled(ctx context.Context) error {
 	end := make(chan error, 1)
 	go func() {
@@ -70,10 +69,10 @@ func (r *run) told(ctx context.Context, text string) {
 		slog.Int("attempt", r.call.Attempts+1), slog.Duration("grace", r.c.Grace))
 }
 
-// leave gives the place away of a run whose handler was left behind, and goes on with
-// the run when that returns. Until then the event is under way, and no one else is given
-// it. Then it is done, or what the engine made of the attempt holds, which timed out;
-// what a transaction held is rolled back already.
+// leave releases the place of a run whose handler was left behind, and continues the run
+// when the handler returns. Until then the event is under way, and is given to no other
+// run. If the handler succeeds late the event is done; otherwise the engine's decision
+// about the timed-out attempt stands. A transaction is rolled back already.
 func (r *run) leave(ctx context.Context, d forbear.Decision, err error) Decision {
 	due := time.Now().Add(d.Wait)
 	ctx = slots.Without(ctx)

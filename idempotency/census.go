@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Census is a count of the records that wait: no run works on them, and they are
-// not done. Requests and consumed events are apart.
+// Census counts the records that wait: they are not done, and no run works on them.
+// Requests and consumed events are counted separately.
 type Census struct {
 	Requests, Events Waiting
 }

@@ -10,19 +10,19 @@ type Claim struct {
 	Owner       string // random, for this claim alone
 	Lease       time.Duration
 	Retention   time.Duration
-	// Rerun lets a run whose lease is over be taken over. Without it such a
+	// Rerun lets another claim take over a run whose lease is over. Without it such a
 	// run is held: it may have happened.
 	Rerun bool
 }
 
-// Token proves a claim. A zero Fence stands for the owner's, whatever it is.
+// Token proves a claim. A zero Fence matches any of the owner's.
 type Token struct {
 	ID    ID
 	Owner string
 	Fence int64
 }
 
-// ClaimOutcome is what a claim comes to.
+// ClaimOutcome is the result of a claim.
 type ClaimOutcome uint8
 
 const (
@@ -30,8 +30,7 @@ const (
 	Refused ClaimOutcome = iota
 	// Acquired: run it. Record has the fence.
 	Acquired
-	// InProgress: another run works on it. LeaseLeft says for how long at
-	// least that is taken for granted.
+	// InProgress: another run works on it, for at least LeaseLeft.
 	InProgress
 	// Replay: it is done. Record has the response.
 	Replay
@@ -41,16 +40,15 @@ const (
 	Unknown
 )
 
-// Verdict is what a store says to a claim.
+// Verdict is a store's response to a claim.
 type Verdict struct {
 	Outcome   ClaimOutcome
 	Record    Record
 	LeaseLeft time.Duration
 }
 
-// Against is the state machine: what becomes of old, the record at hand or nil,
-// when c is put to it at now. The record returned is to be stored when the
-// outcome is Acquired, or Unknown.
+// Against is the state machine of a record: it applies c to old, the stored record or
+// nil, at now. Store the record that it returns when the outcome is Acquired or Unknown.
 func (c Claim) Against(old *Record, now time.Time) (Record, ClaimOutcome) {
 	if old == nil {
 		return c.begin(Record{ID: c.ID, Created: now}, now), Acquired
@@ -78,7 +76,7 @@ func (c Claim) Against(old *Record, now time.Time) (Record, ClaimOutcome) {
 }
 
 // begin returns rec as the run that c begins: with the next fencing number, and
-// nothing left of a run before it.
+// nothing of an earlier run.
 func (c Claim) begin(rec Record, now time.Time) Record {
 	rec.Fingerprint, rec.Operation, rec.Rerun = c.Fingerprint, c.Operation, c.Rerun
 	rec.State, rec.Owner, rec.Response, rec.Note = Started, c.Owner, nil, ""

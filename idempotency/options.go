@@ -31,7 +31,7 @@ type Options struct {
 	// Retention is how long a response is kept after completion. Default 48 h;
 	// less than 24 h is refused.
 	Retention time.Duration
-	// Lease is how long a run is taken for alive without a heartbeat, which
+	// Lease is how long a run counts as alive without a heartbeat, which
 	// comes every third of it. Default 30 s.
 	Lease time.Duration
 	// MaxRun ends the context of a run. Default 10 min.
@@ -52,7 +52,7 @@ type Options struct {
 	// out whole, and leaves a tombstone: duplicates get 409.
 	MaxRequest, MaxResponse int64
 	// BodyIdle is how long a request's body may stand still before it gets 408.
-	// Default 5 s. However it moves, a body has 10 s.
+	// Default 5 s. A whole body has 10 s.
 	BodyIdle time.Duration
 	// StoreTimeout bounds each call of the store. Default 1 s for a claim; the
 	// end of a run is tried three times for 2 s each, and then kept by the Backlog.
@@ -66,8 +66,8 @@ type Options struct {
 	// then runs at most once per lease. Without it such an outcome is held for
 	// an operator.
 	Rerun bool
-	// Optional lets a POST or PATCH without a key pass to the handler as it
-	// is, unprotected. Without it such a request is refused.
+	// Optional passes a POST or PATCH without a key to the handler, unprotected.
+	// Without it such a request is refused.
 	Optional bool
 	// Transaction runs the claim, the handler's own writes through [Tx] and
 	// the completion in one transaction: the one mode that is exact. The store

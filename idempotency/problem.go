@@ -51,7 +51,7 @@ var (
 	keyReused       = refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,
 		"this key belongs to another request: method, path, query or body differ")
 	unknownOutcome = refuse("outcome-unknown", "Outcome unknown", http.StatusConflict,
-		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has settled it")
+		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has resolved it")
 	storeDown = refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
 		"try again with the same key: nothing is done twice").after(2 * time.Second)
 )

@@ -35,14 +35,14 @@ const (
 	Held State = "held"
 )
 
-// Holds reports whether t is the claim that a record is under: whether its
-// holder may still write the end of it.
+// Holds reports whether a record is under the claim of t, so that its holder may still
+// write the end of the run.
 func (r *Record) Holds(t Token) bool {
 	return (r.State == Started || r.State == Held) && r.Owner == t.Owner && (t.Fence == 0 || r.Fence == t.Fence)
 }
 
-// HoldAbandoned makes a record that was abandoned by now what the next claim would
-// make of it: held, unless it may be repeated.
+// HoldAbandoned holds a record that was abandoned by now, as the next claim would,
+// unless it may be repeated.
 func (r *Record) HoldAbandoned(now time.Time) {
 	if r.State == Started && !r.Rerun && !r.LeaseEnd.After(now) {
 		r.State, r.Note = Held, Abandoned

@@ -13,12 +13,11 @@ type ID struct {
 	Key   string // the digest that [Digest] makes; never the key itself
 }
 
-// EventScope begins the scope of a consumed event's record; its consumer group
-// follows.
+// EventScope begins the scope of a consumed event's record, before its consumer group.
 const EventScope = "event:"
 
-// EventProgressScope begins the scopes of the records that say how far an event
-// is; its consumer group follows.
+// EventProgressScope begins the scopes of the records of an event's progress, before its
+// consumer group.
 const EventProgressScope = "event-progress:"
 
 // Filter chooses records. Empty fields choose all.
@@ -38,21 +37,21 @@ func (f Filter) Max() int {
 	return min(f.Limit, 1000)
 }
 
-// Resolution is an operator's word on a held record.
+// Resolution is an operator's decision about a held record.
 type Resolution struct {
 	// Response is what duplicates get from now on. Nil means that it did not
 	// happen: the next claim runs.
 	Response *Response
 	By       string
 	Why      string
-	// Fence is that of the record as the operator saw it: of a later run it
-	// is not their word, and ErrNotHeld refuses it. 0 is any.
+	// Fence is that of the record as the operator saw it. A record of a later run
+	// is refused with ErrNotHeld. 0 is any.
 	Fence int64
 }
 
 // Text is what a record notes of its resolution.
 func (r Resolution) Text() string {
-	return "resolved by " + cmp.Or(r.By, "somebody") + ": " + cmp.Or(r.Why, "no reason given")
+	return "resolved by " + cmp.Or(r.By, "no one named") + ": " + cmp.Or(r.Why, "no reason given")
 }
 
 // The errors of a [Store].
@@ -60,17 +59,17 @@ var (
 	// ErrFenced refuses a write of a run whose claim has passed to another.
 	ErrFenced   = errors.New("claim lost to another owner")
 	ErrNotFound = errors.New("no such idempotency record")
-	// ErrNotHeld refuses to resolve a record that needs no resolving.
+	// ErrNotHeld refuses to resolve a record whose outcome is known.
 	ErrNotHeld = errors.New("the outcome of this record is not unknown")
 )
 
 // Store keeps records. Every method is atomic and durable when it returns, and
-// goes by the store's clock alone. Implementations are safe for concurrent use
+// uses the store's clock alone. Implementations are safe for concurrent use
 // and pass storetest. [Claim.Against] is the state machine, for those that can
 // run Go code under a lock.
 type Store interface {
-	// Claim gives the operation to the caller or says why not. A record that
-	// has expired is as good as absent, but for its fence.
+	// Claim gives the operation to the caller or says why not. An expired record
+	// counts as absent, except for its fence.
 	Claim(ctx context.Context, c Claim) (Verdict, error)
 	// Renew makes the lease last for lease from now on, or returns ErrFenced.
 	Renew(ctx context.Context, t Token, lease time.Duration) error
@@ -84,24 +83,24 @@ type Store interface {
 	Hold(ctx context.Context, t Token, why string) error
 	// Get returns a record, or ErrNotFound.
 	Get(ctx context.Context, id ID) (Record, error)
-	// List returns records without their responses' bodies. With State Held it
-	// finds those too whose lease is over and that may not be repeated.
+	// List returns records without their responses' bodies. State Held includes
+	// records whose lease is over and that may not be repeated.
 	List(ctx context.Context, f Filter) ([]Record, error)
-	// Resolve ends a held record. Any other, and one of another fence than the
-	// resolution's, is left as it is: ErrNotHeld.
+	// Resolve ends a held record. Any other record, and one whose fence is not the
+	// resolution's, is left unchanged: ErrNotHeld.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 	// Sweep deletes at most limit records that have expired and returns their
 	// number. A held record stays.
 	Sweep(ctx context.Context, limit int) (int, error)
 }
 
-// Waker is a store that hears of the ends of other processes' runs. Duplicates that
-// wait are woken by it; polling remains the truth, so that it need not be reliable.
+// Waker is a store that notices when runs of other processes end, and wakes the
+// duplicates that wait for them. It need not be reliable: they poll as well.
 type Waker interface {
 	Store
-	// Wakes calls wake with the [ID]'s Key of each record that has ended anywhere, and
-	// with "" when it begins to listen, or any may have ended unheard. It goes on
-	// until ctx ends, or returns at once where there is nothing to listen to. wake is
+	// Wakes calls wake with the [ID]'s Key of each record that has ended anywhere. It
+	// calls wake with "" when it begins to listen, and when it may have missed one. It
+	// returns when ctx ends, or at once if there is nothing to listen to. wake is
 	// quick, and safe for concurrent use.
 	Wakes(ctx context.Context, wake func(key string))
 }

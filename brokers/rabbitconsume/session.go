@@ -93,7 +93,7 @@ func (s *session) run(ctx context.Context, pool *slots.Pool) error {
 			}
 			pool.Do(working, key, func(job context.Context) {
 				if s.to.Ready(job) != nil {
-					_ = m.Nack(false, true) // somebody else may have it at once
+					_ = m.Nack(false, true) // another process may have it at once
 					return
 				}
 				handling := slots.Keep(ctx, job)
@@ -130,7 +130,7 @@ func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Deci
 		err = m.Ack(false)
 	case !s.waiting.clear(ctx, until) && ctx.Err() == nil:
 		return false
-	case ctx.Err() != nil: // we are being stopped: somebody else may have it at once
+	case ctx.Err() != nil: // this process is being stopped: another may have it at once
 		err = m.Nack(false, true)
 	default:
 		if err = s.waiting.put(ctx, m, until); err != nil {
