@@ -200,6 +200,9 @@ func (s *spool) encode(x spooled) ([]byte, error) {
 
 func (s *spool) decode(line []byte) (x spooled, err error) {
 	text := bytes.TrimSuffix(line, []byte("\n"))
+	if len(text) > 9 && text[8] == ' ' { // after the checksum of earlier builds
+		text = text[9:]
+	}
 	if len(text) > 0 && text[0] != '{' {
 		if s.Cipher == nil {
 			return x, errors.New("encrypted, and no key is configured")
