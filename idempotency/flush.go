@@ -66,12 +66,12 @@ func (b *Backlog) idle() bool {
 	return true
 }
 
-// pass asks the store to take the end that it was asked for longest ago and, when it does,
-// all others. It returns how many are kept no longer. An end that no store would take
-// does not delay the others: the next pass begins with another one.
+// pass asks the store to take one end and, when it does, all others. It returns how many
+// are kept no longer. It begins with any of them, so that an end that no store would take
+// does not delay the others for long.
 func (b *Backlog) pass(ctx context.Context) (done int) {
 	b.mu.Lock()
-	ends := slices.SortedFunc(maps.Values(b.kept), func(a, b *keptEnding) int { return a.tried.Compare(b.tried) })
+	ends := slices.Collect(maps.Values(b.kept)) // in random order
 	b.mu.Unlock()
 	if len(ends) == 0 || !b.try(ctx, ends[0]) {
 		return 0
@@ -124,7 +124,6 @@ func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
 	}
 	now := time.Now()
 	b.mu.Lock()
-	k.tried = now
 	renew := e.Lease > 0 && now.Sub(k.renewed) > e.Lease/3 && ctx.Err() == nil
 	if renew {
 		k.renewed = now
