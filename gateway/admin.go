@@ -159,5 +159,5 @@ func respond(w http.ResponseWriter, v any) {
 
 // refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newIncoming(r).problem(w, newProblem(status, kind, title, detail))
+	newRequest(r).problem(w, newProblem(status, kind, title, detail))
 }

@@ -153,16 +153,3 @@ func (r Reference) String() string {
 	}
 	return "environment variable " + r.Env
 }
-
-// ownOrCallers sends requests that brought an Authorization with that one, and
-// the others with the gateway's.
-type ownOrCallers struct{ own, callers http.RoundTripper }
-
-// RoundTrip implements [http.RoundTripper]. An empty Authorization counts as
-// brought: the caller said what it wants.
-func (t ownOrCallers) RoundTrip(req *http.Request) (*http.Response, error) {
-	if _, brought := req.Header["Authorization"]; brought {
-		return t.callers.RoundTrip(req)
-	}
-	return t.own.RoundTrip(req)
-}

@@ -7,21 +7,14 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
-
-	"github.com/forbear-go/forbear/internal/resend"
 )
 
-// expecting keeps the body of a request with "Expect: 100-continue" unread when the
-// dependency has responded without asking for it (RFC 9110 section 10.1.1). net/http's
-// transport would send it all the same, to keep the connection; and the caller would be
-// told to send the body, since its server writes 100 when someone begins to read.
-type expecting struct{ http.RoundTripper }
-
-// RoundTrip implements [http.RoundTripper].
-func (t expecting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if len(r.Header["Expect"]) == 0 || r.Body == nil || r.Body == http.NoBody {
-		return t.RoundTripper.RoundTrip(r)
-	}
+// sendExpecting sends a request with "Expect: 100-continue" through next, and keeps its
+// body unread when the dependency has responded without asking for it (RFC 9110 section
+// 10.1.1). net/http's transport would send it all the same, to keep the connection; and
+// the caller would be told to send the body, since its server writes 100 when someone
+// begins to read.
+func sendExpecting(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	e := &expectation{}
 	e.moved.L = &e.mu
 	own := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -42,23 +35,13 @@ func (t expecting) RoundTrip(r *http.Request) (*http.Response, error) {
 			return &expectedBody{ReadCloser: again, e: e}, nil
 		}
 	}
-	resp, err := t.RoundTripper.RoundTrip(own)
+	resp, err := next.RoundTrip(own)
 	if err != nil {
 		e.set(&e.over, true)
 		return nil, err
 	}
 	resp.Body = endingBody{resp.Body, e}
 	return resp, nil
-}
-
-// Underlying serves the guard against re-sends.
-func (t expecting) Underlying() *http.Transport { return resend.TransportOf(t.RoundTripper) }
-
-// CloseIdleConnections reaches the transport below.
-func (t expecting) CloseIdleConnections() {
-	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
 }
 
 // expectation is what one attempt waits for.

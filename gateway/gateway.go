@@ -11,13 +11,11 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // Route sends requests to a dependency. Prefix or Host is set, or both.
@@ -99,10 +97,10 @@ func New(c Config) (*Gateway, error) {
 		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe, ready: c.Ready,
 		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
 	}
-	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
+	shared := newTransports(&c)
 	var errs []error
 	for i, r := range c.Routes {
-		if err := g.open(r, &transports); err != nil {
+		if err := g.open(r, shared); err != nil {
 			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
 		}
 	}
@@ -113,7 +111,7 @@ func New(c Config) (*Gateway, error) {
 }
 
 // open checks a route, builds it and adds it.
-func (g *Gateway) open(r Route, transports *wires) (err error) {
+func (g *Gateway) open(r Route, transports *transports) error {
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (g *Gateway) open(r Route, transports *wires) (err error) {
 	}
 	rt := newRoute(r, t, g)
 	if r.Ingress != nil {
-		if rt.ingress, err = r.Ingress.handler(rt, transports.below[r.Retryer], transports.config); err != nil {
+		if err := rt.honorKeys(t.below, transports.config); err != nil {
 			return err
 		}
 	}
@@ -166,54 +164,35 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rt, allow := routes.find(r)
-	x := newIncoming(r)
+	x := newRequest(r)
 	if g.observe == nil {
 		g.serve(w, x, rt, allow)
 		return
 	}
-	now := time.Now()
-	x.meter.ResponseWriter, x.meter.began, x.meter.ended = w, now, now
 	whole := false
 	defer func() { // a response that breaks off is a panic
 		c := x.record()
 		c.Broken = !whole && c.Status != 0 && r.Context().Err() == nil
 		g.observe(x, &c)
 	}()
-	g.serve(&x.meter, x, rt, allow)
+	g.serve(x.meter.begin(w), x, rt, allow)
 	whole = true
 }
 
-// plainMethods are those that routes take unless they say which.
-const plainMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
-
-// serve handles a request that is not for the gateway itself. allow are the methods of
-// the routes that would take it otherwise.
-func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
-	r := x.in
-	refusal := g.guard(r, rt)
-	switch {
-	case !forward.Authority(r.Host):
-		x.problem(w, badHost)
-	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
-		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
-		x.problem(w, badMethod)
-	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
-		x.problem(w, needsHTTP2)
-	case !forward.Sound(r) || forward.Dotted(r.URL.Path):
-		x.problem(w, badPath)
-	case rt == nil && len(allow) > 0:
-		w.Header().Set("Allow", strings.Join(allow, ", "))
-		x.problem(w, wrongMethod)
-	case rt == nil:
-		x.problem(w, noRoute)
-	case refusal != nil:
-		x.problem(w, *refusal)
-	case forward.Last(r):
-		w.Header().Set("Allow", cmp.Or(strings.Join(rt.Methods, ", "), plainMethods))
-		w.WriteHeader(http.StatusOK)
-	case g.origin.Loops(r):
-		x.problem(w, loop)
-	default:
-		x.forward(w, rt)
+// serve takes a request the whole way, or as far as it goes.
+func (g *Gateway) serve(w http.ResponseWriter, x *request, rt *route, allow []string) {
+	if !g.admit(w, x, rt, allow) {
+		return
 	}
+	x.route = rt
+	ctx, leave, ok := x.enter(w)
+	if !ok {
+		return
+	}
+	defer leave()
+	if rt.ingress != nil && rt.keyed(x.in) {
+		x.forwardKeyed(ctx, w)
+		return
+	}
+	x.forward(ctx, w)
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"strconv"
@@ -23,30 +22,6 @@ type rpc struct {
 	slack time.Duration // how much earlier the server may see that
 	// recycled says that the latest attempt met the end of a connection, and was not processed.
 	recycled bool
-}
-
-// newRPC returns the call that a request makes, or nil for plain HTTP.
-func newRPC(r *http.Request) *rpc {
-	if r.ProtoMajor != 2 || r.Method != http.MethodPost || !grpcwire.Is(r.Header) {
-		return nil
-	}
-	return &rpc{}
-}
-
-// rpcOf finds the call for the transport.
-func rpcOf(req *http.Request) httpretry.Envelope {
-	if x, ok := req.Context().Value(incomingKey{}).(*incoming); ok && x.rpc != nil {
-		return x.rpc
-	}
-	return nil
-}
-
-// bounded returns ctx under the deadline that the caller gave the call.
-func (c *rpc) bounded(ctx context.Context, h http.Header) (context.Context, context.CancelFunc) {
-	if timeout, ok := grpcwire.ParseTimeout(h[grpcwire.HeaderTimeout]); ok {
-		return context.WithTimeout(ctx, timeout-margin(timeout))
-	}
-	return ctx, func() {}
 }
 
 // margin returns what is kept of a timeout for the way back. Callers of gRPC give less

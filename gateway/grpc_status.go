@@ -61,7 +61,7 @@ func codeOf(p *problem.Problem) uint32 {
 var grpcContentType = []string{grpcwire.ContentType}
 
 // status responds to a gRPC call with p: headers alone, at whose end the stream ends.
-func (x *incoming) status(w http.ResponseWriter, p problem.Problem) {
+func (x *request) status(w http.ResponseWriter, p problem.Problem) {
 	h := w.Header()
 	translate(h)
 	h["Content-Type"], h["Content-Length"] = grpcContentType, nil // nor "0", which net/http would add
@@ -105,12 +105,10 @@ func (c *rpc) pushback(h http.Header, e *forbear.Error) {
 	}
 }
 
-// cut ends a gRPC response that its deadline has cut short: its trailers can say so,
-// where a stream that is reset would be an error of the server's. Any other break is left
-// to be one.
-func (rt *route) cut(ctx context.Context, h http.Header) bool {
-	c := incomingOf(ctx).rpc
-	if c == nil || ctx.Err() == context.Canceled || !c.late() {
+// cut ends a gRPC response that its deadline has cut short, in trailers in h: a stream
+// that is reset would be an error of the server's. It reports whether that was so.
+func (c *rpc) cut(ctx context.Context, h http.Header) bool {
+	if ctx.Err() == context.Canceled || !c.late() {
 		return false
 	}
 	h.Set(http.TrailerPrefix+grpcwire.HeaderStatus, "4")

@@ -10,32 +10,39 @@ const healthPrefix = "/health/"
 // requests. Neither touches a dependency: a dependency that is down is what the
 // gateway is there for.
 func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case healthPrefix + "live":
-		report(w, http.StatusOK, "ok")
-	case healthPrefix + "ready":
-		if g.draining.Load() {
-			report(w, http.StatusServiceUnavailable, "draining")
-			return
+	ready := func() (string, bool) {
+		switch {
+		case g.draining.Load():
+			return "draining", false
+		case g.ready != nil:
+			return g.ready()
 		}
-		if g.ready != nil {
-			if state, ok := g.ready(); !ok {
-				report(w, http.StatusServiceUnavailable, state)
-				return
-			}
-		}
-		report(w, http.StatusOK, "ok")
-	default:
-		newIncoming(r).problem(w, noRoute)
+		return "", true
+	}
+	if !probe(w, r.URL.Path, ready) {
+		newRequest(r).problem(w, noRoute)
 	}
 }
 
-// report writes a state of the gateway.
-func report(w http.ResponseWriter, status int, state string) {
+// probe responds to a probe, and reports whether the path is one of a probe.
+func probe(w http.ResponseWriter, path string, ready func() (state string, ok bool)) bool {
+	state, ok := "ok", true
+	switch path {
+	case healthPrefix + "live":
+	case healthPrefix + "ready":
+		state, ok = ready()
+	default:
+		return false
+	}
+	status := http.StatusServiceUnavailable
+	if ok {
+		status, state = http.StatusOK, "ok"
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(`{"status":"` + state + `"}` + "\n"))
+	return true
 }
 
 // Health serves GET /health/live and /health/ready for an address beside the
@@ -45,21 +52,8 @@ func report(w http.ResponseWriter, status int, state string) {
 // comes before, is done, and that it is not about to end.
 func Health(ready func() (state string, ok bool), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			next.ServeHTTP(w, r)
-			return
-		}
-		switch r.URL.Path {
-		case healthPrefix + "live":
-			report(w, http.StatusOK, "ok")
-		case healthPrefix + "ready":
-			state, ok := ready()
-			if !ok {
-				report(w, http.StatusServiceUnavailable, state)
-				return
-			}
-			report(w, http.StatusOK, "ok")
-		default:
+		read := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if !read || !probe(w, r.URL.Path, ready) {
 			next.ServeHTTP(w, r)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,13 +66,14 @@ func (rt *route) keyPlace() func(*http.Request) string {
 		route += "?" + conditions.Encode()
 	}
 	return func(r *http.Request) string {
-		host := strings.ToLower(withoutPort(rt.forward.Origin.Host(r)))
+		host := strings.ToLower(withoutPort(rt.target.Origin.Host(r)))
 		return dependency + "/" + url.PathEscape(host) + route
 	}
 }
 
-// handler returns the route's handler for requests that carry keys.
-func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Handler, error) {
+// honorKeys makes the route's handler for requests with a key, which sends through below.
+func (rt *route) honorKeys(below http.RoundTripper, c *Config) (err error) {
+	in := *rt.Ingress
 	in.Timeout = cmp.Or(in.Timeout, 30*time.Second)
 	if in.Options.Disposition == nil {
 		in.Options.Disposition = ingressDisposition
@@ -81,14 +81,55 @@ func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Ha
 	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
 	in.Options.Place = rt.keyPlace()
 	in.Options.KeepHeaders = append(slices.Clip(in.Options.KeepHeaders), idempotency.AllHeaders)
-	sender := rt.forward
-	sender.Send, sender.Accept, sender.Failed = once{send}, rt.ingressResponse, rt.ingressFailed
-	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	run := func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), in.Timeout)
 		defer cancel()
-		sender.Forward(ctx, w, r, &incomingOf(ctx).call)
-	})
-	return idempotency.Handler(in.Store, in.Options, timed)
+		requestOf(ctx).forwardOnce(ctx, w, r)
+	}
+	rt.ingress, err = idempotency.Handler(in.Store, in.Options, http.HandlerFunc(run))
+	return err
+}
+
+// forwardKeyed passes a request with a key on, or the response that is kept under it.
+func (x *request) forwardKeyed(ctx context.Context, w http.ResponseWriter) {
+	if x.rpc != nil {
+		x.problem(w, notKept)
+		return
+	}
+	x.route.ingress.ServeHTTP(w, x.in.WithContext(ctx))
+}
+
+// forwardOnce is [request.forward] for the one run under a key. It marks the run by what is
+// known of a request that has failed.
+func (x *request) forwardOnce(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	defer x.exchange.End()
+	_, err := x.outgoing(ctx, w, r)
+	if err == nil {
+		var resp *http.Response
+		if resp, err = x.exchange.Send(once{x.route.senders.below}); err == nil {
+			err = x.keep(ctx, w, resp)
+		}
+	}
+	if err != nil {
+		x.failedOnce(ctx, w, err)
+	}
+	x.exchange.Flush()
+}
+
+// keep passes on a response that will be stored. One that switches protocols has no end
+// to store. Where a response breaks off the work may be done, and the caller has half of
+// its result.
+func (x *request) keep(ctx context.Context, w http.ResponseWriter, resp *http.Response) error {
+	x.complete(resp)
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		return errors.New("a switch of protocols cannot be kept")
+	}
+	result := x.exchange.Respond(resp)
+	if result.Err != nil {
+		idempotency.MarkUnknown(ctx)
+	}
+	return x.finish(ctx, w, result)
 }
 
 // once sends a request at most once, and marks the run by what is known of a
@@ -98,65 +139,28 @@ type once struct{ next http.RoundTripper }
 // RoundTrip implements [http.RoundTripper].
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	var guard resend.Guard
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := context.WithCancelCause(r.Context()) // ends with the run
 	guard.Sending(r, o.next)
 	resp, err := o.next.RoundTrip(r.WithContext(guard.Watch(ctx, func() { cancel(resend.Err) })))
-	if err != nil {
-		cancel(nil)
-		if guard.Sent() {
-			idempotency.MarkUnknown(r.Context())
-		} else {
-			idempotency.MarkUndone(r.Context())
-		}
-		return nil, err
+	switch {
+	case err == nil:
+		return resp, nil
+	case guard.Sent():
+		idempotency.MarkUnknown(r.Context())
+	default:
+		idempotency.MarkUndone(r.Context())
 	}
-	resp.Body = &watched{resp.Body, r.Context(), cancel}
-	return resp, nil
+	cancel(nil)
+	return nil, err
 }
 
-// watched marks the run when its response breaks off.
-type watched struct {
-	io.ReadCloser
-	ctx    context.Context //nolint:containedctx // the request's, for its mark
-	cancel context.CancelCauseFunc
-}
-
-// Read marks the outcome as unknown when the body ends before its end: the work
-// may be done, and the caller has half of its result.
-func (b *watched) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		idempotency.MarkUnknown(b.ctx)
-	}
-	return n, err
-}
-
-// Close ends the context of the send, which the body needed until now.
-func (b *watched) Close() error {
-	err := b.ReadCloser.Close()
-	b.cancel(nil)
-	return err
-}
-
-// ingressResponse completes a response that will be stored. One that switches
-// protocols has no end to store.
-func (rt *route) ingressResponse(resp *http.Response) error {
-	ownWords(resp.Header)
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return errors.New("a switch of protocols cannot be kept")
-	}
-	resp.Header[headerCorrelation] = incomingOf(resp.Request.Context()).id[:1:1]
-	return nil
-}
-
-// ingressFailed responds in place of a target that did not.
-func (rt *route) ingressFailed(ctx context.Context, w http.ResponseWriter, err error) {
-	x := incomingOf(ctx)
+// failedOnce responds in place of a target that did not.
+func (x *request) failedOnce(ctx context.Context, w http.ResponseWriter, err error) {
 	if p, ok := x.own(err); ok {
 		x.problem(w, p)
 		return
 	}
-	p := rt.upstream("the service could not be reached or broke off")
+	p := x.route.upstream("the service could not be reached or broke off")
 	if d, ok := idempotency.Marked(ctx); ok && d == idempotency.Retry {
 		p.Outcome = problem.Unsent
 	}
@@ -165,6 +169,6 @@ func (rt *route) ingressFailed(ctx context.Context, w http.ResponseWriter, err e
 	if f := httpretry.Classify(r, nil, err); f.Class == forbear.ClassTimeout || late {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
-	rt.logFailure(x, err, p.Status)
+	x.logFailure(err, p.Status)
 	x.problem(w, p)
 }

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
+	"github.com/forbear-go/forbear/internal/inbound"
 )
 
 // Limits bounds the calls of one route. The zero value sets no bound of its own.
@@ -35,25 +37,51 @@ func (l Limits) check() error {
 	return nil
 }
 
-// enter lets a call of a route begin under its limits: with the context to go on with
-// and what ends it, or the problem of a call that may not begin.
-func (rt *route) enter(ctx context.Context, x *incoming, w http.ResponseWriter) (_ context.Context, leave func(), ok bool) {
+// enter lets a call begin: it returns the call's context, which ends when the time runs
+// out that the caller and the route leave it, and what is called at its end. It responds
+// to a call that may not begin.
+func (x *request) enter(w http.ResponseWriter) (_ context.Context, leave func(), ok bool) {
+	rt, h := x.route, x.in.Header
+	var due time.Time // zero for never
+	bound := func(end time.Time) {
+		if due.IsZero() || end.Before(due) {
+			due = end
+		}
+	}
+	if timeout, ok := grpcwire.ParseTimeout(h[grpcwire.HeaderTimeout]); ok && x.rpc != nil {
+		bound(time.Now().Add(timeout - margin(timeout)))
+	}
+	if deadline, ok := inbound.Deadline(h[httpretry.HeaderDeadline]); ok {
+		left := time.Until(deadline)
+		if left <= httpretry.SafetyMargin {
+			w.Header().Set(httpretry.HeaderNoRetry, httpretry.NoRetryDeadline)
+			x.problem(w, newProblem(http.StatusGatewayTimeout, "deadline", "No time left", inbound.Lateness(left)))
+			return nil, nil, false
+		}
+		// What is kept is for the gateway's own response. The transport takes as
+		// much off again for the dependency's.
+		bound(deadline.Add(-httpretry.SafetyMargin))
+	}
+	if rt.Timeout > 0 {
+		bound(time.Now().Add(rt.Timeout))
+	}
 	if rt.MaxBody > 0 && x.in.ContentLength > rt.MaxBody {
 		w.Header().Set("Connection", "close") // the body is not read
 		x.problem(w, bodyTooLarge)
-		return ctx, nil, false
+		return nil, nil, false
 	}
 	if rt.places != nil && !rt.places.Enter() {
 		w.Header().Set("Retry-After", "1")
 		x.problem(w, rt.full())
-		return ctx, nil, false
+		return nil, nil, false
 	}
-	if rt.places == nil && rt.Timeout == 0 {
+	ctx := inbound.Retry(x, rt.Retryer.Dependency(), h)
+	if due.IsZero() && rt.places == nil {
 		return ctx, func() {}, true
 	}
 	cancel := context.CancelFunc(func() {})
-	if rt.Timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, rt.Timeout)
+	if !due.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, due)
 	}
 	return ctx, func() {
 		cancel()
@@ -61,12 +89,4 @@ func (rt *route) enter(ctx context.Context, x *incoming, w http.ResponseWriter) 
 			rt.places.Leave()
 		}
 	}, true
-}
-
-// newPlaces returns the places of a route, nil for any number.
-func newPlaces(n int) *breaker.Bulkhead {
-	if n == 0 {
-		return nil
-	}
-	return breaker.NewBulkhead(n)
 }

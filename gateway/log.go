@@ -17,7 +17,7 @@ type logHandler struct{ slog.Handler }
 
 // Handle implements [slog.Handler].
 func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
-	if x, ok := ctx.Value(incomingKey{}).(*incoming); ok && x.route != nil {
+	if x := requestOf(ctx); x != nil && x.route != nil {
 		line = line.Clone()
 		line.AddAttrs(slog.String("method", x.in.Method), slog.String("route", x.route.name()))
 	}
@@ -34,7 +34,7 @@ func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Ha
 // logFailure logs a call that has no response for its caller but the gateway's own. A
 // Retryer leaves those to its caller that no retry could have mended, and logs the others
 // itself; a dependency that is gone must not fill the log twice.
-func (rt *route) logFailure(x *incoming, err error, status int) {
+func (x *request) logFailure(err error, status int) {
 	kind, cause := "bad_response", ""
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		switch e.Reason {
@@ -47,8 +47,8 @@ func (rt *route) logFailure(x *incoming, err error, status int) {
 		}
 		kind, cause = e.Type, e.Failure().Explain()
 	}
-	rt.log.LogAttrs(x, slog.LevelWarn, "call failed",
-		slog.String("dependency", rt.Retryer.Dependency()), slog.Int("status", status),
+	x.route.log.LogAttrs(x, slog.LevelWarn, "call failed",
+		slog.String("dependency", x.route.Retryer.Dependency()), slog.Int("status", status),
 		slog.String("error_type", kind), slog.String("cause", cause), slog.String("error", err.Error()),
 		slog.String("correlation_id", x.id[0]))
 }

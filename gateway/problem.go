@@ -37,7 +37,7 @@ var (
 
 // problem responds with p, completed by the path and the correlation id: a
 // caller's report then leads to the log lines of the same request.
-func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
+func (x *request) problem(w http.ResponseWriter, p problem.Problem) {
 	if x.in.ProtoMajor > 1 {
 		delete(w.Header(), "Connection") // it would end the calls of others
 	}
@@ -45,7 +45,7 @@ func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 		x.status(w, p)
 		return
 	}
-	if x.in.ProtoMajor == 1 && x.in.ContentLength != 0 && x.call.Received() == 0 {
+	if x.in.ProtoMajor == 1 && x.in.ContentLength != 0 && x.exchange.Received() == 0 {
 		// The server reads what there is of the body before it responds. A caller who
 		// does not send it gets the response all the same.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
@@ -73,8 +73,7 @@ func (rt *route) upstream(detail string) problem.Problem {
 
 // failed responds for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
-func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
-	x := incomingOf(ctx)
+func (x *request) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	if x.in.ProtoMajor > 1 && x.in.Context().Err() != nil { // its stream is gone
 		x.meter.reason = forbear.ReasonCanceled
 		panic(http.ErrAbortHandler)
@@ -84,7 +83,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 		x.problem(w, p)
 		return
 	}
-	p := rt.upstream("the dependency could not be reached or broke off")
+	p := x.route.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		x.meter.reason = e.Reason
 		switch {
@@ -92,7 +91,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 			fill(&p, e)
 			x.stopped(w.Header(), e)
 			retryAfter(w.Header(), e)
-		case x.call.Left():
+		case x.exchange.Left():
 			// One who has closed its side of the connection alone still reads, and
 			// would take what the server writes by itself for a success.
 			panic(http.ErrAbortHandler)
@@ -106,7 +105,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 			p.Attempts = e.Attempts
 		}
 	}
-	rt.logFailure(x, err, p.Status)
+	x.logFailure(err, p.Status)
 	x.problem(w, p)
 }
 
@@ -123,9 +122,9 @@ func retryAfter(h http.Header, e *forbear.Error) {
 
 // own returns the problem of a request that could not be passed on for what its caller
 // sent, if that was so. Of a body that broke off the target may have got the beginning.
-func (x *incoming) own(err error) (p problem.Problem, ok bool) {
+func (x *request) own(err error) (p problem.Problem, ok bool) {
 	p = badBody
-	switch fault := x.call.BodyError(); {
+	switch fault := x.exchange.BodyError(); {
 	case errors.Is(err, forward.ErrPath):
 		return badPath, true
 	case fault == nil, errors.Is(fault, context.Canceled):

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Record is what is known of a call when it is over: enough for a line of an access log
@@ -72,6 +71,13 @@ type meter struct {
 	reason   forbear.Reason
 }
 
+// begin begins a call, and returns what its response is written to.
+func (m *meter) begin(w http.ResponseWriter) *meter {
+	now := time.Now()
+	m.ResponseWriter, m.began, m.ended = w, now, now
+	return m
+}
+
 // WriteHeader implements [http.ResponseWriter]. A 1xx is not the response yet.
 func (m *meter) WriteHeader(status int) {
 	if m.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
@@ -94,11 +100,11 @@ func (m *meter) Write(p []byte) (int, error) {
 func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 // record sums the call up.
-func (x *incoming) record() Record {
+func (x *request) record() Record {
 	m := &x.meter
 	c := Record{
 		At: m.began, Method: x.in.Method, Status: m.status, Attempts: m.attempts, Wait: m.wait,
-		Duration: time.Since(m.began), Received: x.call.Received(), Sent: m.sent, CorrelationID: x.id[0],
+		Duration: time.Since(m.began), Received: x.exchange.Received(), Sent: m.sent, CorrelationID: x.id[0],
 	}
 	if m.reason != forbear.ReasonNone {
 		c.Reason = m.reason.String()
@@ -110,28 +116,4 @@ func (x *incoming) record() Record {
 		c.Route, c.Dependency = x.route.name(), x.route.Retryer.Dependency()
 	}
 	return c
-}
-
-// metered counts the attempts of calls, right below the retries.
-type metered struct{ http.RoundTripper }
-
-// RoundTrip implements [http.RoundTripper]. The attempts of a call follow one another,
-// on the goroutine of its handler.
-func (t metered) RoundTrip(r *http.Request) (*http.Response, error) {
-	m := &incomingOf(r.Context()).meter
-	m.attempts++
-	m.wait += time.Since(m.ended)
-	resp, err := t.RoundTripper.RoundTrip(r)
-	m.ended = time.Now()
-	return resp, err
-}
-
-// Underlying serves the guard against re-sends.
-func (t metered) Underlying() *http.Transport { return resend.TransportOf(t.RoundTripper) }
-
-// CloseIdleConnections reaches the transport below.
-func (t metered) CloseIdleConnections() {
-	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
 }

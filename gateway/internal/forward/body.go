@@ -26,8 +26,10 @@ type body struct {
 	ended  func()          // called at the end, before Read returns it; nil for nothing
 	both   bool            // the response has begun before the body's end
 	call   <-chan struct{} // closed with the call; nil for never
-	shared bool            // the connection has other calls, too: it is one of HTTP/2
-	asks   bool            // the caller sends it when it is told to
+	// unwatch ends the watch over the call's time, or is nil.
+	unwatch func() bool
+	shared  bool // the connection has other calls, too: it is one of HTTP/2
+	asks    bool // the caller sends it when it is told to
 
 	n atomic.Int64 // bytes read
 
@@ -165,14 +167,11 @@ func (b *body) wasCut() bool {
 	return b.cut
 }
 
-// watch ends a Read with the call's time: who sends the request waits for it. It returns
-// what is called at the end of the call.
-func (b *body) watch(ctx context.Context) (over func()) {
-	if b.source == nil {
-		return func() {}
-	}
+// watch ends a Read with the call's time: the transport waits for that Read. It lasts
+// until [body.over].
+func (b *body) watch(ctx context.Context) {
 	b.call = ctx.Done()
-	stop := context.AfterFunc(ctx, func() {
+	b.unwatch = context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.err != nil || b.closed || b.reading && b.stood() {
@@ -183,10 +182,6 @@ func (b *body) watch(ctx context.Context) (over func()) {
 			_ = b.in.SetReadDeadline(past)
 		}
 	})
-	return func() {
-		stop()
-		b.over()
-	}
 }
 
 // respond readies the connection for a response that may come before the end of the
@@ -233,6 +228,9 @@ const maxRestTime = 500 * time.Millisecond
 // here: the server would begin to wait for the next request at the body's end, and panic
 // when it finds itself waiting already.
 func (b *body) over() {
+	if b.unwatch != nil {
+		b.unwatch()
+	}
 	b.mu.Lock()
 	b.closed, b.gone = true, true
 	if b.timer != nil {

@@ -84,11 +84,12 @@ func TestWhoEndedARead(t *testing.T) {
 	for name, left := range map[string]bool{"the target failed": false, "the caller left": true} {
 		t.Run(name, func(t *testing.T) {
 			source := &held{make(chan struct{}), make(chan struct{})}
-			var c Call
+			var c Exchange
 			c.body.from(&deadlines{}, &http.Request{ProtoMajor: 1, Body: source}, time.Minute, 0)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			defer c.body.watch(ctx)()
+			c.body.watch(ctx)
+			defer c.body.over()
 			read := make(chan struct{})
 			go func() { _, _ = c.body.Read(make([]byte, 1)); close(read) }()
 			<-source.entered

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -42,12 +41,12 @@ func (c *copier) copy(stream bool) error {
 		c.begin()
 		return nil
 	}
-	flush := stream || c.resp.ContentLength < 0
+	each := stream || c.resp.ContentLength < 0
 	switch {
 	case stream:
 		c.begin()
-		c.flush()
-	case flush:
+		flush(c.w)
+	case each:
 		c.held = time.AfterFunc(headerHold, c.beginLate)
 		defer c.end()
 	}
@@ -55,7 +54,7 @@ func (c *copier) copy(stream bool) error {
 	defer buffers.Put(buf)
 	for {
 		n, err := body.Read(buf[:])
-		if werr := c.write(buf[:n], err, flush); werr != nil {
+		if werr := c.write(buf[:n], err, each); werr != nil {
 			return werr
 		}
 		if err == io.EOF {
@@ -67,8 +66,9 @@ func (c *copier) copy(stream bool) error {
 	}
 }
 
-// write passes a part on, which may be empty; err is what its Read returned.
-func (c *copier) write(p []byte, err error, flush bool) error {
+// write passes a part on, which may be empty; err is what its Read returned. each says
+// that each part goes out at once.
+func (c *copier) write(p []byte, err error, each bool) error {
 	if c.held != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -83,8 +83,8 @@ func (c *copier) write(p []byte, err error, flush bool) error {
 	if _, err := c.w.Write(p); err != nil {
 		return errCallerLeft
 	}
-	if flush && err != io.EOF {
-		c.flush()
+	if each && err != io.EOF {
+		flush(c.w)
 	}
 	return nil
 }
@@ -110,36 +110,41 @@ func (c *copier) beginLate() {
 	defer c.mu.Unlock()
 	if !c.began && !c.ended {
 		c.begin()
-		c.flush()
+		flush(c.w)
 	}
 }
-
-func (c *copier) flush() { _ = http.NewResponseController(c.w).Flush() }
 
 // unreadTime is for how long a write may outlast the call's time.
 const unreadTime = 500 * time.Millisecond
 
-// bounded ends the writes of a response some time after the end of the call's own, if it
-// has one: a caller who does not read would hold them up for ever. It returns what is
-// called when nothing more is written: then the connection is the server's.
-func bounded(ctx context.Context, w http.ResponseWriter) (over func()) {
-	due, ok := ctx.Deadline()
-	if !ok {
-		return func() {}
-	}
-	var mu sync.Mutex
-	ended := false
-	late := time.AfterFunc(max(time.Until(due.Add(unreadTime)), unreadTime), func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !ended {
+// writeBound ends the writes of a response some time after the call's own time is over:
+// a caller who does not read would hold them up for ever. Nil is no bound.
+type writeBound struct {
+	mu    sync.Mutex
+	late  *time.Timer
+	ended bool // the connection is the server's
+}
+
+// boundWrites bounds the writes of a call that ends at due.
+func boundWrites(w http.ResponseWriter, due time.Time) *writeBound {
+	b := &writeBound{}
+	b.late = time.AfterFunc(max(time.Until(due.Add(unreadTime)), unreadTime), func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.ended {
 			_ = http.NewResponseController(w).SetWriteDeadline(past)
 		}
 	})
-	return func() {
-		late.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		ended = true
+	return b
+}
+
+// end is called when nothing more is written.
+func (b *writeBound) end() {
+	if b == nil {
+		return
 	}
+	b.late.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
 }

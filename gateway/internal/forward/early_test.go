@@ -25,13 +25,30 @@ func (responding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
+// allSteps takes all steps of an exchange.
+func allSteps(t *testing.T, w http.ResponseWriter, r *http.Request, next http.RoundTripper) {
+	t.Helper()
+	var x Exchange
+	defer x.End()
+	if _, err := x.Outgoing(t.Context(), &Target{URL: &url.URL{Scheme: "http", Host: "up"}}, w, r); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := x.Send(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result := x.Respond(resp); result.Err != nil {
+		t.Error(result.Err)
+	}
+	x.Flush()
+}
+
 // TestEarlyResponseOverHTTP2: a stream ends when its response does, and does not wait for
 // what its caller may still send: a call of messages would end late.
 func TestEarlyResponseOverHTTP2(t *testing.T) {
-	f := Forwarder{Target: &url.URL{Scheme: "http", Host: "up"}, Send: responding{}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", unread{t})
 	r.Proto, r.ProtoMajor, r.ProtoMinor, r.ContentLength = "HTTP/2.0", 2, 0, -1
-	f.Forward(t.Context(), httptest.NewRecorder(), r, new(Call))
+	allSteps(t, httptest.NewRecorder(), r, responding{})
 }
 
 // answering is a transport that responds while the body is being read.
@@ -83,10 +100,9 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestEarlyResponseToABodyInMemory(t *testing.T) {
 	body := &lone{t: t, entered: make(chan struct{}, 1), end: make(chan struct{})}
 	sent := answering{make(chan struct{})}
-	f := Forwarder{Target: &url.URL{Scheme: "http", Host: "up"}, Send: late{sent, body}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", body)
 	w := httptest.NewRecorder()
-	f.Forward(t.Context(), w, r, new(Call))
+	allSteps(t, w, r, late{sent, body})
 	close(body.end)
 	<-sent.read
 	if got := w.Header().Get("Connection"); got != "" {

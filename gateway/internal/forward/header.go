@@ -41,9 +41,6 @@ func hopByHop(name string) bool {
 	return false
 }
 
-// te reports whether a caller can receive trailers (RFC 9110 section 10.1.4).
-func te(h http.Header) bool { return hasToken(h["Te"], "trailers") }
-
 // hasToken reports whether one of the lists has a token, in any case. Parameters of an
 // element make it another one.
 func hasToken(lists []string, token string) bool {

@@ -50,7 +50,7 @@ func TestAim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := Forwarder{Target: target, Prefix: tc.prefix}
+			f := Target{URL: target, Prefix: tc.prefix}
 			var u url.URL
 			got := ""
 			if f.aim(&u, in) {
@@ -78,7 +78,7 @@ func FuzzAim(f *testing.F) {
 			return
 		}
 		var u url.URL
-		if !(&Forwarder{Target: target, Prefix: "/p"}).aim(&u, in) {
+		if !(&Target{URL: target, Prefix: "/p"}).aim(&u, in) {
 			return
 		}
 		got, want := u.RequestURI(), sent

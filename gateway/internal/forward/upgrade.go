@@ -2,7 +2,6 @@ package forward
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,34 +56,30 @@ type closeWriter interface{ CloseWrite() error }
 // upgrade passes a 101 on, and then what either side sends, until both have ended or
 // one is broken. The caller's context no longer ends it: the server has given the
 // connection away.
-func (f *Forwarder) upgrade(ctx context.Context, w http.ResponseWriter, resp *http.Response) {
+func (x *Exchange) upgrade(resp *http.Response) Result {
 	target, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
 		_ = resp.Body.Close()
-		f.Failed(ctx, w, &BadResponse{"its connection cannot be written to"})
-		return
+		return Result{Err: &BadResponse{"its connection cannot be written to"}}
 	}
 	defer target.Close()
-	conn, buffered, err := http.NewResponseController(w).Hijack()
+	conn, buffered, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		f.Failed(ctx, w, fmt.Errorf("the caller's connection cannot change its protocol: %w", err))
-		return
+		return Result{Err: fmt.Errorf("the caller's connection cannot change its protocol: %w", err)}
 	}
 	defer conn.Close()
-	if f.Upgraded != nil {
-		f.Upgraded(ctx)
-	}
 	framing.Unwatch(conn)
-	if err := writeSwitch(buffered.Writer, w.Header(), resp); err != nil {
-		return
+	upgraded := Result{Begun: true, Upgraded: true}
+	if err := writeSwitch(buffered.Writer, x.w.Header(), resp); err != nil {
+		return upgraded
 	}
 	ended := make(chan error, 2)
 	go func() { ended <- pipe(conn, target) }()
 	go func() { ended <- pipe(target, buffered.Reader) }()
-	if err := <-ended; err != nil {
-		return
+	if err := <-ended; err == nil {
+		<-ended
 	}
-	<-ended
+	return upgraded
 }
 
 // writeSwitch writes the headers of a 101: those of the gateway and those of the
