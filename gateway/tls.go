@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 )
@@ -42,36 +41,20 @@ func (c TLS) Config() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &serverConfig{settings: c, files: files}
-	outer := s.of(files.Current()).Clone() // it has the keys of all session tickets
-	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.of(files.Current()), nil }
+	outer := c.of(files.Current()) // it has the keys of all session tickets
+	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.of(files.Current()), nil }
 	return outer, nil
 }
 
-// serverConfig makes one configuration of each generation of the files.
-type serverConfig struct {
-	settings TLS
-	files    *certfile.Source
-
-	mu   sync.Mutex
-	from *certfile.Material
-	made *tls.Config
-}
-
-func (s *serverConfig) of(m *certfile.Material) *tls.Config {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.from == m {
-		return s.made
-	}
+// of returns the configuration with certificates.
+func (c TLS) of(m *certfile.Material) *tls.Config {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{*m.Cert},
-		MinVersion:   cmp.Or(s.settings.MinVersion, tls.VersionTLS12),
+		MinVersion:   cmp.Or(c.MinVersion, tls.VersionTLS12),
 		NextProtos:   []string{"h2", "http/1.1"},
 	}
 	if m.Pool != nil {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, m.Pool
 	}
-	s.from, s.made = m, config
 	return config
 }

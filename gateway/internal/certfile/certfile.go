@@ -2,9 +2,9 @@
 // when the files change: certificates live for hours or weeks, and the gateway for
 // months.
 //
-// It looks at the files while they are used, at most once a second, and needs no
-// goroutine. What counts is what a path leads to, so that a file renamed over another
-// one and the link that Kubernetes puts in the place of another are both seen.
+// It reads the files while they are used, once a second, and needs no goroutine. What
+// counts is what they hold, so that a file that is renamed over another, and a link that
+// Kubernetes replaces, are both seen.
 package certfile
 
 import (
@@ -31,8 +31,8 @@ type Files struct {
 	Cert, Key string
 }
 
-// Material is what the files held at one time. It does not change: files that have
-// changed make another one, so that two are equal when their pointers are.
+// Material is what the files held at one time. It does not change: two are equal when
+// their pointers are.
 type Material struct {
 	Pool *x509.CertPool   // nil where Files names no CA
 	Cert *tls.Certificate // nil where Files names no certificate
@@ -44,38 +44,34 @@ type Source struct {
 	log      *slog.Logger
 	now      atomic.Pointer[Material]
 	nextLook atomic.Int64 // as time.Time.UnixNano
-	looking  sync.Mutex   // held by the one who looks; guards what is below
+	looking  sync.Mutex   // held by the goroutine that looks; guards what is below
 	ca, pair part
 	warned   warning
 }
 
 // Open reads the files. Later faults of the files are logged to log, which may be nil
-// for slog.Default(), and leave what was read before in use.
+// for slog.Default(), and leave what was read earlier in use.
 func Open(f Files, log *slog.Logger) (*Source, error) {
 	if (f.Cert == "") != (f.Key == "") {
 		return nil, errors.New("a certificate and its key belong together: one of the two is missing")
 	}
 	s := &Source{log: cmp.Or(log, slog.Default())}
-	s.ca = part{paths: paths(f.CA), read: readPool}
-	s.pair = part{paths: paths(f.Cert, f.Key), read: readPair}
+	if f.CA != "" {
+		s.ca = part{paths: []string{f.CA}, parse: parsePool}
+	}
+	if f.Cert != "" {
+		s.pair = part{paths: []string{f.Cert, f.Key}, parse: parsePair}
+	}
 	var m Material
-	if err := errors.Join(s.ca.load(&m), s.pair.load(&m)); err != nil {
+	_, badCA := s.ca.load(&m)
+	_, badPair := s.pair.load(&m)
+	if err := errors.Join(badCA, badPair); err != nil {
 		return nil, err
 	}
 	s.now.Store(&m)
 	s.nextLook.Store(time.Now().Add(lookEvery).UnixNano())
 	s.expiry(&m, time.Now())
 	return s, nil
-}
-
-// paths leaves out what is not named.
-func paths(all ...string) (named []string) {
-	for _, p := range all {
-		if p != "" {
-			named = append(named, p)
-		}
-	}
-	return named
 }
 
 // Current returns the present material, and looks at the files first when it is time
@@ -93,12 +89,12 @@ func (s *Source) Current() *Material {
 }
 
 // look reads what has changed. The authorities and the pair are independent: a fault
-// in one does not hold up the other.
+// in one does not delay the other.
 func (s *Source) look(now time.Time) {
 	old := s.now.Load()
 	m := *old
 	for _, p := range []*part{&s.ca, &s.pair} {
-		switch changed, err := p.reload(&m, now); {
+		switch changed, err := p.load(&m); {
 		case err != nil && p.refused != err.Error():
 			p.refused = err.Error()
 			s.log.Error("the certificate files are not taken, what was read before stays",

@@ -1,6 +1,7 @@
 package certfile
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"time"
@@ -13,34 +14,25 @@ type warning struct {
 	expired bool
 }
 
-// ahead returns how long before its end a certificate is warned of: a sixth of its
-// life, and two weeks at most. What renews certificates does so earlier.
-func ahead(notBefore, notAfter time.Time) time.Duration {
-	return min(notAfter.Sub(notBefore)/6, 14*24*time.Hour)
-}
-
-// expiry logs the end of our own certificate, ahead of time and once a day, and again
-// when it has come. A dependency's certificate is its operator's.
+// expiry logs the end of our own certificate ahead of time, once a day, and again when
+// it has come. A dependency's certificate is its operator's. Ahead is a sixth of the
+// certificate's life, and two weeks at most: what renews certificates does so earlier.
 func (s *Source) expiry(m *Material, now time.Time) {
 	if m.Cert == nil || m.Cert.Leaf == nil {
 		return
 	}
-	leaf, said := m.Cert.Leaf, &s.warned
-	if said.of != m.Cert {
-		*said = warning{of: m.Cert}
-	}
-	expired := now.After(leaf.NotAfter)
-	switch {
-	case now.Add(ahead(leaf.NotBefore, leaf.NotAfter)).Before(leaf.NotAfter):
-		return
-	case expired == said.expired && now.Sub(said.at) < 24*time.Hour && !said.at.IsZero():
+	end := m.Cert.Leaf.NotAfter
+	ahead := min(end.Sub(m.Cert.Leaf.NotBefore)/6, 14*24*time.Hour)
+	w := warning{m.Cert, now, now.After(end)}
+	said := s.warned
+	again := said.of != w.of || said.expired != w.expired || now.Sub(said.at) >= 24*time.Hour
+	if now.Add(ahead).Before(end) || !again {
 		return
 	}
-	said.at, said.expired = now, expired
-	attrs := []any{slog.String("file", s.pair.paths[0]), slog.Time("not_after", leaf.NotAfter)}
-	if expired {
-		s.log.Error("our certificate has expired", attrs...)
-		return
+	s.warned = w
+	level, message := slog.LevelWarn, "our certificate expires soon"
+	if w.expired {
+		level, message = slog.LevelError, "our certificate has expired"
 	}
-	s.log.Warn("our certificate expires soon", attrs...)
+	s.log.Log(context.Background(), level, message, slog.String("file", s.pair.paths[0]), slog.Time("not_after", end))
 }
