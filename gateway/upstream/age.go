@@ -27,120 +27,111 @@ type aging struct {
 	maxAge time.Duration    // 0 or less: for ever
 	files  *certfile.Source // of the certificates; nil for none
 
-	now    atomic.Pointer[shift]
+	now    atomic.Pointer[pools]
 	mu     sync.Mutex // of replacing now
 	closed bool
 }
 
-// shift is the pool of the moment, and the one that follows it. It does not
-// change.
-type shift struct {
-	pool  *pool
-	begin time.Time // of the move to next
-	end   time.Time // of the pool
-	next  *pool     // nil before the move
-	made  time.Time // when next was
+// pools are the pool of the moment and the one that requests move to, nil before they do.
+// They do not change.
+type pools struct{ old, fresh *pool }
+
+// each does something with both.
+func (s *pools) each(do func(*pool)) {
+	do(s.old)
+	if s.fresh != nil {
+		do(s.fresh)
+	}
 }
 
 func newAging(fresh func() *pool, maxAge time.Duration) *aging {
 	a := &aging{fresh: fresh, maxAge: maxAge}
-	a.now.Store(a.shift(fresh(), time.Now()))
+	a.now.Store(&pools{old: a.made(time.Now())})
 	return a
 }
 
-// shift returns a pool with its times. Its end is drawn from the second half of
-// maxAge, so that the pools of many addresses and processes, which all began with an
-// incident, do not end together. The move takes the last tenth of it.
-func (a *aging) shift(p *pool, made time.Time) *shift {
-	end := made.Add(a.maxAge - wait.Jitter(a.maxAge/2))
-	return &shift{pool: p, begin: end.Add(-a.maxAge / 10), end: end}
+// made returns a fresh pool, a closed one when nothing is kept any more. Its end is
+// random in the second half of maxAge, so that the pools of many addresses and processes,
+// which all began with an incident, do not end together. The move to the next takes the
+// last tenth of maxAge before it.
+func (a *aging) made(now time.Time) *pool {
+	p := a.fresh()
+	if a.maxAge > 0 {
+		p.end = now.Add(a.maxAge - wait.Jitter(a.maxAge/2))
+		p.moving = p.end.Add(-a.maxAge / 10)
+	}
+	if a.closed {
+		p.direct.Close()
+	}
+	return p
 }
 
 // pick returns the pool for a new request.
 func (a *aging) pick() *pool {
 	s := a.now.Load()
 	if a.files != nil {
-		if m := a.files.Current(); s.pool.material != m {
+		if m := a.files.Current(); s.old.material != m {
 			s = a.renew(m)
 		}
 	}
 	if a.maxAge <= 0 {
-		return s.pool
+		return s.old
 	}
 	now := time.Now()
-	if now.Before(s.begin) {
-		return s.pool
+	if now.Before(s.old.moving) {
+		return s.old
 	}
-	if s.next == nil || !now.Before(s.end) {
+	if s.fresh == nil || !now.Before(s.old.end) {
 		s = a.advance(now)
 	}
-	if s.next == nil {
-		return s.pool
+	if s.fresh == nil {
+		return s.old
 	}
-	if moved := float64(now.Sub(s.begin)) / float64(s.end.Sub(s.begin)); rand.Float64() < moved {
-		return s.next
+	moved := float64(now.Sub(s.old.moving)) / float64(s.old.end.Sub(s.old.moving))
+	if rand.Float64() < moved {
+		return s.fresh
 	}
-	return s.pool
+	return s.old
 }
 
 // renew replaces the pools at once when the certificate files have changed: a
 // connection that is never idle would otherwise keep the old trust for as long as it
 // lives.
-func (a *aging) renew(m *certfile.Material) *shift {
+func (a *aging) renew(m *certfile.Material) *pools {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.now.Load()
-	if s.pool.material == m { // another request was faster
+	if s.old.material == m { // another request was faster
 		return s
 	}
-	next := a.shift(a.made(), time.Now())
+	next := &pools{old: a.made(time.Now())}
 	a.now.Store(next)
-	for _, p := range s.pools() {
-		p.close()
-	}
+	s.each(func(p *pool) { p.direct.Close() })
 	return next
 }
 
 // advance begins the move to a fresh pool, or ends it.
-func (a *aging) advance(now time.Time) *shift {
+func (a *aging) advance(now time.Time) *pools {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.now.Load()
-	ended := !now.Before(s.end)
-	switch {
-	case now.Before(s.begin): // another request was faster
-		return s
-	case ended && s.next != nil:
-		s.pool.close()
-		if s = a.shift(s.next, s.made); !now.Before(s.end) { // it was idle for long
-			s.pool.close()
-			s = a.shift(a.made(), now)
-		}
-	case ended:
-		s.pool.close()
-		s = a.shift(a.made(), now)
-	case s.next == nil:
-		moving := *s
-		moving.next, moving.made = a.made(), now
-		s = &moving
+	s := *a.now.Load()
+	for s.old != nil && !now.Before(s.old.end) { // both, where no requests came for long
+		s.old.direct.Close()
+		s.old, s.fresh = s.fresh, nil
 	}
-	a.now.Store(s)
-	return s
-}
-
-// made returns a fresh pool, a closed one when nothing is kept any more. It is called
-// with mu held.
-func (a *aging) made() *pool {
-	p := a.fresh()
-	p.closed.Store(a.closed)
-	return p
+	if s.old == nil {
+		s.old = a.made(now)
+	}
+	if s.fresh == nil && !now.Before(s.old.moving) {
+		s.fresh = a.made(now)
+	}
+	a.now.Store(&s)
+	return &s
 }
 
 // closeIdle closes the connections that no request uses.
 func (a *aging) closeIdle() {
-	for _, p := range a.now.Load().pools() {
-		p.direct.CloseIdleConnections()
-	}
+	a.now.Load().each(func(p *pool) { p.direct.CloseIdleConnections() })
 }
 
 // close closes them for good: those in use when their requests are over.
@@ -148,14 +139,5 @@ func (a *aging) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	for _, p := range a.now.Load().pools() {
-		p.close()
-	}
-}
-
-func (s *shift) pools() []*pool {
-	if s.next == nil {
-		return []*pool{s.pool}
-	}
-	return []*pool{s.pool, s.next}
+	a.now.Load().each(func(p *pool) { p.direct.Close() })
 }

@@ -13,10 +13,12 @@ import (
 	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
-// listen makes the connections in clear listen to the first word of their server.
-// Those to proxies are among them.
+// listen makes net/http's connections in clear listen to the first word of their server.
+// Those to proxies are among them. The others are read by package direct, which listens
+// itself.
 func (p *pool) listen() {
 	dial := p.transport.DialContext
+	p.direct.Dial = dial
 	p.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {

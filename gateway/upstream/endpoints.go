@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -73,43 +71,29 @@ func (c *Config) to(address string) *aging {
 	})
 }
 
-// balanced sends to several addresses in turns. It is safe for concurrent use.
-type balanced struct {
-	config Config
-	like   *http.Transport // the addresses' transports are like this one
-	lookup *lookup         // nil for a fixed list
-
-	mu      sync.Mutex
-	all     []*endpoint
-	in      []*endpoint // those of all that are not left out
-	turn    uint64      // of first attempts
-	retries uint64      // of retries: in one count with the others they would take the turns of an address
-	closed  bool
-}
-
 // endpoint is one address.
 type endpoint struct {
 	address string
 	conns   *aging
-	health  health // under the lock of balanced
+	health  health // under the lock of Upstream
 }
 
-func newBalanced(c Config) *balanced {
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+// newBalanced returns an Upstream that sends to several addresses in turns.
+func newBalanced(c Config) *Upstream {
 	// Many processes that start together do not begin at the same address.
-	b := &balanced{config: c, like: newTransport(c), turn: rand.Uint64N(MaxEndpoints), retries: rand.Uint64N(MaxEndpoints)}
+	u := &Upstream{config: c, like: newTransport(c), turn: rand.Uint64N(MaxEndpoints), retries: rand.Uint64N(MaxEndpoints)}
 	if c.DNS != "" {
-		b.lookup = newLookup(c, b.replace)
+		u.lookup = newLookup(c, u.replace)
 	} else {
-		b.replace(c.Endpoints)
+		u.replace(c.Endpoints)
 	}
-	return b
+	return u
 }
 
-// RoundTrip implements [http.RoundTripper].
-func (b *balanced) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.lookup != nil {
-		if err := b.lookup.refresh(r.Context()); err != nil {
+// balance sends a request to one of several addresses.
+func (u *Upstream) balance(r *http.Request) (*http.Response, error) {
+	if u.lookup != nil {
+		if err := u.lookup.refresh(r.Context()); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}
@@ -117,13 +101,13 @@ func (b *balanced) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	v := visit.Of(r.Context())
-	s := b.pick(r, v, time.Now())
+	s := u.pick(r, v, time.Now())
 	body := holdBody(&r)
 	for tries := 1; ; tries++ {
-		resp, err := s.endpoint.conns.pick().RoundTrip(r)
+		resp, err := s.endpoint.conns.pick().send(r)
 		if tries < maxConnects && body.unread() && unconnected(r, err) {
 			s.Ended(httpretry.Classify(r, nil, err))
-			if next := b.elsewhere(s); next != nil {
+			if next := u.elsewhere(s); next != nil {
 				s = next
 				continue
 			}
@@ -138,36 +122,36 @@ func (b *balanced) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // sent is one attempt at one address, a [visit.Place].
 type sent struct {
-	b        *balanced
+	u        *Upstream
 	endpoint *endpoint
 	at       time.Time
 	trial    bool
 }
 
 // Ended implements [visit.Place].
-func (s *sent) Ended(f forbear.Failure) { s.b.ended(s, f, time.Now()) }
+func (s *sent) Ended(f forbear.Failure) { s.u.ended(s, f, time.Now()) }
 
 // pick chooses an address for an attempt.
-func (b *balanced) pick(r *http.Request, v *visit.Visit, now time.Time) *sent {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (u *Upstream) pick(r *http.Request, v *visit.Visit, now time.Time) *sent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if v != nil && v.Retry() {
-		return &sent{b: b, endpoint: b.another(v), at: now}
+		return &sent{u: u, endpoint: u.another(v), at: now}
 	}
-	if len(b.in) < len(b.all) {
-		if e := b.due(r, now); e != nil {
-			e.health.trying(now)
-			return &sent{b: b, endpoint: e, at: now, trial: true}
+	if len(u.in) < len(u.all) {
+		if e := u.due(r, now); e != nil {
+			e.health.trial = now
+			return &sent{u: u, endpoint: e, at: now, trial: true}
 		}
 	}
-	e := b.in[b.turn%uint64(len(b.in))]
-	b.turn++
-	return &sent{b: b, endpoint: e, at: now}
+	e := u.in[u.turn%uint64(len(u.in))]
+	u.turn++
+	return &sent{u: u, endpoint: e, at: now}
 }
 
 // another returns an address for a retry: one where the fewest attempts of the call
 // have been, and not the last one if that can be avoided.
-func (b *balanced) another(v *visit.Visit) *endpoint {
+func (u *Upstream) another(v *visit.Visit) *endpoint {
 	var last *endpoint
 	been := make(map[*endpoint]int, 4)
 	for p := range v.Before() {
@@ -176,11 +160,11 @@ func (b *balanced) another(v *visit.Visit) *endpoint {
 			been[s.endpoint]++
 		}
 	}
-	if len(b.in) == 1 {
-		return b.in[0]
+	if len(u.in) == 1 {
+		return u.in[0]
 	}
 	var fewest []*endpoint
-	for _, e := range b.in {
+	for _, e := range u.in {
 		switch {
 		case e == last:
 		case len(fewest) == 0 || been[e] < been[fewest[0]]:
@@ -189,18 +173,18 @@ func (b *balanced) another(v *visit.Visit) *endpoint {
 			fewest = append(fewest, e)
 		}
 	}
-	b.retries++
-	return fewest[b.retries%uint64(len(fewest))]
+	u.retries++
+	return fewest[u.retries%uint64(len(fewest))]
 }
 
 // elsewhere returns another address for an attempt that found no connection, or nil.
-func (b *balanced) elsewhere(s *sent) *sent {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for range b.in {
-		e := b.in[b.retries%uint64(len(b.in))]
-		if b.retries++; e != s.endpoint {
-			return &sent{b: b, endpoint: e, at: time.Now()}
+func (u *Upstream) elsewhere(s *sent) *sent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for range u.in {
+		e := u.in[u.retries%uint64(len(u.in))]
+		if u.retries++; e != s.endpoint {
+			return &sent{u: u, endpoint: e, at: time.Now()}
 		}
 	}
 	return nil
@@ -208,48 +192,60 @@ func (b *balanced) elsewhere(s *sent) *sent {
 
 // replace makes these the addresses. What is known of those that stay is kept, and
 // the connections to those that go are closed when no request uses them.
-func (b *balanced) replace(addresses []string) {
-	for _, gone := range b.swap(addresses[:min(len(addresses), MaxEndpoints)]) {
+func (u *Upstream) replace(addresses []string) {
+	for _, gone := range u.swap(addresses[:min(len(addresses), MaxEndpoints)]) {
 		gone.conns.close()
 	}
 }
 
 // swap is replace, and returns the endpoints that are gone.
-func (b *balanced) swap(addresses []string) []*endpoint {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := b.all
-	b.all = make([]*endpoint, 0, len(addresses))
+func (u *Upstream) swap(addresses []string) []*endpoint {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before := u.all
+	u.all = make([]*endpoint, 0, len(addresses))
 	for _, a := range addresses {
 		i := slices.IndexFunc(before, func(e *endpoint) bool { return e.address == a })
 		if i >= 0 {
-			b.all = append(b.all, before[i])
+			u.all = append(u.all, before[i])
 			continue
 		}
-		e := &endpoint{address: a, conns: b.config.to(a), health: newHealth()}
-		if b.closed {
+		e := &endpoint{address: a, conns: u.config.to(a), health: newHealth()}
+		if u.closed {
 			e.conns.close()
 		}
-		b.all = append(b.all, e)
+		u.all = append(u.all, e)
 	}
-	b.divide()
-	return slices.DeleteFunc(slices.Clone(before), func(e *endpoint) bool { return slices.Contains(b.all, e) })
+	u.divide()
+	return slices.DeleteFunc(slices.Clone(before), func(e *endpoint) bool { return slices.Contains(u.all, e) })
 }
 
-// each does something with the connections to every address.
-func (b *balanced) each(do func(*aging)) {
-	b.mu.Lock()
-	all := b.all
-	b.mu.Unlock()
-	for _, e := range all {
-		do(e.conns)
-	}
+// EndpointStatus is where an address stands.
+type EndpointStatus struct {
+	Address string `json:"address"`
+	// In says that it takes part in the turns.
+	In bool `json:"in"`
+	// Failures is how many attempts have failed there in a row.
+	Failures int `json:"failures,omitzero"`
+	// Until is when one that is left out is tried again.
+	Until time.Time `json:"until,omitzero"`
 }
 
-// close ends the keeping of connections.
-func (b *balanced) close() {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.each((*aging).close)
+// Status returns where the addresses stand; nil where the URL says where connections
+// go, or one address does.
+func (u *Upstream) Status() []EndpointStatus {
+	if u.only != nil {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	found := make([]EndpointStatus, 0, len(u.all))
+	for _, e := range u.all {
+		s := EndpointStatus{Address: e.address, In: !e.health.out, Failures: e.health.streak}
+		if e.health.out {
+			s.Until = e.health.until
+		}
+		found = append(found, s)
+	}
+	return found
 }

@@ -21,16 +21,16 @@ func NewTrusting(t *testing.T, c Config, srv *httptest.Server) *Upstream {
 		return u
 	}
 	roots := srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	return &Upstream{only: newAging(func() *pool {
+	return newSingle(c, newAging(func() *pool {
 		transport := newTransport(c)
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		return newPool(transport)
-	}, c.MaxAge)}
+	}, c.MaxAge))
 }
 
 // LookAgain makes the next request look the name up.
 func LookAgain(u *Upstream) {
-	l := u.balanced.lookup
+	l := u.lookup
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = time.Time{}
@@ -38,7 +38,7 @@ func LookAgain(u *Upstream) {
 
 // AwaitLook waits for the look under way.
 func AwaitLook(u *Upstream) {
-	l := u.balanced.lookup
+	l := u.lookup
 	l.mu.Lock()
 	done := l.done
 	l.mu.Unlock()

@@ -110,13 +110,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // blind takes the addresses in turns and knows nothing else, as a name with several
 // addresses behind a plain client at its best.
 type blind struct {
-	b    *balanced
+	b    *Upstream
 	next atomic.Int64
 }
 
 func (c *blind) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := c.b.all[int(c.next.Add(1))%len(c.b.all)]
-	return e.conns.pick().RoundTrip(r)
+	return e.conns.pick().send(r)
 }
 
 // result is what the callers of one run have met.
@@ -133,7 +133,7 @@ func (r result) String() string {
 }
 
 // run sends 100 calls a second for so long, through what way makes of the addresses.
-func run(t *testing.T, length time.Duration, wrong []func(time.Duration) fault, way func(*balanced) http.RoundTripper, retries bool) (res result) {
+func run(t *testing.T, length time.Duration, wrong []func(time.Duration) fault, way func(*Upstream) http.RoundTripper, retries bool) (res result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBalanced(Config{Logger: slog.New(slog.DiscardHandler), MaxAge: -1})
@@ -183,7 +183,7 @@ func run(t *testing.T, length time.Duration, wrong []func(time.Duration) fault, 
 		all.Wait()
 		slices.Sort(took)
 		res.sends, res.p99 = sends.Load(), took[len(took)*99/100]
-		b.close()
+		b.Close()
 		for _, srv := range servers {
 			_ = srv.Close()
 		}
@@ -229,8 +229,8 @@ func TestOneOfThree(t *testing.T) {
 	if race.Enabled {
 		length = 15 * time.Second
 	}
-	own := func(b *balanced) http.RoundTripper { return b }
-	others := func(b *balanced) http.RoundTripper { return &blind{b: b} }
+	own := func(b *Upstream) http.RoundTripper { return b }
+	others := func(b *Upstream) http.RoundTripper { return &blind{b: b} }
 	for _, tt := range []struct {
 		name  string
 		wrong []func(time.Duration) fault
@@ -282,9 +282,9 @@ func TestOneOfThree(t *testing.T) {
 func TestAllFail(t *testing.T) {
 	down := []func(time.Duration) fault{after(fails), after(fails), after(fails)}
 	var out int
-	got := run(t, 30*time.Second, down, func(b *balanced) http.RoundTripper {
+	got := run(t, 30*time.Second, down, func(b *Upstream) http.RoundTripper {
 		return tripper(func(r *http.Request) (*http.Response, error) {
-			for _, s := range (&Upstream{balanced: b}).Status() {
+			for _, s := range b.Status() {
 				if !s.In {
 					out++
 				}
@@ -292,7 +292,7 @@ func TestAllFail(t *testing.T) {
 			return b.RoundTrip(r)
 		})
 	}, true)
-	alone := run(t, 30*time.Second, down[:1], func(b *balanced) http.RoundTripper { return b }, true)
+	alone := run(t, 30*time.Second, down[:1], func(b *Upstream) http.RoundTripper { return b }, true)
 	t.Logf("three addresses: %v\none: %v", got, alone)
 	if !got.opened || out != 0 {
 		t.Errorf("breaker opened %v, addresses left out at %d sends; want open and none", got.opened, out)

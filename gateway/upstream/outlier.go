@@ -30,7 +30,7 @@ const (
 	shortMemory, longMemory = 8, 256
 )
 
-// health is what is known of one address. It is guarded by the lock of balanced.
+// health is what is known of one address. It is guarded by the lock of Upstream.
 type health struct {
 	streak      int     // failures since the last success
 	weight      float64 // of these
@@ -47,8 +47,8 @@ type health struct {
 func newHealth() health { return health{growth: wait.Backoff{Base: outBase, Cap: outCap}} }
 
 // ended records what came of an attempt.
-func (b *balanced) ended(s *sent, f forbear.Failure, now time.Time) {
-	out, log := b.record(s, &f, now)
+func (u *Upstream) ended(s *sent, f forbear.Failure, now time.Time) {
+	out, log := u.record(s, &f, now)
 	if log != nil {
 		log() // without the lock: a log that is slow must not hold requests up
 	}
@@ -60,16 +60,16 @@ func (b *balanced) ended(s *sent, f forbear.Failure, now time.Time) {
 
 // record is ended for the books. It returns whether the address is left out now, and
 // what is to be logged, or nil.
-func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) (out bool, log func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (u *Upstream) record(s *sent, f *forbear.Failure, now time.Time) (out bool, log func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	e, v := s.endpoint, judge(f)
 	h := &e.health
 	switch {
 	case s.trial:
 		h.trial = time.Time{}
 		if h.out && v == good {
-			return false, b.comeBack(e, now)
+			return false, u.comeBack(e, now)
 		} else if h.out && v == bad {
 			h.until = now.Add(h.growth.Next())
 			return true, nil
@@ -79,10 +79,10 @@ func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) (out bool,
 		return false, nil // begun before it was left out
 	}
 	h.count(v == bad, f.Unsent)
-	if v != bad || h.streak < minStreak || !b.maySpare() || !b.outlier(e) {
+	if v != bad || h.streak < minStreak || !u.maySpare() || !u.outlier(e) {
 		return false, nil
 	}
-	return true, b.leaveOut(e, f, now)
+	return true, u.leaveOut(e, f, now)
 }
 
 // count takes an attempt into account. One that was certainly never sent counts twice: a
@@ -108,15 +108,15 @@ func (h *health) count(failed, unsent bool) {
 
 // maySpare reports whether one more address may be left out. Half of them, rounded
 // up, always take part: what is too much for those is for the breaker.
-func (b *balanced) maySpare() bool { return 2*(len(b.all)-len(b.in)+1) <= len(b.all) }
+func (u *Upstream) maySpare() bool { return 2*(len(u.all)-len(u.in)+1) <= len(u.all) }
 
 // outlier reports whether the failures of an address in a row are more than chance,
 // if it were like the others. Where these fail as well, nothing is gained by leaving
 // it out, and the load of those that are left would grow: a dependency that fails as
 // a whole, or sheds a part of its load, is the breaker's and the budget's business.
-func (b *balanced) outlier(e *endpoint) bool {
+func (u *Upstream) outlier(e *endpoint) bool {
 	sum, n := 0.0, 0
-	for _, other := range b.in {
+	for _, other := range u.in {
 		if h := &other.health; other != e && h.seen >= minStreak {
 			sum += max(h.short, h.long)
 			n++
@@ -131,26 +131,26 @@ func (b *balanced) outlier(e *endpoint) bool {
 
 // leaveOut takes an address out of the turns. A longer time follows when it was back
 // for a short time only. It returns what logs that.
-func (b *balanced) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) func() {
+func (u *Upstream) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) func() {
 	h := &e.health
 	if now.Sub(h.back) > outCap {
 		h.growth.Reset()
 	}
 	h.out, h.until = true, now.Add(h.growth.Next())
-	b.divide()
+	u.divide()
 	attrs := []any{
 		slog.String("endpoint", e.address), slog.Int("failures", h.streak), slog.String("error_type", f.Type),
-		slog.Int64("for_ms", h.until.Sub(now).Milliseconds()), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)),
+		slog.Int64("for_ms", h.until.Sub(now).Milliseconds()), slog.Int("in", len(u.in)), slog.Int("endpoints", len(u.all)),
 	}
-	return func() { b.config.Logger.Warn("an endpoint is left out", attrs...) }
+	return func() { u.config.Logger.Warn("an endpoint is left out", attrs...) }
 }
 
 // comeBack takes it in again. It returns what logs that.
-func (b *balanced) comeBack(e *endpoint, now time.Time) func() {
+func (u *Upstream) comeBack(e *endpoint, now time.Time) func() {
 	e.health.comeBack(now)
-	b.divide()
-	attrs := []any{slog.String("endpoint", e.address), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all))}
-	return func() { b.config.Logger.Info("an endpoint is back", attrs...) }
+	u.divide()
+	attrs := []any{slog.String("endpoint", e.address), slog.Int("in", len(u.in)), slog.Int("endpoints", len(u.all))}
+	return func() { u.config.Logger.Info("an endpoint is back", attrs...) }
 }
 
 // comeBack keeps what is known of the share of failures: from one good attempt nothing
@@ -166,8 +166,8 @@ const trialTime = outCap
 // due returns an address whose time is over, to be tried by this request. One request
 // tries it. A request that could not be retried does so only when no other has for a
 // while.
-func (b *balanced) due(r *http.Request, now time.Time) *endpoint {
-	for _, e := range b.all {
+func (u *Upstream) due(r *http.Request, now time.Time) *endpoint {
+	for _, e := range u.all {
 		h := &e.health
 		if !h.out || now.Before(h.until) || !h.trial.IsZero() && now.Sub(h.trial) < trialTime {
 			continue
@@ -179,18 +179,16 @@ func (b *balanced) due(r *http.Request, now time.Time) *endpoint {
 	return nil
 }
 
-func (h *health) trying(now time.Time) { h.trial = now }
-
 // divide finds those that take part in the turns. Where addresses have gone, more than
 // half may be out: the next to be tried come back. It is called with mu held.
-func (b *balanced) divide() {
+func (u *Upstream) divide() {
 	for {
-		b.in = slices.DeleteFunc(slices.Clone(b.all), func(e *endpoint) bool { return e.health.out })
-		if 2*(len(b.all)-len(b.in)) <= len(b.all) {
+		u.in = slices.DeleteFunc(slices.Clone(u.all), func(e *endpoint) bool { return e.health.out })
+		if 2*(len(u.all)-len(u.in)) <= len(u.all) {
 			return
 		}
 		var first *endpoint
-		for _, e := range b.all {
+		for _, e := range u.all {
 			if e.health.out && (first == nil || e.health.until.Before(first.health.until)) {
 				first = e
 			}

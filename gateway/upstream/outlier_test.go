@@ -20,13 +20,13 @@ import (
 
 // books are the endpoints without their connections, and a clock that the test moves.
 type books struct {
-	*balanced
+	*Upstream
 	now time.Time
 	get *http.Request
 }
 
 func newBooks(n int) *books {
-	b := &balanced{config: Config{Logger: slog.New(slog.DiscardHandler)}}
+	b := &Upstream{config: Config{Logger: slog.New(slog.DiscardHandler)}}
 	for i := range n {
 		b.all = append(b.all, &endpoint{address: string(rune('a' + i)), health: newHealth()})
 	}

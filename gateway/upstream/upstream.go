@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
@@ -50,9 +51,17 @@ type Config struct {
 // Upstream is an [http.RoundTripper] with the connections to one dependency. It is
 // safe for concurrent use; make it with [New].
 type Upstream struct {
-	only     *aging    // where the connections go as the URL says, or to one address
-	balanced *balanced // where there may be several addresses; nil otherwise
-	http2    bool      // and nothing else is spoken
+	config Config
+	like   *http.Transport // all transports are like this one
+	only   *aging          // where the connections go as the URL says, or to one address; else nil
+	lookup *lookup         // nil without a name
+
+	mu      sync.Mutex
+	all     []*endpoint
+	in      []*endpoint // those of all that are not left out
+	turn    uint64      // of first attempts
+	retries uint64      // of retries: in one count with the others they would take the turns of an address
+	closed  bool
 }
 
 var _ resend.Sender = (*Upstream)(nil)
@@ -66,16 +75,20 @@ func New(c Config) (*Upstream, error) {
 		return nil, err
 	}
 	c.MaxAge = cmp.Or(c.MaxAge, DefaultMaxAge)
-	u := &Upstream{http2: c.HTTP2 == HTTP2Only}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	switch {
 	case len(c.Endpoints) > 1, c.DNS != "":
-		u.balanced = newBalanced(c)
+		return newBalanced(c), nil
 	case len(c.Endpoints) == 1:
-		u.only = c.to(c.Endpoints[0])
+		return newSingle(c, c.to(c.Endpoints[0])), nil
 	default:
-		u.only = c.aging(func() *http.Transport { return newTransport(c) })
+		return newSingle(c, c.aging(func() *http.Transport { return newTransport(c) })), nil
 	}
-	return u, nil
+}
+
+// newSingle returns an Upstream all of whose connections are those of a.
+func newSingle(c Config, a *aging) *Upstream {
+	return &Upstream{config: c, like: newTransport(c), only: a, all: []*endpoint{{conns: a}}}
 }
 
 // newTransport returns a transport like [http.DefaultTransport], but with enough idle
@@ -100,41 +113,39 @@ func newTransport(c Config) *http.Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	if u.http2 && r.Header.Get("Upgrade") != "" {
+	if u.config.HTTP2 == HTTP2Only && r.Header.Get("Upgrade") != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
 		return nil, mismatch.Upgrade
 	}
-	if u.balanced != nil {
-		return u.balanced.RoundTrip(r)
+	if u.only != nil {
+		return u.only.pick().send(r)
 	}
-	return u.only.pick().RoundTrip(r)
+	return u.balance(r)
 }
 
 // Underlying makes it known that requests are sent by net/http's own rules.
-func (u *Upstream) Underlying() *http.Transport {
-	if u.balanced != nil {
-		return u.balanced.like
-	}
-	return u.only.now.Load().pool.transport
-}
+func (u *Upstream) Underlying() *http.Transport { return u.like }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (u *Upstream) CloseIdleConnections() {
-	if u.balanced != nil {
-		u.balanced.each((*aging).closeIdle)
-		return
-	}
-	u.only.closeIdle()
-}
+func (u *Upstream) CloseIdleConnections() { u.each((*aging).closeIdle) }
 
 // Close closes the connections that no request uses, and each other one when its
 // request is over: another Upstream has taken charge. Requests are still served.
 func (u *Upstream) Close() {
-	if u.balanced != nil {
-		u.balanced.close()
-		return
+	u.mu.Lock()
+	u.closed = true
+	u.mu.Unlock()
+	u.each((*aging).close)
+}
+
+// each does something with the connections to every address.
+func (u *Upstream) each(do func(*aging)) {
+	u.mu.Lock()
+	all := u.all
+	u.mu.Unlock()
+	for _, e := range all {
+		do(e.conns)
 	}
-	u.only.close()
 }

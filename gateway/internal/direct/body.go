@@ -27,7 +27,10 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		if err != io.EOF {
-			err = cmp.Or(context.Cause(b.ctx), b.up.broken(), err)
+			if b.up != nil && b.up.ended(0) {
+				err = cmp.Or(b.up.err, err)
+			}
+			err = cmp.Or(context.Cause(b.ctx), err)
 		}
 		b.end(err)
 	}
@@ -48,7 +51,8 @@ func (b *body) end(err error) {
 	}
 	untouched := b.stop()
 	whole := err == nil || err == io.EOF
-	if whole && untouched && b.keep && b.up.whole() && b.c.r.Buffered() == 0 {
+	sent := func() bool { return b.up == nil || b.up.ended(reuseWait) && b.up.err == nil }
+	if whole && untouched && b.keep && sent() && b.c.r.Buffered() == 0 {
 		b.c.t.put(b.c)
 		return
 	}

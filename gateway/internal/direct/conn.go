@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/mismatch"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
@@ -27,6 +28,10 @@ var errLongHeaders = errors.New("the headers of the response are longer than 10 
 
 // maxHeaders bounds the headers of a response with those before it, in bytes.
 const maxHeaders = 10 << 20
+
+// maxFirst is how much of what a server sends first is looked at: it may speak another
+// protocol.
+const maxFirst = 16
 
 // maxInterim bounds the interim responses that no one looks at.
 const maxInterim = 5
@@ -48,10 +53,33 @@ type conn struct {
 }
 
 func newConn(t *Transport, at place, raw net.Conn) *conn {
-	c := &conn{Conn: raw, t: t, at: at, line: lineOf(below(raw))}
+	line := raw // that the system knows
+	if s, ok := raw.(*tls.Conn); ok {
+		line = s.NetConn()
+	}
+	c := &conn{Conn: raw, t: t, at: at, line: lineOf(line)}
 	c.r, c.w = bufio.NewReader(c), bufio.NewWriter(c)
 	c.cut = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	return c
+}
+
+// alive reports whether an idle connection can be used: its server has neither closed it
+// nor sent anything, which would be the response to no request.
+func (c *conn) alive() bool {
+	s, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return c.line.silent()
+	}
+	// What TLS has read ahead is there at once. What comes from the system may be a
+	// ticket for another session, which is no matter.
+	const ticket = time.Millisecond
+	at := time.Unix(1, 0)
+	if !c.line.silent() {
+		at = time.Now().Add(ticket)
+	}
+	_ = s.SetReadDeadline(at)
+	_, err := s.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded) && s.SetReadDeadline(time.Time{}) == nil
 }
 
 // Read bounds what is read.
@@ -124,17 +152,10 @@ const uploadEnds = 20 * time.Millisecond
 // failed returns what the caller gets for a failure on a connection that is closed: the
 // end of the context explains any, and a body that broke off explains the rest.
 func (c *conn) failed(ctx context.Context, up *upload, err error) error {
-	ended := up == nil
-	if up != nil {
-		late := time.NewTimer(uploadEnds)
-		defer late.Stop()
-		select {
-		case <-up.done:
-			ended = true
-			if fault := up.fault.Load(); fault != nil || errors.Is(err, os.ErrDeadlineExceeded) && up.err != nil {
-				err = up.err
-			}
-		case <-late.C:
+	ended := up == nil || up.ended(uploadEnds)
+	if up != nil && ended {
+		if fault := up.fault.Load(); fault != nil || errors.Is(err, os.ErrDeadlineExceeded) && up.err != nil {
+			err = up.err
 		}
 	}
 	switch {
@@ -150,6 +171,12 @@ func (c *conn) failed(ctx context.Context, up *upload, err error) error {
 func (c *conn) receive(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	if _, err := c.r.Peek(1); err != nil {
 		return nil, c.silent(r, err)
+	}
+	if !c.reused && !c.at.secure {
+		first, _ := c.r.Peek(min(c.r.Buffered(), maxFirst))
+		if other := mismatch.Of(first, false); other != "" {
+			return nil, other
+		}
 	}
 	if trace.GotFirstResponseByte != nil {
 		trace.GotFirstResponseByte()

@@ -1,49 +1,55 @@
 // Package direct sends requests over HTTP/1 where nothing else is spoken: in clear, and
-// over TLS when HTTP/2 is off. One
-// without a body is sent on the goroutine of its caller: net/http's transport has two
-// goroutines for each connection, so that a response may come while the request is still
-// being sent; a request without a body is sent before any response can come, and the
-// four changes of goroutines were a third of what a gateway spends on it. One with a
-// body has a goroutine while the body is sent.
+// over TLS when HTTP/2 is off. net/http sends all other requests, and parses and writes
+// all messages. There are two reasons for it:
 //
-// And it knows when a connection is sound. net/http makes one idle before it has looked
-// at what the server sent after the response, and another request may get that for its
-// own (RFC 9112 section 9.3). Here such a connection is closed.
+//   - A request without a body is sent on the goroutine of its caller. net/http has two
+//     goroutines for each connection, since a response may come while the request is
+//     being sent. Without a body none can, and the four changes of goroutines were a
+//     third of what a gateway spends on a request.
+//   - A connection that is not sound is closed. net/http makes one idle before it has
+//     looked at what the server sent after the response, and another request may get that
+//     for its own (RFC 9112 section 9.3).
 //
-// What is more than that goes to net/http, and so do the parsing and the writing of all
-// messages.
+// The parts:
 //
 //   - direct.go: which requests, and over which connections
 //   - conn.go: one connection, and one request on it
+//   - alive_unix.go: whether an idle connection is sound
 //   - upload.go: the body of a request
 //   - body.go: the body of a response
-//   - secure.go: TLS, and whether a connection is still sound
-//   - alive_unix.go: the same in clear
+//   - ending.go: connections of net/http that are closed with their requests
 package direct
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Transport is a RoundTripper over connections of HTTP/1. It is safe for
 // concurrent use. Its fields are set before its first use.
 type Transport struct {
-	// Next dials, and sends what is not sent here.
+	// Next sends what is not sent here, and dials over TLS.
 	Next *http.Transport
+	// Dial makes the connections in clear. Nil means the DialContext of Next.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu    sync.Mutex
-	idle  map[place][]*conn // the latest used is the last
-	sweep *time.Timer       // nil while none is idle
+	mu       sync.Mutex
+	idle     map[place][]*conn // the latest used is the last
+	sweep    *time.Timer       // nil while none is idle
+	closed   atomic.Bool       // no connection is kept any more
+	sweeping atomic.Bool       // Next's are looked for once more, soon
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.takes(r) {
-		return t.Next.RoundTrip(r)
+		return t.sendByNext(r)
 	}
 	ctx := r.Context()
 	trace := httptrace.ContextClientTrace(ctx)
@@ -96,6 +102,40 @@ func (t *Transport) takes(r *http.Request) bool {
 	return proxy == nil && err == nil
 }
 
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// reaches reports whether connections to a URL are made here. Over TLS that is so where
+// HTTP/2 is off: otherwise the handshake says which of the two is spoken, and
+// connections of HTTP/2 are net/http's.
+func (t *Transport) reaches(u *url.URL) bool {
+	switch p := t.Next.Protocols; u.Scheme {
+	case "http":
+		return p == nil || p.HTTP1()
+	case "https":
+		return p != nil && p.HTTP1() && !p.HTTP2() && t.Next.DialTLSContext != nil
+	}
+	return false
+}
+
+// place is where a request goes.
+type place struct {
+	secure  bool
+	address string
+}
+
+// placeOf returns the place of a URL, whose port may be missing or empty.
+func placeOf(u *url.URL) place {
+	p := place{secure: u.Scheme == "https", address: u.Host}
+	if u.Port() == "" {
+		port := "80"
+		if p.secure {
+			port = "443"
+		}
+		p.address = net.JoinHostPort(u.Hostname(), port)
+	}
+	return p
+}
+
 // get returns a connection: the one used last that is still open, or a new one.
 func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, at place) (*conn, error) {
 	if trace.GetConn != nil {
@@ -110,8 +150,11 @@ func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, at pl
 		info.Reused, info.WasIdle, info.IdleTime = true, true, time.Since(c.since)
 	} else {
 		dial := t.Next.DialContext
-		if at.secure {
+		switch {
+		case at.secure:
 			dial = t.Next.DialTLSContext
+		case t.Dial != nil:
+			dial = t.Dial
 		}
 		raw, err := dial(ctx, "tcp", at.address)
 		if err != nil {
@@ -151,7 +194,7 @@ func (t *Transport) put(c *conn) {
 	c.since = time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.idle[c.at]) >= t.Next.MaxIdleConnsPerHost {
+	if t.closed.Load() || len(t.idle[c.at]) >= t.Next.MaxIdleConnsPerHost {
 		_ = c.Close()
 		return
 	}

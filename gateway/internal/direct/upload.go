@@ -58,42 +58,29 @@ func (u *upload) run(c *conn, r *http.Request) {
 	}
 }
 
-// broken returns why an upload ended before its end, or nil.
-func (u *upload) broken() error {
-	if u == nil {
-		return nil
-	}
+// ended reports whether the upload ends within some time.
+func (u *upload) ended(within time.Duration) bool {
 	select {
 	case <-u.done:
-		return u.err
+		return true
 	default:
-		return nil
+	}
+	if within == 0 {
+		return false
+	}
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case <-u.done:
+		return true
+	case <-late.C:
+		return false
 	}
 }
 
 // reuseWait is for how long a response in full waits for the last word of its request:
 // the server may have seen the end of it before the goroutine that wrote it goes on.
 const reuseWait = 50 * time.Millisecond
-
-// whole reports whether all of the request was written.
-func (u *upload) whole() bool {
-	if u == nil {
-		return true
-	}
-	select {
-	case <-u.done:
-		return u.err == nil
-	default:
-	}
-	wait := time.NewTimer(reuseWait)
-	defer wait.Stop()
-	select {
-	case <-u.done:
-		return u.err == nil
-	case <-wait.C:
-		return false
-	}
-}
 
 // rewound returns a request to be sent in the place of r, of which nothing was written,
 // or nil: its body is closed.
@@ -112,5 +99,3 @@ func rewound(r *http.Request) *http.Request {
 	again.Body = body
 	return &again
 }
-
-func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
