@@ -3,14 +3,13 @@ package gateway
 import (
 	"net/http"
 	"time"
-
-	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // attempts sends each attempt of a call once, below the retries.
 type attempts struct {
-	next    http.RoundTripper
-	counted bool // in the record of the call
+	next       http.RoundTripper
+	underlying *http.Transport // by whose rules next sends, or nil
+	counted    bool            // in the record of the call
 }
 
 // RoundTrip implements [http.RoundTripper]. The attempts of a call follow one another,
@@ -30,7 +29,7 @@ func (t attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Underlying serves the guard against re-sends.
-func (t attempts) Underlying() *http.Transport { return resend.TransportOf(t.next) }
+func (t attempts) Underlying() *http.Transport { return t.underlying }
 
 // CloseIdleConnections reaches the transport below.
 func (t attempts) CloseIdleConnections() {

@@ -24,8 +24,12 @@ func (x *request) forward(ctx context.Context, w http.ResponseWriter) {
 	defer x.exchange.End()
 	out, err := x.outgoing(ctx, w, x.in)
 	if err == nil {
+		send := x.route.senders.own
+		if _, brought := out.Header["Authorization"]; brought { // an empty one, too: the caller said what it wants
+			send = x.route.senders.callers
+		}
 		var resp *http.Response
-		if resp, err = x.exchange.Send(x.route.transport(out.Header)); err == nil {
+		if resp, err = x.exchange.Send(send); err == nil {
 			x.complete(resp)
 			err = x.finish(ctx, w, x.exchange.Respond(resp))
 		}

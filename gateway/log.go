@@ -19,7 +19,7 @@ type logHandler struct{ slog.Handler }
 func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
 	if x := requestOf(ctx); x != nil && x.route != nil {
 		line = line.Clone()
-		line.AddAttrs(slog.String("method", x.in.Method), slog.String("route", x.route.name()))
+		line.AddAttrs(slog.String("method", x.in.Method), slog.String("route", x.route.name))
 	}
 	return h.Handler.Handle(ctx, line)
 }

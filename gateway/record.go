@@ -113,7 +113,7 @@ func (x *request) record() Record {
 		c.GRPC = codeSent(m.Header())
 	}
 	if x.route != nil {
-		c.Route, c.Dependency = x.route.name(), x.route.Retryer.Dependency()
+		c.Route, c.Dependency = x.route.name, x.route.Retryer.Dependency()
 	}
 	return c
 }

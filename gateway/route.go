@@ -14,6 +14,7 @@ import (
 // requests concurrently.
 type route struct {
 	Route
+	name    string // in logs and metrics
 	target  forward.Target
 	senders senders
 	ingress http.Handler      // for requests with an idempotency key, or nil
@@ -28,7 +29,7 @@ func newRoute(r Route, s senders, g *Gateway) *route {
 	}
 	r.Target = withoutEmptyPort(r.Target)
 	r.Headers = canonical(r.Headers)
-	rt := &route{Route: r, senders: s, log: g.log, target: forward.Target{
+	rt := &route{Route: r, name: r.Host + r.Prefix, senders: s, log: g.log, target: forward.Target{
 		URL: r.Target, Prefix: strings.TrimSuffix(r.Prefix, "/"), Origin: g.origin,
 		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0), MaxBody: r.MaxBody, Stream: r.Stream,
 	}}
@@ -63,6 +64,3 @@ func canonical(h map[string]string) map[string]string {
 	}
 	return out
 }
-
-// name is how logs and metrics call the route.
-func (rt *route) name() string { return rt.Host + rt.Prefix }

@@ -7,6 +7,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // senders are what sends the requests of a route.
@@ -14,15 +15,6 @@ type senders struct {
 	own     http.RoundTripper // retries, and authorizes with the route's credentials, if it has any
 	callers http.RoundTripper // the same for requests that brought an Authorization
 	below   http.RoundTripper // sends once
-}
-
-// transport returns what sends a request with the headers h. An empty Authorization counts
-// as brought: the caller said what it wants.
-func (rt *route) transport(h http.Header) http.RoundTripper {
-	if _, brought := h["Authorization"]; brought {
-		return rt.senders.callers
-	}
-	return rt.senders.own
 }
 
 // transports makes the senders of the routes. Routes to one dependency share what is
@@ -88,7 +80,7 @@ func (t *transports) sender(r *Route) (http.RoundTripper, error) {
 		}
 		next = own
 	}
-	next = attempts{next, t.config.Observe != nil}
+	next = attempts{next, resend.TransportOf(next), t.config.Observe != nil}
 	if t.config.Wrap != nil {
 		next = t.config.Wrap(next)
 	}

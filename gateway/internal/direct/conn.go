@@ -63,25 +63,6 @@ func newConn(t *Transport, at place, raw net.Conn) *conn {
 	return c
 }
 
-// alive reports whether an idle connection can be used: its server has neither closed it
-// nor sent anything, which would be the response to no request.
-func (c *conn) alive() bool {
-	s, ok := c.Conn.(*tls.Conn)
-	if !ok {
-		return c.line.silent()
-	}
-	// What TLS has read ahead is there at once. What comes from the system may be a
-	// ticket for another session, which is no matter.
-	const ticket = time.Millisecond
-	at := time.Unix(1, 0)
-	if !c.line.silent() {
-		at = time.Now().Add(ticket)
-	}
-	_ = s.SetReadDeadline(at)
-	_, err := s.Read(make([]byte, 1))
-	return errors.Is(err, os.ErrDeadlineExceeded) && s.SetReadDeadline(time.Time{}) == nil
-}
-
 // Read bounds what is read.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.left <= 0 {

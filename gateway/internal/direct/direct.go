@@ -17,15 +17,18 @@
 //   - alive_unix.go: whether an idle connection is sound
 //   - upload.go: the body of a request
 //   - body.go: the body of a response
-//   - ending.go: connections of net/http that are closed with their requests
+//   - ending.go: connections that are closed
 package direct
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -189,6 +192,25 @@ func (t *Transport) take(at place) *conn {
 	}
 }
 
+// alive reports whether an idle connection can be used: its server has neither closed it
+// nor sent anything, which would be the response to no request.
+func (c *conn) alive() bool {
+	s, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return c.line.silent()
+	}
+	// What TLS has read ahead is there at once. What comes from the system may be a
+	// ticket for another session, which is no matter.
+	const ticket = time.Millisecond
+	at := time.Unix(1, 0)
+	if !c.line.silent() {
+		at = time.Now().Add(ticket)
+	}
+	_ = s.SetReadDeadline(at)
+	_, err := s.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded) && s.SetReadDeadline(time.Time{}) == nil
+}
+
 // put makes a connection idle, or closes it where there are enough.
 func (t *Transport) put(c *conn) {
 	c.since = time.Now()
@@ -205,48 +227,4 @@ func (t *Transport) put(c *conn) {
 	if t.sweep == nil {
 		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout, t.closeOld)
 	}
-}
-
-// closeOld closes the connections that have been idle for too long, and those that
-// their server has closed.
-func (t *Transport) closeOld() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before, left := time.Now().Add(-t.Next.IdleConnTimeout), 0
-	for at, list := range t.idle {
-		kept := list[:0]
-		for _, c := range list {
-			if c.since.After(before) && c.alive() {
-				kept = append(kept, c)
-			} else {
-				_ = c.Close()
-			}
-		}
-		clear(list[len(kept):])
-		if left += len(kept); len(kept) > 0 {
-			t.idle[at] = kept
-		} else {
-			delete(t.idle, at)
-		}
-	}
-	if t.sweep = nil; left > 0 {
-		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout/2, t.closeOld)
-	}
-}
-
-// CloseIdleConnections closes the connections that no request uses.
-func (t *Transport) CloseIdleConnections() {
-	t.mu.Lock()
-	for _, list := range t.idle {
-		for _, c := range list {
-			_ = c.Close()
-		}
-	}
-	t.idle = nil
-	if t.sweep != nil {
-		t.sweep.Stop()
-		t.sweep = nil
-	}
-	t.mu.Unlock()
-	t.Next.CloseIdleConnections()
 }

@@ -76,3 +76,47 @@ func (c *endingConn) CloseWrite() error {
 	}
 	return http.ErrNotSupported
 }
+
+// closeOld closes the connections that have been idle for too long, and those that
+// their server has closed.
+func (t *Transport) closeOld() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, left := time.Now().Add(-t.Next.IdleConnTimeout), 0
+	for at, list := range t.idle {
+		kept := list[:0]
+		for _, c := range list {
+			if c.since.After(before) && c.alive() {
+				kept = append(kept, c)
+			} else {
+				_ = c.Close()
+			}
+		}
+		clear(list[len(kept):])
+		if left += len(kept); len(kept) > 0 {
+			t.idle[at] = kept
+		} else {
+			delete(t.idle, at)
+		}
+	}
+	if t.sweep = nil; left > 0 {
+		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout/2, t.closeOld)
+	}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	for _, list := range t.idle {
+		for _, c := range list {
+			_ = c.Close()
+		}
+	}
+	t.idle = nil
+	if t.sweep != nil {
+		t.sweep.Stop()
+		t.sweep = nil
+	}
+	t.mu.Unlock()
+	t.Next.CloseIdleConnections()
+}

@@ -11,38 +11,36 @@ import (
 	"time"
 )
 
-// body is the caller's, on its way to the target. A Read that waits for a caller who
-// has stopped sending can be ended by its connection alone, so that each has a
-// deadline there.
+// body is the caller's, on its way to the target. Only a deadline of the caller's
+// connection ends a Read that waits for a caller who has stopped sending, so each Read
+// has one.
 //
-// Who sends the request reads on a goroutine of its own, and may still do so when the
-// call is over. By then the connection is the server's, for another request perhaps: so
-// the connection is touched under mu, and not once over has been called.
+// The transport reads on a goroutine of its own, and may still do so when the call is
+// over. By then the connection is the server's, for another request perhaps. So it is
+// touched under mu, and not after over has been called.
 type body struct {
-	source io.ReadCloser
-	in     *http.ResponseController
-	idle   time.Duration   // for a Read; 0 is for ever
-	most   int64           // bytes; 0 is any number
-	ended  func()          // called at the end, before Read returns it; nil for nothing
-	both   bool            // the response has begun before the body's end
-	call   <-chan struct{} // closed with the call; nil for never
-	// unwatch ends the watch over the call's time, or is nil.
-	unwatch func() bool
-	shared  bool // the connection has other calls, too: it is one of HTTP/2
-	asks    bool // the caller sends it when it is told to
-
-	n atomic.Int64 // bytes read
+	source  io.ReadCloser // nil for no body
+	in      *http.ResponseController
+	idle    time.Duration   // for a Read; 0 sets no bound
+	most    int64           // bytes; 0 sets no bound
+	ended   func()          // called at the end, before Read returns it; nil for nothing
+	call    <-chan struct{} // closed with the call; nil for never
+	unwatch func() bool     // ends the watch over the call's time; nil without one
+	n       atomic.Int64    // bytes read
+	both    bool            // the response has begun before the body's end
+	shared  bool            // the connection has other calls, too: it is one of HTTP/2
+	asks    bool            // the caller sends it when it is told to
 
 	mu      sync.Mutex
+	due     time.Time   // of the latest Read
+	timer   *time.Timer // of that Read, where the connection is shared
+	err     error       // of the source, other than its end
 	reading bool        // a Read is in the source
-	due     time.Time   // of that Read
 	whole   bool        // read to its end
 	closed  bool        // no further Read is made
 	gone    bool        // the connection is the server's
 	late    bool        // the call's own time is over
 	cut     bool        // Close has ended a Read, and the call was under way
-	err     error       // of the source, other than its end
-	timer   *time.Timer // of that Read, where the connection is shared
 }
 
 // from makes b the body of a request r.
@@ -138,8 +136,8 @@ func (b *body) end(err error) {
 	}
 }
 
-// stood reports whether the latest Read has had its time, or very nearly: who sends the
-// request may bound it as well, and close the body a moment earlier.
+// stood reports whether the latest Read has had its time, or very nearly: the transport
+// may bound it as well, and close the body a moment earlier.
 func (b *body) stood() bool {
 	return b.idle > 0 && !time.Now().Before(b.due.Add(-b.idle/10))
 }
@@ -185,11 +183,12 @@ func (b *body) watch(ctx context.Context) {
 }
 
 // respond readies the connection for a response that may come before the end of the
-// body: the server would take the rest of it for itself, and what the target gets would
-// have a hole. Such a connection must serve nothing else: when the body never comes to its
-// end, the server would take what follows of it for the next request. A body that was read
-// ahead, into memory, has no connection, which then cannot be readied: nothing is to be
-// done for it, and nothing of it may be read here, where another goroutine still may.
+// body: otherwise the server takes the rest of the body, and what the target gets has a
+// hole. Such a connection must serve nothing else: when the body never ends, the server
+// would take what follows of it for the next request.
+//
+// A body that was read ahead into memory has no connection that could be readied. Nothing
+// is to be done for it, and nothing of it is read here, since another goroutine may.
 func (b *body) respond() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,9 +223,9 @@ const maxRestTime = 500 * time.Millisecond
 
 // over gives the connection back. The server takes what is left of a body before it
 // sends a response, and gets little time for that: a caller who has stopped sending would
-// not learn why. Where the response has begun, the body is brought to its end or broken
-// here: the server would begin to wait for the next request at the body's end, and panic
-// when it finds itself waiting already.
+// not learn why. Where the response has begun, the body is read to its end or broken off
+// here: at its end the server would begin to wait for the next request, and panic when it
+// finds itself waiting already.
 func (b *body) over() {
 	if b.unwatch != nil {
 		b.unwatch()

@@ -118,7 +118,7 @@ func (c *copier) beginLate() {
 const unreadTime = 500 * time.Millisecond
 
 // writeBound ends the writes of a response some time after the call's own time is over:
-// a caller who does not read would hold them up for ever. Nil is no bound.
+// a caller who does not read would hold them up for ever.
 type writeBound struct {
 	mu    sync.Mutex
 	late  *time.Timer
@@ -140,9 +140,6 @@ func boundWrites(w http.ResponseWriter, due time.Time) *writeBound {
 
 // end is called when nothing more is written.
 func (b *writeBound) end() {
-	if b == nil {
-		return
-	}
 	b.late.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -54,7 +54,6 @@ type Exchange struct {
 	out    http.Request
 	url    url.URL
 	body   body
-	chunks bool // the response may go out in chunks
 	origin originValues
 	writes *writeBound // nil where the call has no deadline
 }
@@ -104,7 +103,9 @@ func (x *Exchange) Flush() {
 // End gives the caller's connection back to the server. It is deferred, since it must
 // also run after a panic.
 func (x *Exchange) End() {
-	x.writes.end()
+	if x.writes != nil {
+		x.writes.end()
+	}
 	if x.body.source != nil {
 		x.body.over()
 	}

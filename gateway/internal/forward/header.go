@@ -53,7 +53,3 @@ func hasToken(lists []string, token string) bool {
 	}
 	return false
 }
-
-// token reports whether a name is one of a header. net/http's parser lets a space
-// before the colon be a part of it.
-func token(name string) bool { return name != "" && !strings.Contains(name, " ") }

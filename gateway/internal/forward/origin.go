@@ -52,16 +52,6 @@ func (o Origin) Host(r *http.Request) string {
 	return r.Host
 }
 
-// Loops reports whether a request has passed this gateway before.
-func (o Origin) Loops(r *http.Request) bool {
-	for _, list := range r.Header["Via"] {
-		if o.Pseudonym != "" && strings.Contains(list, o.Pseudonym) {
-			return true
-		}
-	}
-	return false
-}
-
 // add completes h, which has the headers of r.
 func (o Origin) add(h http.Header, r *http.Request, v *originValues) {
 	peer, _, err := net.SplitHostPort(r.RemoteAddr)

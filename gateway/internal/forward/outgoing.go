@@ -16,12 +16,12 @@ var ErrPath = errors.New("the path cannot be passed on")
 // its headers before it is sent.
 func (x *Exchange) Outgoing(ctx context.Context, t *Target, w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	x.target, x.w, x.in = t, w, r
-	if !t.aim(&x.url, r.URL) {
-		return nil, ErrPath
-	}
 	h, err := outgoingHeader(r)
 	if err != nil {
 		return nil, err
+	}
+	if !t.aim(&x.url, r.URL) {
+		return nil, ErrPath
 	}
 	t.Origin.add(h, r, &x.origin)
 	x.out = *new(http.Request).WithContext(ctx)

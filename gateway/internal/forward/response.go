@@ -2,6 +2,7 @@ package forward
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/forbear-go/forbear/internal/eventstream"
 )
@@ -40,21 +41,27 @@ func check(out *http.Request, resp *http.Response) error {
 	return nil
 }
 
+// token reports whether a name is one of a header. net/http's parser lets a space
+// before the colon be a part of it.
+func token(name string) bool { return name != "" && !strings.Contains(name, " ") }
+
 // Respond passes the response on and closes its body. The caller of Respond writes
 // another response where this one has not begun, and breaks the connection off where it
 // broke off in the middle: no caller takes that for the end of a response (RFC 9112
 // section 8).
 func (x *Exchange) Respond(resp *http.Response) Result {
-	if x.in.ProtoMajor == 1 { // HTTP/2 always lets a response begin before the end of the body
-		x.body.respond()
-		x.chunks = x.in.ProtoMinor > 0 && x.in.Method != http.MethodHead
-	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		x.writes.end() // a protocol may outlast the call's time
+		if x.writes != nil {
+			x.writes.end() // a protocol may outlast the call's time
+		}
 		return x.upgrade(resp)
 	}
 	h := x.w.Header()
-	x.announceResponse(h, resp)
+	x.responseHeader(h, resp)
+	if x.in.ProtoMajor == 1 { // HTTP/2 always lets a response begin before the end of the body
+		x.body.respond()
+	}
+	x.body.last(h)
 	c := copier{w: x.w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them. A caller who waits with its body waits for the status.
@@ -78,17 +85,17 @@ func (x *Exchange) Respond(resp *http.Response) Result {
 	return Result{Err: err, Begun: true}
 }
 
-// announceResponse makes h the headers of the response.
-func (x *Exchange) announceResponse(h http.Header, resp *http.Response) {
+// responseHeader makes h the headers of the response.
+func (x *Exchange) responseHeader(h http.Header, resp *http.Response) {
 	EndToEnd(h, resp.Header)
-	x.body.last(h)
 	if _, typed := h["Content-Type"]; !typed {
 		h["Content-Type"] = nil // or the server would guess one
 	}
 	if len(resp.Trailer) > 0 {
 		announce(h, resp.Trailer)
 	}
-	if x.chunks && len(h["Trailer"]) > 0 {
+	chunks := x.in.ProtoMajor == 1 && x.in.ProtoMinor > 0 && x.in.Method != http.MethodHead
+	if chunks && len(h["Trailer"]) > 0 {
 		delete(h, "Content-Length") // HTTP/1 has trailers only after chunks
 	}
 }

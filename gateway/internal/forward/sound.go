@@ -87,3 +87,13 @@ func hopsLeft(r *http.Request) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(v[0], 10, 32)
 	return n, err == nil
 }
+
+// Loops reports whether a request has passed this gateway before.
+func (o Origin) Loops(r *http.Request) bool {
+	for _, list := range r.Header["Via"] {
+		if o.Pseudonym != "" && strings.Contains(list, o.Pseudonym) {
+			return true
+		}
+	}
+	return false
+}
