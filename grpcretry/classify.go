@@ -89,9 +89,6 @@ func wraps(err error) bool {
 	return false
 }
 
-// classOf is R-4's table.
-func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
-
 // detailsOf reads what the details of a status say of a retry.
 func detailsOf(s *status.Status) (d grpcwire.Details) {
 	if len(s.Details()) == 0 { // most have none, and Proto copies all there is

@@ -3,30 +3,21 @@ package grpcretry_test
 import (
 	"fmt"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 )
 
-// An existing service config becomes a policy, with a report.
-func ExampleImportServiceConfig() {
-	imports, err := grpcretry.ImportServiceConfig([]byte(`{"methodConfig": [{
-		"name": [{"service": "ledger.Ledger"}],
-		"retryPolicy": {
-			"maxAttempts": 3, "initialBackoff": "0.2s", "maxBackoff": "5s", "backoffMultiplier": 2,
-			"retryableStatusCodes": ["UNAVAILABLE", "INTERNAL"]
-		}
-	}], "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}}`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, im := range imports {
-		fmt.Println(im.Methods, im.Policy.MaxRetries, im.Policy.Backoff.Base, im.Policy.Backoff.Cap)
-		for _, f := range im.Findings {
-			fmt.Println(f)
-		}
-	}
+// A connection whose calls are retried by a policy.
+func ExampleDialOptions() {
+	ledger := forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.GRPC}))
+	conn, err := grpc.NewClient("dns:///ledger.internal:443", grpcretry.DialOptions(ledger,
+		grpcretry.WithTransportCredentials(credentials.NewTLS(nil)),
+		grpcretry.WithIdempotent("/ledger.Ledger/Get"),
+	)...)
+	fmt.Println(conn.Target(), err)
 	// Output:
-	// [/ledger.Ledger/*] 2 200ms 5s
-	// retryPolicy: gRPC spreads its waits by 20 % only: forbear draws from the whole range (R-1)
-	// retryPolicy.retryableStatusCodes: INTERNAL must not be retried: left out (R-4)
+	// dns:///ledger.internal:443 <nil>
 }

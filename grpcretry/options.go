@@ -42,8 +42,7 @@ func WithRetryer(choose func(method string) *forbear.Retryer) Option {
 
 // WithIdempotent lists full methods ("/package.Service/Method") that are safe
 // to repeat, beside those whose .proto says so. "/package.Service/*" stands for
-// all methods of a service and "*" for all of the connection, as in the Methods
-// of an [Import].
+// all methods of a service and "*" for all of the connection.
 func WithIdempotent(methods ...string) Option {
 	return func(c *client) {
 		set := newMethodSet(methods)
