@@ -76,10 +76,6 @@ func requests(method string, failures int) []Peer {
 		{Name: "forbear", Module: modForbear, Context: true, New: through(func(rt http.RoundTripper) http.RoundTripper {
 			return httpretry.NewTransport(rt, forbearHTTP(watching))
 		})},
-		{Name: "forbear, bare", Module: modForbear, Context: true, New: through(func(rt http.RoundTripper) http.RoundTripper {
-			return httpretry.NewTransport(rt, forbearHTTP(unbroken), httpretry.WithoutAttemptHeader(),
-				httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl())
-		})},
 		{Name: "go-retryablehttp", Module: modRetryable, Context: true, New: func() func() error {
 			client := retryable(&stub{failures: failures})
 			return func() error {

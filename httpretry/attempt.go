@@ -21,19 +21,13 @@ type attempt struct {
 	ctx    context.Context // ends with the attempt
 	parent context.Context // what ctx was derived from
 	cancel context.CancelFunc
-	timer  *time.Timer
+	timer  *time.Timer   // nil for no timeout
 	limit  time.Duration // of the server's part, up to the headers of its response
 	idle   time.Duration // of a body that stands still; 0 sets no bound
 
-	req   *http.Request // the clone, or the caller's own when nothing changes
-	body  responseBody
-	place atomic.Pointer[breaker.Bulkhead] // given back with the body, or nil
-
-	*extras // nil in the bare attempts of a transport with everything off
-}
-
-// extras is the larger part of an attempt.
-type extras struct {
+	req    *http.Request // the clone
+	body   responseBody
+	place  atomic.Pointer[breaker.Bulkhead] // given back with the body, or nil
 	clone  http.Request
 	guard  resend.Guard
 	visit  visit.Visit
@@ -44,34 +38,18 @@ type extras struct {
 	due    [1]string // that of HeaderDeadline
 }
 
-// full is an attempt with its extras, in one piece.
-type full struct {
-	attempt
-	rest extras
-}
-
 // newAttempt clones the request for the attempt that call is about to make.
 func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
-	t := x.t
-	if t.noHeader && t.noTimeout && t.noTrace && x.key == "" &&
-		t.credentials == nil && x.envelope == nil && !x.numbered() && !watched(x.req) {
-		return x.bareAttempt(call), nil
-	}
-	f := &full{}
-	a := &f.attempt
-	a.extras = &f.rest
+	t, a := x.t, &attempt{}
 	a.parent = call.Context(x.req.Context())
-	a.visit.Begin(a.parent, x.at.visited())
-	a.ctx = &a.visit
-	if !t.noTimeout || !t.noTrace {
-		a.ctx, a.cancel = context.WithCancel(a.ctx)
+	var last *visit.Visit
+	if x.at != nil {
+		last = &x.at.visit
 	}
-	ctx := a.ctx
-	if !t.noTrace {
-		a.heard, a.guard.Fresh = t.heard.Load(), x.lost
-		ctx = a.guard.Watch(ctx, a.cancel)
-	}
-	a.clone = *x.req.WithContext(ctx)
+	a.visit.Begin(a.parent, last)
+	a.ctx, a.cancel = context.WithCancel(&a.visit)
+	a.heard, a.guard.Fresh = t.heard.Load(), x.lost
+	a.clone = *x.req.WithContext(a.guard.Watch(a.ctx, a.cancel))
 	a.req = &a.clone
 	x.setBody(a)
 	if x.unkeyed {
@@ -81,17 +59,14 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	if err := x.authorize(a, call); err != nil {
 		return a, err
 	}
-	limit := call.Limit(x.timeout)
+	a.limit, a.idle = call.Limit(x.timeout), x.idle
 	if x.envelope != nil {
 		var err error
-		if limit, err = x.envelope.Send(a.req, call.Attempt(), limit); err != nil {
+		if a.limit, err = x.envelope.Send(a.req, call.Attempt(), a.limit); err != nil {
 			return a, err
 		}
 	}
-	if !t.noTrace {
-		a.guard.Sending(a.req, t.next)
-	}
-	a.limit, a.idle = limit, x.idle
+	a.guard.Sending(a.req, t.next)
 	ended := a.cancel
 	if watched(a.req) {
 		ended = a.watchUpload()
@@ -102,48 +77,12 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	return a, nil
 }
 
-// visited returns what the attempt knows of where the attempts of its call went, or
-// nil.
-func (a *attempt) visited() *visit.Visit {
-	if a == nil || a.extras == nil {
-		return nil
-	}
-	return &a.visit
-}
-
-// http2 returns what says whether the attempt has a connection of HTTP/2, or nil where
-// that is not known.
-func (a *attempt) http2() func() bool {
-	if a.extras == nil || a.guard.Context == nil {
-		return nil
-	}
-	return a.guard.HTTP2
-}
-
-// bareAttempt is newAttempt for a transport that adds nothing. Nothing of such
-// an attempt is left when the next one begins, so that one serves the call.
-func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
-	if x.bare == nil {
-		x.bare = &attempt{}
-	}
-	a := x.bare
-	a.req = x.req
-	if call.Attempt() > 1 || x.body != nil {
-		a.req = x.req.WithContext(call.Context(x.req.Context()))
-		x.setBody(a)
-	}
-	return a
-}
-
-// numbered reports whether the caller's request has an attempt number of its
-// own, which it must not have got from the request that the caller is serving.
-func (x *exchange) numbered() bool { return len(x.req.Header[HeaderAttempt]) > 0 }
-
 // setHeaders gives the clone a header map of its own. The values are shared
-// with the caller's request: the transport only adds keys.
+// with the caller's request: the transport only adds keys. An attempt number that the
+// caller's request has was copied from the request that the caller is serving.
 func (x *exchange) setHeaders(a *attempt, number int) {
 	t := x.t
-	if t.noHeader && x.key == "" && t.credentials == nil && !x.numbered() {
+	if t.noHeader && x.key == "" && t.credentials == nil && len(x.req.Header[HeaderAttempt]) == 0 {
 		return
 	}
 	due, timed := a.parent.Deadline()

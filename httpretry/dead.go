@@ -26,9 +26,6 @@ func (x *exchange) patience() time.Duration {
 // calls too. Such a failure says nothing about the dependency, and no budget refuses the
 // attempt that finds out.
 func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
-	if a.extras == nil || a.guard.Context == nil {
-		return
-	}
 	since, reused := a.guard.Reused()
 	if !reused {
 		return

@@ -19,7 +19,7 @@ import (
 // maySpeakHTTP2 reports whether the request may go over HTTP/2, by what the latest
 // connection spoke.
 func (t *transport) maySpeakHTTP2(req *http.Request) bool {
-	return !t.noTrace && !t.http1.Load() && t.negotiates(req)
+	return !t.http1.Load() && t.negotiates(req)
 }
 
 // negotiates reports whether a connection for req can be one of HTTP/2.
@@ -29,9 +29,6 @@ func (t *transport) negotiates(req *http.Request) bool {
 
 // learn notes what the connection of an attempt spoke, and that a response has come.
 func (t *transport) learn(a *attempt, resp *http.Response) {
-	if a.extras == nil || t.noTrace {
-		return
-	}
 	if resp != nil {
 		t.heard.Add(1)
 	}

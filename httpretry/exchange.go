@@ -43,7 +43,6 @@ type exchange struct {
 	unrefreshed error
 	at          *attempt      // under way
 	lost        time.Duration // from window.Epoch: when the latest attempt began that its connection may have lost
-	bare        *attempt      // of all attempts that add nothing, or nil
 	late        *lateClose    // ready to be used again, or nil
 	last        lastResponse
 	cookies     []string          // of responses that were not handed over
@@ -85,9 +84,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			err = redacted(x.req, err)
 		}
 		f := x.classify(a, resp, err)
-		if v := a.visited(); v != nil {
-			v.End(f)
-		}
+		a.visit.End(f)
 		if f.Class == forbear.ClassSuccess {
 			x.succeed(ctx, call, resp)
 			x.handOver(a, resp, nil)
@@ -212,7 +209,7 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 		err = resend.Err // net/http asked for the body in order to send again
 	}
 	f := classify(x.req, resp, err, time.Time{}, x.waits)
-	if a.extras != nil && a.silent && f.Class.Retryable() {
+	if a.silent && f.Class.Retryable() {
 		f.Type = errtype.Silent
 	}
 	if e, ok := x.envelope.(failer); ok && f.Class != forbear.ClassCanceled && f.Class != forbear.ClassCertificate {

@@ -116,9 +116,7 @@ func (s *script) attempts() string {
 	return strings.Join(numbers, " ")
 }
 
-// bare returns the options of a transport that adds nothing to a request.
+// bare returns the options of a transport that adds the least to a request.
 func bare() []httpretry.Option {
-	return []httpretry.Option{
-		httpretry.WithoutAttemptHeader(), httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl(),
-	}
+	return []httpretry.Option{httpretry.WithoutAttemptHeader(), httpretry.WithoutAttemptTimeout()}
 }

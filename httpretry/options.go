@@ -48,9 +48,3 @@ func WithoutAttemptHeader() Option {
 func WithoutAttemptTimeout() Option {
 	return func(t *transport) { t.noTimeout = true }
 }
-
-// WithoutResendControl leaves net/http's silent re-sends alone. They are then
-// neither counted nor bounded.
-func WithoutResendControl() Option {
-	return func(t *transport) { t.noTrace = true }
-}

@@ -20,7 +20,6 @@ import (
 type replay struct {
 	source io.ReadCloser
 	limit  int
-	again  func() (io.ReadCloser, error) // the GetBody of the attempts
 
 	trailer http.Header // of the caller's request, which the source fills at its end
 	names   http.Header // what it was before; nil for none
@@ -54,13 +53,12 @@ func newReplay(source io.ReadCloser, limit int) *replay {
 	if r.seeker == nil && limit == 0 {
 		return nil
 	}
-	r.again = r.againWith(nil, nil)
 	return r
 }
 
-// againWith returns the GetBody of an attempt with these trailers; for apart see
+// again returns the GetBody of an attempt with these trailers; for apart see
 // [replayReader].
-func (r *replay) againWith(trailer http.Header, apart func() bool) func() (io.ReadCloser, error) {
+func (r *replay) again(trailer http.Header, apart func() bool) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		if !r.hold() {
 			return nil, errNotKept

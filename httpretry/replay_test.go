@@ -36,7 +36,7 @@ func TestReleaseLeavesNoHole(t *testing.T) {
 func TestClosedBeforeItWasRead(t *testing.T) {
 	source := &closing{Reader: strings.NewReader("payload")}
 	r := newReplay(source, 1<<10)
-	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{extras: &extras{}}, source: r.reader(nil, nil)}} {
+	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{}, source: r.reader(nil, nil)}} {
 		_ = body.Close()
 		if got, err := io.ReadAll(body); err != nil || string(got) != "payload" {
 			t.Errorf("read %q, %v", got, err)

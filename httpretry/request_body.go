@@ -31,7 +31,6 @@ func (x *exchange) prepareBody(s *forbear.State, p *forbear.Policy) {
 		s.Unreplayable = true
 		return
 	}
-	x.again = x.body.again
 	x.body.announce(x.req.Trailer)
 }
 
@@ -89,15 +88,11 @@ func (x *exchange) setBody(a *attempt) {
 	req := a.req
 	switch {
 	case x.body != nil:
-		trailer, apart := maps.Clone(x.body.names), a.http2()
-		req.Body = x.body.reader(trailer, apart)
+		trailer := maps.Clone(x.body.names)
 		if trailer != nil {
 			req.Trailer = trailer
 		}
-		if trailer != nil || apart != nil {
-			req.GetBody = x.body.againWith(trailer, apart)
-			return
-		}
+		req.Body, req.GetBody = x.body.reader(trailer, a.guard.HTTP2), x.body.again(trailer, a.guard.HTTP2)
 	case x.next != nil:
 		req.Body, x.next = x.next, nil
 	}

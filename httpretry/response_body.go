@@ -27,7 +27,7 @@ func (x *exchange) handOver(a *attempt, resp *http.Response, e *forbear.Error) {
 		if a.end(); e != nil {
 			resp.Body = a.wrap(http.NoBody, e)
 		}
-	case e != nil || a.holds():
+	default:
 		a.body.idle = a.idleOf(resp)
 		resp.Body = a.wrap(resp.Body, e)
 	}
@@ -73,9 +73,6 @@ func (a *attempt) idleOf(resp *http.Response) time.Duration {
 	}
 	return max(a.idle, 0)
 }
-
-// holds reports whether the attempt has anything to release.
-func (a *attempt) holds() bool { return a.cancel != nil || a.place.Load() != nil }
 
 // responseBody is the body of a response that was handed over. It ends the attempt
 // when it is closed or used up. Like those of net/http it may be closed while it is

@@ -261,35 +261,33 @@ func TestUpgradesOutliveTheTimeout(t *testing.T) {
 
 // The caller's own trace is called for every attempt.
 func TestCallersTraceIsCalled(t *testing.T) {
-	for _, opts := range [][]httpretry.Option{nil, {httpretry.WithoutResendControl()}} {
-		s, n := faulty(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get(httpretry.HeaderAttempt) != "2" {
-				w.WriteHeader(http.StatusServiceUnavailable)
-			}
-		})
-		var wrote, asked, got, first, dialed atomic.Int64
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-			WroteHeaders:         func() { wrote.Add(1) },
-			GetConn:              func(string) { asked.Add(1) },
-			GotConn:              func(httptrace.GotConnInfo) { got.Add(1) },
-			GotFirstResponseByte: func() { first.Add(1) },
-			ConnectStart:         func(string, string) { dialed.Add(1) },
-		})
-		resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", "").WithContext(ctx), fast, opts...)
-		if err != nil {
-			t.Fatal(err)
+	s, n := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(httpretry.HeaderAttempt) != "2" {
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		if resp.StatusCode != 200 || n.Load() != 3 {
-			t.Errorf("status %d after %d requests, want 200 after 3", resp.StatusCode, n.Load())
+	})
+	var wrote, asked, got, first, dialed atomic.Int64
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteHeaders:         func() { wrote.Add(1) },
+		GetConn:              func(string) { asked.Add(1) },
+		GotConn:              func(httptrace.GotConnInfo) { got.Add(1) },
+		GotFirstResponseByte: func() { first.Add(1) },
+		ConnectStart:         func(string, string) { dialed.Add(1) },
+	})
+	resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", "").WithContext(ctx), fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || n.Load() != 3 {
+		t.Errorf("status %d after %d requests, want 200 after 3", resp.StatusCode, n.Load())
+	}
+	for hook, got := range map[string]int64{"WroteHeaders": wrote.Load(), "GetConn": asked.Load(), "GotConn": got.Load(), "GotFirstResponseByte": first.Load()} {
+		if got != 3 {
+			t.Errorf("the caller's %s was called %d times, want 3", hook, got)
 		}
-		for hook, got := range map[string]int64{"WroteHeaders": wrote.Load(), "GetConn": asked.Load(), "GotConn": got.Load(), "GotFirstResponseByte": first.Load()} {
-			if got != 3 {
-				t.Errorf("the caller's %s was called %d times, want 3", hook, got)
-			}
-		}
-		if dialed.Load() < 1 {
-			t.Error("the caller's ConnectStart was not called")
-		}
+	}
+	if dialed.Load() < 1 {
+		t.Error("the caller's ConnectStart was not called")
 	}
 }
 

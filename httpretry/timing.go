@@ -23,9 +23,9 @@ func unhurried(h http.Header) bool { return eventstream.Is(h) || grpcwire.Is(h) 
 // that was stopped. net/http knows both only as a canceled context.
 func (a *attempt) explain(err error) error {
 	switch {
-	case err == nil || a.cancel == nil || a.ctx.Err() == nil || a.parent.Err() != nil:
+	case err == nil || a.ctx.Err() == nil || a.parent.Err() != nil:
 		return err
-	case a.extras != nil && a.guard.Stopped():
+	case a.guard.Stopped():
 		return resend.Err
 	case a.watching() && a.upload.stood():
 		return &timeoutError{stoodStill, a.idle, err}
@@ -35,7 +35,7 @@ func (a *attempt) explain(err error) error {
 }
 
 // watching reports whether the attempt watches an upload.
-func (a *attempt) watching() bool { return a.extras != nil && a.upload != nil }
+func (a *attempt) watching() bool { return a.upload != nil }
 
 // stopTimer lets the attempt go on without a timeout. It starts none anew.
 func (a *attempt) stopTimer() {
@@ -47,9 +47,7 @@ func (a *attempt) stopTimer() {
 // end releases what the attempt holds. It may be called more than once.
 func (a *attempt) end() {
 	a.stopTimer()
-	if a.cancel != nil {
-		a.cancel()
-	}
+	a.cancel()
 	if place := a.place.Swap(nil); place != nil {
 		place.Leave()
 	}

@@ -27,7 +27,6 @@ type transport struct {
 	bodyLimit int
 	noHeader  bool
 	noTimeout bool
-	noTrace   bool
 	streams   bool
 
 	credentials *credential.Cache

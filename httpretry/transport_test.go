@@ -60,7 +60,7 @@ func equalHeaders(a, b http.Header) bool {
 func TestWithoutAttemptHeaderNoneIsSent(t *testing.T) {
 	for _, opts := range [][]httpretry.Option{
 		{httpretry.WithoutAttemptHeader()},
-		{httpretry.WithoutAttemptHeader(), httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl()},
+		bare(),
 	} {
 		s := &script{steps: []step{status(503), status(200)}}
 		req := newRequest(t, http.MethodGet, "http://payments.test/", "", "")
@@ -437,7 +437,7 @@ func (b *trickling) Close() error { return nil }
 // TestUnwantedBodiesDoNotHoldUp: a body that nobody will see is read for a
 // moment only, and that moment is part of the wait.
 func TestUnwantedBodiesDoNotHoldUp(t *testing.T) {
-	for _, opts := range [][]httpretry.Option{nil, {httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl()}, bare()} {
+	for _, opts := range [][]httpretry.Option{nil, bare()} {
 		for _, tc := range []struct {
 			draw float64
 			took time.Duration
