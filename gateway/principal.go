@@ -4,13 +4,11 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/hmac"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"net/http"
@@ -64,12 +62,8 @@ func PrincipalHeaderFrom(name string, trusts func(peer netip.Addr) bool) func(*h
 // service, so that an unchecked token would open it.
 type JWT struct {
 	Claim string // such as "sub"
-	// Key checks the signature: []byte for HS256 (at least 32 bytes),
-	// *rsa.PublicKey for RS256, *ecdsa.PublicKey of P-256 for ES256,
-	// ed25519.PublicKey for EdDSA. The token does not choose.
-	Key crypto.PublicKey
-	// Keys are used instead where there are any: those that the token's kid
-	// names, or all of them when it names none.
+	// Keys check the signature: those that the token's kid names, or all of them when
+	// it names none. The key says which algorithm is used, and never the token.
 	Keys []VerifyKey
 	// Issuer and Audience, where set, must be the token's.
 	Issuer, Audience string
@@ -87,21 +81,13 @@ func (j JWT) Principal(r *http.Request) (string, error) {
 		return "", errPrincipal
 	}
 	var head header
-	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || part(parts[0], &head) != nil {
-		return "", errPrincipal
-	}
-	if head.Crit != nil {
-		return "", errPrincipal // it demands what is not understood here
-	}
-	if err := j.verify(head, parts[0]+"."+parts[1], sig); err != nil {
-		return "", err
-	}
 	claims := map[string]any{}
-	if err := part(parts[1], &claims); err != nil {
-		return "", errPrincipal
-	}
-	if !j.valid(claims, time.Now()) {
+	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
+	switch {
+	case err != nil, part(parts[0], &head) != nil,
+		head.Crit != nil, // it demands what is not understood here
+		!j.verify(head, parts[0]+"."+parts[1], sig),
+		part(parts[1], &claims) != nil, !j.valid(claims, time.Now()):
 		return "", errPrincipal
 	}
 	s, ok := claims[j.Claim].(string)
@@ -136,49 +122,30 @@ type header struct {
 
 // verify checks the signature, with each key that may be meant. A kid only
 // chooses among the configured keys; it never brings one.
-func (j JWT) verify(h header, signed string, sig []byte) error {
-	if len(j.Keys) == 0 {
-		return verify(j.Key, h.Alg, signed, sig)
-	}
-	for _, k := range j.Keys {
-		if h.Kid != "" && k.ID != "" && h.Kid != k.ID {
-			continue
-		}
-		if verify(k.Key, h.Alg, signed, sig) == nil {
-			return nil
-		}
-	}
-	return errPrincipal
+func (j JWT) verify(h header, signed string, sig []byte) bool {
+	return slices.ContainsFunc(j.Keys, func(k VerifyKey) bool {
+		return (h.Kid == "" || k.ID == "" || h.Kid == k.ID) && k.verify(h.Alg, signed, sig)
+	})
 }
 
 // verify checks a signature by the algorithm that the key is for. The token's own
 // alg must agree and never decides: a token that named HS256 would otherwise be
 // checked with a public key as the shared secret (RFC 8725 section 3.1).
-func verify(key crypto.PublicKey, alg, signed string, sig []byte) error {
+func (k VerifyKey) verify(alg, signed string, sig []byte) bool {
 	sum := sha256.Sum256([]byte(signed))
-	ok := false
-	switch k := key.(type) {
-	case []byte:
-		mac := hmac.New(sha256.New, k)
-		mac.Write([]byte(signed))
-		ok = alg == "HS256" && len(k) >= 32 && hmac.Equal(mac.Sum(nil), sig)
+	switch key := k.Key.(type) {
 	case *rsa.PublicKey:
-		ok = alg == "RS256" && rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], sig) == nil
+		return alg == "RS256" && rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) == nil
 	case *ecdsa.PublicKey:
-		ok = alg == "ES256" && len(sig) == 64 && ecdsa.Verify(k, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
+		return alg == "ES256" && len(sig) == 64 && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
 	case ed25519.PublicKey:
-		ok = alg == "EdDSA" && len(k) == ed25519.PublicKeySize && ed25519.Verify(k, []byte(signed), sig)
-	default:
-		return fmt.Errorf("key of type %T checks no tokens", key)
+		return alg == "EdDSA" && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, []byte(signed), sig)
 	}
-	if !ok {
-		return errPrincipal
-	}
-	return nil
+	return false
 }
 
 // valid checks times, issuer and audience (RFC 7519 section 4.1). A token without
-// an end is refused: it would open the stored responses for good. The audience
+// an end is refused: it would open the stored responses permanently. The audience
 // may be one string or a list.
 func (j JWT) valid(claims map[string]any, now time.Time) bool {
 	at := func(name string) (time.Time, bool) {
