@@ -1,16 +1,19 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/credential/oauth"
 	"github.com/forbear-go/forbear/gateway/upstream"
@@ -78,7 +81,7 @@ func (s CredentialSource) check() error {
 		u, err := url.Parse(s.TokenURL)
 		switch {
 		case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-			return errors.New("credentials: token_url is no address")
+			return errors.New("credentials: token_url is not an address")
 		case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Host(u.Hostname())):
 			return errors.New("credentials: token_url is not https, and the client's secret would go out in clear")
 		}
@@ -152,4 +155,45 @@ func (r Reference) String() string {
 		return "file " + r.File
 	}
 	return "environment variable " + r.Env
+}
+
+// explained returns a source whose errors have words for the log: without them, its
+// reader learns that no credentials could be had, and not what to fix.
+func explained(tokenURL string, next credential.SourceFunc) credential.SourceFunc {
+	return func(ctx context.Context) (credential.Token, error) {
+		t, err := next(ctx)
+		if err != nil {
+			return credential.Token{}, sourceError{err, tokenURL}
+		}
+		return t, nil
+	}
+}
+
+// sourceError is why a [CredentialSource] had no credentials. It is a
+// [slog.LogValuer], as [forbear.LogObserver] wants it.
+type sourceError struct {
+	error
+	tokenURL string // "" where no server was asked
+}
+
+// Unwrap serves errors.Is and errors.As.
+func (e sourceError) Unwrap() error { return e.error }
+
+// quoting is an error whose text may hold what a token server said.
+type quoting interface {
+	error
+	Quotes() bool
+}
+
+// LogValue returns where it failed, and why. A failure of the connection is in fixed
+// words, since the errors of net/http quote what the server sent; all other texts are
+// the gateway's own.
+func (e sourceError) LogValue() slog.Value {
+	f, known := forbear.ClassifyNet(e.error)
+	_, quotes := errors.AsType[quoting](e.error)
+	if e.tokenURL == "" || !known && !quotes {
+		return slog.StringValue(e.Error())
+	}
+	u, _ := url.Parse(e.tokenURL) // check has parsed it before
+	return slog.StringValue("token request to " + u.Host + ": " + cmp.Or(f.Explain(), f.Type, "the response cannot be read"))
 }

@@ -229,7 +229,7 @@ func TestFaultyCredentialSources(t *testing.T) {
 		"want client_id and client_sec": {TokenURL: "https://auth.test/token", ClientSecret: file},
 		"and no secret":                 {TokenURL: "https://auth.test/token", ClientID: "a", ClientSecret: file, Secret: file},
 		"is not https":                  {TokenURL: "http://auth.test/token", ClientID: "a", ClientSecret: file},
-		"is no address":                 {TokenURL: "https://user:planted@auth.test/", ClientID: "a", ClientSecret: file},
+		"is not an address":             {TokenURL: "https://user:planted@auth.test/", ClientID: "a", ClientSecret: file},
 	} {
 		_, err := s.Credentials()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "planted") {

@@ -37,5 +37,21 @@
 // GET /health/live and /health/ready are the gateway's own, except under the
 // hosts of routes.
 //
+// # The way of a request
+//
+// [Gateway.ServeHTTP] takes these steps in order. Each gets the request as an argument,
+// and responds itself where the way ends:
+//
+//   - match (table.go): host, path, method and headers choose the route
+//   - admit (admit.go): what cannot be passed on, or may not, is refused
+//   - enter (limits.go): the call gets its time, and a place in its route
+//   - forward (forward.go): package forward makes the outgoing request, httpretry
+//     retries it, attempts counts and sends each attempt through package upstream, and
+//     package forward copies the response; where there is none, failed (problem.go) responds
+//   - record (record.go): what came of it, for the access log and the metrics
+//
+// A request with an idempotency key goes through package idempotency instead of the
+// retries (ingress.go).
+//
 // Experimental: what this package exports may change in any version.
 package gateway

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -35,13 +36,9 @@ func sendExpecting(next http.RoundTripper, r *http.Request) (*http.Response, err
 			return &expectedBody{ReadCloser: again, e: e}, nil
 		}
 	}
-	resp, err := next.RoundTrip(own)
-	if err != nil {
-		e.set(&e.over, true)
-		return nil, err
-	}
-	resp.Body = endingBody{resp.Body, e}
-	return resp, nil
+	// The attempt ends with its response.
+	context.AfterFunc(r.Context(), func() { e.set(&e.over, true) })
+	return next.RoundTrip(own)
 }
 
 // expectation is what one attempt waits for.
@@ -50,7 +47,7 @@ type expectation struct {
 	moved   sync.Cond
 	refused bool // something has come, and it was no 1xx
 	begun   bool // the body is on its way, and a response no longer says that it is not wanted
-	over    bool // so is the response
+	over    bool // the attempt is
 }
 
 func (e *expectation) set(fact *bool, to bool) {
@@ -90,17 +87,5 @@ func (b *expectedBody) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (b *expectedBody) Close() error {
 	b.e.set(&b.closed, true)
-	return b.ReadCloser.Close()
-}
-
-// endingBody is the response's.
-type endingBody struct {
-	io.ReadCloser
-	e *expectation
-}
-
-// Close implements [io.Closer].
-func (b endingBody) Close() error {
-	b.e.set(&b.e.over, true)
 	return b.ReadCloser.Close()
 }

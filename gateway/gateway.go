@@ -63,12 +63,12 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
-	// TrustedProxies are the addresses of those in front of the gateway whose word on
-	// where a request comes from (X-Forwarded-*, Forwarded) is passed on. What any
+	// TrustedProxies are the addresses of proxies in front of the gateway. What they say
+	// of where a request comes from (X-Forwarded-*, Forwarded) is passed on; what any
 	// other caller says of it is replaced.
 	TrustedProxies []netip.Prefix
 	// Observe is called at the end of each call, on its goroutine and with its context;
-	// nil for no one. Requests for the gateway's own health are no calls.
+	// it may be nil. Requests for the gateway's own health are not calls.
 	Observe func(context.Context, *Record)
 	// Ready says whether requests should be sent here for now, and if not why, in words
 	// that anyone may read: the health endpoint repeats them. It is asked for each probe,
@@ -135,17 +135,17 @@ func (r *Route) check() error {
 	case r.Prefix == "" && r.Host == "":
 		return errors.New("want a prefix or a host")
 	case r.Prefix != "" && (r.Prefix[0] != '/' || forward.Dotted(r.Prefix) || strings.Contains(r.Prefix, "//")):
-		return fmt.Errorf("prefix %q is no clean path", r.Prefix)
+		return fmt.Errorf("prefix %q is not a clean path", r.Prefix)
 	case r.Retryer == nil:
 		return errors.New("no retryer")
 	case r.Credentials != nil && r.Ingress != nil:
-		return errors.New("a route that honors idempotency keys passes its callers' Authorization on and has no credentials of its own")
+		return errors.New("a route that honors idempotency keys passes its callers' Authorization on and cannot have credentials")
 	case r.Ingress != nil && r.Stream:
 		return errors.New("a stream honors no idempotency keys: a response that is kept is read to its end first")
 	case r.Target == nil:
 		return errors.New("no target")
 	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || strings.TrimSuffix(r.Target.Host, ":") == "":
-		return errors.New("the target is no http or https address")
+		return errors.New("the target is not an http or https address")
 	case r.Target.User != nil || r.Target.RawQuery != "" || r.Target.Fragment != "":
 		return errors.New("the target has a user, a query or a fragment")
 	}
@@ -163,7 +163,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.health(w, r)
 		return
 	}
-	rt, allow := routes.find(r)
+	rt, allow := routes.match(r)
 	x := newRequest(r)
 	if g.observe == nil {
 		g.serve(w, x, rt, allow)

@@ -358,15 +358,15 @@ func TestConfigFaults(t *testing.T) {
 	}})
 	const want = `route 1: want a prefix or a host
 route 2: a stream has no time-out: it would end in the middle
-route 3: prefix "a" is no clean path
-route 4: prefix "/a/../b" is no clean path
+route 3: prefix "a" is not a clean path
+route 4: prefix "/a/../b" is not a clean path
 route 5: no retryer
 route 6: no target
-route 7: the target is no http or https address
+route 7: the target is not an http or https address
 route 8: the target has a user, a query or a fragment
 route 10: /same is routed already
 route 11: a stream honors no idempotency keys: a response that is kept is read to its end first
-route 12: the target is no http or https address`
+route 12: the target is not an http or https address`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

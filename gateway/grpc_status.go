@@ -21,7 +21,7 @@ var codes = map[string]uint32{
 	"no-route":     12, // UNIMPLEMENTED: no server has that method
 	"bad-path":     12,
 	"method":       12,
-	"loop":         9, // FAILED_PRECONDITION: the routes must be mended first
+	"loop":         9, // FAILED_PRECONDITION: the routes must be fixed first
 	"idempotency":  9,
 	"request-body": 13, // INTERNAL, as a reset stream
 	"deadline":     4,  // DEADLINE_EXCEEDED

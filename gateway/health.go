@@ -3,7 +3,7 @@ package gateway
 import "net/http"
 
 // healthPrefix begins the paths that the gateway serves itself, on every host
-// that has no route of its own.
+// that no route names.
 const healthPrefix = "/health/"
 
 // health says whether the gateway lives, and whether it should be sent

@@ -41,8 +41,8 @@ func ingressDisposition(status int) idempotency.Disposition {
 	return idempotency.DefaultDisposition(status)
 }
 
-// keyed reports whether a request is one that the ingress must see. One without
-// a key is none where keys are optional.
+// keyed reports whether a request goes through the middleware for keys. One without
+// a key does not where keys are optional.
 func (rt *route) keyed(r *http.Request) bool {
 	if rt.ingress == nil || r.Method != http.MethodPost && r.Method != http.MethodPatch {
 		return false

@@ -31,9 +31,9 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }
 
-// logFailure logs a call that has no response for its caller but the gateway's own. A
-// Retryer leaves those to its caller that no retry could have mended, and logs the others
-// itself; a dependency that is gone must not fill the log twice.
+// logFailure logs a call to which the gateway itself responds. A Retryer logs what it
+// has retried or suppressed; what no retry could have fixed it leaves to its caller. A
+// dependency that is gone must not fill the log twice.
 func (x *request) logFailure(err error, status int) {
 	kind, cause := "bad_response", ""
 	if e, ok := errors.AsType[*forbear.Error](err); ok {

@@ -46,7 +46,7 @@ func newRoute(r Route, s senders, g *Gateway) *route {
 }
 
 // withoutEmptyPort returns a target as net/http makes its requests: "host:" is "host"
-// (RFC 3986 section 6.2.3), for the dependency too, whose own name that is.
+// (RFC 3986 section 6.2.3), and the dependency knows itself by that name.
 func withoutEmptyPort(u *url.URL) *url.URL {
 	if !strings.HasSuffix(u.Host, ":") {
 		return u

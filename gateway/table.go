@@ -79,9 +79,9 @@ func withoutPort(host string) string {
 	return host
 }
 
-// find returns the route of a request: of those whose prefix is the longest, the first
+// match returns the route of a request: of those whose prefix is the longest, the first
 // that takes it. Without one, allow are the methods that would have had a route.
-func (t *table) find(r *http.Request) (rt *route, allow []string) {
+func (t *table) match(r *http.Request) (rt *route, allow []string) {
 	if t == nil || r.URL.Path == "" || r.URL.Path[0] != '/' {
 		return nil, nil
 	}

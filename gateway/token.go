@@ -10,7 +10,7 @@ import (
 )
 
 // NewMetrics returns a handler that serves page at GET /metrics and nothing else,
-// for an address of its own: who reaches it may read, and force no breaker. With
+// for an address of its own: anyone who reaches it may read, but not force a breaker. With
 // a token callers must bring it as "Authorization: Bearer TOKEN". Without one the
 // page is open; where local says that it listens on loopback alone, then only to
 // a loopback name, so that no page in a browser reads it by a name of its own.
@@ -29,7 +29,7 @@ func NewMetrics(page http.Handler, token string, local bool) http.Handler {
 }
 
 // demand lets in only those who bring one of the tokens; empty ones do not count.
-// Without any it serves loopback names, for whoever is on this machine: a page in
+// Without any it serves loopback names, for programs on this machine: a page in
 // a browser comes by another name, or is a cross-origin request.
 func demand(next http.Handler, tokens ...string) http.Handler {
 	var sums [][sha256.Size]byte

@@ -24,7 +24,7 @@ const DefaultMaxAge = 5 * time.Minute
 // being idle.
 type aging struct {
 	fresh  func() *pool
-	maxAge time.Duration    // 0 or less: for ever
+	maxAge time.Duration    // 0 or less sets no bound
 	files  *certfile.Source // of the certificates; nil for none
 
 	now    atomic.Pointer[pools]
@@ -134,7 +134,7 @@ func (a *aging) closeIdle() {
 	a.now.Load().each(func(p *pool) { p.direct.CloseIdleConnections() })
 }
 
-// close closes them for good: those in use when their requests are over.
+// close closes all connections, those in use when their requests are over.
 func (a *aging) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -36,14 +36,14 @@ type clearConn struct {
 
 	wrote, heard, http2 atomic.Bool
 
-	first sync.Mutex // held by who waits for the first word, until it is judged
+	first sync.Mutex // held while the first word is awaited and judged
 	fault error      // what was found, under first
 }
 
 // SharedByRequests reports whether several requests are on the connection at a time.
 func (c *clearConn) SharedByRequests() bool { return c.http2.Load() }
 
-// SyscallConn implements [syscall.Conn], for those who ask how much is yet to be sent.
+// SyscallConn implements [syscall.Conn]: it says how much is yet to be sent.
 func (c *clearConn) SyscallConn() (syscall.RawConn, error) {
 	if below, ok := c.Conn.(syscall.Conn); ok {
 		return below.SyscallConn()
@@ -76,7 +76,7 @@ func (c *clearConn) Read(p []byte) (int, error) {
 }
 
 // Write implements [net.Conn]. What the server said before it hung up is still there
-// when a write fails, or with the reader, who has not judged it yet. A client of HTTP/2
+// when a write fails, or with the reader, which has not judged it yet. A client of HTTP/2
 // would not wait for either. One of HTTP/1 does, and it may be a response.
 func (c *clearConn) Write(p []byte) (int, error) {
 	if !c.wrote.Load() {
@@ -107,7 +107,7 @@ func (c *clearConn) said() error {
 	return c.fault
 }
 
-// judge notes what the server wants who sent first.
+// judge notes what the server wants that sent first.
 func (c *clearConn) judge(first []byte) {
 	if fault := mismatch.Of(first, c.http2.Load()); fault != "" {
 		c.fault = fault

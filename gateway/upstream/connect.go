@@ -10,7 +10,7 @@ import (
 
 // maxConnects is at how many addresses one attempt looks for a connection. Where none is
 // to be had nothing was sent, whatever the method, and to look further costs the
-// dependency nothing: it is no retry.
+// dependency nothing: it is not a retry.
 const maxConnects = 3
 
 // unconnected reports whether an attempt has failed for want of a connection, and its
@@ -32,7 +32,7 @@ type heldBody struct {
 	mu     sync.Mutex
 	read   bool
 	closed bool // and the Close was held back
-	gone   bool // it belongs to the transport for good
+	gone   bool // it belongs to the transport
 }
 
 // holdBody gives the request such a body, where it has one.

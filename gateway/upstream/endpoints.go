@@ -47,7 +47,7 @@ func (c *Config) checkEndpoints() error {
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
-		return fmt.Errorf("endpoints: %q is no host:port", address)
+		return fmt.Errorf("endpoints: %q is not a host:port", address)
 	}
 	return nil
 }

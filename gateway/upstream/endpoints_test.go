@@ -205,12 +205,12 @@ func TestEndpointFaults(t *testing.T) {
 		c    upstream.Config
 		want string
 	}{
-		{upstream.Config{Endpoints: []string{"10.0.0.1"}}, `"10.0.0.1" is no host:port`},
-		{upstream.Config{Endpoints: []string{"10.0.0.1:0"}}, `"10.0.0.1:0" is no host:port`},
-		{upstream.Config{Endpoints: []string{":80"}}, `":80" is no host:port`},
+		{upstream.Config{Endpoints: []string{"10.0.0.1"}}, `"10.0.0.1" is not a host:port`},
+		{upstream.Config{Endpoints: []string{"10.0.0.1:0"}}, `"10.0.0.1:0" is not a host:port`},
+		{upstream.Config{Endpoints: []string{":80"}}, `":80" is not a host:port`},
 		{upstream.Config{Endpoints: []string{"a:80", "b:80", "a:80"}}, "a:80 is there twice"},
 		{upstream.Config{Endpoints: []string{"a:80"}, DNS: "b:80"}, "a list or dns, not both"},
-		{upstream.Config{DNS: "b"}, `"b" is no host:port`},
+		{upstream.Config{DNS: "b"}, `"b" is not a host:port`},
 		{upstream.Config{Endpoints: make([]string, 257)}, "more than 256"},
 	} {
 		if _, err := upstream.New(tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"log/slog"
 	"math"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/mismatch"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -50,7 +53,7 @@ func newHealth() health { return health{growth: wait.Backoff{Base: outBase, Cap:
 func (u *Upstream) ended(s *sent, f forbear.Failure, now time.Time) {
 	out, log := u.record(s, &f, now)
 	if log != nil {
-		log() // without the lock: a log that is slow must not hold requests up
+		log() // without the lock: a slow log must not delay requests
 	}
 	if out {
 		// A trial is to find out about a new connection.
@@ -63,23 +66,23 @@ func (u *Upstream) ended(s *sent, f forbear.Failure, now time.Time) {
 func (u *Upstream) record(s *sent, f *forbear.Failure, now time.Time) (out bool, log func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	e, v := s.endpoint, judge(f)
-	h := &e.health
+	e, h := s.endpoint, &s.endpoint.health
+	bad, known := judge(f)
 	switch {
 	case s.trial:
 		h.trial = time.Time{}
-		if h.out && v == good {
+		if h.out && known && !bad {
 			return false, u.comeBack(e, now)
-		} else if h.out && v == bad {
+		} else if h.out && bad && known {
 			h.until = now.Add(h.growth.Next())
 			return true, nil
 		}
 		return false, nil
-	case h.out, s.at.Before(h.back), v == nothing:
+	case h.out, s.at.Before(h.back), !known:
 		return false, nil // begun before it was left out
 	}
-	h.count(v == bad, f.Unsent)
-	if v != bad || h.streak < minStreak || !u.maySpare() || !u.outlier(e) {
+	h.count(bad, f.Unsent)
+	if !bad || h.streak < minStreak || !u.maySpare() || !u.outlier(e) {
 		return false, nil
 	}
 	return true, u.leaveOut(e, f, now)
@@ -195,4 +198,31 @@ func (u *Upstream) divide() {
 		}
 		first.health.comeBack(time.Now())
 	}
+}
+
+// judge tells the failures of an address from those of the call. known is false for an
+// attempt that says nothing of its address, such as one whose caller has left.
+//
+// A server that responds at all is a good address, whatever it says of the request,
+// except that it fails. 429 is a limit of the caller's, and the same at each address. An
+// address that is certainly not the dependency is bad, too: a certificate of someone else
+// is surfaced for each call that met it, and there need not be more of these.
+func judge(f *forbear.Failure) (bad, known bool) {
+	switch f.Class {
+	case forbear.ClassSuccess, forbear.ClassThrottled, forbear.ClassUnauthorized:
+		return false, true
+	case forbear.ClassTransient, forbear.ClassTimeout:
+		// An old connection says nothing of a new one.
+		return f.Type != errtype.InProgress, f.Type != errtype.Resend && f.Type != errtype.Silent
+	case forbear.ClassCertificate, forbear.ClassDNS: // an endpoint may be a name
+		return true, true
+	case forbear.ClassTerminal, forbear.ClassUnknown:
+		if _, status := f.Err.(httpretry.StatusError); status {
+			return false, true
+		}
+		_, other := errors.AsType[mismatch.Error](f.Err)
+		bad = other || f.Unsent || f.Type == "tls_alert" || f.Type == "tls_record"
+		return bad, bad
+	}
+	return false, false
 }

@@ -201,26 +201,32 @@ func TestRetriesTryNothing(t *testing.T) {
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		f    forbear.Failure
-		want verdict
+		want string
 	}{
-		{forbear.Failure{Class: forbear.ClassSuccess}, good},
-		{forbear.Failure{Class: forbear.ClassTerminal, Type: "http_404", Err: httpretry.StatusError(404)}, good},
-		{forbear.Failure{Class: forbear.ClassThrottled, Type: "http_429", Err: httpretry.StatusError(429)}, good},
-		{forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401", Err: httpretry.StatusError(401)}, good},
-		{failed, bad},
-		{forbear.Failure{Class: forbear.ClassTransient, Type: "http_500", Err: httpretry.StatusError(500)}, bad},
-		{forbear.Failure{Class: forbear.ClassTransient, Type: "connection_reset", Err: io.EOF}, bad},
-		{forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: errors.New("late")}, bad},
-		{forbear.Failure{Class: forbear.ClassCertificate, Unsent: true}, bad},
-		{forbear.Failure{Class: forbear.ClassDNS, Unsent: true}, bad},
-		{forbear.Failure{Class: forbear.ClassTerminal, Type: "tls_record", Err: errors.New("no TLS")}, bad},
-		{forbear.Failure{Class: forbear.ClassTransient, Type: errtype.Resend}, nothing},
-		{forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.Canceled}, nothing},
-		{forbear.Failure{Class: forbear.ClassTerminal, Type: errtype.RequestBody, Err: errors.New("the caller's")}, nothing},
-		{forbear.Failure{Type: errtype.Unknown, Err: errors.New("?")}, nothing},
+		{forbear.Failure{Class: forbear.ClassSuccess}, "good"},
+		{forbear.Failure{Class: forbear.ClassTerminal, Type: "http_404", Err: httpretry.StatusError(404)}, "good"},
+		{forbear.Failure{Class: forbear.ClassThrottled, Type: "http_429", Err: httpretry.StatusError(429)}, "good"},
+		{forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401", Err: httpretry.StatusError(401)}, "good"},
+		{failed, "bad"},
+		{forbear.Failure{Class: forbear.ClassTransient, Type: "http_500", Err: httpretry.StatusError(500)}, "bad"},
+		{forbear.Failure{Class: forbear.ClassTransient, Type: "connection_reset", Err: io.EOF}, "bad"},
+		{forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: errors.New("late")}, "bad"},
+		{forbear.Failure{Class: forbear.ClassCertificate, Unsent: true}, "bad"},
+		{forbear.Failure{Class: forbear.ClassDNS, Unsent: true}, "bad"},
+		{forbear.Failure{Class: forbear.ClassTerminal, Type: "tls_record", Err: errors.New("no TLS")}, "bad"},
+		{forbear.Failure{Class: forbear.ClassTransient, Type: errtype.Resend}, "nothing"},
+		{forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.Canceled}, "nothing"},
+		{forbear.Failure{Class: forbear.ClassTerminal, Type: errtype.RequestBody, Err: errors.New("the caller's")}, "nothing"},
+		{forbear.Failure{Type: errtype.Unknown, Err: errors.New("?")}, "nothing"},
 	} {
-		if got := judge(&tt.f); got != tt.want {
-			t.Errorf("%v %s: got %d, want %d", tt.f.Class, tt.f.Type, got, tt.want)
+		got := "good"
+		if bad, known := judge(&tt.f); !known {
+			got = "nothing"
+		} else if bad {
+			got = "bad"
+		}
+		if got != tt.want {
+			t.Errorf("%v %s: got %s, want %s", tt.f.Class, tt.f.Type, got, tt.want)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func (d *secureDialer) dial(ctx context.Context, network, address string) (net.C
 	return conn, nil
 }
 
-// onlyHTTP1 is the key under which a context says that its request is none of HTTP/2.
+// onlyHTTP1 is the key under which a context says that its request needs HTTP/1.
 type onlyHTTP1 struct{}
 
 // withVersion lets the dialer know a request that changes to the protocol WebSocket,

@@ -13,7 +13,7 @@ const canTell = true
 // line asks the system about a connection. It is made once for each, so that asking
 // costs no allocation.
 type line struct {
-	raw  syscall.RawConn // nil where the connection is none of the system's
+	raw  syscall.RawConn // nil where the system does not know the connection
 	open bool
 	look func(fd uintptr) bool
 }

@@ -33,7 +33,7 @@ const maxHeaders = 10 << 20
 // protocol.
 const maxFirst = 16
 
-// maxInterim bounds the interim responses that no one looks at.
+// maxInterim bounds the interim responses where nothing looks at them.
 const maxInterim = 5
 
 // conn is a connection. It belongs to one request at a time.
@@ -127,7 +127,7 @@ func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Re
 
 // uploadEnds is for how long a failure waits for what sends the body to end: it does when
 // it writes next, and knows more of the failure then. One that waits for the caller to
-// send more must not hold the failure up.
+// send more must not delay the failure.
 const uploadEnds = 20 * time.Millisecond
 
 // failed returns what the caller gets for a failure on a connection that is closed: the

@@ -200,7 +200,7 @@ func (c *conn) alive() bool {
 		return c.line.silent()
 	}
 	// What TLS has read ahead is there at once. What comes from the system may be a
-	// ticket for another session, which is no matter.
+	// ticket for another session, which does not matter.
 	const ticket = time.Millisecond
 	at := time.Unix(1, 0)
 	if !c.line.silent() {

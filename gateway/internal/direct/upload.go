@@ -15,7 +15,7 @@ type upload struct {
 	io.ReadCloser
 	fault atomic.Pointer[error] // what the body's Read returned, other than its end
 	done  chan struct{}
-	err   error // why the request was not written in full; for those who have seen done
+	err   error // why the request was not written in full; to be read after done is closed
 }
 
 // Read reads the body, and remembers whose fault it is that it ends.

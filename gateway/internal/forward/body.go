@@ -90,7 +90,7 @@ func (b *body) begin() bool {
 }
 
 // limit lets a Read end when it is due. Over HTTP/2 a deadline that passes between two
-// Reads, while the target takes nothing, would break the body for good. It is called with
+// Reads, while the target takes nothing, would break the body permanently. It is called with
 // mu held.
 func (b *body) limit() {
 	switch {
@@ -142,7 +142,7 @@ func (b *body) stood() bool {
 	return b.idle > 0 && !time.Now().Before(b.due.Add(-b.idle/10))
 }
 
-// Close implements [io.Closer]: no one wants more of the body. It ends a Read.
+// Close implements [io.Closer]: the rest of the body is not wanted. It ends a Read.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +217,7 @@ func (b *body) last(h http.Header) {
 
 var closes = []string{"close"}
 
-// maxRestTime is how long a body is read that no one wants any more: its caller gets to
+// maxRestTime is how long an unwanted body is read: its caller gets to
 // read the response, which the end of a connection with unread bytes may destroy.
 const maxRestTime = 500 * time.Millisecond
 
@@ -251,7 +251,7 @@ func (b *body) over() {
 }
 
 // fault returns the error of the caller's body, or nil. That a Read was ended with the
-// call is no fault of the caller.
+// call is not a fault of the caller.
 func (b *body) fault() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -118,7 +118,7 @@ func (c *copier) beginLate() {
 const unreadTime = 500 * time.Millisecond
 
 // writeBound ends the writes of a response some time after the call's own time is over:
-// a caller who does not read would hold them up for ever.
+// a caller who does not read would block them without end.
 type writeBound struct {
 	mu    sync.Mutex
 	late  *time.Timer

@@ -22,7 +22,7 @@ var errInterim = errors.New("too many interim responses")
 //
 // They are written on a goroutine of their own, which ends before the response begins:
 // over HTTP/2 they come on the one that reads for all calls of a connection, and a
-// caller who does not read would hold up all of them.
+// caller who does not read would delay all of them.
 type Interim struct {
 	Trace httptrace.ClientTrace // to be found by the transport
 

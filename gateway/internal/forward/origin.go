@@ -13,7 +13,7 @@ import (
 // Origin says where requests come from: to the target, by X-Forwarded-For, -Host and
 // -Proto and Forwarded (RFC 7239), and to proxies on the way, by Via. What a caller
 // says of it is believed of trusted proxies only; of any other caller the headers are
-// replaced by what the gateway knows itself. The zero value trusts no one and adds no
+// replaced by what the gateway knows itself. The zero value trusts no proxy and adds no
 // Via.
 type Origin struct {
 	Trusted []netip.Prefix

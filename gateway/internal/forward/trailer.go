@@ -8,8 +8,8 @@ import (
 
 // inTrailers reports whether a field may follow a body. Those by which a message is
 // framed, routed, authenticated, understood or kept, and those that the gateway has
-// decided on, say so before the body or not at all (RFC 9110 section 6.5.1): who reads
-// them later, or adds them to the headers, has been led around what was checked.
+// decided on, say so before the body or not at all (RFC 9110 section 6.5.1): a reader
+// that adds them to the headers later has been led around what was checked.
 func inTrailers(name string) bool {
 	switch name {
 	case "Content-Length", "Host", // framing and routing; see hopByHop for more

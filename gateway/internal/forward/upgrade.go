@@ -14,8 +14,7 @@ import (
 // comes after would go past all that the gateway does for a request. And TLS (RFC 2817)
 // would be the target's with the caller.
 func asked(r *http.Request) (string, error) {
-	// After the switch the connection is read by who copies it, and not by who sends
-	// a body.
+	// After the switch the connection is copied: nothing may still send a body from it.
 	if r.ProtoMajor != 1 || r.ContentLength != 0 || !hasToken(r.Header["Connection"], "upgrade") {
 		return "", nil
 	}
@@ -43,7 +42,7 @@ func switched(out *http.Request, resp *http.Response) error {
 	want := strings.Join(out.Header["Upgrade"], ", ")
 	switch got := resp.Header.Get("Upgrade"); {
 	case want == "":
-		return &BadResponse{"it changes the protocol, and no one asked"}
+		return &BadResponse{"it changes the protocol, and it was not asked to"}
 	case !hasToken([]string{want}, got) && !strings.EqualFold(want, got):
 		return &BadResponse{"it changes to another protocol than was asked for"}
 	}

@@ -23,7 +23,7 @@ func TLSListener(l net.Listener, config *tls.Config, failed func(net.Addr, error
 	return t
 }
 
-// tlsListener accepts ahead of its caller, who gets what has shaken hands. A connection
+// tlsListener accepts ahead of its caller, which gets connections after their handshake. A connection
 // that was accepted before the listener closed is handed over all the same: its client
 // knows nothing of the end.
 type tlsListener struct {
