@@ -35,7 +35,7 @@ type exchange struct {
 	total   time.Duration
 	// reclassed says that the policy may call retryable what is not.
 	reclassed bool
-	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see disowned.go.
+	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see dead.go.
 	unkeyed bool
 	waits   map[string]forbear.WaitForm // headers that the policy names
 	token   credential.Token            // of the latest attempt, when credentials are set

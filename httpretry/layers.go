@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"cmp"
 	"hash/maphash"
 	"net/http"
 	"strconv"
@@ -84,4 +85,22 @@ func exhaustedBelow(resp *http.Response, err error) bool {
 	}
 	e, ok := Outcome(resp)
 	return ok && forbear.ExhaustedBelow(e)
+}
+
+// correlated returns req under the correlation id that its headers have, where
+// neither its context nor its trace says one: the log of its retries
+// then names it.
+func correlated(r *forbear.Retryer, req *http.Request) *http.Request {
+	h := req.Header
+	if len(h) == 0 || len(h["Traceparent"]) == 0 && len(h["X-Correlation-Id"]) == 0 && len(h["X-Request-Id"]) == 0 {
+		return req
+	}
+	if r.CorrelationID(req.Context()) != "" {
+		return req
+	}
+	id := cmp.Or(inbound.Trace(h), inbound.Correlation(h))
+	if id == "" {
+		return req
+	}
+	return req.WithContext(forbear.WithCorrelationID(req.Context(), id))
 }
