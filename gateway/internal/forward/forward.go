@@ -12,8 +12,8 @@
 // The parts:
 //
 //   - sound.go: requests that cannot be passed on
-//   - path.go, header.go, origin.go: the target, headers, and who the caller is
-//   - body.go, trailer.go: the caller's body
+//   - path.go, header.go, origin.go: the target, headers and trailers, who the caller is
+//   - body.go: the caller's body
 //   - interim.go: 1xx responses
 //   - copy.go, upgrade.go: the body of a response, or a changed protocol
 package forward

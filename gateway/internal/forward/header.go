@@ -3,6 +3,7 @@ package forward
 import (
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 )
 
@@ -52,4 +53,70 @@ func hasToken(lists []string, token string) bool {
 		}
 	}
 	return false
+}
+
+// inTrailers reports whether a field may follow a body. Those by which a message is
+// framed, routed, authenticated, understood or kept, and those that the gateway has
+// decided on, say so before the body or not at all (RFC 9110 section 6.5.1): a reader
+// that adds them to the headers later has been led around what was checked.
+func inTrailers(name string) bool {
+	switch name {
+	case "Content-Length", "Host", // framing and routing; see hopByHop for more
+		"Content-Encoding", "Content-Type", "Content-Range", "Content-Location", "Content-Disposition",
+		"Authorization", "Www-Authenticate", "Cookie", "Set-Cookie",
+		"Cache-Control", "Expect", "Max-Forwards", "Pragma", "Range", "Realm",
+		"Age", "Date", "Expires", "Location", "Retry-After", "Vary",
+		"Via", "Idempotency-Key", "X-Idempotency-Key", "Idempotent-Replayed",
+		"X-Correlation-Id", "X-Request-Id", "X-Request-Deadline", "X-Retry-Attempt":
+		return false
+	}
+	return token(name) && !hopByHop(name) && !saysOrigin(name) &&
+		!strings.HasPrefix(name, "If-") && !strings.HasPrefix(name, "Forbear-") && !strings.HasPrefix(name, "X-Forbear-")
+}
+
+// announced returns the trailers that a request announces, without their values, or nil
+// for none that may go on. net/http's own has room for those too that were not
+// announced.
+func announced(trailer http.Header) http.Header {
+	var names http.Header
+	for name := range trailer {
+		if inTrailers(name) {
+			if names == nil {
+				names = make(http.Header, len(trailer))
+			}
+			names[name] = nil
+		}
+	}
+	return names
+}
+
+// fill gives announced trailers the values that have come.
+func fill(names, trailer http.Header) {
+	for name := range names {
+		names[name] = trailer[name]
+	}
+}
+
+// announce names the trailers of a response that are known beforehand.
+func announce(h, trailer http.Header) {
+	for name := range trailer {
+		if inTrailers(name) {
+			h["Trailer"] = append(h["Trailer"], name)
+		}
+	}
+}
+
+// addTrailers adds the trailers of a response whose body was passed on. Those that were
+// announced have their names already.
+func addTrailers(h, trailer http.Header) {
+	known := h["Trailer"]
+	for name, values := range trailer {
+		switch {
+		case !inTrailers(name):
+		case slices.Contains(known, name):
+			h[name] = values
+		default:
+			h[http.TrailerPrefix+name] = values
+		}
+	}
 }
