@@ -27,7 +27,7 @@ const ingressKey = "7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2"
 
 // ingress puts a gateway with idempotency before a service that counts its
 // effects.
-func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc) (post func() (status int, body string, replayed bool), effects *atomic.Int64, store *memstore.Idempotency) {
+func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc, change ...func(*idempotency.Options)) (post func() (status int, body string, replayed bool), effects *atomic.Int64, store *memstore.Idempotency) {
 	t.Helper()
 	effects = &atomic.Int64{}
 	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,11 +47,15 @@ func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc) (pos
 		t.Fatal(err)
 	}
 	store = &memstore.Idempotency{}
+	options := idempotency.Options{Scope: gateway.PrincipalHeader("X-Principal")}
+	for _, c := range change {
+		c(&options)
+	}
 	g, err := gateway.New(gateway.Config{
 		Logger: slog.New(slog.DiscardHandler),
 		Routes: []gateway.Route{{
 			Prefix: "/", Target: target, Retryer: retryer,
-			Ingress: &gateway.Ingress{Store: store, Timeout: timeout, Options: idempotency.Options{Scope: gateway.PrincipalHeader("X-Principal")}},
+			Ingress: &gateway.Ingress{Store: store, Timeout: timeout, Options: options},
 		}},
 	})
 	if err != nil {
@@ -92,6 +96,22 @@ func TestIngressReplays(t *testing.T) {
 	}
 	if effects.Load() != 1 {
 		t.Errorf("%d effects", effects.Load())
+	}
+}
+
+// TestIngressHoldsWhatBrokeOff whatever the options say of the status that follows.
+func TestIngressHoldsWhatBrokeOff(t *testing.T) {
+	post, effects, _ := ingress(t, 0, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}, func(o *idempotency.Options) {
+		o.Disposition = func(int) idempotency.Disposition { return idempotency.Retry }
+	})
+	post()
+	if status, body, _ := post(); status != 409 || effects.Load() != 1 {
+		t.Errorf("again: %d %s, %d effects; want 409 and 1", status, body, effects.Load())
 	}
 }
 
