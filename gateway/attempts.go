@@ -23,9 +23,10 @@ type attempts struct {
 func (t attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.counted {
 		if x := requestOf(r.Context()); x != nil {
-			x.meter.attempts++
-			x.meter.wait += time.Since(x.meter.ended)
-			defer func() { x.meter.ended = time.Now() }()
+			m := &x.meter
+			m.attempts++
+			m.wait += time.Since(m.began) - m.ended
+			defer func() { m.ended = time.Since(m.began) }()
 		}
 	}
 	if len(r.Header["Expect"]) > 0 && r.Body != nil && r.Body != http.NoBody {

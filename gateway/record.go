@@ -65,7 +65,7 @@ func milliseconds(d time.Duration) float64 {
 type meter struct {
 	http.ResponseWriter
 	began    time.Time
-	ended    time.Time // of the latest attempt, or of the call's beginning
+	ended    time.Duration // when the latest attempt did, from began
 	attempts int
 	wait     time.Duration
 	status   int
@@ -75,8 +75,7 @@ type meter struct {
 
 // begin begins a call, and returns what its response is written to.
 func (m *meter) begin(w http.ResponseWriter) *meter {
-	now := time.Now()
-	m.ResponseWriter, m.began, m.ended = w, now, now
+	m.ResponseWriter, m.began = w, time.Now()
 	return m
 }
 
