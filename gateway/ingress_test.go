@@ -229,7 +229,7 @@ func TestJWT(t *testing.T) {
 			mac := hmac.New(sha256.New, public)
 			mac.Write([]byte(signed))
 			sig = mac.Sum(nil)
-		case "EdDSA":
+		case "EdDSA", "RS256":
 			sig = ed25519.Sign(private, []byte(signed))
 		}
 		return signed + "." + base64.RawURLEncoding.EncodeToString(sig)
@@ -247,6 +247,7 @@ func TestJWT(t *testing.T) {
 		"EdDSA":           {ed, token("EdDSA", good), "ann"},
 		"alg none":        {ed, token("none", good), ""},
 		"other algorithm": {ed, token("HS256", good), ""},
+		"other name":      {ed, token("RS256", good), ""}, // with a signature that the key accepts
 		"forged":          {ed, token("EdDSA", good)[:20] + token("EdDSA", map[string]any{"sub": "bob", "exp": in})[20:] + "x", ""},
 		"expired":         {ed, token("EdDSA", map[string]any{"sub": "ann", "exp": past}), ""},
 		"no end":          {ed, token("EdDSA", map[string]any{"sub": "ann"}), ""},
