@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
 // An alert ends in its time, whatever the server does that takes it.
 func TestAlertsToHostileServers(t *testing.T) {
-	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
+	hostiletest.Each(t, func(t *testing.T, servers []hostiletest.Server, transport *http.Transport) {
 		client := &http.Client{Timeout: time.Second, Transport: transport}
-		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 			n := &deadletter.HTTPNotifier{Label: "slack", URL: url, Client: client}
 			if err := n.Notify(t.Context(), deadletter.Alert{ID: 1}); err == nil && s.Status/100 != 2 {
 				t.Errorf("%s: %v", s.Name, err)

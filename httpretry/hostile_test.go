@@ -10,14 +10,14 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
 // A call ends with its context, whatever the server does: also the reading of a body that
 // is the connection of an upgrade which the request has not asked for.
 func TestHostileServers(t *testing.T) {
-	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
-		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+	hostiletest.Each(t, func(t *testing.T, servers []hostiletest.Server, transport *http.Transport) {
+		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 			// Of a POST without a key there is none, but for one that was disowned.
 			r := quiet(t, forbear.Policy{MaxRetries: 1})
 			client := &http.Client{Transport: httpretry.NewTransport(transport, r), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/credential/oauth"
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
 // A token request ends in its time, whatever the server does.
 func TestHostileTokenServers(t *testing.T) {
-	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
+	hostiletest.Each(t, func(t *testing.T, servers []hostiletest.Server, transport *http.Transport) {
 		client := &http.Client{Transport: transport}
-		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			c := &oauth.ClientCredentials{URL: url, ID: "id", Secret: oauth.Value("secret"), HTTP: client}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/health/probe"
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
 // A question ends in its time, whatever the endpoint does, and so does the prober.
 func TestHostileEndpoints(t *testing.T) {
-	hostile.Each(t, func(t *testing.T, servers []hostile.Server, transport *http.Transport) {
-		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+	hostiletest.Each(t, func(t *testing.T, servers []hostiletest.Server, transport *http.Transport) {
+		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 			first := &once{RoundTripper: transport, asked: make(chan struct{})}
 			p, err := probe.Start(probe.Config{URL: url, Interval: time.Millisecond, Timeout: time.Second, Transport: first, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {

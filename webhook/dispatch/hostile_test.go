@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -16,9 +16,9 @@ import (
 
 // Whatever a receiver does, an attempt ends in its time and is counted as what it was,
 // the process stops, and no connection is kept.
-func TestHostileReceivers(t *testing.T) { hostile.Each(t, holdDispatcher) }
+func TestHostileReceivers(t *testing.T) { hostiletest.Each(t, holdDispatcher) }
 
-func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transport) {
+func holdDispatcher(t *testing.T, servers []hostiletest.Server, plain *http.Transport) {
 	guard := webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	transport := guard.Transport(time.Second)
 	transport.DisableKeepAlives, transport.Protocols, transport.IdleConnTimeout = true, plain.Protocols, time.Second
@@ -32,7 +32,7 @@ func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transpor
 	}
 	deliver := func(body []byte) func(*testing.T) {
 		return func(t *testing.T) {
-			hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+			hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 				e := endpoint(t, url)
 				m := webhook.Message{ID: webhook.NewID("m"), Endpoints: []string{e}, Body: body}
 				if _, err := d.Accept(t.Context(), m); err != nil {
@@ -56,7 +56,7 @@ func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transpor
 	t.Run("deliveries", deliver([]byte("{}")))
 	t.Run("deliveries without a payload", deliver(nil)) // which net/http would send again
 	t.Run("tests of endpoints", func(t *testing.T) {
-		hostile.Hold(t, servers, func(t *testing.T, s hostile.Server, url string) int {
+		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
 			got, err := d.Test(t.Context(), endpoint(t, url), "", nil, webhook.ByOperator)
 			if judge(t, s, got.Status, got.ErrorType); err != nil {
 				t.Errorf("%s: %v", s.Name, err)
@@ -68,7 +68,7 @@ func holdDispatcher(t *testing.T, servers []hostile.Server, plain *http.Transpor
 
 // judge compares what is recorded with what the server has said, which a busy machine may
 // not come to in time.
-func judge(t *testing.T, s hostile.Server, status int, errorType string) {
+func judge(t *testing.T, s hostiletest.Server, status int, errorType string) {
 	if status != s.Status && errorType != errtype.Timeout || s.Stands && s.Status == 0 && errorType != errtype.Timeout {
 		t.Errorf("%s: recorded with status %d, %s", s.Name, status, errorType)
 	}

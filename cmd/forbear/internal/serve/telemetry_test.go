@@ -16,7 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/forbear-go/forbear/internal/hostile"
+	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
 // collector receives OTLP over HTTP.
@@ -168,11 +168,11 @@ func TestTelemetryIsOffUnlessAskedFor(t *testing.T) {
 
 // Whatever a collector does, the process ends in its time.
 func TestHostileCollectors(t *testing.T) {
-	for _, s := range hostile.Servers() {
+	for _, s := range hostiletest.Servers() {
 		if s.Status == http.StatusOK || s.Status >= 200 && s.Status%100 > 4 {
 			continue // those differ in nothing that matters here
 		}
-		site := hostile.Start(t, s)
+		site := hostiletest.Start(t, s)
 		for k, v := range map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": site.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
 			"OTEL_METRIC_EXPORT_INTERVAL": "5", "OTEL_BSP_SCHEDULE_DELAY": "5", "OTEL_EXPORTER_OTLP_TIMEOUT": "100",

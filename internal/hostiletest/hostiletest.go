@@ -1,7 +1,7 @@
-// Package hostile has the servers that a sender must not believe: each breaks off, never
+// Package hostiletest has the servers that a sender must not believe: each breaks off, never
 // ends, floods, lies about a length or changes the protocol, on a socket. What sends
 // requests is held to all of them.
-package hostile
+package hostiletest
 
 import (
 	"bufio"
