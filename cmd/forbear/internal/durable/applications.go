@@ -65,7 +65,7 @@ type shownApplication struct {
 // as for endpoints.
 func (s *Service) putApplication(r *http.Request) (int, any, error) {
 	var a webhook.Application
-	if err := read(r, &a); err != nil {
+	if err := readBody(r, &a); err != nil {
 		return 0, nil, err
 	}
 	if a.ID != "" && a.ID != r.PathValue("id") {

@@ -4,171 +4,167 @@ import (
 	"bytes"
 	"cmp"
 	"encoding"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
 	"reflect"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/webhook"
 )
 
-// read reads a JSON body, with its durations as the API has them; fields that are
-// unknown or there twice are refused, so that none is a silent default: see strict. A second JSON value
-// is refused as well, since it would be dropped without a word. Errors name the
-// field as the caller wrote it, and never quote a value.
-func read(r *http.Request, v any) error {
-	text, err := bodyOf(r)
-	if err != nil {
-		return err
-	}
-	return readText(text, v)
+// maxFields bounds the fields of all objects of a body: no operation uses as many.
+const maxFields = 1000
+
+// decoder reads a JSON text into a value, and refuses what encoding/json accepts in
+// silence: an unknown name, one in another case or that Unicode folds to a known one, a
+// name that is there twice, half of a surrogate pair. It bounds the number of fields and of
+// items, and reads durations as policy files have them. Its errors name the field as the
+// caller wrote it and what is wanted there, and never quote a value.
+//
+// A payload belongs to its sender: nothing in it is checked but that it is JSON in UTF-8.
+type decoder struct {
+	scanner
+	fields int // so far
 }
 
-// bodyOf reads a request's body.
-func bodyOf(r *http.Request) ([]byte, error) {
-	text, err := io.ReadAll(r.Body)
-	_, large := errors.AsType[*http.MaxBytesError](err)
-	if err == nil || large || errors.Is(err, errStalled) || errors.Is(err, errTooMany) || errors.Is(err, errOverloaded) {
-		return text, err
-	}
-	return nil, fmt.Errorf("%w: the body ended early", errBadRequest)
-}
-
-// readText is read for a body that is there.
-func readText(text []byte, v any) error {
-	t := reflect.TypeOf(v).Elem()
-	if !json.Valid(text) {
-		return whyNot(t, text, nil)
-	}
-	if err := strict(t, text); err != nil {
-		return err
-	}
-	raw, err := inward.value(t, "", text)
-	if err == nil {
-		err = json.Unmarshal(raw, v)
-	}
-	if err != nil {
-		return whyNot(t, text, err)
-	}
-	return nil
-}
-
-// whyNot says in the caller's terms why a text is not the JSON of a type. What the
-// decoder says names types of this program, and one thing at a time without its place.
-func whyNot(t reflect.Type, text []byte, err error) error {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return fmt.Errorf("%w: the body is empty: want a JSON object", errBadRequest)
-	}
-	var first json.RawMessage
-	dec := json.NewDecoder(bytes.NewReader(text))
-	switch syntax, _ := errors.AsType[*json.SyntaxError](dec.Decode(&first)); {
-	case syntax != nil:
-		return fmt.Errorf("%w: the body is not valid JSON: at byte %d: %w", errBadRequest, syntax.Offset, syntax)
-	case first == nil:
-		return fmt.Errorf("%w: the body is not valid JSON: it ends too early", errBadRequest)
-	}
-	if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-		return fmt.Errorf("%w: something follows the JSON value", errBadRequest)
-	}
-	if fault := mismatch(t, "", first); fault != nil {
-		return fmt.Errorf("%w: %w", errBadRequest, fault)
-	}
-	if errors.Is(err, errBadRequest) {
-		return err // of a duration
-	}
-	return fmt.Errorf("%w: the body is not what this operation takes", errBadRequest)
-}
-
-// mismatch returns the first thing in a JSON text that is not of type t, or nil. at
-// is where the text is, such as "policy.backoff".
-func mismatch(t reflect.Type, at string, raw json.RawMessage) error {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	got := jsonKind(raw)
-	unlike := func(want string) error {
-		return fmt.Errorf("%s: want %s, got %s", cmp.Or(at, "the body"), want, got)
-	}
+// value reads the next value into v, which path names. null leaves v as it is.
+func (d *decoder) value(v reflect.Value, path string) error {
+	d.space()
+	got := kindOfJSON(d.text[d.at])
 	switch {
-	case got == "null" && at != "" || t == reflect.TypeFor[json.RawMessage]():
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes(bytes.Clone(d.skip()))
 		return nil
-	case t == reflect.TypeFor[time.Duration]():
-		if got != "a string" && got != "a number" {
-			return unlike("a duration such as 500ms, 1s or 2m")
-		}
-		return nil // its text has been read
-	case t == reflect.TypeFor[time.Time]():
-		var at time.Time
-		if json.Unmarshal(raw, &at) != nil {
-			return unlike("an RFC 3339 time such as 2026-01-31T08:00:00Z")
-		}
+	case got == "null":
+		d.skip()
 		return nil
-	case t == reflect.TypeFor[[]byte]():
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			return unlike("a string in base64")
-		}
-		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-			return fmt.Errorf("%s: it is not base64", at)
-		}
-		return nil
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		if got != "a string" {
-			return unlike("a string")
-		}
-		if err := json.Unmarshal(raw, reflect.New(t).Interface()); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
-		}
-		return nil
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.value(v.Elem(), path)
+	case got == "an object" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Map):
+		return d.object(v, path)
+	case got == "an array" && v.Kind() == reflect.Slice:
+		return d.list(v, path)
 	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
-		if got != "an object" {
-			return unlike("an object")
-		}
-		return mismatchInObject(t, at, raw)
-	case reflect.Slice:
-		var items []json.RawMessage
-		if json.Unmarshal(raw, &items) != nil {
-			return unlike(wanted(t.Kind(), t.Elem().Kind()))
-		}
-		for i, item := range items {
-			if err := mismatch(t.Elem(), fmt.Sprintf("%s[%d]", at, i), item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if json.Unmarshal(raw, reflect.New(t).Interface()) != nil {
-		return unlike(wanted(t.Kind(), 0))
-	}
-	return nil
+	return d.scalar(v, cmp.Or(path, "the body"), got)
 }
 
-// mismatchInObject looks at the fields of an object, in the order of their names, which
-// strict has seen.
-func mismatchInObject(t reflect.Type, at string, raw json.RawMessage) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return err
+// object reads an object into a struct or a map.
+func (d *decoder) object(v reflect.Value, path string) error {
+	t, seen := v.Type(), map[string]bool{}
+	if t.Kind() == reflect.Map {
+		v.Set(reflect.MakeMap(t))
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		path := strings.TrimPrefix(at+"."+name, ".")
-		if err := mismatch(fieldType(t, name), path, fields[name]); err != nil {
+	for d.next('}') {
+		raw, name := d.name()
+		at := strings.TrimPrefix(path+"."+name, ".")
+		field, known := fieldOf(t, name)
+		switch d.fields++; {
+		case d.fields > maxFields:
+			return fmt.Errorf("%w body: it has more than %d fields", webhook.ErrInvalid, maxFields)
+		case badEscape(raw) != "" || !known:
+			return fmt.Errorf("%w: unknown field %.60q%s", errBadRequest, at, nearest.Hint(name, namesOf(t), ""))
+		case seen[name]:
+			return fmt.Errorf("%w body: the field %.60q is there twice", webhook.ErrInvalid, at)
+		}
+		seen[name] = true
+		into := reflect.New(field.kind).Elem()
+		if err := d.value(into, at); err != nil {
 			return err
 		}
+		if t.Kind() == reflect.Map {
+			v.SetMapIndex(reflect.ValueOf(name).Convert(t.Key()), into)
+		} else {
+			v.FieldByIndex(field.index).Set(into)
+		}
 	}
 	return nil
 }
 
-// jsonKind says what a JSON text is.
-func jsonKind(raw json.RawMessage) string {
-	switch raw = bytes.TrimSpace(raw); raw[0] {
+// list reads an array into a slice.
+func (d *decoder) list(v reflect.Value, path string) error {
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for i := 0; d.next(']'); i++ {
+		if i == maxPage {
+			return fmt.Errorf("%w body: %s has more than %d items", webhook.ErrInvalid, path, maxPage)
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(item, path+"["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+		v.Set(reflect.Append(v, item))
+	}
+	return nil
+}
+
+// scalar reads a value that is written as one word, or refuses it as being of another kind
+// than v.
+func (d *decoder) scalar(v reflect.Value, at, got string) error {
+	raw, into := d.skip(), v.Addr().Interface()
+	want := wanted(v.Type())
+	switch to := into.(type) {
+	case *time.Time:
+		want = "an RFC 3339 time such as 2026-01-31T08:00:00Z"
+	case encoding.TextUnmarshaler:
+		if want = "a string"; got != want {
+			break
+		}
+		if err := json.Unmarshal(raw, to); err != nil {
+			return fmt.Errorf("%w: %s: %w", errBadRequest, at, err)
+		}
+		return nil
+	default:
+		if why := badEscape(raw); raw[0] == '"' && why != "" {
+			return fmt.Errorf("%w: %s has %s", errBadRequest, at, why)
+		}
+	}
+	switch to := into.(type) {
+	case *time.Duration:
+		want = wantedDuration
+		if got == "a string" {
+			return readDuration(to, at, raw)
+		}
+	case *[]byte:
+		want = "a string in base64"
+		if got == "a string" && json.Unmarshal(raw, to) != nil {
+			return fmt.Errorf("%w: %s: it is not base64", errBadRequest, at)
+		}
+	}
+	if json.Unmarshal(raw, into) != nil {
+		return fmt.Errorf("%w: %s: want %s, got %s", errBadRequest, at, want, got)
+	}
+	return nil
+}
+
+const wantedDuration = "a duration such as 500ms, 1s or 2m"
+
+// bodyIdle is the one duration that may be negative, which users write as "off".
+const bodyIdle = "body_idle"
+
+// readDuration reads a duration that is written as in a policy file. A number is one of
+// nanoseconds, as the store and exported letters have it.
+func readDuration(to *time.Duration, at string, raw []byte) (err error) {
+	var text string
+	if err = json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	if text == "off" && strings.HasSuffix(at, bodyIdle) {
+		*to = -1
+		return nil
+	}
+	if *to, err = policyfile.ParseDuration(text); err != nil {
+		return fmt.Errorf("%w: %s: want %s, got %.20q", errBadRequest, at, wantedDuration, text)
+	}
+	return nil
+}
+
+// kindOfJSON says what a JSON value is, by its first byte.
+func kindOfJSON(first byte) string {
+	switch first {
 	case '{':
 		return "an object"
 	case '[':
@@ -183,11 +179,13 @@ func jsonKind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// wanted says what JSON has for a kind of Go's; of is that of the items of a slice.
-func wanted(k, of reflect.Kind) string {
-	switch k {
+// wanted says what JSON has for a type of Go.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
 	case reflect.Slice:
-		if of == reflect.String {
+		if t.Elem().Kind() == reflect.String {
 			return "an array of strings"
 		}
 		return "an array"

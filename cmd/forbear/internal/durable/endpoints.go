@@ -86,7 +86,7 @@ type shownEndpoint struct {
 // otherwise enable what the dispatcher has disabled.
 func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	var e webhook.Endpoint
-	if err := read(r, &e); err != nil {
+	if err := readBody(r, &e); err != nil {
 		return 0, nil, err
 	}
 	if e.ID != "" && e.ID != r.PathValue("id") {
@@ -111,7 +111,7 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 // postEndpoint adds an endpoint under an id that is made for it.
 func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 	var e webhook.Endpoint
-	if err := read(r, &e); err != nil {
+	if err := readBody(r, &e); err != nil {
 		return 0, nil, err
 	}
 	if e.ID != "" {
@@ -298,7 +298,7 @@ func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 		Reason string `json:"reason"`
 	}
 	if r.ContentLength != 0 {
-		if err := read(r, &body); err != nil {
+		if err := readBody(r, &body); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -330,7 +330,7 @@ type testMessage struct {
 func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
 	var m testMessage
 	if r.ContentLength != 0 {
-		if err := read(r, &m); err != nil {
+		if err := readBody(r, &m); err != nil {
 			return 0, nil, err
 		}
 	}

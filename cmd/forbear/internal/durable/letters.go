@@ -109,7 +109,7 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := read(r, &body); err != nil {
+	if err := readBody(r, &body); err != nil {
 		return 0, nil, err
 	}
 	if strings.TrimSpace(body.Reason) == "" {
@@ -133,7 +133,7 @@ type discardMany struct {
 // filter is not empty: all letters are not discarded because a field was forgotten.
 func (s *Service) discardLetters(r *http.Request) (int, any, error) {
 	var body discardMany
-	if err := read(r, &body); err != nil {
+	if err := readBody(r, &body); err != nil {
 		return 0, nil, err
 	}
 	f, err := body.Filter.Discardable()

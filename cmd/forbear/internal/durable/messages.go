@@ -45,7 +45,7 @@ type newMessage struct {
 // The store has committed before the response is sent, so an acknowledgement survives a crash.
 func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	var n newMessage
-	if err := read(r, &n); err != nil {
+	if err := readBody(r, &n); err != nil {
 		return 0, nil, err
 	}
 	if (n.Payload == nil) == (n.Base64 == nil) {

@@ -65,7 +65,7 @@ func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
 		var body oneMessage
 		if r.ContentLength != 0 {
-			if err := read(r, &body); err != nil {
+			if err := readBody(r, &body); err != nil {
 				return 0, nil, err
 			}
 		}
@@ -101,7 +101,7 @@ func (s *Service) act(r *http.Request, a act, page webhook.MessagePage) ([]webho
 func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
 		var body manyMessages
-		if err := read(r, &body); err != nil {
+		if err := readBody(r, &body); err != nil {
 			return 0, nil, err
 		}
 		after, err := cursorOf(body.After)

@@ -30,7 +30,7 @@ type newRedrive struct {
 // and go meanwhile.
 func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	var n newRedrive
-	if err := read(r, &n); err != nil {
+	if err := readBody(r, &n); err != nil {
 		return 0, nil, err
 	}
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {

@@ -106,7 +106,7 @@ func (c schemaCheck) fields(at string, of reflect.Type, s *schema) {
 	for _, f := range jsonFields(of) {
 		name := f.name
 		if f.kind == reflect.TypeFor[time.Duration]() {
-			name = outward.rename(name)
+			name = publicName(name)
 		}
 		known[name] = true
 		if s.Properties[name] == nil {

@@ -50,7 +50,7 @@ func (s *Service) rotate(r *http.Request, action string, rotate func(ctx context
 		Overlap *time.Duration `json:"overlap"`
 	}
 	if r.ContentLength != 0 {
-		if err := read(r, &body); err != nil {
+		if err := readBody(r, &body); err != nil {
 			return 0, nil, err
 		}
 	}

@@ -81,7 +81,7 @@ func (n NewToken) Create(ctx context.Context, db *sqlstore.DB, who string) (Made
 // postToken makes a token. Its text is in this response and nowhere else.
 func (s *Service) postToken(r *http.Request) (int, any, error) {
 	var n NewToken
-	if err := read(r, &n); err != nil {
+	if err := readBody(r, &n); err != nil {
 		return 0, nil, err
 	}
 	made, err := n.Create(r.Context(), s.DB.DB, actor(r))
