@@ -64,8 +64,7 @@ func readText(text []byte, v any) error {
 	case !utf8.Valid(text): // RFC 8259 section 8.1
 		return fmt.Errorf("%w: the body is not UTF-8", errBadRequest)
 	}
-	d := decoder{scanner: scanner{text: text}}
-	return d.value(reflect.ValueOf(v).Elem(), "")
+	return new(decoder).value(reflect.ValueOf(v).Elem(), "", bytes.TrimSpace(text))
 }
 
 // notJSON says why a text is not one JSON value.

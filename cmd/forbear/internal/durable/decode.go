@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"cmp"
 	"encoding"
 	"encoding/json"
@@ -27,40 +26,36 @@ const maxFields = 1000
 //
 // A payload belongs to its sender: nothing in it is checked but that it is JSON in UTF-8.
 type decoder struct {
-	scanner
 	fields int // so far
 }
 
-// value reads the next value into v, which path names. null leaves v as it is.
-func (d *decoder) value(v reflect.Value, path string) error {
-	d.space()
-	got := kindOfJSON(d.text[d.at])
+// value reads a value into v, which path names. null leaves v as it is.
+func (d *decoder) value(v reflect.Value, path string, text []byte) error {
+	got := kindOfJSON(text[0])
 	switch {
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
-		v.SetBytes(bytes.Clone(d.skip()))
+		v.SetBytes(text)
 		return nil
 	case got == "null":
-		d.skip()
 		return nil
 	case v.Kind() == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return d.value(v.Elem(), path)
+		return d.value(v.Elem(), path, text)
 	case got == "an object" && (v.Kind() == reflect.Struct || v.Kind() == reflect.Map):
-		return d.object(v, path)
+		return d.object(v, path, text)
 	case got == "an array" && v.Kind() == reflect.Slice:
-		return d.list(v, path)
+		return d.list(v, path, text)
 	}
-	return d.scalar(v, cmp.Or(path, "the body"), got)
+	return scalar(v, cmp.Or(path, "the body"), got, text)
 }
 
 // object reads an object into a struct or a map.
-func (d *decoder) object(v reflect.Value, path string) error {
+func (d *decoder) object(v reflect.Value, path string, text []byte) error {
 	t, seen := v.Type(), map[string]bool{}
 	if t.Kind() == reflect.Map {
 		v.Set(reflect.MakeMap(t))
 	}
-	for d.next('}') {
-		raw, name := d.name()
+	return members(text, func(raw []byte, name string, value json.RawMessage) error {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		field, known := fieldOf(t, name)
 		switch d.fields++; {
@@ -73,7 +68,7 @@ func (d *decoder) object(v reflect.Value, path string) error {
 		}
 		seen[name] = true
 		into := reflect.New(field.kind).Elem()
-		if err := d.value(into, at); err != nil {
+		if err := d.value(into, at, value); err != nil {
 			return err
 		}
 		if t.Kind() == reflect.Map {
@@ -81,31 +76,32 @@ func (d *decoder) object(v reflect.Value, path string) error {
 		} else {
 			v.FieldByIndex(field.index).Set(into)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // list reads an array into a slice.
-func (d *decoder) list(v reflect.Value, path string) error {
-	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	for i := 0; d.next(']'); i++ {
-		if i == maxPage {
-			return fmt.Errorf("%w body: %s has more than %d items", webhook.ErrInvalid, path, maxPage)
-		}
-		item := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(item, path+"["+strconv.Itoa(i)+"]"); err != nil {
+func (d *decoder) list(v reflect.Value, path string, text []byte) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(text, &items); err != nil {
+		return err
+	}
+	if len(items) > maxPage {
+		return fmt.Errorf("%w body: %s has more than %d items", webhook.ErrInvalid, path, maxPage)
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		if err := d.value(v.Index(i), path+"["+strconv.Itoa(i)+"]", item); err != nil {
 			return err
 		}
-		v.Set(reflect.Append(v, item))
 	}
 	return nil
 }
 
 // scalar reads a value that is written as one word, or refuses it as being of another kind
 // than v.
-func (d *decoder) scalar(v reflect.Value, at, got string) error {
-	raw, into := d.skip(), v.Addr().Interface()
-	want := wanted(v.Type())
+func scalar(v reflect.Value, at, got string, raw []byte) error {
+	into, want := v.Addr().Interface(), wanted(v.Type())
 	switch to := into.(type) {
 	case *time.Time:
 		want = "an RFC 3339 time such as 2026-01-31T08:00:00Z"

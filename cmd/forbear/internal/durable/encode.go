@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,9 +33,7 @@ func encode(v any) (json.RawMessage, error) {
 	if err != nil || v == nil || !hasDurations(reflect.TypeOf(v)) {
 		return text, err
 	}
-	e := encoder{scanner: scanner{text: text}}
-	err = e.value(reflect.TypeOf(v), "")
-	return e.out.Bytes(), err
+	return inWords(reflect.TypeOf(v), "", text)
 }
 
 // marshal is [json.Marshal] without escapes for HTML, which no client here needs.
@@ -46,66 +45,52 @@ func marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// encoder copies a text that json.Marshal wrote, with durations in words.
-type encoder struct {
-	scanner
-	out bytes.Buffer
-}
-
-// value copies a value of type t, which the field of that name holds.
-func (e *encoder) value(t reflect.Type, name string) error {
+// inWords returns what json.Marshal wrote of a value of type t, which the field of that
+// name holds, with its durations in words.
+func inWords(t reflect.Type, name string, text json.RawMessage) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch first := e.text[e.at]; {
+	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return e.duration(name)
-	case !hasDurations(t) || first != '{' && first != '[':
-		e.out.Write(e.skip())
-		return nil
-	case first == '[':
-		return e.items(']', func() error { return e.value(t.Elem(), name) })
+		return durationInWords(name, text)
+	case !hasDurations(t) || text[0] != '{' && text[0] != '[':
+		return text, nil
+	case text[0] == '[':
+		var items []json.RawMessage
+		err := json.Unmarshal(text, &items)
+		for i := 0; i < len(items) && err == nil; i++ {
+			items[i], err = inWords(t.Elem(), name, items[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		return marshal(items)
 	}
-	return e.items('}', func() error {
-		raw, name := e.name()
+	var fields [][]byte
+	err := members(text, func(_ []byte, name string, value json.RawMessage) error {
 		f, _ := fieldOf(t, name) // json.Marshal wrote it
+		value, err := inWords(f.kind, name, value)
 		if f.kind == reflect.TypeFor[time.Duration]() {
-			raw, _ = marshal(publicName(name))
+			name = publicName(name)
 		}
-		e.out.Write(raw)
-		e.out.WriteByte(':')
-		return e.value(f.kind, name)
-	})
-}
-
-// items copies an array or an object.
-func (e *encoder) items(end byte, item func() error) error {
-	e.out.WriteByte(e.text[e.at])
-	for first := true; e.next(end); first = false {
-		if !first {
-			e.out.WriteByte(',')
-		}
-		if err := item(); err != nil {
-			return err
-		}
-	}
-	e.out.WriteByte(end)
-	return nil
-}
-
-// duration writes a duration in words.
-func (e *encoder) duration(name string) error {
-	var d time.Duration
-	if err := json.Unmarshal(e.skip(), &d); err != nil {
+		quoted, _ := marshal(name)
+		fields = append(fields, append(append(quoted, ':'), value...))
 		return err
+	})
+	return slices.Concat([]byte("{"), bytes.Join(fields, []byte(",")), []byte("}")), err
+}
+
+// durationInWords writes a duration in words.
+func durationInWords(name string, text []byte) (json.RawMessage, error) {
+	var d time.Duration
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, err
 	}
-	text := policyfile.FormatDuration(d)
 	if d < 0 && name == bodyIdle {
-		text = "off"
+		return marshal("off")
 	}
-	word, err := marshal(text)
-	e.out.Write(word)
-	return err
+	return marshal(policyfile.FormatDuration(d))
 }
 
 // publicName is the name of a duration in the API.
