@@ -8,8 +8,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// listAlerts lists alerts, the newest first. next is the last one's id, to go on
-// behind it.
+// listAlerts lists alerts, the newest first.
 func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
 	after, limit, err := pageOf(q)
@@ -17,11 +16,7 @@ func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().AlertPage(r.Context(), after, limit)
-	var next int64
-	if len(list) == limit {
-		next = list[limit-1].ID
-	}
-	return http.StatusOK, map[string]any{"alerts": nonNil(list), "next": cursor(next)}, err
+	return http.StatusOK, page("alerts", list, limit, func(a deadletter.Alert) string { return cursor(a.ID) }), err
 }
 
 // alertHealth shows which notifiers took their latest alert, and which parts of what

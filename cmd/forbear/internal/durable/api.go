@@ -28,61 +28,70 @@ func maxRequest(maxPayload int) int64 {
 // must name one of the faults in response.go, or the caller sees 503.
 type route struct {
 	method, path string
-	serve        func(*http.Request) (status int, body any, err error)
+	// tenants says that a token of one application may call it. It keeps to what belongs
+	// to that application.
+	tenants bool
+	serve   operation
 }
+
+// Who may call a route, beside the operator.
+const (
+	tenants   = true
+	operators = false
+)
 
 // routes are all operations of the API. openapi.json describes the same ones, and a
 // test holds the two together.
 func (s *Service) routes() []route {
 	return []route{
-		{"POST", "/v1/messages", s.postMessage},
-		{"GET", "/v1/messages", s.listMessages},
-		{"POST", "/v1/messages/cancel", s.actOnMany(canceling)},
-		{"POST", "/v1/messages/send-again", s.actOnMany(sendingAgain)},
-		{"POST", "/v1/messages/erase", s.actOnMany(erasing)},
-		{"GET", "/v1/messages/{id}", s.getMessage},
-		{"DELETE", "/v1/messages/{id}", s.eraseMessage},
-		{"POST", "/v1/messages/{id}/cancel", s.actOnOne(canceling)},
-		{"POST", "/v1/messages/{id}/send-again", s.actOnOne(sendingAgain)},
-		{"GET", "/v1/endpoints", s.listEndpoints},
-		{"POST", "/v1/endpoints", s.postEndpoint},
-		{"GET", "/v1/endpoints/{id}", s.getEndpoint},
-		{"PUT", "/v1/endpoints/{id}", s.putEndpoint},
-		{"PATCH", "/v1/endpoints/{id}", s.patchEndpoint},
-		{"DELETE", "/v1/endpoints/{id}", s.deleteEndpoint},
-		{"GET", "/v1/endpoints/{id}/stats", s.getStats},
-		{"GET", "/v1/stats", s.listStats},
-		{"POST", "/v1/endpoints/{id}/secrets/rotate", s.rotateEndpoint},
-		{"POST", "/v1/endpoints/{id}/enable", s.enableEndpoint},
-		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
-		{"POST", "/v1/endpoints/{id}/test", s.testEndpoint},
-		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testAndEnable},
-		{"GET", "/v1/applications", s.listApplications},
-		{"GET", "/v1/applications/{id}", s.getApplication},
-		{"PUT", "/v1/applications/{id}", s.putApplication},
-		{"PATCH", "/v1/applications/{id}", s.patchApplication},
-		{"DELETE", "/v1/applications/{id}", s.deleteApplication},
-		{"POST", "/v1/applications/{id}/secrets/rotate", s.rotateApplication},
-		{"GET", "/v1/tokens", s.listTokens},
-		{"POST", "/v1/tokens", s.postToken},
-		{"DELETE", "/v1/tokens/{name}", s.revokeToken},
-		{"GET", "/v1/dead-letters", s.listLetters},
-		{"GET", "/v1/dead-letters/stats", s.letterStats},
-		{"GET", "/v1/dead-letters/export", s.exportLetters},
-		{"GET", "/v1/dead-letters/{id}", s.getLetter},
-		{"POST", "/v1/dead-letters/discard", s.discardLetters},
-		{"POST", "/v1/dead-letters/{id}/discard", s.discardLetter},
-		{"GET", "/v1/redrives", s.listRedrives},
-		{"POST", "/v1/redrives", s.postRedrive},
-		{"GET", "/v1/redrives/{id}", s.getRedrive},
-		{"POST", "/v1/redrives/{id}/pause", s.setRedrive(deadletter.JobPaused)},
-		{"POST", "/v1/redrives/{id}/resume", s.setRedrive(deadletter.JobRunning)},
-		{"POST", "/v1/redrives/{id}/cancel", s.setRedrive(deadletter.JobCanceled)},
-		{"GET", "/v1/alerts", s.listAlerts},
-		{"GET", "/v1/alerts/health", s.alertHealth},
-		{"POST", "/v1/alerts/test", s.testAlerts},
-		{"GET", "/v1/audit", s.listAudit},
-		{"GET", "/v1/openapi.json", func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
+		{"POST", "/v1/messages", tenants, takes(s.postMessage)},
+		{"GET", "/v1/messages", tenants, s.listMessages},
+		{"POST", "/v1/messages/cancel", tenants, s.actOnMany(canceling)},
+		{"POST", "/v1/messages/send-again", tenants, s.actOnMany(sendingAgain)},
+		{"POST", "/v1/messages/erase", tenants, s.actOnMany(erasing)},
+		{"GET", "/v1/messages/{id}", tenants, s.getMessage},
+		{"DELETE", "/v1/messages/{id}", tenants, s.eraseMessage},
+		{"POST", "/v1/messages/{id}/cancel", tenants, s.actOnOne(canceling)},
+		{"POST", "/v1/messages/{id}/send-again", tenants, s.actOnOne(sendingAgain)},
+		{"GET", "/v1/endpoints", tenants, s.listEndpoints},
+		{"POST", "/v1/endpoints", tenants, takes(s.postEndpoint)},
+		{"GET", "/v1/endpoints/{id}", tenants, s.getEndpoint},
+		{"PUT", "/v1/endpoints/{id}", tenants, takes(s.putEndpoint)},
+		{"PATCH", "/v1/endpoints/{id}", tenants, s.patchEndpoint},
+		{"DELETE", "/v1/endpoints/{id}", tenants, s.deleteEndpoint},
+		{"GET", "/v1/endpoints/{id}/stats", tenants, s.getStats},
+		{"GET", "/v1/stats", tenants, s.listStats},
+		{"POST", "/v1/endpoints/{id}/secrets/rotate", tenants, mayTake(s.rotateEndpoint)},
+		{"POST", "/v1/endpoints/{id}/enable", tenants, s.enableEndpoint},
+		{"POST", "/v1/endpoints/{id}/disable", tenants, mayTake(s.disableEndpoint)},
+		{"POST", "/v1/endpoints/{id}/test", tenants, mayTake(s.testEndpoint)},
+		{"POST", "/v1/endpoints/{id}/test-and-enable", tenants, s.testAndEnable},
+		{"GET", "/v1/applications", operators, s.listApplications},
+		{"GET", "/v1/applications/{id}", tenants, s.getApplication},
+		{"PUT", "/v1/applications/{id}", operators, takes(s.putApplication)},
+		{"PATCH", "/v1/applications/{id}", operators, s.patchApplication},
+		{"DELETE", "/v1/applications/{id}", operators, s.deleteApplication},
+		{"POST", "/v1/applications/{id}/secrets/rotate", tenants, mayTake(s.rotateApplication)},
+		{"GET", "/v1/tokens", operators, s.listTokens},
+		{"POST", "/v1/tokens", operators, takes(s.postToken)},
+		{"DELETE", "/v1/tokens/{name}", operators, s.revokeToken},
+		{"GET", "/v1/dead-letters", tenants, s.listLetters},
+		{"GET", "/v1/dead-letters/stats", operators, s.letterStats},
+		{"GET", "/v1/dead-letters/export", operators, s.exportLetters},
+		{"GET", "/v1/dead-letters/{id}", tenants, s.getLetter},
+		{"POST", "/v1/dead-letters/discard", operators, takes(s.discardLetters)},
+		{"POST", "/v1/dead-letters/{id}/discard", operators, takes(s.discardLetter)},
+		{"GET", "/v1/redrives", tenants, s.listRedrives},
+		{"POST", "/v1/redrives", tenants, takes(s.postRedrive)},
+		{"GET", "/v1/redrives/{id}", tenants, s.getRedrive},
+		{"POST", "/v1/redrives/{id}/pause", tenants, s.setRedrive(deadletter.JobPaused)},
+		{"POST", "/v1/redrives/{id}/resume", tenants, s.setRedrive(deadletter.JobRunning)},
+		{"POST", "/v1/redrives/{id}/cancel", tenants, s.setRedrive(deadletter.JobCanceled)},
+		{"GET", "/v1/alerts", operators, s.listAlerts},
+		{"GET", "/v1/alerts/health", operators, s.alertHealth},
+		{"POST", "/v1/alerts/test", operators, s.testAlerts},
+		{"GET", "/v1/audit", operators, s.listAudit},
+		{"GET", "/v1/openapi.json", tenants, func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }
 

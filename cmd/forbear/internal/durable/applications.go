@@ -6,33 +6,21 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// The items of one page of a list: those of one that no limit was said for, and the
-// most.
-const (
-	usualPage = 100
-	maxPage   = 1000
-)
-
-// listApplications lists applications in the order of their ids. next is the last
-// one's, to go on behind it.
+// listApplications lists applications in the order of their ids.
 func (s *Service) listApplications(r *http.Request) (int, any, error) {
 	limit, err := limitOf(r.URL.Query())
 	if err != nil {
 		return 0, nil, err
 	}
 	list, err := s.DB.Webhooks().Applications(r.Context(), r.URL.Query().Get("after"), limit)
-	next := ""
 	for i := range list {
-		if list[i] = list[i].Mask(); len(list) == limit {
-			next = list[i].ID
-		}
+		list[i] = list[i].Mask()
 	}
-	return http.StatusOK, map[string]any{"applications": nonNil(list), "next": next}, err
+	return http.StatusOK, page("applications", list, limit, func(a webhook.Application) string { return a.ID }), err
 }
 
 // application reads one application, as [Service.endpoint] does an endpoint.
@@ -63,11 +51,7 @@ type shownApplication struct {
 
 // putApplication adds an application or replaces its configuration; conditions hold
 // as for endpoints.
-func (s *Service) putApplication(r *http.Request) (int, any, error) {
-	var a webhook.Application
-	if err := readBody(r, &a); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, any, error) {
 	if a.ID != "" && a.ID != r.PathValue("id") {
 		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
 	}
@@ -122,7 +106,7 @@ func (s *Service) checkSuspended(r *http.Request, a webhook.Application) error {
 	return nil
 }
 
-// patchApplication changes the fields that the body names (RFC 7396).
+// patchApplication changes the fields that the body names.
 func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 	patch, err := readPatch[shownApplication](r)
 	if err != nil {
@@ -134,49 +118,16 @@ func (s *Service) patchApplication(r *http.Request) (int, any, error) {
 		}
 	}
 	if suspended, ok := patch["suspended"]; ok && suspended != true && patch["reason"] == nil {
-		patch["reason"] = nil // which it was for
+		patch["reason"] = nil // the reason of the suspension that is lifted
 	}
-	c, err := conditionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no application", errBadRequest)
-	}
-	var changed []string
-	a, err := s.Dispatcher.UpdateApplication(r.Context(), r.PathValue("id"), func(a *webhook.Application) (err error) {
-		if err := c.check("application", a.ID, a.Version); err != nil {
-			return err
-		}
-		changed, err = applyPatch(a, patch)
-		return err
-	})
-	if c.given {
-		err = c.missing("application", r.PathValue("id"), err)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	s.tokens.forget() // which may do less, or more
-	s.audit(r, "application-patch", a.ID, fmt.Sprintf("version %d: %s", a.Version, strings.Join(changed, ", ")))
-	return http.StatusOK, withTagOf(a), nil
+	a, err := s.applicationResource().patch(s, r, patch, func(_, _ *webhook.Application) error { return nil })
+	s.tokens.forget() // they may do less now, or more
+	return http.StatusOK, withTagOf(a), err
 }
 
-// deleteApplication deletes one that has no endpoints: what waits for those would go
-// with them, which is for each of them to say.
+// deleteApplication deletes an application without endpoints: deleting those would delete
+// what waits for them, which is to be asked for.
 func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
-	id := r.PathValue("id")
-	version, err := versionToDelete(r, "application", func() (int64, error) {
-		a, err := s.application(r.Context(), id)
-		return a.Version, err
-	})
-	if err != nil {
-		return 0, nil, err
-	}
-	if err := s.DB.Webhooks().DeleteApplication(r.Context(), id, version); err != nil {
-		return 0, nil, err
-	}
-	s.tokens.forget() // which it had
-	s.audit(r, "application-delete", id, "")
-	return http.StatusNoContent, nil, nil
+	defer s.tokens.forget() // the application's own are gone
+	return s.applicationResource().delete(s, r)
 }

@@ -86,31 +86,10 @@ func (c condition) check(what, id string, version int64) error {
 	return c.failed(what, id, "it is at version "+tagOf(version)+", which If-Match does not name")
 }
 
-// versionToDelete returns the version that a DELETE is for: that which is stored, when the
-// request's condition holds for it, or 0 for any without a condition. The store refuses
-// another one that comes in between.
-func versionToDelete(r *http.Request, what string, stored func() (int64, error)) (int64, error) {
-	c, err := conditionOf(r)
-	switch {
-	case err != nil:
-		return 0, err
-	case c.create:
-		return 0, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
-	case !c.given:
-		return 0, nil
-	}
-	id := r.PathValue("id")
-	version, err := stored()
-	if err != nil {
-		return 0, c.missing(what, id, err)
-	}
-	return version, c.check(what, id, version)
-}
-
-// missing makes of what is not there a condition that does not hold. Other errors
-// pass through unchanged.
+// missing turns the error for what does not exist into that of an If-Match which does not
+// hold: the condition comes first (RFC 9110 section 13.1.1).
 func (c condition) missing(what, id string, err error) error {
-	if errors.Is(err, webhook.ErrNotFound) {
+	if c.given && errors.Is(err, webhook.ErrNotFound) {
 		return c.failed(what, id, "it does not exist")
 	}
 	return err

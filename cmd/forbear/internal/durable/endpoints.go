@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // listEndpoints lists endpoints in the order of their ids; their secrets are
@@ -84,11 +84,7 @@ type shownEndpoint struct {
 // putEndpoint adds an endpoint or replaces its configuration. The state is not
 // among what it replaces: a client that puts its own copy every hour would
 // otherwise enable what the dispatcher has disabled.
-func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
-	var e webhook.Endpoint
-	if err := readBody(r, &e); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) putEndpoint(r *http.Request, e webhook.Endpoint) (int, any, error) {
 	if e.ID != "" && e.ID != r.PathValue("id") {
 		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
 	}
@@ -109,11 +105,7 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 }
 
 // postEndpoint adds an endpoint under an id that is made for it.
-func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
-	var e webhook.Endpoint
-	if err := readBody(r, &e); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) postEndpoint(r *http.Request, e webhook.Endpoint) (int, any, error) {
 	if e.ID != "" {
 		return 0, nil, fmt.Errorf("%w: POST makes the id: PUT /v1/endpoints/{id} adds an endpoint under one of yours", errBadRequest)
 	}
@@ -136,19 +128,7 @@ func (s *Service) postEndpoint(r *http.Request) (int, any, error) {
 
 // deleteEndpoint deletes an endpoint. What waits for it becomes dead letters (R-8).
 func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
-	id := r.PathValue("id")
-	version, err := versionToDelete(r, "endpoint", func() (int64, error) {
-		e, err := s.endpoint(r.Context(), id)
-		return e.Version, err
-	})
-	if err != nil {
-		return 0, nil, err
-	}
-	if err := s.Dispatcher.DeleteEndpoint(r.Context(), id, version); err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "endpoint-delete", id, "")
-	return http.StatusNoContent, nil, nil
+	return s.endpointResource().delete(s, r)
 }
 
 // replace puts an endpoint, if the condition holds when it is written. Without a
@@ -165,8 +145,6 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (put
 				return change(r, stored, e, c)
 			})
 			if c.given || !errors.Is(err, webhook.ErrNotFound) {
-				// If-Match on an endpoint that is not there is 412 and not 404: the condition
-				// is asked first (RFC 9110 section 13.1.1).
 				return put, c.missing("endpoint", e.ID, err)
 			}
 		}
@@ -225,10 +203,7 @@ func checkPut(r *http.Request, stored, next *webhook.Endpoint) error {
 // operators.
 const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/enable or test-and-enable serves it again"
 
-// patchEndpoint changes the fields that the body names (RFC 7396). The patch is
-// merged in the write itself, so that of two operators who change different fields
-// at a time neither undoes the other. The audit names the fields, and not their
-// values.
+// patchEndpoint changes the fields that the body names.
 func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 	patch, err := readPatch[shownEndpoint](r)
 	if err != nil {
@@ -237,32 +212,8 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 	if err := checkPatch(patch); err != nil {
 		return 0, nil, err
 	}
-	c, err := conditionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no endpoint", errBadRequest)
-	}
-	var changed []string
-	e, err := s.Dispatcher.UpdateEndpoint(r.Context(), r.PathValue("id"), func(e *webhook.Endpoint) (err error) {
-		if err := c.check("endpoint", e.ID, e.Version); err != nil {
-			return err
-		}
-		before := *e
-		if changed, err = applyPatch(e, patch); err != nil {
-			return err
-		}
-		return callerOf(r).mayWrite(&before, e)
-	})
-	if c.given {
-		err = c.missing("endpoint", r.PathValue("id"), err)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "endpoint-patch", e.ID, fmt.Sprintf("version %d: %s", e.Version, strings.Join(changed, ", ")))
-	return http.StatusOK, withTag(e), nil
+	e, err := s.endpointResource().patch(s, r, patch, callerOf(r).mayWrite)
+	return http.StatusOK, withTag(e), err
 }
 
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
@@ -292,31 +243,23 @@ func checkPatch(patch map[string]any) error {
 
 // disableEndpoint stops an endpoint. Its messages wait, and nothing is lost. The
 // attempt under way may still finish.
-func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
-	id := r.PathValue("id")
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	if r.ContentLength != 0 {
-		if err := readBody(r, &body); err != nil {
-			return 0, nil, err
-		}
-	}
-	if err := s.Dispatcher.SetState(r.Context(), id, webhook.Disabled, callerOf(r).party(), cmp.Or(body.Reason, "disabled by "+actor(r))); err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "endpoint-disable", id, body.Reason)
-	return s.getEndpoint(r)
+func (s *Service) disableEndpoint(r *http.Request, body because) (int, any, error) {
+	return s.setState(r, webhook.Disabled, cmp.Or(body.Reason, "disabled by "+actor(r)), "endpoint-disable", body.Reason)
 }
 
-// enableEndpoint serves an endpoint again without asking it: an operator may know
-// what a test message would show.
+// enableEndpoint serves an endpoint again without a test: an operator may know what a test
+// message would show.
 func (s *Service) enableEndpoint(r *http.Request) (int, any, error) {
+	return s.setState(r, webhook.Enabled, "", "endpoint-enable", "")
+}
+
+// setState changes the state of an endpoint in the name of the caller, and shows it.
+func (s *Service) setState(r *http.Request, state webhook.EndpointState, reason, action, detail string) (int, any, error) {
 	id := r.PathValue("id")
-	if err := s.Dispatcher.SetState(r.Context(), id, webhook.Enabled, callerOf(r).party(), ""); err != nil {
+	if err := s.Dispatcher.SetState(r.Context(), id, state, callerOf(r).party(), reason); err != nil {
 		return 0, nil, err
 	}
-	s.audit(r, "endpoint-enable", id, "")
+	s.audit(r, action, id, detail)
 	return s.getEndpoint(r)
 }
 
@@ -327,24 +270,20 @@ type testMessage struct {
 }
 
 // testEndpoint sends one test message of a type, and changes nothing.
-func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
-	var m testMessage
-	if r.ContentLength != 0 {
-		if err := readBody(r, &m); err != nil {
-			return 0, nil, err
-		}
-	}
+func (s *Service) testEndpoint(r *http.Request, m testMessage) (int, any, error) {
 	res, err := s.Dispatcher.Test(r.Context(), r.PathValue("id"), m.Type, m.Payload, callerOf(r).party())
-	if err == nil {
-		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
-	}
-	return http.StatusOK, res, err
+	return s.tested(r, res, err)
 }
 
-// testAndEnable sends one test message, and enables the endpoint when it is taken:
-// the operator's word alone is enough for enable.
+// testAndEnable sends one test message, and enables the endpoint when it accepts that: enable
+// goes by the operator's word alone.
 func (s *Service) testAndEnable(r *http.Request) (int, any, error) {
 	res, err := s.Dispatcher.TestAndEnableBy(r.Context(), r.PathValue("id"), callerOf(r).party())
+	return s.tested(r, res, err)
+}
+
+// tested records a test.
+func (s *Service) tested(r *http.Request, res dispatch.TestResult, err error) (int, any, error) {
 	if err == nil {
 		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// listLetters lists dead letters, masked. next is the last one's id, to go on
-// behind it: letters that come or go meanwhile shift nothing.
+// listLetters lists dead letters, masked. Letters that come or go meanwhile shift nothing:
+// a page begins behind a letter and not at a number.
 func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	f, err := filterOf(r)
 	if err != nil {
@@ -21,16 +21,10 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().List(r.Context(), f)
-	if err != nil {
-		return 0, nil, err
-	}
-	next := ""
 	for i := range list {
-		if list[i] = list[i].Mask(); len(list) == f.Limit {
-			next = list[i].ID
-		}
+		list[i] = list[i].Mask()
 	}
-	return http.StatusOK, map[string]any{"dead_letters": nonNil(list), "next": next}, nil
+	return http.StatusOK, page("dead_letters", list, f.Limit, func(l deadletter.Letter) string { return l.ID }), err
 }
 
 // getLetter shows one dead letter, masked unless the caller asks to see it. When the
@@ -102,16 +96,15 @@ func (s *Service) letterStats(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
+// because is the body of an operation that wants a reason.
+type because struct {
+	Reason string `json:"reason"`
+}
+
 // discardLetter gives a letter up. The reason is demanded: months later the audit
 // is all that says why an event was never delivered. The store writes the audit in
 // the same transaction.
-func (s *Service) discardLetter(r *http.Request) (int, any, error) {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	if err := readBody(r, &body); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) discardLetter(r *http.Request, body because) (int, any, error) {
 	if strings.TrimSpace(body.Reason) == "" {
 		return 0, nil, fmt.Errorf("%w: reason: want why the letter is discarded", errBadRequest)
 	}
@@ -131,11 +124,7 @@ type discardMany struct {
 
 // discardLetters gives all letters up that a filter chooses, or counts them. The
 // filter is not empty: all letters are not discarded because a field was forgotten.
-func (s *Service) discardLetters(r *http.Request) (int, any, error) {
-	var body discardMany
-	if err := readBody(r, &body); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) discardLetters(r *http.Request, body discardMany) (int, any, error) {
 	f, err := body.Filter.Discardable()
 	switch {
 	case err != nil:

@@ -43,11 +43,7 @@ type newMessage struct {
 // otherwise lose its message.
 //
 // The store has committed before the response is sent, so an acknowledgement survives a crash.
-func (s *Service) postMessage(r *http.Request) (int, any, error) {
-	var n newMessage
-	if err := readBody(r, &n); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) postMessage(r *http.Request, n newMessage) (int, any, error) {
 	if (n.Payload == nil) == (n.Base64 == nil) {
 		return 0, nil, fmt.Errorf("%w: want either payload or payload_base64", errBadRequest)
 	}

@@ -61,14 +61,8 @@ type manyResult struct {
 }
 
 // actOnOne does it to one message, at one endpoint or all.
-func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
-	return func(r *http.Request) (int, any, error) {
-		var body oneMessage
-		if r.ContentLength != 0 {
-			if err := readBody(r, &body); err != nil {
-				return 0, nil, err
-			}
-		}
+func (s *Service) actOnOne(a act) operation {
+	return mayTake(func(r *http.Request, body oneMessage) (int, any, error) {
 		f := webhook.MessageFilter{ID: r.PathValue("id")}
 		if body.Endpoint != "" {
 			f.Endpoints = []string{body.Endpoint}
@@ -82,7 +76,7 @@ func (s *Service) actOnOne(a act) func(*http.Request) (int, any, error) {
 		}
 		results, err := s.act(r, a, page)
 		return http.StatusOK, map[string]any{"messages": nonNil(results)}, err
-	}
+	})
 }
 
 // act does it. What a tenant sends again counts against the application's rate, as new
@@ -98,12 +92,8 @@ func (s *Service) act(r *http.Request, a act, page webhook.MessagePage) ([]webho
 
 // actOnMany does it to a batch of those that a filter chooses, from the newest
 // down. A filter that chooses all is refused: it is more likely a mistake.
-func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
-	return func(r *http.Request) (int, any, error) {
-		var body manyMessages
-		if err := readBody(r, &body); err != nil {
-			return 0, nil, err
-		}
+func (s *Service) actOnMany(a act) operation {
+	return takes(func(r *http.Request, body manyMessages) (int, any, error) {
 		after, err := cursorOf(body.After)
 		if err != nil {
 			return 0, nil, err
@@ -139,5 +129,5 @@ func (s *Service) actOnMany(a act) func(*http.Request) (int, any, error) {
 			result.Refused[m.Why]++
 		}
 		return http.StatusOK, result, err
-	}
+	})
 }

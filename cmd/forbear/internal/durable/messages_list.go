@@ -3,10 +3,7 @@ package durable
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -60,58 +57,4 @@ func checkStates(states, allowed []string) error {
 		}
 	}
 	return nil
-}
-
-// limitOf reads how many items a page may have.
-func limitOf(q url.Values) (int, error) {
-	text := q.Get("limit")
-	if text == "" {
-		return usualPage, nil
-	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > maxPage {
-		return 0, fmt.Errorf("%w: limit: want 1 to %d, got %.20q", errBadRequest, maxPage, text)
-	}
-	return limit, nil
-}
-
-// cursor is where a list goes on, as a client has it, and cursorOf its inverse.
-func cursor(next int64) string {
-	if next == 0 {
-		return ""
-	}
-	return strconv.FormatInt(next, 10)
-}
-
-// pageOf reads where a page begins and how long it is.
-func pageOf(q url.Values) (after int64, limit int, err error) {
-	if limit, err = limitOf(q); err == nil {
-		after, err = cursorOf(q.Get("after"))
-	}
-	return after, limit, err
-}
-
-func cursorOf(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: after: want the next of an earlier page, got %.20q", errBadRequest, text)
-	}
-	return n, nil
-}
-
-// timesOf reads since and until, which are RFC 3339.
-func timesOf(q url.Values) (since, until time.Time, err error) {
-	for name, t := range map[string]*time.Time{"since": &since, "until": &until} {
-		v := q.Get(name)
-		if v == "" {
-			continue
-		}
-		if *t, err = time.Parse(time.RFC3339, v); err != nil {
-			return since, until, fmt.Errorf("%w: %s: want an RFC 3339 time such as 2026-01-31T08:00:00Z, got %.40q", errBadRequest, name, v)
-		}
-	}
-	return since, until, nil
 }

@@ -28,11 +28,7 @@ type newRedrive struct {
 // in any case: a filter that chooses nothing, or too much, is refused before a
 // job exists. The count may differ from what is redriven in the end: letters come
 // and go meanwhile.
-func (s *Service) postRedrive(r *http.Request) (int, any, error) {
-	var n newRedrive
-	if err := readBody(r, &n); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
 		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or say \"all\": true", errBadRequest)
 	}
@@ -66,8 +62,7 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, j, err
 }
 
-// listRedrives lists the redrives that the caller may see, the newest first. next is the
-// last one's id, to go on behind it.
+// listRedrives lists the redrives that the caller may see, the newest first.
 func (s *Service) listRedrives(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
 	application, after := q.Get("application"), q.Get("after")
@@ -83,11 +78,7 @@ func (s *Service) listRedrives(r *http.Request) (int, any, error) {
 		}
 	}
 	list, err := s.DB.DeadLetters().JobPage(r.Context(), application, after, limit)
-	next := ""
-	if len(list) == limit {
-		next = list[limit-1].ID
-	}
-	return http.StatusOK, map[string]any{"redrives": nonNil(list), "next": next}, err
+	return http.StatusOK, page("redrives", list, limit, func(j deadletter.Job) string { return j.ID }), err
 }
 
 // getRedrive shows how far a redrive is.
@@ -107,7 +98,7 @@ func (s *Service) job(r *http.Request, id string) (deadletter.Job, error) {
 
 // setRedrive pauses, resumes or cancels a redrive. One that is not there is 404,
 // whatever state was asked for. A change that the job's state does not allow is 409.
-func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
+func (s *Service) setRedrive(state deadletter.JobState) operation {
 	return func(r *http.Request) (int, any, error) {
 		if _, _, err := s.getRedrive(r); err != nil {
 			return 0, nil, err

@@ -194,12 +194,3 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, deta
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: cmp.Or(w.Header().Get("X-Correlation-ID"), correlation(r)),
 	})
 }
-
-// nonNil makes an empty list [] in JSON and not null, which clients would have to
-// expect everywhere. Every list of the API goes through it.
-func nonNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -28,40 +27,36 @@ func showSecret(made string) madeSecret {
 	return madeSecret{Secret: made}
 }
 
+// rotation is the body of a rotation. It may be left out.
+type rotation struct {
+	Overlap *time.Duration `json:"overlap"`
+}
+
 // rotateEndpoint gives an endpoint a new secret.
-func (s *Service) rotateEndpoint(r *http.Request) (int, any, error) {
-	return s.rotate(r, "endpoint-rotate", func(ctx context.Context, id string, overlap time.Duration) (int64, tagged, error) {
-		e, err := s.Dispatcher.RotateSecrets(ctx, id, overlap)
-		return e.Version, withTag(e), err
-	})
+func (s *Service) rotateEndpoint(r *http.Request, body rotation) (int, any, error) {
+	overlap := body.overlap()
+	e, err := s.Dispatcher.RotateSecrets(r.Context(), r.PathValue("id"), overlap)
+	return s.rotated(r, "endpoint", e.Version, overlap, withTag(e), err)
 }
 
 // rotateApplication gives an application a new secret.
-func (s *Service) rotateApplication(r *http.Request) (int, any, error) {
-	return s.rotate(r, "application-rotate", func(ctx context.Context, id string, overlap time.Duration) (int64, tagged, error) {
-		a, err := s.Dispatcher.RotateApplicationSecrets(ctx, id, overlap)
-		return a.Version, withTagOf(a), err
-	})
+func (s *Service) rotateApplication(r *http.Request, body rotation) (int, any, error) {
+	overlap := body.overlap()
+	a, err := s.Dispatcher.RotateApplicationSecrets(r.Context(), r.PathValue("id"), overlap)
+	return s.rotated(r, "application", a.Version, overlap, withTagOf(a), err)
 }
 
-// rotate reads what a rotation is to be like, and records it.
-func (s *Service) rotate(r *http.Request, action string, rotate func(ctx context.Context, id string, overlap time.Duration) (int64, tagged, error)) (int, any, error) {
-	var body struct {
-		Overlap *time.Duration `json:"overlap"`
+func (b rotation) overlap() time.Duration {
+	if b.Overlap == nil {
+		return defaultOverlap
 	}
-	if r.ContentLength != 0 {
-		if err := readBody(r, &body); err != nil {
-			return 0, nil, err
-		}
+	return *b.Overlap
+}
+
+// rotated records a rotation.
+func (s *Service) rotated(r *http.Request, what string, version int64, overlap time.Duration, shown tagged, err error) (int, any, error) {
+	if err == nil {
+		s.audit(r, what+"-rotate", r.PathValue("id"), fmt.Sprintf("version %d: the former secrets end after %v", version, overlap))
 	}
-	overlap := defaultOverlap
-	if body.Overlap != nil {
-		overlap = *body.Overlap
-	}
-	version, rotated, err := rotate(r.Context(), r.PathValue("id"), overlap)
-	if err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, action, r.PathValue("id"), fmt.Sprintf("version %d: the former secrets end after %v", version, overlap))
-	return http.StatusOK, rotated, nil
+	return http.StatusOK, shown, err
 }

@@ -79,32 +79,20 @@ func (n NewToken) Create(ctx context.Context, db *sqlstore.DB, who string) (Made
 }
 
 // postToken makes a token. Its text is in this response and nowhere else.
-func (s *Service) postToken(r *http.Request) (int, any, error) {
-	var n NewToken
-	if err := readBody(r, &n); err != nil {
-		return 0, nil, err
-	}
+func (s *Service) postToken(r *http.Request, n NewToken) (int, any, error) {
 	made, err := n.Create(r.Context(), s.DB.DB, actor(r))
-	if err != nil {
-		return 0, nil, err
-	}
 	s.tokens.forget()
-	return http.StatusCreated, made, nil
+	return http.StatusCreated, made, err
 }
 
-// listTokens lists the tokens in the order of their names, without what they are. next
-// is the last one's, to go on behind it.
+// listTokens lists the tokens in the order of their names, without their texts.
 func (s *Service) listTokens(r *http.Request) (int, any, error) {
 	limit, err := limitOf(r.URL.Query())
 	if err != nil {
 		return 0, nil, err
 	}
 	list, err := s.tokens.store.List(r.Context(), r.URL.Query().Get("after"), limit)
-	next := ""
-	if len(list) == limit {
-		next = list[limit-1].Name
-	}
-	return http.StatusOK, map[string]any{"tokens": nonNil(list), "next": next}, err
+	return http.StatusOK, page("tokens", list, limit, func(t sqlstore.Token) string { return t.Name }), err
 }
 
 // revokeToken ends a token: here at once, and elsewhere within seconds.
