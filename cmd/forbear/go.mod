@@ -3,6 +3,7 @@ module github.com/forbear-go/forbear/cmd/forbear
 go 1.26.0
 
 require (
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/forbear-go/forbear v0.0.0
 	github.com/forbear-go/forbear/grpcretry v0.0.0
 	github.com/forbear-go/forbear/lint v0.0.0

@@ -57,7 +57,7 @@ func Receive() (*Predecessor, error) {
 	if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
 		return nil, fmt.Errorf("%s names a descriptor that is no pipe", variable)
 	}
-	notInherited(f)
+	closeOnExec(f)
 	return &Predecessor{Sockets: n.Sockets, supervised: n.Supervised, group: n.Group, ready: f}, nil
 }
 

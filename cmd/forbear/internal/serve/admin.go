@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
@@ -40,7 +40,7 @@ func (a *adminFlags) register(f *flag.FlagSet) {
 // to the gateway's. A default address that is taken gives way to a free one: a
 // second gateway on the machine must start all the same. Without an endpoint l
 // is nil.
-func (a *adminFlags) listen(ctx context.Context, sockets *listen.Sockets, main net.Addr, token string) (net.Listener, error) {
+func (a *adminFlags) listen(ctx context.Context, sockets *handover.Sockets, main net.Addr, token string) (net.Listener, error) {
 	if a.address == "off" {
 		return nil, nil
 	}
@@ -77,7 +77,7 @@ func (a *adminFlags) beyond(err error) error {
 // and what ends it. main is the gateway's own address. The endpoint is apart
 // from the gateway's address: a caller that may send requests through
 // the gateway may not for that reason force its breakers.
-func (a *adminFlags) start(ctx context.Context, sockets *listen.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
+func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the admin token: %w", err)
@@ -106,7 +106,7 @@ func (a *adminFlags) start(ctx context.Context, sockets *listen.Sockets, main ne
 // startMetrics serves /metrics at an address of its own, where one is named, and
 // returns what ends it. It may be open to a network, as the operator chose: there
 // is nothing to change there. Probes may ask there whether the gateway is ready.
-func (a *adminFlags) startMetrics(ctx context.Context, sockets *listen.Sockets, w *watch) (stop func(), err error) {
+func (a *adminFlags) startMetrics(ctx context.Context, sockets *handover.Sockets, w *watch) (stop func(), err error) {
 	page := w.page()
 	switch {
 	case a.metrics == "":

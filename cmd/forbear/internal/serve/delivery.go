@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
@@ -93,7 +93,7 @@ func prefixes(list *[]netip.Prefix) func(string) error {
 // API is there unless it has one of its own, and what listens beyond loopback
 // demands a token. A process that is already asked to end opens nothing. After
 // an error stop need not be called.
-func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address string, w *watch) (err error) {
+func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address string, w *watch) (err error) {
 	if !d.on() || ctx.Err() != nil {
 		return nil
 	}

@@ -2,11 +2,14 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 )
@@ -27,7 +30,8 @@ func (s *server) replace(ctx context.Context) bool {
 	s.next = next
 	s.sockets.Given()
 	if !next.Stays() {
-		s.notify(func() error { return s.systemd.Main(next.PID()) })
+		// This process says so: systemd may not believe another one.
+		s.notify(fmt.Sprintf("MAINPID=%d", next.PID()), daemon.SdNotifyReady)
 	}
 	go s.passOn(ctx, passed)
 	s.log.Info("handed over: draining", slog.Int("successor", next.PID()))
@@ -61,7 +65,7 @@ func (s *server) startNext(ctx context.Context) (*handover.Successor, error) {
 			_ = f.Close()
 		}
 	}()
-	stay := os.Getpid() == 1 || !s.systemd.On()
+	stay := os.Getpid() == 1 || !followed()
 	return handover.Start(ctx, s.before, files, names, stay)
 }
 
@@ -73,12 +77,4 @@ func (s *server) stay(code int) int {
 	}
 	debug.FreeOSMemory() // this process does nothing any more
 	return s.next.Wait()
-}
-
-// notify says to systemd how it stands. That it could not be said is no reason to
-// stop.
-func (s *server) notify(say func() error) {
-	if err := say(); err != nil {
-		s.log.Warn("systemd was not notified", slog.String("error", err.Error()))
-	}
 }

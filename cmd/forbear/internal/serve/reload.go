@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -49,9 +51,9 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			s.notify(s.systemd.Reloading)
+			s.notify(daemon.SdNotifyReloading, daemon.SdNotifyMonotonicUsec()+"STATUS=reading the policy file")
 			reloaded := s.reload(true)
-			s.notify(s.systemd.Ready)
+			s.notify(daemon.SdNotifyReady, "STATUS=serving")
 			if reloaded {
 				s.review(ctx)
 			}

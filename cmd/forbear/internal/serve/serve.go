@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -99,7 +98,7 @@ forbear serve --allow-target 127.0.0.0/8
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		s := &server{out: std.Out, given: f, systemd: systemd.New()}
+		s := &server{out: std.Out, given: f}
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
 		s.listen.register(f)
 		s.delivery.register(f)

@@ -18,9 +18,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -60,11 +60,10 @@ type server struct {
 	sample  *http.Server // the flaky upstream, or nil
 
 	// From the start to the end of the process.
-	sockets  *listen.Sockets
+	sockets  *handover.Sockets
 	underWay underWay
-	drained  time.Time      // when the drain is to be over, as far as that is known
-	hup      chan os.Signal // where SIGHUP arrives; nil without a file
-	systemd  *systemd.Notifier
+	drained  time.Time             // when the drain is to be over, as far as that is known
+	hup      chan os.Signal        // where SIGHUP arrives; nil without a file
 	before   *handover.Predecessor // nil where this process replaces none
 	next     *handover.Successor   // nil until another one replaces this
 }
@@ -190,7 +189,7 @@ func (s *server) started() {
 	if err := s.before.Ready(); err != nil {
 		s.log.Warn("the process before this one does not hear that it is replaced", slog.String("error", err.Error()))
 	}
-	s.notify(s.systemd.Ready)
+	s.notify(daemon.SdNotifyReady, "STATUS=serving")
 }
 
 // greet says where the gateway is, and what it forwards where. Scripts and tests

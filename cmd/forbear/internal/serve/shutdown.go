@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/wait"
 )
@@ -66,7 +68,7 @@ func (s *server) shutdown(ctx context.Context, srv *graceful) {
 	delay := s.drain.delay
 	if s.next == nil {
 		s.live.drain()
-		s.notify(s.systemd.Stopping)
+		s.notify(daemon.SdNotifyStopping, "STATUS=draining")
 		if delay = s.graceOf(ctx); delay > 0 {
 			s.log.Info("draining: not ready, and still accepting", slog.Int64("delay_ms", delay.Milliseconds()))
 		}

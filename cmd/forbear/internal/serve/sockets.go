@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
 
@@ -35,7 +34,7 @@ func (a *addresses) register(f *flag.FlagSet) {
 			a.list = append(a.list, v)
 			return nil
 		})
-	f.Func("socket-mode", fmt.Sprintf("the `mode` of the files of unix sockets, in octal (default %#o: the owner and the group may connect)", listen.DefaultMode),
+	f.Func("socket-mode", fmt.Sprintf("the `mode` of the files of unix sockets, in octal (default %#o: the owner and the group may connect)", handover.DefaultMode),
 		func(v string) error {
 			n, err := strconv.ParseUint(v, 8, 32)
 			if err != nil || n == 0 || n > 0o777 {
@@ -52,7 +51,7 @@ func (s *server) inherit() (err error) {
 	if s.before, err = handover.Receive(); err != nil {
 		return err
 	}
-	if s.sockets, err = listen.Passed(s.before.Names()); err != nil {
+	if s.sockets, err = handover.Passed(s.before.Names()); err != nil {
 		return err
 	}
 	s.sockets.Mode = s.listen.mode

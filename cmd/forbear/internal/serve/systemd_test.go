@@ -13,12 +13,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -76,7 +76,7 @@ func TestWatchdogOfADeafGateway(t *testing.T) {
 	}
 	defer deaf.Close()
 	lines, logged := io.Pipe()
-	s := &server{systemd: systemd.New(), log: slog.New(slog.NewTextHandler(logged, nil))}
+	s := &server{log: slog.New(slog.NewTextHandler(logged, nil))}
 	watched := func(meanwhile func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
@@ -96,12 +96,34 @@ func TestWatchdogOfADeafGateway(t *testing.T) {
 			t.Errorf("the log says %q, %v", line, err)
 		}
 	})
-	if err := s.systemd.Ready(); err != nil { // comes first where nothing came before
-		t.Fatal(err)
-	}
+	s.notify("READY=1") // comes first where nothing came before
 	hears("READY=1")
 	s.underWay.drain()
 	watched(func() { hears("WATCHDOG=1") })
+}
+
+// The watchdog is for the process that the environment names, and for its successor.
+func TestWatchdogEvery(t *testing.T) {
+	for _, c := range []struct {
+		socket, usec, pid string
+		successor         bool
+		want              time.Duration
+	}{
+		{"/nowhere", "", "", false, 0},
+		{"/nowhere", "x", "", false, 0},
+		{"/nowhere", "30000000", "", false, 30 * time.Second},
+		{"/nowhere", "30000000", strconv.Itoa(os.Getpid()), false, 30 * time.Second},
+		{"/nowhere", "30000000", "1", false, 0},
+		{"/nowhere", "30000000", "1", true, 30 * time.Second},
+		{"", "30000000", "", true, 0},
+	} {
+		t.Setenv("NOTIFY_SOCKET", c.socket)
+		t.Setenv("WATCHDOG_USEC", c.usec)
+		t.Setenv("WATCHDOG_PID", c.pid)
+		if got := watchdogEvery(c.successor); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
 }
 
 // Behind TLS a process that refuses the look is one that lives; one that says nothing

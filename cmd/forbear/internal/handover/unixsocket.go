@@ -1,4 +1,4 @@
-package listen
+package handover
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // replaced; one behind which a process listens is not.
 func listenUnix(ctx context.Context, path string, mode os.FileMode) (*socket, error) {
 	abstract := path != "" && path[0] == '@'
-	lc := net.ListenConfig{Control: closed}
+	lc := net.ListenConfig{Control: closeToOthers}
 	l, err := lc.Listen(ctx, "unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && !abstract {
 		if err := removeDead(ctx, path); err != nil {

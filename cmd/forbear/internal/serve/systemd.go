@@ -8,22 +8,52 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
+// notify tells systemd, or whatever else set NOTIFY_SOCKET, how the process fares. It is no
+// reason to stop that this fails.
+func (s *server) notify(states ...string) {
+	if _, err := daemon.SdNotify(false, strings.Join(states, "\n")); err != nil {
+		s.log.Warn("systemd was not notified", slog.String("error", err.Error()))
+	}
+}
+
+// followed reports whether systemd hears of this process, and so follows the main process to
+// another number.
+func followed() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
+
+// watchdogEvery is how often systemd wants to hear that the process works (WatchdogSec=); 0
+// is never. successor says that this process has replaced the one that the environment
+// names.
+func watchdogEvery(successor bool) time.Duration {
+	if successor {
+		_ = os.Unsetenv("WATCHDOG_PID")
+	}
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || !followed() {
+		return 0
+	}
+	return every
+}
+
 // watchdog tells systemd that the gateway works, as often as it asks, until ctx ends
 // or another process has taken over. It says so after each of the gateway's addresses
 // has responded to a request over a connection of its own, and never by the clock
-// alone: a process that accepts nothing any more is one to start anew. While it drains
-// at its end it need not accept, and TimeoutStopSec= sees to its end.
+// alone: systemd starts a process anew that accepts nothing any more. While it drains
+// at its end it need not accept, and TimeoutStopSec= bounds that.
 //
 // Dependencies and the database are not asked. They are down at times, and a restart
 // would only add to that.
 func (s *server) watchdog(ctx context.Context, listeners []net.Listener) {
-	every := s.systemd.Watchdog(s.before != nil)
+	every := watchdogEvery(s.before != nil)
 	if every == 0 {
 		return
 	}
@@ -35,7 +65,7 @@ func (s *server) watchdog(ctx context.Context, listeners []net.Listener) {
 		}
 		switch {
 		case err == nil:
-			s.notify(s.systemd.Alive)
+			s.notify(daemon.SdNotifyWatchdog)
 		case ctx.Err() == nil && !silent:
 			s.log.Error("the gateway does not respond to itself: systemd is not told that it works", slog.String("error", err.Error()))
 		}

@@ -161,6 +161,3 @@ func join(group int) error {
 	}
 	return os.NewSyscallError("setpgid", syscall.Setpgid(0, group))
 }
-
-// notInherited keeps a descriptor from other processes that this one starts.
-func notInherited(f *os.File) { syscall.CloseOnExec(int(f.Fd())) }

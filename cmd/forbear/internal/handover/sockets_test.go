@@ -1,6 +1,6 @@
 //go:build unix
 
-package listen
+package handover
 
 import (
 	"context"
@@ -167,14 +167,14 @@ func TestListenOnSeveral(t *testing.T) {
 
 // helper is what a process of TestPassed does with its sockets, by the environment.
 func TestMain(m *testing.M) {
-	ask := os.Getenv("LISTEN_TEST_ASK")
+	ask := os.Getenv("HANDOVER_TEST_ASK")
 	if ask == "" {
 		os.Exit(m.Run())
 	}
 	if os.Getenv("LISTEN_PID") == "self" { // no parent knows it beforehand
 		_ = os.Setenv("LISTEN_PID", fmt.Sprint(os.Getpid()))
 	}
-	s, err := Passed(strings.FieldsFunc(os.Getenv("LISTEN_TEST_NAMES"), func(r rune) bool { return r == ',' }))
+	s, err := Passed(strings.FieldsFunc(os.Getenv("HANDOVER_TEST_NAMES"), func(r rune) bool { return r == ',' }))
 	if err != nil {
 		fmt.Print("error: ", err)
 		return
@@ -224,15 +224,14 @@ func TestPassed(t *testing.T) {
 		{"by name", "systemd:web", []string{"LISTEN_PID=self", "LISTEN_FDS=3", "LISTEN_FDNAMES=other:web:web"}, files, b + " " + c + " unused [systemd:other] left "},
 		{"no such name", "systemd:web", []string{"LISTEN_PID=self", "LISTEN_FDS=1", "LISTEN_FDNAMES=other"}, files, "error: systemd:web: systemd has passed no such socket"},
 		{"another process's", "systemd:", []string{"LISTEN_PID=1", "LISTEN_FDS=3"}, files, "error: systemd:: systemd has passed no such socket"},
-		{"a bad number", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=-1"}, files, "error: LISTEN_FDS is \"-1\": want a number"},
-		{"too many", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=100000"}, files, "error: LISTEN_FDS is \"100000\": want a number"},
-		{"no socket", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=1"}, []*os.File{plain}, "error: socket systemd:unknown: descriptor 3 does not listen"},
+		{"a bad number", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=-1"}, files, "error: systemd:: systemd has passed no such socket"},
+		{"no socket", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=1", "LISTEN_FDNAMES=web"}, []*os.File{plain}, "error: socket systemd:web does not listen"},
 		{"more than there are", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=9"}, files, "does not listen"},
-		{"from a predecessor", "127.0.0.1:0,unix:" + c, []string{"LISTEN_TEST_NAMES=gateway 127.0.0.1:0,admin 127.0.0.1:0,gateway unix:" + c}, files, a + " " + c + " unused [admin 127.0.0.1:0] left "},
+		{"from a predecessor", "127.0.0.1:0,unix:" + c, []string{"HANDOVER_TEST_NAMES=gateway 127.0.0.1:0,admin 127.0.0.1:0,gateway unix:" + c}, files, a + " " + c + " unused [admin 127.0.0.1:0] left "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), append(tt.env, "LISTEN_TEST_ASK="+tt.ask)...)
+			cmd.Env = append(os.Environ(), append(tt.env, "HANDOVER_TEST_ASK="+tt.ask)...)
 			cmd.ExtraFiles = tt.files
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), tt.want) {

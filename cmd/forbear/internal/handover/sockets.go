@@ -1,12 +1,4 @@
-// Package listen opens the sockets that a process listens on, or takes them from
-// whoever started it: from systemd, or from the forbear that it replaces. It also
-// passes them on. A socket that is passed on never refuses a connection while one
-// process follows another, since the kernel keeps the queue.
-//
-//   - listen.go: addresses and sockets
-//   - unix.go: sockets in the file system, which outlive their process
-//   - passed.go: sockets that the environment passes
-package listen
+package handover
 
 import (
 	"context"
