@@ -146,13 +146,13 @@ func TestReloadThatAsksForDeliveries(t *testing.T) {
 	p := startProcess(t, folder, "022", "--config", "policy.yaml", "--admin", "off", "--reload-every", "10ms")
 	write(t, path, egressPolicy(url, "/search", "")+keyedRoute)
 	for range 6000 {
-		if strings.Contains(p.log.String(), "begin at the next start") {
+		if strings.Contains(p.log.String(), "their API need a restart") {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	p.stop(t)
-	if log := p.log.String(); !strings.Contains(log, "begin at the next start") || !strings.Contains(log, "idempotency keys in the policy file") {
+	if log := p.log.String(); !strings.Contains(log, "their API need a restart") || !strings.Contains(log, "idempotency keys in the policy file") {
 		t.Errorf("the log: %s", log)
 	}
 	if mode := modes(t, folder)["forbear.db"]; mode != 0o600 {

@@ -56,7 +56,7 @@ func (d *DB) Note(log *slog.Logger) {
 		log.Warn("other users of this machine could read the database: its mode is 0600 now", slog.String("database", d.mended))
 	}
 	if d.open != "" {
-		log.Warn("other users of this machine can read the database, which is an application's as well: its mode stays", slog.String("database", d.open))
+		log.Warn("other users of this machine can read the database: its mode stays, since an application uses it too", slog.String("database", d.open))
 	}
 }
 

@@ -78,7 +78,7 @@ func narrow(path string) (mended string, err error) {
 			continue // another process has just closed the database
 		}
 		if err != nil {
-			return mended, fmt.Errorf("database %s: the mode of %s is %#o, other users of this machine can read it, and it cannot be mended (%w): run chmod 600 as its owner, or %w",
+			return mended, fmt.Errorf("database %s: the mode of %s is %#o, other users of this machine can read it, and it cannot be changed (%w): run chmod 600 as its owner, or %w",
 				path, name, info.Mode().Perm(), errors.Unwrap(err), ErrPlace)
 		}
 		mended = path

@@ -33,16 +33,16 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 	if breaking := sqlstore.Breaking(list); len(breaking) > 0 {
 		switch {
 		case beside:
-			return fmt.Errorf("it lacks %s, beside which the process that hands over could not work: stop that one and start anew", names(breaking))
+			return fmt.Errorf("it lacks %s, with which the process that hands over could not work: stop that process, then start this one", names(breaking))
 		case d.server:
-			return fmt.Errorf("it lacks %s, beside which processes of the version before could not work: run forbear migrate --database %s when none is left", names(breaking), d.name)
+			return fmt.Errorf("it lacks %s, with which processes of the previous version could not work: stop all of them, then run forbear migrate --database %s", names(breaking), d.name)
 		}
 	}
 	if steps := pending(list); len(steps) > 0 {
-		log.Info("bringing the database up to date: the more is in it, the longer that may take", slog.String("steps", names(steps)))
+		log.Info("updating the database schema: this takes longer the more data there is", slog.String("steps", names(steps)))
 	}
 	if later := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Later }); len(later) > 0 {
-		log.Info("a later forbear has brought the database up to date; this one works beside it", slog.String("steps", names(later)))
+		log.Info("a later version of forbear has updated the database schema; this one works with it", slog.String("steps", names(later)))
 	}
 	_, err = d.MigrateLogged(ctx, log)
 	if errors.Is(err, sqlstore.ErrRights) {
@@ -66,7 +66,7 @@ func (d *DB) MigrateLogged(ctx context.Context, log *slog.Logger) ([]sqlstore.Mi
 			return
 		}
 		next = time.Now().Add(againEvery)
-		log.Warn("the database cannot be brought up to date yet: trying again", slog.String("because", why.Error()))
+		log.Warn("the database schema cannot be updated yet: trying again", slog.String("because", why.Error()))
 	})
 }
 

@@ -114,7 +114,7 @@ func (s *Service) sayOpen(ctx context.Context, o Options) error {
 	}
 	list, _, err := s.DB.DeadLetters().AuditPage(ctx, deadletter.AuditFilter{Action: "token-revoke"}, 0, 1)
 	if len(list) > 0 {
-		s.log.Warn("the delivery API demands no token, since its tokens were revoked: any process of this machine may use it; forbear token create makes one")
+		s.log.Warn("the delivery API requires no token, because its tokens were revoked: any process on this machine can use it; forbear token create makes one")
 	}
 	return err
 }

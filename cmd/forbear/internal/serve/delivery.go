@@ -5,13 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,45 +44,6 @@ type delivery struct {
 	own     net.Listener                    // there
 	done    chan error
 	cancel  context.CancelFunc
-}
-
-// register registers the flags of delivery. All of them are read before the database
-// is opened, so that a mistake leaves nothing behind.
-func (d *delivery) register(all *flag.FlagSet) {
-	o := &d.options
-	all.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks, whatever asks for it")
-	f := flag.NewFlagSet("", flag.ContinueOnError)
-	defer func() {
-		f.VisitAll(func(g *flag.Flag) {
-			d.flags = append(d.flags, g.Name)
-			all.Var(g.Value, g.Name, g.Usage)
-			all.Lookup(g.Name).DefValue = g.DefValue // the value's own text may have a password
-		})
-	}()
-	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
-	f.BoolVar(&o.Shared, "shared-database", false, "allow forbear's tables in an SQLite file that is an application's own, as for its outbox: the file is changed to WAL, and its mode stays")
-	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
-	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "the `file` with the certificate of --api, which speaks TLS then; it is read again when it changes")
-	f.StringVar(&d.tls.Key, "api-tls-key", "", "the `file` with its key (default: that of --api-tls-cert)")
-	f.StringVar(&d.tls.ClientCA, "api-tls-client-ca", "", "a `file` with the authorities of those who may call --api: others are refused")
-	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
-	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
-	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
-	database.KeyFlag(f, &d.keys, "encrypt payloads at rest, and exports, under the key in this `file`")
-	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
-	registerRetention(f, o)
-	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
-	d.alert.register(f)
-}
-
-// prefixes reads a flag that may be repeated into list. A single address without a
-// length is refused, and the error names it.
-func prefixes(list *[]netip.Prefix) func(string) error {
-	return func(v string) error {
-		p, err := netip.ParsePrefix(v)
-		*list = append(*list, p)
-		return err
-	}
 }
 
 // start opens the database and begins to deliver. address is the gateway's: the
@@ -229,74 +186,4 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 		return nil, err
 	}
 	return db, nil
-}
-
-// mount puts the API before the gateway, where both share an address.
-func (d *delivery) mount(next http.Handler) http.Handler {
-	if d.service == nil && d.why == "" && !d.off {
-		return d.explain(next)
-	}
-	if d.service == nil || d.listen != "" {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/v1/") && !d.claimed(r.Host) {
-			d.service.Handler.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// claims records what the gateway's routes take as a whole: everything, by the
-// prefix "/", or a host. There the API steps back, for a request to /v1 of an
-// upstream must not end here; --api gives the API an address of its own.
-func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
-	taken := map[string]bool{}
-	for _, r := range routes {
-		if r.Prefix == "/" && r.Host == "" {
-			taken["*"] = true
-		}
-		if r.Host != "" {
-			taken[strings.ToLower(r.Host)] = true
-		}
-		if r.Host == "" && policyfile.DeliveryPrefix(r.Prefix) { // there is no API, see clash
-			taken["*"] = true
-		}
-	}
-	d.taken.Store(&taken)
-	if taken["*"] && d.on() && d.listen == "" {
-		log.Info("the route / takes /v1 too: the delivery API is reached by an address of its own, see --api")
-	}
-}
-
-// claimed reports whether a route takes all requests to a host, given as in the
-// Host header, with or without a port.
-func (d *delivery) claimed(host string) bool {
-	taken := d.taken.Load()
-	if taken == nil || len(*taken) == 0 {
-		return false
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
-}
-
-// servable refuses a file that serve could not serve: without routes, or with one
-// that the API would hide. A process that delivers may have no gateway section: then
-// it serves the API, and nothing else.
-func (d *delivery) servable(file *policyfile.File) error {
-	if d.on() && !file.HasGateway() {
-		return nil
-	}
-	err := file.Servable(d.on() && d.listen == "")
-	if e, ok := errors.AsType[*policyfile.Error](err); ok {
-		for _, f := range e.Faults {
-			if f.Field == "prefix" {
-				f.Message += "; it is on because of this: " + d.why
-			}
-		}
-	}
-	return err
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/forbear-go/forbear/gateway"
 )
@@ -45,14 +44,7 @@ func (g *graceful) accept(l net.Listener, config *tls.Config, ended chan<- error
 // closed already.
 func (g *graceful) end(ctx context.Context) error {
 	g.serving.Wait()
-	tick := time.NewTicker(waitEvery)
-	defer tick.Stop()
-	for g.expects() && ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
+	_ = waitUntil(ctx, func() bool { return !g.expects() })
 	return g.Shutdown(ctx)
 }
 

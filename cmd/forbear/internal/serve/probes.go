@@ -90,7 +90,7 @@ func (p *probes) of(dep policyfile.Dependency, reach upstream.Config, log *slog.
 
 // retain ends the probers that none of the Retryers in charge asks: those of the
 // policy before, or of one that was refused.
-func (p *probes) retain(inCharge map[string]kept) {
+func (p *probes) retain(inCharge map[string]dependency) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, running := range p.running {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -81,7 +80,7 @@ func (s *server) reload(asked bool) bool {
 	if err != nil {
 		if s.unread++; s.unread == lostAfter || asked {
 			s.unread = max(s.unread, lostAfter)
-			s.log.Warn("the policy file cannot be read: the policy stays, and a restart would fail", slog.String("file", s.path), slog.String("error", err.Error()))
+			s.log.Warn("the policy file cannot be read: the old policy stays, and a restart would fail", slog.String("file", s.path), slog.String("error", err.Error()))
 		}
 		s.note()
 		return false
@@ -111,7 +110,7 @@ func (s *server) take() bool {
 	}
 	old := s.file
 	if err == nil && old.HasGateway() && !file.HasGateway() {
-		err = errors.New("it has no section gateway any more: without routes forbear serves deliveries alone, from the next start on")
+		err = errors.New("it no longer has a section gateway: a restart would serve deliveries only")
 	}
 	if err == nil {
 		err = s.apply(file)
@@ -127,31 +126,15 @@ func (s *server) take() bool {
 		s.log.Info("policy changed", slog.String("change", c.Text))
 	}
 	if why := file.AsksForDeliveries(); why != "" && s.delivery.why == "" && !s.delivery.off {
-		s.log.Warn("deliveries and their API begin at the next start", slog.String("asked_by", why))
+		s.log.Warn("deliveries and their API need a restart", slog.String("asked_by", why))
 	}
 	if !slices.Equal(old.Gateway.Listen, file.Gateway.Listen) {
-		s.log.Warn("gateway.listen takes effect at the next start, or with SIGUSR2", slog.Any("listen", file.Gateway.Listen))
+		s.log.Warn("gateway.listen changed: it takes effect after a restart or SIGUSR2", slog.Any("listen", file.Gateway.Listen))
 	}
 	if old.Gateway.TLS != file.Gateway.TLS {
-		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
+		s.log.Warn("gateway.tls changed: it takes effect after a restart; the files that it named are still followed")
 	}
 	return true
-}
-
-// warnOfFlags logs the flags that a later version will refuse.
-func (s *server) warnOfFlags() {
-	s.given.Visit(func(f *flag.Flag) {
-		if f.Name == "drain" {
-			s.log.Warn("deprecated flag: --drain is called --drain-timeout now, and v0.2.0 refuses the former name")
-		}
-	})
-}
-
-// warnOfKeys logs the keys that a later version will refuse.
-func (s *server) warnOfKeys(file *policyfile.File) {
-	for _, d := range file.Deprecated {
-		s.log.Warn("deprecated key in the policy file", slog.String("key", d.Error()))
-	}
 }
 
 // refused logs why a policy file is not taken: each fault on a line of its own,

@@ -123,7 +123,7 @@ func TestReloadKeepsRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "the policy file is ") })
-	if code, _ := status(t, "GET", s.base+"/search/a", ""); code != 200 || !strings.Contains(s.log.String(), "no section gateway any more") {
+	if code, _ := status(t, "GET", s.base+"/search/a", ""); code != 200 || !strings.Contains(s.log.String(), "no longer has a section gateway") {
 		t.Errorf("the route responds %d:\n%s", code, s.log)
 	}
 }
@@ -149,7 +149,7 @@ func TestReloadKeepsRetryers(t *testing.T) {
 		if err := s.apply(f); err != nil {
 			t.Fatal(err)
 		}
-		return s.kept["a"].retryer, s.kept["b"].retryer
+		return s.dependencies["a"].retryer, s.dependencies["b"].retryer
 	}
 	a1, b1 := apply("1")
 	a2, b2 := apply("2")
@@ -174,7 +174,7 @@ func TestReloadKeepsPacers(t *testing.T) {
 		if err := s.apply(f); err != nil {
 			t.Fatal(err)
 		}
-		return s.kept["a"].retryer
+		return s.dependencies["a"].retryer
 	}
 	first, second := apply("max_retries: 1"), apply("max_retries: 2")
 	if first == second || first.Pacer() == nil || first.Pacer() != second.Pacer() {

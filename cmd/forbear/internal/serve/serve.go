@@ -3,19 +3,21 @@
 // the policy file, starts them, and stops them again in an order that loses
 // nothing. Each file is one of the parts:
 //
-//   - egress.go: the routes to dependencies, each with its Retryer
+//   - serve.go, server.go: the command, and the process from its start on
+//   - listeners.go: the addresses of the gateway
+//   - gateway.go, dependency.go: routes, and what each dependency keeps across reloads
+//   - probes.go, fleet.go: health endpoints, and retry budgets that processes share
+//   - idempotency.go: routes that honor idempotency keys
+//   - delivery.go, delivery_flags.go, delivery_api.go, alerts.go: durable webhooks
+//   - readiness.go: whether /health/ready says yes
+//   - reload.go, review.go: another policy file takes charge
+//   - warnings.go: what the log says of a policy file that is in charge
+//   - shutdown.go, graceful.go, underway.go: the end, and the calls that it waits for
+//   - handover.go, systemd.go: another process takes over, and what systemd hears
+//   - admin.go, metrics.go, call_metrics.go, upstream_metrics.go, telemetry.go: what an
+//     operator sees
 //   - tls.go: certificates, on both sides
-//   - ingress.go: the routes that honor idempotency keys
-//   - delivery.go, alerts.go: durable webhooks, and where alerts go
-//   - reload.go: another policy file takes charge while requests are under way
-//   - probes.go: the health endpoints of dependencies
-//   - fleet.go: a retry budget that all processes of a service share
-//   - admin.go, metrics.go, calls.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
-//   - sockets.go: where it listens
-//   - server.go, shutdown.go: the process from its start to its end
-//   - underway.go: the calls under way, which the end waits for
-//   - handover.go: another process takes over
 package serve
 
 import (
@@ -44,13 +46,13 @@ func Command() *cli.Command {
 		Summary: "run the gateway, and deliver webhooks durably",
 		Usage:   "[--config FILE] [--listen ADDRESS]... [--database DATABASE] [--admin ADDRESS]",
 		About: `
-Serve takes the outgoing HTTP requests of services, sends them on as the routes
-of the policy file say, and retries where the policy allows it. Without a policy
+Serve takes the outgoing HTTP requests of services, forwards them by the routes
+of the policy file, and retries where the policy allows it. Without a policy
 file it serves a sample: a built-in upstream that fails on request, with three
 commands to try.
 
-A route that says idempotency: on is in front of a service instead: a POST or
-PATCH with an Idempotency-Key is done once, and its response given again.
+A route with idempotency: on protects a service instead: a POST or PATCH with an
+Idempotency-Key is carried out once, and repeats get its response.
 
 Serve also delivers webhooks: messages that POST /v1/messages or the outbox
 table brought in, kept in an SQLite file or in PostgreSQL, where any number of
@@ -65,23 +67,25 @@ Retries are logged to standard error. An admin endpoint beside the gateway has
 override of the circuit breakers; beyond loopback it demands a token. Metrics
 need no right to override: --metrics serves them at an address of their own, and
 --metrics-token-file opens them alone. /health/live and /health/ready are there, too:
-probes find them when the gateway itself is on loopback or wants certificates. Beyond loopback who reaches the gateway
-calls its dependencies, with the credentials that it adds. Where the environment
-names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and traces go
-there too.
+probes find them when the gateway itself is on loopback or wants certificates.
+Where the environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT),
+metrics and traces go there too.
+
+Warning: anyone who can reach a non-loopback address can call your dependencies
+with your credentials.
 
 The policy file is read again on SIGHUP and when it changes. A file with faults
 leaves the old policy in charge, and the log says so.
 
 On SIGTERM /health/ready says 503 at once, while calls are still served and their
 connections closed; after --drain-delay serve stops accepting, lets the calls
-under way finish within --drain-timeout, and ends with exit code 0. SIGINT, as
+under way finish within --drain-timeout, and exits with code 0. SIGINT, as
 by Ctrl-C, does the same without the delay. A second signal ends the waiting.
 
-On SIGUSR2 serve starts itself anew, with the same arguments and its listening
-sockets, and drains when the new process is ready: no call is lost, neither for a
-new version nor for another gateway.listen. A new process that does not start
-leaves the old one in charge, and the log says why. See docs/guides/lifecycle.md,
+On SIGUSR2 serve starts its program again, with the same arguments and its
+listening sockets, and drains when the new process is ready: a new version or
+another gateway.listen loses no call. If the new process does not start, the old
+one stays in charge, and the log says why. See docs/guides/lifecycle.md,
 also for unix sockets and systemd.
 
 Faults of the policy file are listed all at once, and the exit code is 2.`,

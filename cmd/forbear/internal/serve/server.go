@@ -21,6 +21,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -46,13 +47,15 @@ type server struct {
 
 	// The policy in charge, and what was made of it.
 	file   *policyfile.File
-	seen   fileStamp       // of the file that was read last
-	unread int             // looks at the file in a row that have failed
-	faulty bool            // seen was refused
-	stale  atomic.Bool     // the file is not what is in charge, for the metrics
-	live   live            // the gateway of the moment
-	kept   map[string]kept // by dependency, across reloads
-	tls    *tls.Config     // of the gateway's own addresses, or nil; of the first policy
+	seen   fileStamp   // of the file that was read last
+	unread int         // looks at the file in a row that have failed
+	faulty bool        // seen was refused
+	stale  atomic.Bool // the file is not what is in charge, for the metrics
+	tls    *tls.Config // of the gateway's own addresses, or nil; of the first policy
+
+	gateway      atomic.Pointer[gateway.Gateway]
+	dependencies map[string]dependency // by name, across reloads
+	readiness    readiness
 
 	probes  probes
 	watch   *watch
@@ -106,14 +109,14 @@ func (s *server) configure(ctx context.Context) (err error) {
 func (s *server) run(ctx context.Context) error {
 	s.hup = s.hangups()
 	defer signal.Stop(s.hup)
-	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
+	defer s.ended("a listener did not close", func() error { return s.sockets.Close() })
 	listeners, err := s.listeners(ctx)
 	if err != nil {
 		return err
 	}
-	s.admin.ready = s.live.ready
+	s.admin.ready = s.readiness.state
 	if s.before != nil { // which serves meanwhile, and has the socket of the metrics, too
-		s.live.serve()
+		s.readiness.serving.Store(true)
 	}
 	adminBase, stopAdmin, err := s.admin.start(ctx, s.sockets, firstTCP(listeners), s.watch)
 	if err != nil {
@@ -126,17 +129,17 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	}
 	if db := s.delivery.database(); db != nil {
-		s.live.follow(db, s.log)
+		s.readiness.follow(db, s.log)
 	}
-	defer s.ended("delivery did not end well", s.delivery.stop)
-	defer s.ended("the idempotency records were not closed well", s.ingress.stop)
+	defer s.ended("delivery did not stop cleanly", s.delivery.stop)
+	defer s.ended("the idempotency records did not close cleanly", s.ingress.stop)
 	if err := s.startIngress(ctx); err != nil {
 		return err
 	}
 	go s.watch.flush(ctx)
 	// The delivery API is outermost: its requests are the operator's, and do not
 	// count as incoming calls.
-	srv := newGraceful(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))), s.log)
+	srv := newGraceful(s.underWay.count(s.delivery.mount(s.watch.inbound(http.HandlerFunc(s.serveGateway)))), s.log)
 	return s.serve(ctx, srv, listeners, adminBase)
 }
 
@@ -154,11 +157,11 @@ func (s *server) serve(ctx context.Context, srv *graceful, listeners []net.Liste
 	var followed sync.WaitGroup
 	defer followed.Wait() // a reload uses what the end closes
 	defer unfollow()
+	s.readiness.serving.Store(true)
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		srv.accept(l, s.tls, failed)
 	}
-	s.live.serve()
 	s.greet(listeners, adminBase)
 	s.started()
 	followed.Go(func() { s.follow(following, s.hup) })
@@ -187,7 +190,7 @@ func (s *server) serve(ctx context.Context, srv *graceful, listeners []net.Liste
 func (s *server) started() {
 	s.committed()
 	if err := s.before.Ready(); err != nil {
-		s.log.Warn("the process before this one does not hear that it is replaced", slog.String("error", err.Error()))
+		s.log.Warn("the process that this one replaces was not notified", slog.String("error", err.Error()))
 	}
 	s.notify(daemon.SdNotifyReady, "STATUS=serving")
 }

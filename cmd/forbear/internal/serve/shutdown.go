@@ -67,7 +67,7 @@ func (s *server) shutdown(ctx context.Context, srv *graceful) {
 	s.underWay.drain()
 	delay := s.drain.delay
 	if s.next == nil {
-		s.live.drain()
+		s.readiness.draining.Store(true)
 		s.notify(daemon.SdNotifyStopping, "STATUS=draining")
 		if delay = s.graceOf(ctx); delay > 0 {
 			s.log.Info("draining: not ready, and still accepting", slog.Int64("delay_ms", delay.Milliseconds()))
@@ -136,7 +136,7 @@ func (s *server) stopAccepting(srv *graceful) {
 		purposes = nil // the successor has the others too
 	}
 	if err := s.sockets.Close(purposes...); err != nil {
-		s.log.Warn("a listener did not close well", slog.String("error", err.Error()))
+		s.log.Warn("a listener did not close", slog.String("error", err.Error()))
 	}
 	srv.serving.Wait()
 }
@@ -159,7 +159,7 @@ func (s *server) ended(fault string, stop func() error) {
 // process holds of shared budgets is given back, so that the others need not wait for
 // its lease to run out.
 func (s *server) close() {
-	closeUnused(s.kept, nil)
+	closeUnused(s.dependencies, nil)
 	s.fleet.close()
 	s.probes.close()
 	if s.sample != nil {

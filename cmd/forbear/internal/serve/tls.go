@@ -2,11 +2,9 @@ package serve
 
 import (
 	"crypto/tls"
-	"log/slog"
 	"path/filepath"
 
 	"github.com/forbear-go/forbear/gateway"
-	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -33,19 +31,6 @@ func (s *server) scheme() string {
 		return "http"
 	}
 	return "https"
-}
-
-// reachTLS returns how a dependency of the file proves who it is, and the gateway to it.
-func reachTLS(file *policyfile.File, t policyfile.TLS) upstream.TLS {
-	return upstream.TLS{
-		CA: beside(file, t.CA), Cert: beside(file, t.Cert), Key: beside(file, t.Key),
-		ServerName: t.ServerName, MinVersion: tlsVersion(t.MinVersion),
-	}
-}
-
-// logOf returns the log of what is about one dependency.
-func (s *server) logOf(dep policyfile.Dependency) *slog.Logger {
-	return s.log.With(slog.String("dependency", dep.Name))
 }
 
 // beside returns the path of a file that the policy file names: it is beside the

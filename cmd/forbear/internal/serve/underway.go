@@ -32,15 +32,17 @@ func (u *underWay) count(next http.Handler) http.Handler {
 // section 9.6).
 func (u *underWay) drain() { u.draining.Store(true) }
 
-// waitEvery is how often wait looks: the end of a process is not worth a lock in
-// every call.
-const waitEvery = 10 * time.Millisecond
-
 // wait returns when no call is under way, or with ctx's error when that ends first.
 func (u *underWay) wait(ctx context.Context) error {
-	tick := time.NewTicker(waitEvery)
+	return waitUntil(ctx, func() bool { return u.calls.Load() == 0 })
+}
+
+// waitUntil looks every few milliseconds whether something is done: the end of a process is
+// not worth a lock in every call.
+func waitUntil(ctx context.Context, done func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for u.calls.Load() > 0 {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -103,7 +103,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 		return err
 	}
 	if in.own != nil {
-		s.live.follow(in.own, s.log)
+		s.readiness.follow(in.own, s.log)
 	}
 	s.watch.countKeys(db.Idempotency())
 	in.sweeper.Go(func() { idempotency.RunSweeper(in.run, in.records.Store, s.log) })

@@ -100,7 +100,7 @@ func (s *server) outermost() string {
 // are served.
 func (s *server) committed() {
 	for _, name := range s.sockets.Commit() {
-		s.log.Warn("a socket that was passed is not asked for, and closed", slog.String("socket", name))
+		s.log.Warn("closed a socket that was passed to this process and is not in use", slog.String("socket", name))
 	}
 }
 

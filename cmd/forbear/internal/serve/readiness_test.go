@@ -14,12 +14,8 @@ import (
 // The address of the metrics is open before the database is, and until the end: ready
 // goes by what the gateway does, live by nothing.
 func TestReadyBeside(t *testing.T) {
-	g, err := gateway.New(gateway.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &live{gateway: g}
-	h := gateway.Health(l.ready, http.NotFoundHandler())
+	var r readiness
+	h := gateway.Health(r.state, http.NotFoundHandler())
 	ask := func(method, path string) (int, string) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
@@ -31,8 +27,8 @@ func TestReadyBeside(t *testing.T) {
 		state string
 	}{
 		{func() {}, 503, "starting"},
-		{l.serve, 200, "ok"},
-		{l.drain, 503, "draining"},
+		{func() { r.serving.Store(true) }, 200, "ok"},
+		{func() { r.draining.Store(true) }, 503, "draining"},
 	} {
 		step.do()
 		if code, body := ask("GET", "/health/ready"); code != step.code || body != `{"status":"`+step.state+`"}`+"\n" {

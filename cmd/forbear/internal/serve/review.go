@@ -37,11 +37,11 @@ func (s *server) review(ctx context.Context) {
 	}
 	for i, f := range found {
 		if i == maxReviewed {
-			s.log.Warn("forbear check calls more of the policy file errors", slog.Int("more", len(found)-i), slog.String("see", "forbear check "+name))
+			s.log.Warn("forbear check finds more errors in the policy file", slog.Int("more", len(found)-i), slog.String("see", "forbear check "+name))
 			return
 		}
 		at := policyfile.Position{File: f.File, Line: f.Line, Column: f.Column}
-		s.log.Warn("forbear check calls this an error, which is served all the same",
+		s.log.Warn("forbear check finds an error in the policy file, which is served nevertheless",
 			slog.String("rule", f.ID), slog.String("finding", fmt.Sprintf("%v: %s", at, f.Message)), slog.String("see", "forbear explain "+f.ID))
 	}
 }

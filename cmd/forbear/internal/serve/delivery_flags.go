@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
+)
+
+// register registers the flags of delivery. All of them are read before the database
+// is opened, so that a mistake leaves nothing behind.
+func (d *delivery) register(all *flag.FlagSet) {
+	o := &d.options
+	all.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks, whatever asks for it")
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	defer func() {
+		f.VisitAll(func(g *flag.Flag) {
+			d.flags = append(d.flags, g.Name)
+			all.Var(g.Value, g.Name, g.Usage)
+			all.Lookup(g.Name).DefValue = g.DefValue // the value's own text may have a password
+		})
+	}()
+	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
+	f.BoolVar(&o.Shared, "shared-database", false, "allow forbear's tables in an SQLite file that is an application's own, as for its outbox: the file is changed to WAL, and its mode stays")
+	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
+	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "the `file` with the certificate of --api, which speaks TLS then; it is read again when it changes")
+	f.StringVar(&d.tls.Key, "api-tls-key", "", "the `file` with its key (default: that of --api-tls-cert)")
+	f.StringVar(&d.tls.ClientCA, "api-tls-client-ca", "", "a `file` with the authorities of those who may call --api: others are refused")
+	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
+	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
+	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
+	database.KeyFlag(f, &d.keys, "encrypt payloads at rest, and exports, under the key in this `file`")
+	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
+	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
+	f.DurationVar(&o.History, "history-retention", dispatch.MinRetention, "how long finished deliveries are kept, with their attempts; an id stands for its message as long, so at least 168h")
+	f.DurationVar(&o.Bodies, "body-retention", 0, "how long the payloads of delivered messages are kept, at least 1h; 0: as long as the history")
+	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
+	d.alert.register(f)
+}
+
+// prefixes reads a flag that may be repeated into list. A single address without a
+// length is refused, and the error names it.
+func prefixes(list *[]netip.Prefix) func(string) error {
+	return func(v string) error {
+		p, err := netip.ParsePrefix(v)
+		*list = append(*list, p)
+		return err
+	}
+}
+
+// checkRetention refuses what the dispatcher would, by the names of the flags and
+// before the database is opened.
+func checkRetention(o *durable.Options) error {
+	switch {
+	case o.History < dispatch.MinRetention:
+		return fmt.Errorf("--history-retention %v is below %v, for which an id stands for its message (R-6); --body-retention may be less", o.History, dispatch.MinRetention)
+	case o.Bodies == 0:
+		return nil
+	case o.Bodies < dispatch.MinBodyRetention:
+		return fmt.Errorf("--body-retention %v is below %v", o.Bodies, dispatch.MinBodyRetention)
+	case o.Bodies > o.History:
+		return fmt.Errorf("--body-retention %v is longer than --history-retention %v, with which payloads go at the latest", o.Bodies, o.History)
+	}
+	return nil
+}
+
+// deliveryVariables are those of the environment that ask for deliveries.
+var deliveryVariables = []string{"FORBEAR_DATABASE", "FORBEAR_API_TOKEN", "FORBEAR_ENCRYPTION_KEY_FILE"}
+
+// decide finds out whether serve delivers. A gateway that only sends requests on
+// needs no database and makes none. Deliveries are on where anything asks for
+// them, and where they have been going on: a database at the default place holds
+// messages that were accepted. d.why is what it was.
+func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample bool) {
+	d.alone = !keyed(file)
+	given.Visit(func(f *flag.Flag) {
+		if d.why == "" && slices.Contains(d.flags, f.Name) {
+			d.why = "--" + f.Name
+		}
+	})
+	for _, name := range deliveryVariables {
+		if d.why == "" && os.Getenv(name) != "" {
+			d.why = name
+		}
+	}
+	if d.why == "" && sample { // whose file no one has written
+		d.why = "there is no --config"
+	}
+	if d.why == "" {
+		d.why = file.AsksForDeliveries()
+	}
+	// One that cannot be looked at counts as there: to open it says why.
+	if _, err := os.Lstat(database.Default); d.why == "" && !errors.Is(err, fs.ErrNotExist) {
+		d.why = "the file is there"
+	}
+}
+
+// keyed reports whether a route of the file honors idempotency keys.
+func keyed(file *policyfile.File) bool {
+	return slices.ContainsFunc(file.Gateway.Routes, func(r policyfile.Route) bool { return r.Idempotency.On })
+}
+
+// on reports whether serve delivers.
+func (d *delivery) on() bool { return !d.off && d.why != "" }
+
+// greeting says in one line whether serve delivers, and how to change that.
+func (d *delivery) greeting() string {
+	switch {
+	case d.off:
+		return "deliveries: off by --no-delivery"
+	case d.why == "":
+		return "deliveries: off, and no database; on with --database " + database.Default
+	default:
+		where := ""
+		if d.api != "" {
+			where = "; the API on " + d.api + "/v1/"
+		}
+		return fmt.Sprintf("deliveries: on, in %s (%s)%s; off with --no-delivery", database.Name(d.options.Database), d.why, where)
+	}
+}
