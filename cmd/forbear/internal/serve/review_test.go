@@ -88,7 +88,7 @@ func TestPolicyFileThatCheckRefuses(t *testing.T) {
 	}
 	put("    per_attempt: 50s\n    total: 30s\n", "")
 	s := startServe(t, "--config", path, "--reload-every", "20ms")
-	const told = "forbear check calls this an error"
+	const told = "forbear check finds an error"
 	eventually(t, "the review", func() bool { return strings.Contains(s.log.String(), told) })
 	if log := s.log.String(); !strings.Contains(log, "rule=FC207") || !strings.Contains(log, path+":6:18: ") || strings.Count(log, told) != 1 {
 		t.Errorf("got %s", log)
