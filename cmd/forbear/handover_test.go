@@ -334,36 +334,3 @@ func TestHangupDuringHandover(t *testing.T) {
 		t.Errorf("code %d:\n%s", code, s.log)
 	}
 }
-
-// A process that such a signal has ended before it was itself is started again; one that
-// ends so time after time is given up.
-func TestHangupOfAProcessThatStarts(t *testing.T) {
-	up := httptest.NewServer(http.HandlerFunc(echo))
-	defer up.Close()
-	dir := shortFolder(t)
-	program, struck := filepath.Join(dir, "forbear"), filepath.Join(dir, "struck")
-	if err := os.Link(builtProgram(t), program); err != nil {
-		t.Fatal(err)
-	}
-	path, _ := policyOver(t, up.URL, "unix:"+filepath.Join(dir, "g.sock"))
-	s := run(t, exec.Command(program, "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0"))
-	for _, tt := range []struct {
-		times int
-		want  string
-	}{{99, "a signal for those who serve has ended it"}, {2, "handed over"}} {
-		_ = os.Remove(struck)
-		script := fmt.Sprintf("#!/bin/sh\necho >>%[1]s\n[ $(wc -l <%[1]s) -gt %[2]d ] || kill -HUP $$\nexec %[3]s \"$@\"\n", struck, tt.times, builtProgram(t))
-		if err := os.WriteFile(program+".next", []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(program+".next", program); err != nil {
-			t.Fatal(err)
-		}
-		s.signal(t, syscall.SIGUSR2)
-		s.logs(t, tt.want)
-	}
-	s.signal(t, syscall.SIGTERM)
-	if code := s.wait(t); code != 0 {
-		t.Errorf("code %d:\n%s", code, s.log)
-	}
-}

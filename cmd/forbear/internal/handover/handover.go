@@ -35,21 +35,21 @@ import (
 // variable holds what a process is given by the one that it replaces.
 const variable = "FORBEAR_HANDOVER"
 
-// note is what the variable holds. The sockets begin with descriptor 3, and the
-// descriptor to be ready on follows them.
+// note is what the variable holds. The sockets begin with descriptor 3. Behind them are the
+// pipe to be ready on, and, where First says so, the one that leads to the first process.
 type note struct {
-	Sockets    []string `json:"sockets"`
-	Supervised bool     `json:"supervised"` // a process above adopts and awaits this one
-	Group      int      `json:"group"`      // the process group to join when ready; 0 is none
+	Sockets []string `json:"sockets"`
+	First   bool     `json:"first"`
 }
 
 // Predecessor is the process that this one replaces. Nil is none; its methods do
 // nothing.
 type Predecessor struct {
-	Sockets    []string
-	supervised bool
-	group      int
-	ready      *os.File
+	Sockets []string
+	ready   *os.File
+	// first leads to the first process of all, which stays, adopts and awaits its
+	// successors, and wants to know the number of the one that serves. Nil: none does.
+	first *os.File
 }
 
 // Receive returns the predecessor of this process, or nil if there is none. It unsets the variable, so that no other process takes it for its own.
@@ -63,12 +63,20 @@ func Receive() (*Predecessor, error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
-	f := os.NewFile(uintptr(3+len(n.Sockets)), "ready")
-	if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		return nil, fmt.Errorf("%s names a descriptor that is not a pipe", variable)
+	p := &Predecessor{Sockets: n.Sockets}
+	pipes := []**os.File{&p.ready}
+	if n.First {
+		pipes = append(pipes, &p.first)
 	}
-	closeOnExec(f)
-	return &Predecessor{Sockets: n.Sockets, supervised: n.Supervised, group: n.Group, ready: f}, nil
+	for i, pipe := range pipes {
+		f := os.NewFile(uintptr(firstPassed+len(n.Sockets)+i), "pipe")
+		if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+			return nil, fmt.Errorf("%s names a descriptor that is not a pipe", variable)
+		}
+		closeOnExec(f)
+		*pipe = f
+	}
+	return p, nil
 }
 
 // Names returns the names of the sockets that were passed.
@@ -79,17 +87,11 @@ func (p *Predecessor) Names() []string {
 	return p.Sockets
 }
 
-// Supervised reports whether a process above this one awaits its successors.
-func (p *Predecessor) Supervised() bool { return p != nil && p.supervised }
+// Supervised reports whether the first process awaits this one and its successors.
+func (p *Predecessor) Supervised() bool { return p != nil && p.first != nil }
 
-// Ready says to the predecessor that this process serves. Signals for those who serve
-// come from then on.
-func (p *Predecessor) Ready() error {
-	if p == nil {
-		return nil
-	}
-	return errors.Join(join(p.group), p.say("ready"))
-}
+// Ready tells the predecessor that this process serves.
+func (p *Predecessor) Ready() error { return p.say("ready") }
 
 // Failed says to the predecessor why this process does not serve.
 func (p *Predecessor) Failed(why string) error { return p.say(strings.ReplaceAll(why, "\n", "; ")) }

@@ -3,12 +3,17 @@
 package handover
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,43 +31,18 @@ const patience = 5 * time.Second
 // Successor is the process that has taken this one's place.
 type Successor struct {
 	cmd *exec.Cmd
-	// stays says that this process stays, for those who wait for it. The successor
-	// then leads a process group of its own, to which signals are passed on.
+	// stays says that this process stays, for those who wait for it. The successor then
+	// leads a process group of its own, and those after it belong to that.
 	stays bool
+	// serving is the number of the process that serves: the successor, or one after it.
+	serving atomic.Int64
 }
 
-// Start starts the program anew with the same arguments, passes it the sockets, and
+// Start starts the program again with the same arguments, passes it the sockets, and
 // returns when it is ready. stay says that this process is to stay until its
 // successors have ended. After an error, and when ctx ends before the new process is
-// ready, there is no other process than before.
+// ready, no new process is left.
 func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []string, stay bool) (*Successor, error) {
-	for try := 1; ; try++ {
-		next, err := start(ctx, own, sockets, names, stay)
-		if !errors.Is(err, errStruck) || try == tries || ctx.Err() != nil {
-			return next, err
-		}
-	}
-}
-
-// A process that is started belongs to the group of this one until it has left that,
-// which is the first that it does. A signal that is passed on to the group in that
-// moment ends it, and it is started again.
-var errStruck = errors.New("a signal for those who serve has ended it")
-
-const tries = 5
-
-// struck reports whether a process has ended of such a signal.
-func struck(ended error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](ended)
-	if !ok {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && (status.Signal() == syscall.SIGHUP || status.Signal() == syscall.SIGUSR2)
-}
-
-// start is one try of Start.
-func start(ctx context.Context, own *Predecessor, sockets []*os.File, names []string, stay bool) (*Successor, error) {
 	path, err := binary()
 	if err != nil {
 		return nil, err
@@ -73,31 +53,36 @@ func start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	}
 	defer func() { _ = r.Close() }()
 	next := &Successor{stays: stay && !own.Supervised()}
-	// Where a process cannot adopt those that its children leave behind, each stays
-	// for the next.
-	supervised := own.Supervised() || next.stays && adopts()
-	n := note{Sockets: names, Supervised: supervised}
+	files := append(slices.Clip(sockets), w)
 	if own.Supervised() {
-		n.Group = syscall.Getpgrp()
+		files = append(files, own.first)
+	} else if next.stays && adopts() { // otherwise each process stays for the next
+		heard, first, err := os.Pipe()
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		defer func() { _ = first.Close() }()
+		go next.hear(heard)
+		files = append(files, first)
 	}
-	text, err := json.Marshal(n)
+	text, err := json.Marshal(note{Sockets: names, First: len(files) > len(sockets)+1})
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path, os.Args[1:]...) //nolint:gosec // itself
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = append(sockets[:len(sockets):len(sockets)], w)
+	cmd.ExtraFiles = files
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	// A process that is still starting would die of a signal that is passed on to those
-	// who serve: it is not of their group yet.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.stays || n.Group != 0}
+	// A terminal sends Ctrl-C to its group: this process passes it on, once.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.stays}
 	err = cmd.Start()
 	_ = w.Close() // the successor's end is the only one: its death ends the read
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", path, err)
 	}
 	next.cmd = cmd
+	next.serving.Store(int64(cmd.Process.Pid)) // before any of its successors says otherwise
 	limited, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	kept := context.AfterFunc(limited, func() { _ = cmd.Process.Kill() })
@@ -110,12 +95,23 @@ func start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 		ended := cmd.Wait()
 		if limited.Err() != nil {
 			err = fmt.Errorf("it was not ready in time, or this process was asked to end: %w", limited.Err())
-		} else if struck(ended) {
-			err = errStruck
 		}
 		return nil, fmt.Errorf("the new process (%v): %w", ended, err)
 	}
+	if own.Supervised() {
+		_, _ = fmt.Fprintln(own.first, cmd.Process.Pid)
+	}
 	return next, nil
+}
+
+// hear reads who serves, until the last successor has ended.
+func (n *Successor) hear(from io.ReadCloser) {
+	defer func() { _ = from.Close() }()
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		if pid, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+			n.serving.Store(pid)
+		}
+	}
 }
 
 // PID returns the successor's number.
@@ -124,12 +120,13 @@ func (n *Successor) PID() int { return n.cmd.Process.Pid }
 // Stays reports whether this process awaits its successors: see [Successor.Wait].
 func (n *Successor) Stays() bool { return n != nil && n.stays }
 
-// Pass passes a signal on to the successor, and to those after it where this process
-// stays for them.
+// Pass passes a signal on to the process that serves. An end is for all that this process
+// stays for, those that drain among them. Any other signal would kill a process that is only
+// starting, and has no handler yet.
 func (n *Successor) Pass(sig os.Signal) {
-	pid := n.cmd.Process.Pid
-	if n.stays {
-		pid = -pid // its group
+	pid := int(n.serving.Load())
+	if n.stays && (sig == syscall.SIGTERM || sig == os.Interrupt) {
+		pid = -n.cmd.Process.Pid
 	}
 	if s, ok := sig.(syscall.Signal); ok {
 		_ = syscall.Kill(pid, s)
@@ -152,12 +149,4 @@ func (n *Successor) Wait() (code int) {
 			code = s.ExitStatus()
 		}
 	}
-}
-
-// join makes this process one of a group; 0 is none.
-func join(group int) error {
-	if group == 0 {
-		return nil
-	}
-	return os.NewSyscallError("setpgid", syscall.Setpgid(0, group))
 }

@@ -24,7 +24,6 @@ func (*Successor) Stays() bool    { return false }
 func (*Successor) Pass(os.Signal) {}
 func (*Successor) Wait() int      { return 0 }
 
-func join(int) error           { return nil }
 func closeOnExec(*os.File)     {}
 func isListening(uintptr) bool { return false }
 

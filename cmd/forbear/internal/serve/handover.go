@@ -39,16 +39,21 @@ func (s *server) replace(ctx context.Context) bool {
 }
 
 // passOn passes on what is meant for the process that serves, where this one stays
-// between it and those who send signals, until the end of the process. Otherwise they
-// know the successor by now, but for an end that came when it had just become ready.
+// between it and those who send signals, until the end of the process. One that another
+// process stays for passes on what comes before that one knows the successor; an end reaches
+// all of them. Without either, those who send signals know the successor by now, but for an
+// end that came when it had just become ready.
 func (s *server) passOn(ctx context.Context, passed chan os.Signal) {
-	if s.next.Stays() {
-		for sig := range passed {
+	if !s.next.Stays() && !s.before.Supervised() {
+		if ctx.Err() != nil {
+			s.next.Pass(syscall.SIGTERM)
+		}
+		return
+	}
+	for sig := range passed {
+		if end := sig == syscall.SIGTERM || sig == os.Interrupt; s.next.Stays() || !end {
 			s.next.Pass(sig)
 		}
-	}
-	if ctx.Err() != nil && !s.before.Supervised() {
-		s.next.Pass(syscall.SIGTERM)
 	}
 }
 
