@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -22,8 +21,7 @@ type DB struct {
 	name   string // as it may be shown
 	server bool
 	pools  []*sql.DB
-	mended string // the file, if other users of the machine could read it until now
-	open   string // the file, if they can and it is an application's as well
+	note   string // what other users of the machine can read, or could: see Note
 	health health
 }
 
@@ -50,13 +48,11 @@ func (d *DB) Close() error {
 	return errors.Join(errs...)
 }
 
-// Note logs what opening the database has changed about its file.
+// Note logs whether other users of the machine can read the file, or could before it was
+// opened.
 func (d *DB) Note(log *slog.Logger) {
-	if d.mended != "" {
-		log.Warn("other users of this machine could read the database: its mode is 0600 now", slog.String("database", d.mended))
-	}
-	if d.open != "" {
-		log.Warn("other users of this machine can read the database: its mode stays, since an application uses it too", slog.String("database", d.open))
+	if d.note != "" {
+		log.Warn(d.note, slog.String("database", d.name))
 	}
 }
 
@@ -75,38 +71,4 @@ func OpenFor(ctx context.Context, name string, use Use, opts ...sqlstore.Option)
 		return openPostgres(ctx, name, use, opts)
 	}
 	return openSQLite(ctx, name, use, opts)
-}
-
-// openSQLite opens the pools of a file.
-func openSQLite(ctx context.Context, name string, use Use, opts []sqlstore.Option) (*DB, error) {
-	db := &DB{name: name}
-	holds := tenancy{}
-	if path, ok := filePath(name); ok {
-		var err error
-		if holds, err = look(ctx, path); err != nil {
-			return nil, opening(name, err)
-		}
-		if err := holds.allowed(path, use); err != nil {
-			return nil, err
-		}
-		if db.mended, db.open, err = place(path, holds.others); err != nil {
-			return nil, err
-		}
-	}
-	writeName, readName := sqlstore.SQLiteNames(name)
-	write, err := sql.Open("sqlite", writeName)
-	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", name, err)
-	}
-	write.SetMaxOpenConns(1)
-	if err := write.PingContext(ctx); err != nil { // makes what is beside the file
-		return nil, errors.Join(opening(name, err), write.Close())
-	}
-	read, err := sql.Open("sqlite", readName)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: %w", name, err), write.Close())
-	}
-	read.SetMaxOpenConns(4)
-	db.DB, db.pools = sqlstore.SQLite(write, read, opts...), []*sql.DB{write, read}
-	return db, nil
 }

@@ -72,7 +72,7 @@ func openFile(ctx context.Context, name string) (*sql.DB, error) {
 	case check(name) != nil:
 		return nil, check(name)
 	case !ok:
-		return nil, fmt.Errorf("database %s: it is no plain file", name)
+		return nil, fmt.Errorf("database %s: it is not a plain file", name)
 	}
 	if err := Exists(path); err != nil {
 		return nil, err

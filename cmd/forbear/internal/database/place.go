@@ -20,29 +20,32 @@ var ErrPlace = errors.New("name another with --database or FORBEAR_DATABASE: a f
 // payloads and responses.
 const private fs.FileMode = 0o600
 
-// place prepares the place of an SQLite file before it is opened: a new one is
-// made, so that no umask makes it wider than private, and one that is wider is
-// mended, unless the file is an application's as well. SQLite gives its other files the
-// mode of this one.
+// What Note says of a file.
+const (
+	wasReadable = "other users of this machine could read the database: its mode is 0600 now"
+	isReadable  = "other users of this machine can read the database: its mode stays, since an application uses it too"
+)
+
+// place prepares the place of an SQLite file before it is opened. It makes a new one, which
+// no umask makes wider than private, and narrows the mode of one that is wider, unless an
+// application uses the file too. SQLite gives its other files the mode of this one.
 //
-// The file is not opened where it is there: to close it would take away the locks
-// that SQLite has on it elsewhere in this process.
-func place(path string, others bool) (mended, open string, err error) {
+// A file that is there is not opened: closing it would take away the locks that SQLite has
+// on it elsewhere in this process.
+func place(path string, others bool) (note string, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, private)
 	switch {
 	case err == nil:
-		return "", "", errors.Join(f.Chmod(private), f.Close()) // a umask may have taken from it
+		return "", errors.Join(f.Chmod(private), f.Close()) // a umask may have taken from it
 	case errors.Is(err, fs.ErrExist) && others:
 		if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
-			open = path
+			note = isReadable
 		}
-		return "", open, nil
+		return note, nil
 	case errors.Is(err, fs.ErrExist):
-		mended, err = narrow(path)
-		return mended, "", err
-	default:
-		return "", "", unusable(path, err)
+		return narrow(path)
 	}
+	return "", unusable(path, err)
 }
 
 // filePath returns the path of a name that stands for a file: not for a database
@@ -58,7 +61,7 @@ func filePath(name string) (path string, ok bool) {
 
 // narrow takes other users' rights from a database that is there, and from what is
 // beside it.
-func narrow(path string) (mended string, err error) {
+func narrow(path string) (note string, err error) {
 	for i, name := range []string{path, path + "-wal", path + "-shm", path + "-journal"} {
 		info, err := os.Stat(name)
 		switch {
@@ -78,12 +81,12 @@ func narrow(path string) (mended string, err error) {
 			continue // another process has just closed the database
 		}
 		if err != nil {
-			return mended, fmt.Errorf("database %s: the mode of %s is %#o, other users of this machine can read it, and it cannot be changed (%w): run chmod 600 as its owner, or %w",
+			return note, fmt.Errorf("database %s: the mode of %s is %#o, other users of this machine can read it, and it cannot be changed (%w): run chmod 600 as its owner, or %w",
 				path, name, info.Mode().Perm(), errors.Unwrap(err), ErrPlace)
 		}
-		mended = path
+		note = wasReadable
 	}
-	return mended, nil
+	return note, nil
 }
 
 // unusable explains why a database cannot be at path.

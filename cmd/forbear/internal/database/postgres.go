@@ -52,8 +52,8 @@ func openPostgres(ctx context.Context, name string, use Use, opts []sqlstore.Opt
 	return &DB{name: Name(name), server: true, DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
 }
 
-// ours makes of a connection what forbear relies on, whatever the server, the database
-// or the role have for those that do not say.
+// ours sets what forbear relies on in a connection, whatever the defaults of the server, the
+// database or the role are.
 func ours(cfg *pgx.ConnConfig, use Use) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTime

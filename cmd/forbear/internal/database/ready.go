@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -62,7 +63,7 @@ func (d *DB) probe(ctx context.Context, log *slog.Logger) {
 	if ctx.Err() != nil {
 		return
 	}
-	cause := causeOf(err)
+	cause := causeOf(err, "not reached")
 	h := &d.health
 	h.mu.Lock()
 	before := h.cause
@@ -98,29 +99,24 @@ var causes = map[string]string{
 	"57P03": "starting",
 }
 
-// Cause returns the reason of an error of whatever works on a database, in a few words
-// which hold nothing of the server's or the error's own; "" for none.
-func Cause(err error) string {
-	var server interface{ SQLState() string }
-	_, away := errors.AsType[net.Error](err)
-	_, refused := errors.AsType[*pgconn.ConnectError](err)
-	word := causeOf(err)
-	switch {
-	case word != unreached || away || refused:
-		return word
-	case errors.As(err, &server):
-		return "SQLSTATE " + server.SQLState()
-	}
-	return "the log says why"
+// fileCauses are the codes of SQLite's.
+var fileCauses = map[int]string{
+	5:  "locked by another process", // SQLITE_BUSY
+	6:  "locked by another process", // SQLITE_LOCKED
+	8:  "read-only",                 // SQLITE_READONLY
+	13: "disk full",                 // SQLITE_FULL
 }
 
-// unreached is the cause where nothing is known of it.
-const unreached = "not reached"
+// Cause returns the reason of an error of whatever works on a database, in a few words
+// which hold nothing of the server's or the error's own; "" for none.
+func Cause(err error) string { return causeOf(err, "the log says why") }
 
-// causeOf returns why a database takes no writes, as [Cause] does.
-func causeOf(err error) string {
+// causeOf is Cause, with the words for an error that it does not know.
+func causeOf(err error, unknown string) string {
 	var server interface{ SQLState() string }
 	var file interface{ Code() int }
+	_, away := errors.AsType[net.Error](err)
+	_, refused := errors.AsType[*pgconn.ConnectError](err)
 	switch {
 	case err == nil:
 		return ""
@@ -128,20 +124,14 @@ func causeOf(err error) string {
 		return "its file was moved, replaced or deleted"
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return "read-only"
-	case errors.As(err, &server) && causes[server.SQLState()] != "":
-		return causes[server.SQLState()]
+	case errors.As(err, &server):
+		return cmp.Or(causes[server.SQLState()], "SQLSTATE "+server.SQLState())
 	case errors.As(err, &file):
-		switch file.Code() & 0xff {
-		case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
-			return "locked by another process"
-		case 8: // SQLITE_READONLY
-			return "read-only"
-		case 13: // SQLITE_FULL
-			return "disk full"
-		}
-		return "the file cannot be written"
+		return cmp.Or(fileCauses[file.Code()&0xff], "the file cannot be written")
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no response in time"
+	case away || refused:
+		return "not reached"
 	}
-	return unreached
+	return unknown
 }

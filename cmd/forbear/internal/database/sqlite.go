@@ -7,7 +7,43 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+
+	"github.com/forbear-go/forbear/sqlstore"
 )
+
+// openSQLite opens the pools of a file.
+func openSQLite(ctx context.Context, name string, use Use, opts []sqlstore.Option) (*DB, error) {
+	db := &DB{name: name}
+	holds := tenancy{}
+	if path, ok := filePath(name); ok {
+		var err error
+		if holds, err = look(ctx, path); err != nil {
+			return nil, opening(name, err)
+		}
+		if err := holds.allowed(path, use); err != nil {
+			return nil, err
+		}
+		if db.note, err = place(path, holds.others); err != nil {
+			return nil, err
+		}
+	}
+	writeName, readName := sqlstore.SQLiteNames(name)
+	write, err := sql.Open("sqlite", writeName)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", name, err)
+	}
+	write.SetMaxOpenConns(1)
+	if err := write.PingContext(ctx); err != nil { // makes what is beside the file
+		return nil, errors.Join(opening(name, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", readName)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", name, err), write.Close())
+	}
+	read.SetMaxOpenConns(4)
+	db.DB, db.pools = sqlstore.SQLite(write, read, opts...), []*sql.DB{write, read}
+	return db, nil
+}
 
 // ErrShared is in the chain of errors about an SQLite file of an application, on which
 // no forbear has worked. Its text names what allows it.
@@ -35,8 +71,8 @@ func look(ctx context.Context, path string) (t tenancy, err error) {
 	return t, errors.Join(err, db.Close())
 }
 
-// allowed refuses a file of an application's in which there is nothing of forbear's yet,
-// unless whoever opens it has allowed that.
+// allowed refuses an application's file that has no tables of forbear's yet, unless use
+// allows it.
 func (t tenancy) allowed(path string, use Use) error {
 	if !t.others || t.ours || use.Shared {
 		return nil
