@@ -17,14 +17,14 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// caller is who makes a request. The zero value is one who needed no token, on this
-// very machine, and may do everything.
+// caller makes a request. The zero value is a caller on this very machine that needed no
+// token, and may do everything.
 type caller struct{ sqlstore.Token }
 
 // callerKey is under which a request's context has its caller.
 type callerKey struct{}
 
-// callerOf returns who makes a request that was let in.
+// callerOf returns the caller of a request that was let in.
 func callerOf(r *http.Request) caller {
 	c, _ := r.Context().Value(callerKey{}).(caller)
 	return c
@@ -54,10 +54,10 @@ var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs 
 // refusedToken is why a caller gets 401.
 const refusedToken = "the API token is missing, wrong or expired"
 
-// authorize lets in who has the token of the command line or one of the store, and
-// puts a caller into the request's context. Where there is neither, the request has to be addressed
-// to this very machine: a name that a stranger controls may resolve to it. An API that
-// other machines reach demands a token even when the last one was revoked.
+// authorize lets in callers with the token of the command line or one of the store, and
+// puts them into the request's context. Where there is neither, the request has to be
+// addressed to this very machine: a name that a stranger controls may resolve to it. An API
+// that other machines reach requires a token even after the last one was revoked.
 func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(o.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ var (
 	accepted  = prometheus.NewDesc("webhook_messages_accepted_total", "Messages accepted by this process.", nil, nil)
 	delivered = prometheus.NewDesc("webhook_deliveries_total", "Deliveries that succeeded.", nil, nil)
 	failed    = prometheus.NewDesc("webhook_attempts_failed_total", "Attempts that failed.", nil, nil)
-	postponed = prometheus.NewDesc("webhook_postponed_total", "Attempts put off without being made.", nil, nil)
+	postponed = prometheus.NewDesc("webhook_postponed_total", "Attempts postponed without being made.", nil, nil)
 	oldest    = prometheus.NewDesc("webhook_oldest_due_seconds", "How long the oldest due delivery to an enabled endpoint has been waiting.", nil, nil)
 	outbox    = prometheus.NewDesc("webhook_outbox_oldest_seconds", "How long the first row of the outbox has been waiting to be accepted; 0 when it is empty.", nil, nil)
 	unread    = prometheus.NewDesc("webhook_deliveries_unreadable", "Deliveries that were due and wait since no process that looked has the key that they are encrypted under; at most 100000 are counted.", nil, nil)

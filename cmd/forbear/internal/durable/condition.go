@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,28 +53,26 @@ func conditionOf(r *http.Request) (c condition, err error) {
 	return c, nil
 }
 
-// parseTags reads a list of entity tags and returns the strong ones. It is strict:
-// a tag without its quotes, as people write it by hand, would match nothing, and
-// the caller would look for another writer who does not exist. Weak tags are read
-// and left out, because If-Match compares strongly (section 13.1.1).
+// tag is one entity tag, tagList a list of them. Elements of a list may be empty (section
+// 5.6.1).
+var (
+	tag     = regexp.MustCompile(`(W/)?("[^"\x00-\x20\x7f]*")`)
+	tagList = regexp.MustCompile(`^[, \t]*` + tag.String() + `(?:[ \t]*,[, \t]*` + tag.String() + `)*[, \t]*$`)
+)
+
+// parseTags reads a list of entity tags and returns the strong ones: If-Match compares
+// strongly (section 13.1.1). A tag without its quotes, as people write it by hand, would match
+// nothing, and the caller would look for another writer who does not exist.
 func parseTags(text string) (tags []string, err error) {
-	for n := 0; ; n++ {
-		text = strings.TrimLeft(text, ", \t")
-		if text == "" && n > 0 {
-			return tags, nil
-		}
-		rest, weak := strings.CutPrefix(text, "W/")
-		quoted, ok := strings.CutPrefix(rest, `"`)
-		tag, rest, closed := strings.Cut(quoted, `"`)
-		rest = strings.TrimLeft(rest, " \t")
-		if !ok || !closed || strings.ContainsFunc(tag, func(c rune) bool { return c <= ' ' || c == 0x7f }) || rest != "" && rest[0] != ',' {
-			return nil, fmt.Errorf(`%w: If-Match: want * or a list of tags such as "3", with their quotes`, errBadRequest)
-		}
-		if !weak {
-			tags = append(tags, `"`+tag+`"`)
-		}
-		text = rest
+	if !tagList.MatchString(text) {
+		return nil, fmt.Errorf(`%w: If-Match: want * or a list of tags such as "3", with their quotes`, errBadRequest)
 	}
+	for _, t := range tag.FindAllStringSubmatch(text, -1) {
+		if weak := t[1] != ""; !weak {
+			tags = append(tags, t[2])
+		}
+	}
+	return tags, nil
 }
 
 // check refuses a stored version, of an endpoint or an application, that the

@@ -183,7 +183,6 @@ func TestResponsesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, database string) {
 		s := newSealedWorld(t, database)
-		s.refusals.delay = 0
 		w := &wrong{service: s.Service, sealed: true, rules: s.rules, statuses: map[int]int{}, callers: []string{""}, ids: map[string]string{
 			"endpoints": "mine", "messages": "m2", "dead-letters": s.letter, "redrives": "none", "applications": "acme",
 		}}
@@ -227,7 +226,7 @@ func newWrong(t *testing.T, s *Service) *wrong {
 	if err := json.Unmarshal(openAPI, &doc); err != nil {
 		t.Fatal(err)
 	}
-	s.admission.reads, s.admission.changes, s.refusals.delay = 1e9, 1e9, 0 // each is refused for what it is
+	s.admission.reads, s.admission.changes = 1e9, 1e9 // each is refused for what it is
 	root := "Bearer the operator's own token"
 	do := func(method, path, body string) map[string]any {
 		t.Helper()

@@ -118,7 +118,6 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	s := &Service{
 		DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
 		admission: newAdmission(db.Readers()), patience: patience{idle: standstill, whole: bodyTime},
-		refusals: refusals{delay: refusalDelay},
 	}
 	if o.Open && o.Token == "" {
 		if some, err := s.tokens.any(ctx); err != nil || !some {

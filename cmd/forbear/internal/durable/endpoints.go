@@ -45,8 +45,8 @@ func (s *Service) endpoints(r *http.Request) (list []webhook.Endpoint, next stri
 	return list, next, err
 }
 
-// endpoint reads one endpoint. What cannot be read is no error here: it has its state, its
-// version and its application all the same.
+// endpoint reads one endpoint. An unreadable configuration is not an error here: the state,
+// the version and the application are still known.
 func (s *Service) endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	e, err := s.DB.Webhooks().Endpoint(ctx, id)
 	if errors.Is(err, webhook.ErrUnreadable) {
@@ -163,11 +163,11 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (put
 	return put, err
 }
 
-// replacements is how often an endpoint that was not there, and then was, is put anew:
-// others add and delete it meanwhile.
+// replacements bounds how often a PUT starts over, because others add and delete the same
+// endpoint meanwhile.
 const replacements = 8
 
-// change makes of a stored endpoint the one that is put in its place.
+// change replaces a stored endpoint by the one that is put.
 func change(r *http.Request, stored *webhook.Endpoint, next webhook.Endpoint, c condition) error {
 	if err := cmp.Or(c.check("endpoint", stored.ID, stored.Version), checkPut(r, stored, &next)); err != nil {
 		return err

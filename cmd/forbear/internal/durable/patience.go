@@ -36,7 +36,7 @@ func (p patience) bound(next http.Handler) http.Handler {
 		now := time.Now()
 		body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), idle: p.idle, until: now.Add(p.whole)}
 		r.Body = body
-		// The server reads what no one has, before it responds.
+		// Before it responds, the server reads what the handler has not.
 		_ = body.control.SetReadDeadline(now.Add(p.idle))
 		defer func() {
 			if !body.ended {

@@ -15,28 +15,23 @@ import (
 	"github.com/forbear-go/forbear/internal/label"
 )
 
-// Calls that are refused are what an attack looks like from inside, and a client whose
-// token has ended. They are counted, logged and in the audit trail, each with a bound: who
-// has no token must not be able to fill a disk.
+// Refused calls are what an attack looks like from inside, and a client whose token has
+// expired. They are counted, logged and audited, each with a bound: a caller without a token
+// must not be able to fill a disk.
 const (
-	refusalLine  = time.Second     // between two lines of the log about one source
-	refusalAudit = time.Minute     // between two entries of the audit trail about one source
-	maxAudited   = 60              // entries in an hour about all of them: the trail is kept for good
-	refusalFresh = time.Minute     // for which failures count
-	freeFailures = 10              // of one source, before it is slowed
-	refusalDelay = time.Second / 2 // of what is refused then; who has a token is not delayed
-	maxDelayed   = 128             // at once: one more is refused without a delay
-	maxSources   = 1024            // those beyond are one
+	refusalLine  = time.Second // between two lines of the log about one source
+	refusalAudit = time.Minute // between two entries of the audit trail about one source
+	maxAudited   = 60          // entries in an hour about all of them: the trail is kept permanently
+	refusalFresh = time.Minute // for which a source is remembered
+	maxSources   = 1024        // those beyond are one
 	otherSources = "other sources"
 )
 
 // refusals are the calls that were refused, by the address that they came from. The zero
-// value has none, and slows no one. It is safe for concurrent use.
+// value has none. It is safe for concurrent use.
 type refusals struct {
-	delay                   time.Duration
 	unauthorized, forbidden atomic.Int64
 
-	delayed atomic.Int64
 	mu      sync.Mutex
 	sources map[string]*source
 	audited []time.Time // the entries of the last hour
@@ -44,15 +39,14 @@ type refusals struct {
 
 // source is an address, and what was refused to it.
 type source struct {
-	failures        int // for want of a token, of late
 	last            time.Time
 	logged, audited time.Time
 	silent, unsaid  int // refused since then
 }
 
 // count adds a refusal of a source, and returns how many are to be logged and to be
-// audited with it, and whether it is to be slowed.
-func (f *refusals) count(from string, status int, now time.Time) (lines, entries int, slow bool) {
+// audited with it.
+func (f *refusals) count(from string, now time.Time) (lines, entries int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.sources == nil {
@@ -69,12 +63,7 @@ func (f *refusals) count(from string, status int, now time.Time) (lines, entries
 		s = &source{}
 		f.sources[from] = s
 	}
-	if now.Sub(s.last) > refusalFresh {
-		s.failures = 0
-	}
-	if s.last = now; status == http.StatusUnauthorized {
-		s.failures++
-	}
+	s.last = now
 	if s.silent++; now.Sub(s.logged) >= refusalLine {
 		lines, s.silent, s.logged = s.silent, 0, now
 	}
@@ -83,10 +72,10 @@ func (f *refusals) count(from string, status int, now time.Time) (lines, entries
 		entries, s.unsaid, s.audited = s.unsaid, 0, now
 		f.audited = append(f.audited, now)
 	}
-	return lines, entries, s.failures > freeFailures
+	return lines, entries
 }
 
-// refused records that a call was refused, with 401 or 403, and slows those who guess.
+// refused records that a call was refused, with 401 or 403.
 func (s *Service) refused(r *http.Request, status int, why string) {
 	f := &s.refusals
 	if status == http.StatusUnauthorized {
@@ -95,7 +84,7 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 		f.forbidden.Add(1)
 	}
 	from := sourceOf(r.RemoteAddr)
-	lines, entries, slow := f.count(from, status, time.Now())
+	lines, entries := f.count(from, time.Now())
 	path := label.Clean(r.URL.Path)
 	if lines > 0 {
 		s.log.Warn("calls to the delivery API refused", slog.String("source", from), slog.Int("calls", lines), slog.Int("status", status),
@@ -104,16 +93,6 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 	if entries > 0 {
 		s.auditRefused(r, entries, why, path)
 	}
-	if !slow {
-		return
-	}
-	if f.delayed.Add(1) <= maxDelayed {
-		select {
-		case <-time.After(f.delay):
-		case <-r.Context().Done():
-		}
-	}
-	f.delayed.Add(-1)
 }
 
 // sourceOf returns the address that a call came from; of IPv6 the network, of which a

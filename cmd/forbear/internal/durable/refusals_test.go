@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,10 +42,11 @@ func (l *lines) with(message string) (list []map[string]any) {
 
 // Calls that are refused are counted, logged and audited, without what was brought.
 func TestRefusedCallsShow(t *testing.T) {
+	const failures = 10
 	log := &lines{}
 	s, _ := start(t, Options{Token: "the operator's own token", Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	root := "Bearer the operator's own token"
-	for i := range freeFailures {
+	for i := range failures {
 		if status, _ := call(t, s, "GET", "/v1/endpoints/a%0Ab", "", "Authorization", fmt.Sprint("Bearer planted-guess-", i)); status != 401 {
 			t.Fatalf("got %d", status)
 		}
@@ -82,70 +81,36 @@ func TestRefusedCallsShow(t *testing.T) {
 			}
 		}
 	}
-	if got["unauthorized"] != freeFailures || got["forbidden"] != 1 {
+	if got["unauthorized"] != failures || got["forbidden"] != 1 {
 		t.Errorf("counted are %v", got)
 	}
 }
 
-// Of many refusals there is a line a second and an entry a minute, with their number, and
-// those beyond the first ones are slowed; sources beyond a bound are one.
+// Of many refusals there is a line a second and an entry a minute, with their number;
+// sources beyond a bound are one.
 func TestRefusalsAreBounded(t *testing.T) {
 	var f refusals
 	now := time.Now()
-	logged, said, lines, entries, slowed := 0, 0, 0, 0, 0
+	logged, said, lines, entries := 0, 0, 0, 0
 	for range 1000 {
-		l, e, slow := f.count("192.0.2.1", http.StatusUnauthorized, now)
+		l, e := f.count("192.0.2.1", now)
 		if logged += l; l > 0 {
 			lines++
 		}
 		if said += e; e > 0 {
 			entries++
 		}
-		if slow {
-			slowed++
-		}
 		now = now.Add(100 * time.Millisecond)
 	}
-	if lines != 100 || entries != 2 || logged != 991 || said != 601 || slowed != 1000-freeFailures {
-		t.Errorf("%d lines of %d calls, %d entries of %d, %d slowed", lines, logged, entries, said, slowed)
-	}
-	if _, _, slow := f.count("192.0.2.2", http.StatusUnauthorized, now); slow {
-		t.Error("another source is slowed")
-	}
-	for range 100 {
-		if _, _, slow := f.count("192.0.2.3", http.StatusForbidden, now); slow {
-			t.Fatal("a caller with a token is slowed")
-		}
-	}
-	if _, _, slow := f.count("192.0.2.1", http.StatusUnauthorized, now.Add(2*refusalFresh)); slow {
-		t.Error("it is slowed two minutes later")
+	if lines != 100 || entries != 2 || logged != 991 || said != 601 {
+		t.Errorf("%d lines of %d calls, %d entries of %d", lines, logged, entries, said)
 	}
 	for i := range 10 * maxSources {
-		f.count(fmt.Sprint("198.51.100.", i), http.StatusUnauthorized, now)
+		f.count(fmt.Sprint("198.51.100.", i), now)
 	}
 	if len(f.sources) > maxSources+1 {
 		t.Errorf("%d sources are kept", len(f.sources))
 	}
-}
-
-// Who guesses waits, and who has the token does not.
-func TestGuessesAreSlowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := impatient(t, "the operator's own token")
-		for _, c := range []struct {
-			calls int
-			auth  string
-			want  time.Duration
-		}{{freeFailures, "Bearer wrong", 0}, {1, "Bearer wrong", refusalDelay}, {5, "Bearer the operator's own token", 0}, {3, "", 3 * refusalDelay}} {
-			began := time.Now()
-			for range c.calls {
-				call(t, s, "GET", "/v1/openapi.json", "", "Authorization", c.auth)
-			}
-			if took := time.Since(began); took != c.want {
-				t.Errorf("%d calls with %q took %v, want %v", c.calls, c.auth, took, c.want)
-			}
-		}
-	})
 }
 
 // The API does not open with its last token: it says so, also when it begins anew.

@@ -60,7 +60,7 @@ type MadeToken struct {
 	Text string `json:"token"`
 }
 
-// Create makes a token that was asked for, in the name of who asks.
+// Create makes a token, in the name of who.
 func (n NewToken) Create(ctx context.Context, db *sqlstore.DB, who string) (MadeToken, error) {
 	if err := n.Check(); err != nil {
 		return MadeToken{}, err
