@@ -16,7 +16,7 @@ import (
 // caller of the gateway speaks with the gateway's credentials.
 const DefaultMode os.FileMode = 0o660
 
-// The prefixes of addresses that are no host and port.
+// The prefixes of addresses other than a host and a port.
 const (
 	unixPrefix    = "unix:"
 	systemdPrefix = "systemd:"
@@ -129,14 +129,6 @@ func (s *Sockets) take(named func(string) bool) (list []*socket) {
 	return list
 }
 
-// Has reports whether the environment has passed sockets of systemd that were not
-// asked for yet.
-func (s *Sockets) Has() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.passed, func(p *socket) bool { return strings.HasPrefix(p.name, systemdPrefix) })
-}
-
 // Addresses returns what an address stands for: those of the sockets that systemd has
 // passed and no one has asked for yet, or the address itself. A unix socket's has its
 // prefix.
@@ -225,8 +217,8 @@ func (s *Sockets) Close(purposes ...string) error {
 	return errors.Join(errs...)
 }
 
-// close closes the socket. Its file goes first, so that no caller finds a file behind
-// which there is no one.
+// close closes the socket. It removes the file first, so that no caller finds a file that no
+// process listens on.
 func (s *socket) close(remove bool) error {
 	if remove && s.file != nil {
 		removeOwn(s.Addr().String(), s.file)

@@ -129,7 +129,7 @@ func TestUnixSocketOverAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Sockets{}).One(t.Context(), "gateway", "unix:"+path); err == nil || !strings.Contains(err.Error(), "is no socket") {
+	if _, err := (&Sockets{}).One(t.Context(), "gateway", "unix:"+path); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("got %v", err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "precious" {

@@ -87,7 +87,7 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	defer cancel()
 	kept := context.AfterFunc(limited, func() { _ = cmd.Process.Kill() })
 	err = await(r)
-	if !kept() && err == nil { // killed in the moment when it was ready
+	if !kept() && err == nil { // killed just as it became ready
 		err = limited.Err()
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // listenUnix opens a unix socket at path, in the file system or, where the path
 // begins with "@", apart from it (unix(7)). The file of a process that is dead is
-// replaced; one behind which a process listens is not.
+// replaced; that of a process that listens is not.
 func listenUnix(ctx context.Context, path string, mode os.FileMode) (*socket, error) {
 	abstract := path != "" && path[0] == '@'
 	lc := net.ListenConfig{Control: closeToOthers}
@@ -54,7 +54,7 @@ func removeDead(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("unix:%s: there is a file of that name, which is no socket", path)
+		return fmt.Errorf("unix:%s: a file of that name exists, which is not a socket", path)
 	}
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 	if err == nil {
@@ -62,7 +62,7 @@ func removeDead(ctx context.Context, path string) error {
 		return fmt.Errorf("unix:%s: another process listens on it: %w", path, syscall.EADDRINUSE)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("unix:%s: whether another process listens on it cannot be told: %w", path, err)
+		return fmt.Errorf("unix:%s: it is unknown whether another process listens on it: %w", path, err)
 	}
 	return os.Remove(path)
 }

@@ -38,9 +38,9 @@ func (a *alertFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.command, "alert-command", "", "run this `command` with each alert as JSON on its standard input")
 }
 
-// notifiers returns those that alerts are sent to directly. They reach public
-// addresses, and what was allowed: the operator chose the address in a flag, but
-// a name may still resolve to a place that the operator never meant.
+// notifiers returns the receivers that alerts are sent to directly. They reach public
+// addresses, and those that are allowed: the operator chose the name in a flag, but it may
+// resolve to an address that the operator never meant.
 func (a *alertFlags) notifiers(allow []netip.Prefix) (list []deadletter.Notifier, err error) {
 	guard := webhook.Guard{Allow: slices.Concat(allow, a.reach)}
 	client := &http.Client{Transport: guard.Transport(httpretry.DefaultConnect), Timeout: 10 * time.Second}

@@ -38,10 +38,10 @@ type delivery struct {
 	tokenFile  string
 	maxPayload policyfile.Size
 
-	taken   atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
-	service *durable.Service                // nil where nothing is delivered
-	server  *graceful                       // when the API has an address of its own
-	own     net.Listener                    // there
+	routes  atomic.Pointer[[]policyfile.Route] // of the gateway: see claims
+	service *durable.Service                   // nil where nothing is delivered
+	server  *graceful                          // when the API has an address of its own
+	own     net.Listener                       // there
 	done    chan error
 	cancel  context.CancelFunc
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
@@ -30,24 +31,12 @@ func (d *delivery) mount(next http.Handler) http.Handler {
 	})
 }
 
-// claims records what the gateway's routes take as a whole: everything, by the
-// prefix "/", or a host. There the API steps back, for a request to /v1 of an
-// upstream must not end here; --api gives the API an address of its own.
+// claims records the gateway's routes. Where one of them takes everything, or all of a host,
+// the API steps back: a request for /v1 of an upstream must not end here. --api gives the API
+// an address of its own.
 func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
-	taken := map[string]bool{}
-	for _, r := range routes {
-		if r.Prefix == "/" && r.Host == "" {
-			taken["*"] = true
-		}
-		if r.Host != "" {
-			taken[strings.ToLower(r.Host)] = true
-		}
-		if r.Host == "" && policyfile.DeliveryPrefix(r.Prefix) { // there is no API, see clash
-			taken["*"] = true
-		}
-	}
-	d.taken.Store(&taken)
-	if taken["*"] && d.on() && d.listen == "" {
+	d.routes.Store(&routes)
+	if d.on() && d.listen == "" && d.claimed("") {
 		log.Info("the route / also takes /v1: the delivery API needs an address of its own, see --api")
 	}
 }
@@ -55,14 +44,19 @@ func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
 // claimed reports whether a route takes all requests to a host, given as in the
 // Host header, with or without a port.
 func (d *delivery) claimed(host string) bool {
-	taken := d.taken.Load()
-	if taken == nil || len(*taken) == 0 {
+	routes := d.routes.Load()
+	if routes == nil {
 		return false
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
+	return slices.ContainsFunc(*routes, func(r policyfile.Route) bool {
+		if r.Host != "" {
+			return strings.EqualFold(r.Host, host)
+		}
+		return r.Prefix == "/" || policyfile.DeliveryPrefix(r.Prefix) // with the latter there is no API: see servable
+	})
 }
 
 // servable refuses a file that serve could not serve: without routes, or with one
@@ -83,8 +77,8 @@ func (d *delivery) servable(file *policyfile.File) error {
 	return err
 }
 
-// explain responds to requests to the API where there is none, and no route that
-// would take them: a caller from before must learn how to have it back.
+// explain responds to requests for the API where nothing is delivered and no route takes
+// them: the caller learns how to switch the API on.
 func (d *delivery) explain(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/v1/") || d.claimed(r.Host) {
@@ -93,7 +87,7 @@ func (d *delivery) explain(next http.Handler) http.Handler {
 		}
 		problem.Write(w, problem.Problem{
 			Type: problem.Namespace + "no-delivery", Title: "No deliveries", Status: http.StatusNotFound,
-			Detail:   "this gateway delivers nothing, since nothing asked it to: forbear serve --database " + database.Default + " does",
+			Detail:   "this gateway delivers nothing, because nothing asked it to: forbear serve --database " + database.Default + " does",
 			Instance: r.URL.EscapedPath(), CorrelationID: inbound.Correlation(r.Header),
 		})
 	})

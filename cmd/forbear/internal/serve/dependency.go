@@ -159,8 +159,8 @@ func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency, targ
 	return u, c, err
 }
 
-// closeUnused closes what a dependency of before kept and none of now keeps: its
-// connections, and its part in a shared budget. Calls that are still under way go on.
+// closeUnused closes the connections and the parts in shared budgets that former
+// dependencies have and present ones do not. Calls that are under way go on.
 func closeUnused(before, now map[string]dependency) {
 	for name, k := range before {
 		if k.upstream != nil && k.upstream != now[name].upstream {

@@ -59,8 +59,8 @@ func (s *server) inherit() (err error) {
 }
 
 // listeners opens the gateway's listeners, or takes them from the environment. A flag
-// comes before sockets that were passed, and those before the policy file: whoever
-// writes a .socket unit means it.
+// comes before sockets that were passed, and those before the policy file: a .socket unit
+// is written on purpose.
 func (s *server) listeners(ctx context.Context) ([]net.Listener, error) {
 	return s.sockets.Listen(ctx, forGateway, s.wanted()...)
 }
@@ -70,7 +70,7 @@ func (s *server) wanted() []string {
 	switch {
 	case len(s.listen.list) > 0:
 		return s.listen.list
-	case s.sockets.Has():
+	case len(s.sockets.Addresses("systemd:")) > 0:
 		return []string{"systemd:"}
 	case len(s.file.Gateway.Listen) > 0:
 		return s.file.Gateway.Listen

@@ -101,7 +101,7 @@ func (p *probes) retain(inCharge map[string]dependency) {
 	}
 }
 
-// close ends them all, for good.
+// close ends them all, permanently.
 func (p *probes) close() {
 	// First, so that a reload under way starts no other.
 	p.mu.Lock()

@@ -76,7 +76,7 @@ const lostAfter = 3
 // reload takes the file when its contents have changed, or anyhow when asked, and reports
 // whether it did.
 func (s *server) reload(asked bool) bool {
-	seen, err := s.stamp(s.seen)
+	data, err := s.contents()
 	if err != nil {
 		if s.unread++; s.unread == lostAfter || asked {
 			s.unread = max(s.unread, lostAfter)
@@ -88,8 +88,8 @@ func (s *server) reload(asked bool) bool {
 	if s.unread >= lostAfter {
 		s.log.Info("the policy file can be read again", slog.String("file", s.path))
 	}
-	changed := !bytes.Equal(seen.data, s.seen.data)
-	s.seen, s.unread = seen, 0
+	changed := !bytes.Equal(data, s.seen)
+	s.seen, s.unread = data, 0
 	if changed || asked {
 		s.faulty = !s.take()
 	}
@@ -100,7 +100,7 @@ func (s *server) reload(asked bool) bool {
 // note says in the metrics whether the policy file is what is in charge.
 func (s *server) note() { s.stale.Store(s.faulty || s.unread >= lostAfter) }
 
-// take reads the policy file anew, and reports whether it is in charge. A file that cannot
+// take reads the policy file again, and reports whether it is in charge now. A file that cannot
 // be used leaves the old policy in charge, and the log says so: a slip in an editor must not
 // take the gateway down.
 func (s *server) take() bool {
@@ -154,33 +154,11 @@ func (s *server) refused(err error) {
 	}
 }
 
-// fileStamp is what a file was at the last look. The zero value is that of a file
-// that was never read.
-type fileStamp struct {
-	info os.FileInfo
-	data []byte
-}
-
-// stamp reads the file when it is another one than last, or newer: a look costs
-// a stat and an open while nothing happens.
-func (s *server) stamp(last fileStamp) (fileStamp, error) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return last, err
+// contents reads the policy file. A pipe is read once: opening it again would wait for a
+// writer.
+func (s *server) contents() ([]byte, error) {
+	if info, err := os.Stat(s.path); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeDevice) != 0 && s.seen != nil {
+		return s.seen, nil
 	}
-	if last.info != nil && os.SameFile(info, last.info) && info.ModTime().Equal(last.info.ModTime()) && info.Size() == last.info.Size() {
-		if !info.Mode().IsRegular() {
-			return last, nil // opening a pipe waits for its writer
-		}
-		f, err := os.Open(s.path) // a right that was taken away shows in no time of the file
-		if err == nil {
-			err = f.Close()
-		}
-		return last, err
-	}
-	data, err := policyfile.Read(s.path)
-	if err != nil {
-		return last, err
-	}
-	return fileStamp{info, data}, nil
+	return policyfile.Read(s.path)
 }

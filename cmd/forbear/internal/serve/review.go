@@ -24,7 +24,7 @@ func (s *server) review(ctx context.Context) {
 		return
 	}
 	done := make(chan []report.Finding, 1)
-	name, data := s.path, s.seen.data
+	name, data := s.path, s.seen
 	go func() { // left behind at the end
 		defer close(done)
 		done <- errorsOf(name, data)

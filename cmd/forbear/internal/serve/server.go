@@ -47,7 +47,7 @@ type server struct {
 
 	// The policy in charge, and what was made of it.
 	file   *policyfile.File
-	seen   fileStamp   // of the file that was read last
+	seen   []byte      // contents of the file at the last look
 	unread int         // looks at the file in a row that have failed
 	faulty bool        // seen was refused
 	stale  atomic.Bool // the file is not what is in charge, for the metrics
@@ -78,7 +78,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if s.path == "" {
 		err = s.startSample()
 	} else {
-		s.seen, _ = s.stamp(fileStamp{}) // Load has the error
+		s.seen, _ = s.contents() // Load has the error
 		s.file, err = policyfile.Load(s.path)
 	}
 	if err != nil {

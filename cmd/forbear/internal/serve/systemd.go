@@ -47,7 +47,7 @@ func watchdogEvery(successor bool) time.Duration {
 // watchdog tells systemd that the gateway works, as often as it asks, until ctx ends
 // or another process has taken over. It says so after each of the gateway's addresses
 // has responded to a request over a connection of its own, and never by the clock
-// alone: systemd starts a process anew that accepts nothing any more. While it drains
+// alone: systemd restarts a process that no longer accepts. While it drains
 // at its end it need not accept, and TimeoutStopSec= bounds that.
 //
 // Dependencies and the database are not asked. They are down at times, and a restart

@@ -7,6 +7,7 @@ package flaky
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -90,25 +91,26 @@ type report struct {
 func write(w http.ResponseWriter, r *http.Request, code int, fault string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(report{
-		Attempt: attempt(r), Method: r.Method, Path: r.URL.Path,
-		Key: r.Header.Get("Idempotency-Key"), Fault: fault,
-	})
+	_ = json.NewEncoder(w).Encode(report{attempt(r), r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), fault})
 }
 
 func succeed(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "") }
 
-// refuse says what is wrong with the URL. A misspelt fault must not look like one.
-func refuse(w http.ResponseWriter, r *http.Request, what string) {
-	write(w, r, http.StatusBadRequest, what+": see GET /")
+// number reads a number off the path, or refuses the request: a misspelt fault must not
+// look like one.
+func number(w http.ResponseWriter, r *http.Request, name string, least, most int) (n int, ok bool) {
+	n, err := strconv.Atoi(r.PathValue(name))
+	if ok = err == nil && least <= n && n <= most; !ok {
+		write(w, r, http.StatusBadRequest, fmt.Sprintf("want a number from %d to %d: see GET /", least, most))
+	}
+	return n, ok
 }
 
 // status fails with any status that a client can see as final.
 func status(w http.ResponseWriter, r *http.Request) {
-	code, err := strconv.Atoi(r.PathValue("code"))
+	code, ok := number(w, r, "code", 200, 599)
 	switch {
-	case err != nil || code < 200 || code > 599:
-		refuse(w, r, "want a status of 200 to 599")
+	case !ok:
 	case fails(r, always):
 		write(w, r, code, "status "+strconv.Itoa(code))
 	default:
@@ -118,17 +120,15 @@ func status(w http.ResponseWriter, r *http.Request) {
 
 // retryAfter asks for a wait, in seconds, as RFC 9110 section 10.2.3 has it.
 func retryAfter(w http.ResponseWriter, r *http.Request) {
-	seconds := r.PathValue("seconds")
-	if _, err := strconv.ParseUint(seconds, 10, 32); err != nil {
-		refuse(w, r, "want a number of seconds")
-		return
-	}
-	if !fails(r, 1) {
+	seconds, ok := number(w, r, "seconds", 0, math.MaxInt32)
+	switch {
+	case !ok:
+	case fails(r, 1):
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		write(w, r, http.StatusTooManyRequests, fmt.Sprintf("come back in %d s", seconds))
+	default:
 		succeed(w, r)
-		return
 	}
-	w.Header().Set("Retry-After", seconds)
-	write(w, r, http.StatusTooManyRequests, "come back in "+seconds+" s")
 }
 
 // reset cuts the connection before a byte of the response.
@@ -152,7 +152,7 @@ func reset(w http.ResponseWriter, r *http.Request) {
 func delay(w http.ResponseWriter, r *http.Request) {
 	d, err := time.ParseDuration(r.PathValue("duration"))
 	if err != nil || d < 0 || d > time.Minute {
-		refuse(w, r, "want a duration of up to 1m")
+		write(w, r, http.StatusBadRequest, "want a duration of up to 1m: see GET /")
 		return
 	}
 	if fails(r, always) && !wait.Sleep(r.Context(), d) {
@@ -163,24 +163,21 @@ func delay(w http.ResponseWriter, r *http.Request) {
 
 // oneIn fails every nth request of all clients, for rates of failure.
 func (f *upstream) oneIn(w http.ResponseWriter, r *http.Request) {
-	n, err := strconv.ParseUint(r.PathValue("n"), 10, 32)
-	if err != nil || n == 0 {
-		refuse(w, r, "want a number above 0")
-		return
+	n, ok := number(w, r, "n", 1, math.MaxInt32)
+	switch {
+	case !ok:
+	case f.count.Add(1)%uint64(n) == 0:
+		write(w, r, http.StatusServiceUnavailable, fmt.Sprintf("one in %d", n))
+	default:
+		succeed(w, r)
 	}
-	if f.count.Add(1)%n == 0 {
-		write(w, r, http.StatusServiceUnavailable, "one in "+strconv.FormatUint(n, 10))
-		return
-	}
-	succeed(w, r)
 }
 
 // stream sends events one by one. Each is flushed, so that a client sees that the
 // gateway holds nothing back.
 func stream(w http.ResponseWriter, r *http.Request) {
-	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || n < 1 || n > 300 {
-		refuse(w, r, "want a number of 1 to 300")
+	n, ok := number(w, r, "n", 1, 300)
+	if !ok {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
