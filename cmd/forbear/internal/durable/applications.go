@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -49,57 +48,33 @@ type shownApplication struct {
 	madeSecret
 }
 
-// putApplication adds an application or replaces its configuration; conditions hold
-// as for endpoints.
+// putApplication adds an application or replaces its configuration.
 func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, any, error) {
 	if a.ID != "" && a.ID != r.PathValue("id") {
 		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
 	}
-	c, err := conditionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	a.ID, a.Version = r.PathValue("id"), 0 // the body's version says nothing: If-Match does
-	if err := s.checkSuspended(r, a); err != nil {
-		return 0, nil, err
-	}
-	switch {
-	case c.create && c.given:
-		return 0, nil, c.failed("application", a.ID, "it cannot both be there and be new")
-	case c.given:
-		a, err = s.Dispatcher.UpdateApplication(r.Context(), a.ID, func(stored *webhook.Application) error {
-			err := c.check("application", stored.ID, stored.Version)
-			next := a
-			if len(a.Secrets) == 0 { // it keeps them, as without If-Match
-				next.Secrets = stored.Secrets
-			}
-			next.OldSecrets, next.Suspended, next.Reason = stored.OldSecrets, stored.Suspended, stored.Reason
-			*stored = next
-			return err
-		})
-		err = c.missing("application", r.PathValue("id"), err)
-	case c.create:
-		a.Version = webhook.VersionNone
-		fallthrough
-	default:
-		if a, err = s.Dispatcher.PutApplication(r.Context(), a); errors.Is(err, webhook.ErrVersion) {
-			err = c.failed("application", a.ID, "it is there already")
+	a.ID, a.Version = r.PathValue("id"), webhook.VersionNone // the body's version says nothing: If-Match does
+	put, err := s.applicationResource().put(s, r, func(stored *webhook.Application) error {
+		err := checkSuspended(stored, a)
+		next := a
+		if len(a.Secrets) == 0 { // it keeps them
+			next.Secrets = stored.Secrets
 		}
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "application-put", a.ID, "version "+strconv.FormatInt(a.Version, 10))
-	return http.StatusOK, withTagOf(a), nil
+		next.OldSecrets, next.Suspended, next.Reason = stored.OldSecrets, stored.Suspended, stored.Reason
+		*stored = next
+		return err
+	}, func() (webhook.Application, error) {
+		if err := checkSuspended(&webhook.Application{}, a); err != nil {
+			return a, err
+		}
+		return s.Dispatcher.PutApplication(r.Context(), a)
+	})
+	return http.StatusOK, withTagOf(put), err
 }
 
-// checkSuspended refuses a suspension that the application is not in: a client that
+// checkSuspended refuses a suspension that the stored application is not in: a client that
 // puts its own copy every hour must not lift one, nor believe that it did.
-func (s *Service) checkSuspended(r *http.Request, a webhook.Application) error {
-	stored, err := s.DB.Webhooks().Application(r.Context(), a.ID)
-	if err != nil && !errors.Is(err, webhook.ErrNotFound) {
-		return err
-	}
+func checkSuspended(stored *webhook.Application, a webhook.Application) error {
 	if a.Suspended && (!stored.Suspended || a.Reason != stored.Reason) || a.Reason != "" && !a.Suspended {
 		return fmt.Errorf("%w application: suspended and reason cannot be put: PATCH /v1/applications/{id} suspends an application, and lifts that", webhook.ErrInvalid)
 	}

@@ -78,7 +78,7 @@ type Service struct {
 	tokens    tokenCache
 	queries   queries
 	admission *admission
-	patience  patience
+	deadlines deadlines
 	refusals  refusals
 	retention *deadletter.Retention
 	path      string
@@ -117,7 +117,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s := &Service{
 		DB: db, tokens: tokenCache{store: db.Tokens(), log: o.Logger}, log: o.Logger, path: o.Database, maxRequest: maxRequest(o.MaxPayload),
-		admission: newAdmission(db.Readers()), patience: patience{idle: standstill, whole: bodyTime},
+		admission: newAdmission(db.Readers()), deadlines: deadlines{idle: standstill, whole: bodyTime},
 	}
 	if o.Open && o.Token == "" {
 		if some, err := s.tokens.any(ctx); err != nil || !some {

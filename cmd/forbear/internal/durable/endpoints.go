@@ -88,20 +88,33 @@ func (s *Service) putEndpoint(r *http.Request, e webhook.Endpoint) (int, any, er
 	if e.ID != "" && e.ID != r.PathValue("id") {
 		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
 	}
-	c, err := conditionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
 	e.ID = r.PathValue("id")
 	e.Policy.Kind = forbear.Webhook
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
 	}
-	if e, err = s.replace(r, e, c); err != nil {
-		return 0, nil, err
+	put, err := s.endpointResource().put(s, r, func(stored *webhook.Endpoint) error {
+		if err := checkPut(r, stored, &e); err != nil {
+			return err
+		}
+		next := e
+		if len(next.Secrets) == 0 && !next.Unsigned { // it keeps them
+			next.Secrets = stored.Secrets
+		}
+		next.OldSecrets = stored.OldSecrets
+		*stored = next
+		return nil
+	}, func() (webhook.Endpoint, error) { return s.add(r, e) })
+	return http.StatusOK, withTag(put), err
+}
+
+// add adds an endpoint that is not there.
+func (s *Service) add(r *http.Request, e webhook.Endpoint) (webhook.Endpoint, error) {
+	if err := checkPut(r, nil, &e); err != nil {
+		return e, err
 	}
-	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
-	return http.StatusOK, withTag(e), nil
+	e.Version = webhook.VersionNone
+	return s.Dispatcher.PutEndpoint(r.Context(), e)
 }
 
 // postEndpoint adds an endpoint under an id that is made for it.
@@ -112,11 +125,8 @@ func (s *Service) postEndpoint(r *http.Request, e webhook.Endpoint) (int, any, e
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
 	}
-	e.ID, e.Version, e.Policy.Kind = webhook.NewID("ep"), webhook.VersionNone, forbear.Webhook
-	if err := checkPut(r, nil, &e); err != nil {
-		return 0, nil, err
-	}
-	e, err := s.Dispatcher.PutEndpoint(r.Context(), e)
+	e.ID, e.Policy.Kind = webhook.NewID("ep"), forbear.Webhook
+	e, err := s.add(r, e)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -129,55 +139,6 @@ func (s *Service) postEndpoint(r *http.Request, e webhook.Endpoint) (int, any, e
 // deleteEndpoint deletes an endpoint. What waits for it becomes dead letters.
 func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
 	return s.endpointResource().delete(s, r)
-}
-
-// replace puts an endpoint, if the condition holds when it is written. Without a
-// condition a PUT replaces what is there, as PUT does; with If-None-Match it adds. What is
-// checked is the very version that is replaced, as with PATCH: another write that comes in
-// between, such as the operator's, is seen and not undone.
-func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (put webhook.Endpoint, err error) {
-	if c.create && c.given {
-		return e, c.failed("endpoint", e.ID, "it cannot both be there and be new")
-	}
-	for range replacements {
-		if !c.create {
-			put, err = s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
-				return change(r, stored, e, c)
-			})
-			if c.given || !errors.Is(err, webhook.ErrNotFound) {
-				return put, c.missing("endpoint", e.ID, err)
-			}
-		}
-		if err = checkPut(r, nil, &e); err != nil {
-			return e, err
-		}
-		e.Version = webhook.VersionNone
-		put, err = s.Dispatcher.PutEndpoint(r.Context(), e)
-		switch {
-		case !errors.Is(err, webhook.ErrVersion):
-			return put, err
-		case c.create:
-			return e, c.failed("endpoint", e.ID, "it is there already")
-		}
-	}
-	return put, err
-}
-
-// replacements bounds how often a PUT starts over, because others add and delete the same
-// endpoint meanwhile.
-const replacements = 8
-
-// change replaces a stored endpoint by the one that is put.
-func change(r *http.Request, stored *webhook.Endpoint, next webhook.Endpoint, c condition) error {
-	if err := cmp.Or(c.check("endpoint", stored.ID, stored.Version), checkPut(r, stored, &next)); err != nil {
-		return err
-	}
-	if len(next.Secrets) == 0 && !next.Unsigned { // it keeps them
-		next.Secrets = stored.Secrets
-	}
-	next.OldSecrets = stored.OldSecrets
-	*stored = next
-	return nil
 }
 
 // checkPut refuses what the caller may not put in the place of what is stored, or of

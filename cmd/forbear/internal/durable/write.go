@@ -1,16 +1,19 @@
 package durable
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// resource is what PATCH and DELETE need of a kind of resource, so that both are written
-// once for endpoints and applications.
+// resource is what PUT, PATCH and DELETE need of a kind of resource, so that they are
+// written once for endpoints and applications.
 type resource[T webhook.Endpoint | webhook.Application] struct {
 	what    string // as errors and the audit call it
 	version func(*T) int64
@@ -31,6 +34,47 @@ func (s *Service) applicationResource() resource[webhook.Application] {
 		"application", func(a *webhook.Application) int64 { return a.Version },
 		s.application, s.Dispatcher.UpdateApplication, s.DB.Webhooks().DeleteApplication,
 	}
+}
+
+// replacements bounds how often a PUT starts over, because others add and delete the same
+// resource meanwhile.
+const replacements = 8
+
+// put replaces a resource by change, or adds it where there is none. With If-Match it only
+// replaces, with If-None-Match it only adds. change gets the very version that is replaced:
+// another write that comes in between is seen and not undone.
+func (res resource[T]) put(s *Service, r *http.Request, change func(stored *T) error, add func() (T, error)) (t T, err error) {
+	c, err := conditionOf(r)
+	if err != nil {
+		return t, err
+	}
+	id := r.PathValue("id")
+	if c.create && c.given {
+		return t, c.failed(res.what, id, "it cannot both be there and be new")
+	}
+	defer func() {
+		if err == nil {
+			s.audit(r, res.what+"-put", id, "version "+strconv.FormatInt(res.version(&t), 10))
+		}
+	}()
+	for range replacements {
+		if !c.create {
+			t, err = res.update(r.Context(), id, func(stored *T) error {
+				return cmp.Or(c.check(res.what, id, res.version(stored)), change(stored))
+			})
+			if c.given || !errors.Is(err, webhook.ErrNotFound) {
+				return t, c.missing(res.what, id, err)
+			}
+		}
+		t, err = add()
+		switch {
+		case !errors.Is(err, webhook.ErrVersion):
+			return t, err
+		case c.create:
+			return t, c.failed(res.what, id, "it is there already")
+		}
+	}
+	return t, err
 }
 
 // patch changes the fields that a merge patch names (RFC 7396). It merges within the write,

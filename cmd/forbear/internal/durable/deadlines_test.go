@@ -28,7 +28,7 @@ func impatient(t *testing.T, token string) *Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.patience = patience{idle: 50 * time.Millisecond, whole: 200 * time.Millisecond}
+	s.deadlines = deadlines{idle: 50 * time.Millisecond, whole: 200 * time.Millisecond}
 	s.Handler = s.handler(o)
 	return s
 }

@@ -19,25 +19,25 @@ const (
 // errStalled is 408.
 var errStalled = errors.New("the body stood still, or took too long")
 
-// patience holds slow callers off. A body is read by its connection's pace, and a
-// connection that says nothing would be kept for ever, with what has arrived: also one of
-// a caller who has no token. The server takes deadlines away with the request.
-type patience struct {
+// deadlines bound slow callers, with a token or without. A body is read at the pace of its
+// connection, and a connection that says nothing would be kept for ever, with what has
+// arrived. The server removes the deadlines at the end of the request.
+type deadlines struct {
 	idle, whole time.Duration
 }
 
-// bound gives each request's body its time.
-func (p patience) bound(next http.Handler) http.Handler {
+// forBody gives each request's body its time.
+func (d deadlines) forBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
 		now := time.Now()
-		body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), idle: p.idle, until: now.Add(p.whole)}
+		body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), idle: d.idle, until: now.Add(d.whole)}
 		r.Body = body
 		// Before it responds, the server reads what the handler has not.
-		_ = body.control.SetReadDeadline(now.Add(p.idle))
+		_ = body.control.SetReadDeadline(now.Add(d.idle))
 		defer func() {
 			if !body.ended {
 				_ = body.control.SetReadDeadline(time.Now().Add(leftovers))
@@ -77,9 +77,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 
 // writer returns what writes a response to a caller who reads: each part has its time, the
 // headers included.
-func (p patience) writer(w http.ResponseWriter) io.Writer {
-	t := timedWriter{w, http.NewResponseController(w), p.idle}
-	_ = t.control.SetWriteDeadline(time.Now().Add(p.idle))
+func (d deadlines) writer(w http.ResponseWriter) io.Writer {
+	t := timedWriter{w, http.NewResponseController(w), d.idle}
+	_ = t.control.SetWriteDeadline(time.Now().Add(d.idle))
 	return t
 }
 
