@@ -62,8 +62,8 @@ func (a *adminFlags) listen(ctx context.Context, sockets *handover.Sockets, main
 	return sockets.One(ctx, "admin", "127.0.0.1:0")
 }
 
-// beyond names the ways around a refused address: what demands a token is the
-// override of breakers, and metrics are not in its company necessarily.
+// beyond names the ways around a refused address. Only the override of breakers requires a
+// token: metrics may have an address of their own.
 func (a *adminFlags) beyond(err error) error {
 	_, port, splitErr := net.SplitHostPort(a.address)
 	if splitErr != nil {
@@ -73,10 +73,9 @@ func (a *adminFlags) beyond(err error) error {
 		"and let Prometheus read /metrics alone with --metrics %s", a.address, err, cli.EnvAdminToken, port, a.address)
 }
 
-// start serves the admin endpoint, and returns its base URL, "" when it is off,
-// and what ends it. main is the gateway's own address. The endpoint is apart
-// from the gateway's address: a caller that may send requests through
-// the gateway may not for that reason force its breakers.
+// start serves the admin endpoint, and returns its base URL, "" when it is off, and a
+// function that ends it. main is the gateway's own address. The endpoint has another one: a
+// caller that may send requests through the gateway may not force its breakers.
 func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {
@@ -103,9 +102,9 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
 }
 
-// startMetrics serves /metrics at an address of its own, where one is named, and
-// returns what ends it. It may be open to a network, as the operator chose: there
-// is nothing to change there. Probes may ask there whether the gateway is ready.
+// startMetrics serves /metrics at an address of its own, if one is named, and returns a
+// function that ends it. The operator may open it to a network: nothing can be changed
+// there. Probes may ask there whether the gateway is ready.
 func (a *adminFlags) startMetrics(ctx context.Context, sockets *handover.Sockets, w *watch) (stop func(), err error) {
 	page := w.page()
 	switch {
@@ -123,7 +122,7 @@ func (a *adminFlags) startMetrics(ctx context.Context, sockets *handover.Sockets
 	return serveBeside(l, w, "metrics", h), nil
 }
 
-// serveBeside serves what is beside the gateway, and returns what ends it.
+// serveBeside serves an endpoint beside the gateway, and returns a function that ends it.
 func serveBeside(l net.Listener, w *watch, what string, h http.Handler) (stop func()) {
 	srv := gateway.NewServer(h)
 	srv.ErrorLog = slog.NewLogLogger(w.log.Handler(), slog.LevelWarn)

@@ -14,8 +14,8 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// callMetrics count the calls of each route as their callers see them: one that was
-// retried twice is one. They are registered with the first gateway and stay.
+// callMetrics count the calls of each route as their callers see them: a call that was
+// retried twice is one call. They are registered with the first gateway and stay.
 type callMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -51,9 +51,8 @@ func newCallMetrics(registry *prometheus.Registry) *callMetrics {
 	return m
 }
 
-// observe counts a call. A route that none matched has no name: what callers make up
-// must not become labels. The trace of a slow call is found by the exemplar of its
-// bucket.
+// observe counts a call. A call that matches no route has an empty route: paths that callers
+// make up must not become labels. The exemplar of a bucket leads to the trace of a slow call.
 func (m *callMetrics) observe(ctx context.Context, c *gateway.Record) {
 	key := callKey{c.Route, c.Dependency, c.Status}
 	found, ok := m.of.Load(key)
@@ -73,8 +72,8 @@ func (m *callMetrics) observe(ctx context.Context, c *gateway.Record) {
 	s.duration.Observe(seconds)
 }
 
-// calls returns what observes the calls of a gateway, of which share is logged. A call
-// that failed is logged whenever any are: it is what the log is read for.
+// calls returns an observer of the gateway's calls, which logs a share of them, and all that
+// failed unless the share is 0: failures are what the log is read for.
 func (w *watch) calls(share float64) func(context.Context, *gateway.Record) {
 	if w.metrics == nil && share == 0 {
 		return nil

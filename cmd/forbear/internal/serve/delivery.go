@@ -135,17 +135,17 @@ func (d *delivery) secured(log *slog.Logger) (*tls.Config, error) {
 	return config, nil
 }
 
-// pause leaves what is due to another process, which has taken over, and goes on
-// accepting for callers that still have a connection to this one.
+// pause leaves the deliveries that are due to the process that has taken over, and still
+// accepts messages over connections to this one.
 func (d *delivery) pause() {
 	if d.service != nil {
 		d.service.Dispatcher.Pause()
 	}
 }
 
-// stop lets the attempts under way finish and closes the database. The API goes
-// first, so that it acknowledges nothing that the closed database cannot keep. It
-// may be called without a start.
+// stop lets the attempts under way finish and closes the database. The API ends first, so
+// that it acknowledges nothing that the closed database cannot keep. stop may be called
+// without a start.
 func (d *delivery) stop() error {
 	if d.service == nil {
 		return nil
@@ -161,8 +161,8 @@ func (d *delivery) stop() error {
 	return cmp.Or(err, d.service.Close())
 }
 
-// database returns that of the deliveries, or nil where there are none. Other parts
-// store their records there, so that one process needs one database.
+// database returns the database of the deliveries, or nil without any. Other parts store
+// their records there, so that one process needs one database.
 func (d *delivery) database() *database.DB {
 	if d.service == nil {
 		return nil

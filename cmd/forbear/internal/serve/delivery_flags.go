@@ -77,10 +77,9 @@ func checkRetention(o *durable.Options) error {
 // deliveryVariables are those of the environment that ask for deliveries.
 var deliveryVariables = []string{"FORBEAR_DATABASE", "FORBEAR_API_TOKEN", "FORBEAR_ENCRYPTION_KEY_FILE"}
 
-// decide finds out whether serve delivers. A gateway that only sends requests on
-// needs no database and makes none. Deliveries are on where anything asks for
-// them, and where they have been going on: a database at the default place holds
-// messages that were accepted. d.why is what it was.
+// decide finds out whether serve delivers, and sets why. A gateway that only forwards
+// requests needs no database and makes none. Deliveries are on if anything asks for them, or
+// if there is a database at the default place, which may hold accepted messages.
 func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample bool) {
 	d.alone = !keyed(file)
 	given.Visit(func(f *flag.Flag) {
@@ -93,13 +92,13 @@ func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample boo
 			d.why = name
 		}
 	}
-	if d.why == "" && sample { // whose file no one has written
+	if d.why == "" && sample {
 		d.why = "there is no --config"
 	}
 	if d.why == "" {
 		d.why = file.AsksForDeliveries()
 	}
-	// One that cannot be looked at counts as there: to open it says why.
+	// A file that cannot be looked at counts: opening it says what is wrong.
 	if _, err := os.Lstat(database.Default); d.why == "" && !errors.Is(err, fs.ErrNotExist) {
 		d.why = "the file is there"
 	}

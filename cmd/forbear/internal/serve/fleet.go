@@ -24,7 +24,7 @@ type fleet struct {
 // password, which on a command line every user of the machine reads.
 const envFleetBudget = "FORBEAR_FLEET_BUDGET"
 
-// register registers the flag that names the shared store. The variable is no default
+// register registers the flag that names the shared store. The variable is not the default
 // of the flag: help would print it.
 func (f *fleet) register(set *flag.FlagSet) {
 	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0 (also from "+envFleetBudget+")")

@@ -11,8 +11,8 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// graceful is a server whose end no one notices who was let in before. net/http's own
-// Shutdown takes the first request of a connection that has just come, and closes it
+// graceful is a server that ends without an error for any caller that has connected before.
+// net/http's own Shutdown takes the first request of a new connection, and closes that
 // without a response.
 type graceful struct {
 	*http.Server
@@ -34,14 +34,13 @@ func newGraceful(h http.Handler, log *slog.Logger) *graceful {
 	return g
 }
 
-// accept serves those who come to l, until it closes, and reports then.
+// accept serves the connections of l until it closes, and then reports to ended.
 func (g *graceful) accept(l net.Listener, config *tls.Config, ended chan<- error) {
 	g.serving.Go(func() { ended <- g.Serve(gateway.Listener(l, config, g.log)) })
 }
 
-// end lets calls end, those of connections that have just come among them: without a
-// request such a one is gone with the time that headers may take. The listeners are
-// closed already.
+// end lets calls finish, also those of new connections: one without a request is closed when
+// the time for headers is over. The listeners are closed already.
 func (g *graceful) end(ctx context.Context) error {
 	g.serving.Wait()
 	_ = waitUntil(ctx, func() bool { return !g.expects() })

@@ -21,9 +21,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// ingress is what the routes with idempotency keys have in common. Their
-// records are in the database of the deliveries. A gateway without such a route
-// opens no database for them.
+// ingress is what the routes with idempotency keys have in common. Their records are
+// in the database of the deliveries. Without such a route no database is opened for them.
 type ingress struct {
 	records lateStore
 	watched bool        // whether backlog is among the metrics
@@ -38,11 +37,11 @@ type ingress struct {
 	sweeper sync.WaitGroup
 }
 
-// lateStore is filled in after the routes are built, which comes before the
-// database is opened, and before the first request.
+// lateStore is set when the database is open: after the routes are built, and before the
+// first request.
 type lateStore struct{ idempotency.Store }
 
-// Wakes implements idempotency.Waker, as the store does that it was filled in with.
+// Wakes implements idempotency.Waker if the store does.
 func (l *lateStore) Wakes(ctx context.Context, wake func(key string)) {
 	if w, ok := l.Store.(idempotency.Waker); ok {
 		w.Wakes(ctx, wake)
@@ -130,8 +129,8 @@ func (s *server) openSpool() error {
 // flushTime bounds what the end of the process waits for a database that is down.
 const flushTime = 3 * time.Second
 
-// stop ends the sweeper, writes what the backlog has kept, and closes what was opened here. A process that another one
-// has replaced has no other end to wait for.
+// stop ends the sweeper, writes the outcomes in the backlog to the store, and closes a
+// database that was opened here.
 func (in *ingress) stop() error {
 	in.mu.Lock()
 	if in.cancel != nil {
@@ -201,8 +200,7 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	return gateway.JWT{Claim: cmp.Or(p.JWT.Claim, "sub"), Keys: keys, Issuer: p.JWT.Issuer, Audience: p.JWT.Audience, Leeway: p.JWT.Leeway}.Principal, nil
 }
 
-// countKeyed counts what becomes of the keyed requests of a dependency, in all
-// that is exported.
+// countKeyed returns an observer of the keyed requests of a dependency, for all exporters.
 func (s *server) countKeyed(dependency string) func(idempotency.Event) {
 	var all []func(idempotency.Event)
 	if m := s.watch.metrics; m != nil {
@@ -225,7 +223,7 @@ func (s *server) countKeyed(dependency string) func(idempotency.Event) {
 	}
 }
 
-// countKeys has the records counted that wait for an operator.
+// countKeys exports the number of records that wait for an operator.
 func (w *watch) countKeys(store idempotency.Counter) {
 	if w.metrics != nil {
 		w.metrics.Keys(store)

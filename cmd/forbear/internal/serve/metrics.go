@@ -17,10 +17,10 @@ import (
 	"github.com/forbear-go/forbear/promretry"
 )
 
-// watch is everything that looks at what serve does: the log, the metrics, the
-// counts behind the admin endpoint, and the export to a collector. Calls and
-// deliveries are observed by the same ones, so that an operator finds both in
-// one place. None of them sees a body, a query or a credential.
+// watch observes what serve does: by the log, the metrics, the counts behind the admin
+// endpoint, and the export to a collector. They observe calls and deliveries alike, so that
+// an operator finds both in one place. None of them sees a body, a query or a credential
+//
 type watch struct {
 	log       *slog.Logger
 	sampler   *forbear.LogSampler  // one for all Retryers: the bound is the process's

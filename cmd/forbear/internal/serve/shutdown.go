@@ -107,8 +107,8 @@ func (s *server) graceOf(ctx context.Context) time.Duration {
 	return 0
 }
 
-// hurried ends the waiting at the next signal, until ctx ends. Where a successor gets
-// the signals too, the first of them is for the successor.
+// hurried calls hurry at the next signal, until ctx ends. If a successor gets the signals
+// too, the first signal is meant for that.
 func (s *server) hurried(ctx context.Context, again <-chan os.Signal, hurry func()) {
 	spare := 0
 	if s.next != nil {
