@@ -55,13 +55,13 @@ func (d *decoder) object(v reflect.Value, path string, text []byte) error {
 	if t.Kind() == reflect.Map {
 		v.Set(reflect.MakeMap(t))
 	}
-	return members(text, func(raw []byte, name string, value json.RawMessage) error {
+	return members(text, func(name string, value json.RawMessage) error {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		field, known := fieldOf(t, name)
 		switch d.fields++; {
 		case d.fields > maxFields:
 			return fmt.Errorf("%w body: it has more than %d fields", webhook.ErrInvalid, maxFields)
-		case badEscape(raw) != "" || !known:
+		case !known:
 			return fmt.Errorf("%w: unknown field %.60q%s", errBadRequest, at, nearest.Hint(name, namesOf(t), ""))
 		case seen[name]:
 			return fmt.Errorf("%w body: the field %.60q is there twice", webhook.ErrInvalid, at)

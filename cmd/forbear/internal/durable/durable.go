@@ -1,11 +1,17 @@
 // Package durable puts durable delivery together for serve: the database, the
 // dispatcher, redrives, alerts, retention, and their HTTP API under /v1/, which
-// openapi.json describes.
+// openapi.json describes. The parts are the library's; here is how they fit:
 //
-// The parts are the library's; what is here is how they fit: which store each of
-// them works on, what runs and in which order it ends, who may call the API, and
-// which errors are whose fault. The handlers are in a file for each resource:
-// messages, endpoints, letters, redrives, alerts, audit.
+//   - durable.go: which store each part works on, what runs, and in which order it ends
+//   - api.go: the routes, and who may call them
+//   - access.go, tokens.go, tokencache.go: callers and their rights
+//   - admission.go, deadlines.go, refusals.go: bounds for callers
+//   - query.go, body.go, decode.go, fields.go, jsontext.go: what a request says
+//   - response.go, encode.go, problem.go: what a response says, and whose fault an error is
+//   - page.go, condition.go, patch.go, write.go: what several resources share
+//   - a file for each resource: messages, endpoints, applications, letters, redrives, alerts,
+//     stats, audit
+//   - collector.go: metrics
 package durable
 
 import (

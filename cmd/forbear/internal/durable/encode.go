@@ -68,7 +68,7 @@ func inWords(t reflect.Type, name string, text json.RawMessage) (json.RawMessage
 		return marshal(items)
 	}
 	var fields [][]byte
-	err := members(text, func(_ []byte, name string, value json.RawMessage) error {
+	err := members(text, func(name string, value json.RawMessage) error {
 		f, _ := fieldOf(t, name) // json.Marshal wrote it
 		value, err := inWords(f.kind, name, value)
 		if f.kind == reflect.TypeFor[time.Duration]() {

@@ -7,24 +7,22 @@ import (
 )
 
 // members calls f with the name and the value of each field of an object, in their order.
-// raw holds the name as it is written. text is valid JSON.
-func members(text []byte, f func(raw []byte, name string, value json.RawMessage) error) error {
+// text is valid JSON.
+func members(text []byte, f func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
 	for dec.More() {
-		from := dec.InputOffset()
 		name, err := dec.Token()
 		if err != nil {
 			return err
 		}
-		raw := text[from:dec.InputOffset()]
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		if err := f(raw, name.(string), value); err != nil {
+		if err := f(name.(string), value); err != nil {
 			return err
 		}
 	}
