@@ -118,7 +118,7 @@ func TestLastTokenIsRevoked(t *testing.T) {
 	log := &lines{}
 	o := Options{Database: t.TempDir() + "/forbear.db", Logger: slog.New(slog.NewJSONHandler(log, nil))}
 	s, stop := start(t, o)
-	const open = "demands no token"
+	const open = "requires no token"
 	auth := token(t, s, `{"name":"ci","scope":"admin"}`)
 	if status, _ := call(t, s, "GET", "/v1/endpoints", "", "Authorization", auth); status != 200 {
 		t.Fatalf("got %d", status)
