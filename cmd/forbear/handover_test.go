@@ -334,3 +334,24 @@ func TestHangupDuringHandover(t *testing.T) {
 		t.Errorf("code %d:\n%s", code, s.log)
 	}
 }
+
+// The first process passes signals on to the last of its successors, also when those in
+// between have ended.
+func TestSignalsReachTheLastSuccessor(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	path, _ := policyOver(t, up.URL, freeAddress(t))
+	s := run(t, exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0"))
+	for i := range 2 {
+		s.signal(t, syscall.SIGUSR2)
+		s.await(t, "the handover", func() bool { return strings.Count(s.log.String(), "handed over") == i+1 })
+	}
+	first := successors.FindStringSubmatch(s.log.String())[1]
+	s.await(t, "the end of the first successor", func() bool { _, err := os.Stat("/proc/" + first); return err != nil })
+	s.signal(t, syscall.SIGHUP)
+	s.logs(t, "the policy file is in charge")
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}
