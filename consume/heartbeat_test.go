@@ -9,7 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // slowRenewal is a store on which a heartbeat takes a while.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 func newLog() (*slog.Logger, *strings.Builder) {

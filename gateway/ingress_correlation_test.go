@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // Each response of a keyed route names the request that it is for, whoever wrote

@@ -20,7 +20,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 const ingressKey = "7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2"

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/race"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // pipes is a network of connections in memory, which a bubble of virtual time knows.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // TestWordsAreOfTheNextGateway: what Forbear-Stop and Forbear-Attempts say is said by the

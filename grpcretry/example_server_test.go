@@ -12,7 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // orders answers Check with the number of the order that it took.

@@ -27,7 +27,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // shop is a service whose Check is done once per key. What Check does is run;

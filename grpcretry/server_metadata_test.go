@@ -17,7 +17,7 @@ import (
 
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // meta makes one call and returns the names that the test cares about, of the headers

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // Put keys in front of a handler: the second request gets the first one's

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 const key = "7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // Seventy callers whose bodies trickle in keep no other caller waiting, whether

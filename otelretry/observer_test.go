@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // What the alert on retry storms divides by.

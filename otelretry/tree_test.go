@@ -23,8 +23,8 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/otelretry"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // tracer is an SDK whose exporter keeps the spans in memory.

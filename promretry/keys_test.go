@@ -15,8 +15,8 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/promretry"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // receiver is a service with idempotency keys and a consumer, over one store.

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // The scripts say what Claim.Against says: the store in memory, which runs it,

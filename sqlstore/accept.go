@@ -14,7 +14,7 @@ import (
 // response sends again. Other content under a known identity is a conflict, and
 // refuses the whole call.
 
-// Accept implements webhook.Store. It is durable when it returns: what it says
+// Accept implements store.Store. It is durable when it returns: what it says
 // is accepted will be sent.
 func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	a := &acceptance{rows: make([]encoded, len(msgs)), ordered: ordered}

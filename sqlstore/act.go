@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Operators act upon messages in bounded batches, each one transaction with its
 // line in the audit trail.
 
-// Cancel implements webhook.Store.
-func (w *Webhooks) Cancel(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
-	results, err := do(ctx, w.db, func(t *tx) ([]webhook.MessageResult, error) {
+// Cancel implements store.Store.
+func (w *Webhooks) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := do(ctx, w.db, func(t *tx) ([]store.MessageResult, error) {
 		list, err := t.targets(numbers)
 		if err != nil {
 			return nil, err
@@ -25,16 +25,16 @@ func (w *Webhooks) Cancel(ctx context.Context, numbers []int64, by string) ([]we
 		if _, err := t.exec(`UPDATE forbear_deliveries SET cancel = {t} WHERE id IN ({ids}) AND `+stateLeased, after(0), asJSON{numbers}); err != nil {
 			return nil, err
 		}
-		results := make([]webhook.MessageResult, len(list))
+		results := make([]store.MessageResult, len(list))
 		for i, g := range list {
-			r := webhook.MessageResult{ID: g.message, Endpoint: g.Endpoint, State: stateNames[g.state], Done: true}
+			r := store.MessageResult{ID: g.message, Endpoint: g.Endpoint, State: stateNames[g.state], Done: true}
 			switch g.state {
 			case waiting, held:
-				r.State = webhook.StateCanceled
+				r.State = store.StateCanceled
 			case leased:
-				r.State = webhook.StateCanceling
+				r.State = store.StateCanceling
 			default:
-				r.Done, r.Why = false, webhook.WhyEnded
+				r.Done, r.Why = false, store.WhyEnded
 			}
 			results[i] = r
 		}
@@ -80,7 +80,7 @@ func (w *Webhooks) cancelMarked(ctx context.Context, limit int) (int, error) {
 
 // auditResults adds a line for what was done: it names the message, or says how
 // many there were.
-func (t *tx) auditResults(by, action string, results []webhook.MessageResult) error {
+func (t *tx) auditResults(by, action string, results []store.MessageResult) error {
 	entry, n := deadletter.Entry{Who: by, Action: action}, 0
 	for _, r := range results {
 		if !r.Done {
@@ -100,9 +100,9 @@ func (t *tx) auditResults(by, action string, results []webhook.MessageResult) er
 	return t.audit(entry)
 }
 
-// SendAgain implements webhook.Store.
-func (w *Webhooks) SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]webhook.MessageResult, error) {
-	results, err := do(ctx, w.db, func(t *tx) ([]webhook.MessageResult, error) {
+// SendAgain implements store.Store.
+func (w *Webhooks) SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]store.MessageResult, error) {
+	results, err := do(ctx, w.db, func(t *tx) ([]store.MessageResult, error) {
 		// Bodies are not dropped, and nothing is swept, while it is looked at.
 		if err := t.db.d.lock(t, sweepLock); err != nil {
 			return nil, err
@@ -115,14 +115,14 @@ func (w *Webhooks) SendAgain(ctx context.Context, numbers []int64, redrives int,
 		if err != nil {
 			return nil, err
 		}
-		results := make([]webhook.MessageResult, len(list))
+		results := make([]store.MessageResult, len(list))
 		for i, g := range list {
-			r := webhook.MessageResult{ID: g.message, Endpoint: g.Endpoint, State: stateNames[g.state]}
+			r := store.MessageResult{ID: g.message, Endpoint: g.Endpoint, State: stateNames[g.state]}
 			if r.Why, err = t.sendAgain(g, facts[g.id], redrives, by); err != nil {
 				return nil, err
 			}
 			if r.Done = r.Why == ""; r.Done {
-				r.State = webhook.StateWaiting
+				r.State = store.StateWaiting
 			}
 			results[i] = r
 		}
@@ -154,11 +154,11 @@ func (t *tx) facts(ids []int64) (map[int64]messageFacts, error) {
 func (t *tx) sendAgain(g target, f messageFacts, redrives int, by string) (why string, err error) {
 	switch {
 	case g.state == waiting || g.state == leased || g.state == held:
-		return webhook.WhyUnderWay, nil
+		return store.WhyUnderWay, nil
 	case f.dropped:
-		return webhook.WhyBodyDropped, nil
+		return store.WhyBodyDropped, nil
 	case f.orphan:
-		return webhook.WhyNoEndpoint, nil
+		return store.WhyNoEndpoint, nil
 	}
 	letter := any(nil)
 	if g.state == dead {
@@ -193,9 +193,9 @@ func (t *tx) redriveLetter(g target, redrives int, by string) (id, why string, e
 	case err != nil:
 		return "", "", err
 	case !found:
-		return "", webhook.WhyLetter, nil
+		return "", store.WhyLetter, nil
 	case count >= redrives:
-		return "", webhook.WhyLimit, nil
+		return "", store.WhyLimit, nil
 	}
 	_, err = t.exec(`UPDATE forbear_letters SET `+letterRedriving+`, outcome = ?, job = NULL, redriver = ?, redriven = {t}, redrives = redrives + 1 WHERE id = ?`,
 		string(deadletter.RedriveNone), by, after(0), id)

@@ -16,7 +16,7 @@ import (
 // compared here stays so until the commit. To its endpoints a change of an application
 // is one of theirs.
 
-// PutApplication implements webhook.Store.
+// PutApplication implements store.Store.
 func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error) {
 	expected, suspended, reason := a.Version, a.Suspended, a.Reason
 	a.Version, a.Created, a.Suspended, a.Reason, a.Error = 0, time.Time{}, false, "", "" // not of the configuration
@@ -61,7 +61,7 @@ func (w *Webhooks) PutApplication(ctx context.Context, a webhook.Application) (w
 	return a, err
 }
 
-// Application implements webhook.Store.
+// Application implements store.Store.
 func (w *Webhooks) Application(ctx context.Context, id string) (webhook.Application, error) {
 	var unreadable error
 	list, err := readAll(ctx, w.db, func(r *sql.Rows) (a webhook.Application, err error) {
@@ -72,7 +72,7 @@ func (w *Webhooks) Application(ctx context.Context, id string) (webhook.Applicat
 	return a, cmp.Or(err, unreadable)
 }
 
-// Applications implements webhook.Store.
+// Applications implements store.Store.
 func (w *Webhooks) Applications(ctx context.Context, after string, limit int) ([]webhook.Application, error) {
 	return readAll(ctx, w.db, func(r *sql.Rows) (webhook.Application, error) {
 		a, _, err := w.db.scanApplication(r) // Error has why it cannot be read
@@ -117,7 +117,7 @@ func (db *DB) application(c applicationRow) (a webhook.Application, err error) {
 	return a, err
 }
 
-// DeleteApplication implements webhook.Store. Its tokens go with it.
+// DeleteApplication implements store.Store. Its tokens go with it.
 func (w *Webhooks) DeleteApplication(ctx context.Context, id string, version int64) error {
 	return w.db.write(ctx, func(t *tx) error {
 		if err := t.db.d.lock(t, endpointLock); err != nil {

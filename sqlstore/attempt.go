@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // The history of a delivery is a table of its own: claims and write-backs change
@@ -60,7 +60,7 @@ func (t *tx) recordAttempts(rows []*writeBack) error {
 }
 
 // newAttemptRow makes the row of an attempt.
-func (db *DB) newAttemptRow(delivery int64, a *webhook.Attempt) (attemptRow, error) {
+func (db *DB) newAttemptRow(delivery int64, a *deadletter.Attempt) (attemptRow, error) {
 	row := attemptRow{
 		Delivery: delivery, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
 		Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
@@ -70,7 +70,7 @@ func (db *DB) newAttemptRow(delivery int64, a *webhook.Attempt) (attemptRow, err
 
 // sealAttempt fills in what an attempt quotes, which may be the payload. What is
 // empty is NULL: most attempts succeed and keep nothing.
-func (db *DB) sealAttempt(row *attemptRow, a *webhook.Attempt) error {
+func (db *DB) sealAttempt(row *attemptRow, a *deadletter.Attempt) error {
 	if response := a.Response; response != "" {
 		// No receiver's text must look as if it were sealed.
 		if strings.HasPrefix(response, sealedText) {
@@ -104,14 +104,14 @@ func attemptCell(column string, delivery int64, claim int) cell {
 }
 
 // scanAttempts returns what scans the attempts of a delivery.
-func (db *DB) scanAttempts(delivery int64) func(*sql.Rows) (webhook.Attempt, error) {
-	return func(r *sql.Rows) (webhook.Attempt, error) { return db.scanAttempt(delivery, r) }
+func (db *DB) scanAttempts(delivery int64) func(*sql.Rows) (deadletter.Attempt, error) {
+	return func(r *sql.Rows) (deadletter.Attempt, error) { return db.scanAttempt(delivery, r) }
 }
 
 // scanAttempt is the inverse of an attemptRow. What it quotes may be encrypted under a
 // key that is missing. The attempt says so then, and that is no error: the letter of its
 // delivery must be written.
-func (db *DB) scanAttempt(delivery int64, r *sql.Rows) (a webhook.Attempt, err error) {
+func (db *DB) scanAttempt(delivery int64, r *sql.Rows) (a deadletter.Attempt, err error) {
 	var due, began, took, wait int64
 	var response, cause string
 	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &response, &cause)
@@ -127,7 +127,7 @@ func (db *DB) scanAttempt(delivery int64, r *sql.Rows) (a webhook.Attempt, err e
 }
 
 // openAttempt is the inverse of sealAttempt.
-func (db *DB) openAttempt(delivery int64, a *webhook.Attempt, response, cause string) error {
+func (db *DB) openAttempt(delivery int64, a *deadletter.Attempt, response, cause string) error {
 	plain, err := db.unsealText(attemptCell("response", delivery, a.Claim), response)
 	if err != nil {
 		return err

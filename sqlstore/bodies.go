@@ -39,7 +39,7 @@ func scanEnded(r *sql.Rows) (e ended, err error) {
 // bodySweep is the name of the sweep's row in forbear_sweeps.
 const bodySweep = "bodies"
 
-// DropBodies implements webhook.Store. Bodies are read and their digests made
+// DropBodies implements store.Store. Bodies are read and their digests made
 // outside of the writers, for a body never changes. A batch takes as many round trips as
 // one message.
 func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int) (int, error) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // What is sealed is opened with its key, refused without, and told from what was written
@@ -58,7 +58,7 @@ func TestSealedIsTold(t *testing.T) {
 func TestResponseLooksSealed(t *testing.T) {
 	db := &DB{}
 	var row attemptRow
-	if err := db.sealAttempt(&row, &webhook.Attempt{Response: "sealed:AAAA"}); err != nil {
+	if err := db.sealAttempt(&row, &deadletter.Attempt{Response: "sealed:AAAA"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := db.unsealText(attemptCell("response", 0, 0), *row.Response); err != nil || strings.TrimSpace(string(got)) != "sealed:AAAA" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A claim takes deliveries that are due under a lease: the row's owner, the end
@@ -16,10 +17,10 @@ import (
 // fence, so that a process whose lease has passed to another writes nothing.
 // Claims are counted apart from attempts: a crash loop burns no retries.
 
-// NextDues implements webhook.Store. It hops from endpoint to endpoint on the
+// NextDues implements store.Store. It hops from endpoint to endpoint on the
 // index of waiting deliveries: its cost is that of the endpoints, not of the
 // deliveries.
-func (w *Webhooks) NextDues(ctx context.Context) (heads []webhook.NextDue, err error) {
+func (w *Webhooks) NextDues(ctx context.Context) (heads []store.NextDue, err error) {
 	err = w.db.each(ctx, intoHeads(&heads), `WITH RECURSIVE e (endpoint) AS (
 			SELECT min(endpoint) FROM forbear_deliveries WHERE `+stateWaiting+`
 			UNION ALL
@@ -29,7 +30,7 @@ func (w *Webhooks) NextDues(ctx context.Context) (heads []webhook.NextDue, err e
 }
 
 // heads finds when the first waiting delivery of each endpoint is due.
-func (t *tx) heads(endpoints []string) (heads []webhook.NextDue, err error) {
+func (t *tx) heads(endpoints []string) (heads []store.NextDue, err error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
@@ -38,9 +39,9 @@ func (t *tx) heads(endpoints []string) (heads []webhook.NextDue, err error) {
 }
 
 // intoHeads adds heads to a list; an endpoint with nothing waiting has none.
-func intoHeads(list *[]webhook.NextDue) func(*sql.Rows) error {
+func intoHeads(list *[]store.NextDue) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
-		var h webhook.NextDue
+		var h store.NextDue
 		var in sql.NullInt64
 		err := r.Scan(&h.Endpoint, &in)
 		if h.In = time.Duration(in.Int64) * time.Microsecond; in.Valid {
@@ -56,7 +57,7 @@ const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.du
 // scanClaim reads a claimed delivery whole, so that it can be sent without
 // another question, and what a statement selects beside it. It unseals the message.
 // One that cannot be read is no error, which would fail the claim of all others.
-func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error) {
+func (db *DB) scanClaim(r *sql.Rows, more ...any) (d store.Delivery, err error) {
 	var due, start, made int64
 	var progress, id, meta string
 	var body []byte
@@ -81,7 +82,7 @@ func (db *DB) scanClaim(r *sql.Rows, more ...any) (d webhook.Delivery, err error
 type claim struct {
 	owner string
 	lease time.Duration
-	lanes []webhook.Lane
+	lanes []store.Lane
 	which string // the condition and the order, with one bound
 	bound after
 }
@@ -96,16 +97,16 @@ const (
 
 // until notes when the leases end. They are counted from before the question,
 // on the monotonic clock: they end here no later than in the database.
-func until(list []webhook.Delivery, end time.Time) []webhook.Delivery {
+func until(list []store.Delivery, end time.Time) []store.Delivery {
 	for i := range list {
 		list[i].LeaseEnd = end
 	}
 	return list
 }
 
-// Overdue implements webhook.Store. It looks outside of the writers, since the
+// Overdue implements store.Store. It looks outside of the writers, since the
 // look may have to pass a million that are scheduled, and mostly finds nothing.
-func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
+func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane store.Lane) ([]store.Delivery, error) {
 	found := false
 	err := w.db.each(ctx, func(*sql.Rows) error { found = true; return nil },
 		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND `+stateWaiting+` AND start < {now} LIMIT 1`, lane.Endpoint, after(-age))
@@ -113,10 +114,10 @@ func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Du
 	if err != nil || !found {
 		return nil, err
 	}
-	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: claimOld, bound: after(-age)}
+	c := claim{owner: owner, lease: lease, lanes: []store.Lane{lane}, which: claimOld, bound: after(-age)}
 	// Before the claim: what passes until it is written shortens the lease here.
 	end := time.Now().Add(lease)
-	done, err := doLast(ctx, w.db, op{apart: true}, func(t *tx) (webhook.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doLast(ctx, w.db, op{apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	return until(done.Claimed, end), err
 }
 
@@ -132,7 +133,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 	return l, err
 }
 
-// Reclaim implements webhook.Store. What was to be canceled while it was under way
+// Reclaim implements store.Store. What was to be canceled while it was under way
 // is canceled here, once it waits again.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 	n, canceling := w.cancelMarked(ctx, limit) // that it fails keeps no lost lease from being taken back

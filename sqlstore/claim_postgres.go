@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // claim takes all lanes in one statement, which also says when the next delivery of
@@ -13,7 +13,7 @@ import (
 // about to take; the materialised CTE keeps the planner from running the locking
 // query more often than once. No table is joined in a way that a plan may turn
 // around: one that was made while the tables were small would read all of them.
-func (postgres) claim(t *tx, c claim) (done webhook.StepResult, err error) {
+func (postgres) claim(t *tx, c claim) (done store.StepResult, err error) {
 	// One argument for any number of lanes keeps the statement prepared.
 	err = t.each(func(r *sql.Rows) error {
 		var next sql.NullInt64
@@ -24,7 +24,7 @@ func (postgres) claim(t *tx, c claim) (done webhook.StepResult, err error) {
 		case d.ID != 0:
 			done.Claimed = append(done.Claimed, d)
 		case next.Valid:
-			done.Next = append(done.Next, webhook.NextDue{Endpoint: d.Endpoint, In: time.Duration(next.Int64) * time.Microsecond})
+			done.Next = append(done.Next, store.NextDue{Endpoint: d.Endpoint, In: time.Duration(next.Int64) * time.Microsecond})
 		}
 		return nil
 	}, `WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
@@ -40,6 +40,6 @@ func (postgres) claim(t *tx, c claim) (done webhook.StepResult, err error) {
 	for _, e := range short(c.lanes, done.Claimed) {
 		wants[e] = true
 	}
-	done.Next = slices.DeleteFunc(done.Next, func(n webhook.NextDue) bool { return !wants[n.Endpoint] })
+	done.Next = slices.DeleteFunc(done.Next, func(n store.NextDue) bool { return !wants[n.Endpoint] })
 	return done, err
 }

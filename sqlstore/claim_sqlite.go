@@ -3,13 +3,13 @@ package sqlstore
 import (
 	"database/sql"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // claim reads lane by lane and then leases what it read: no one can change the
 // rows in between.
-func (sqlite) claim(t *tx, c claim) (done webhook.StepResult, err error) {
-	scan := func(r *sql.Rows) (webhook.Delivery, error) { return t.db.scanClaim(r) }
+func (sqlite) claim(t *tx, c claim) (done store.StepResult, err error) {
+	scan := func(r *sql.Rows) (store.Delivery, error) { return t.db.scanClaim(r) }
 	for _, lane := range c.lanes {
 		found, err := collect(t, scan, `SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
 			WHERE d.endpoint = ? AND d.`+stateWaiting+` AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)

@@ -10,10 +10,11 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Contents implements webhook.Store. It reads the bodies one by one.
-func (w *Webhooks) Contents(ctx context.Context, message string, at []string, limit int) (list []webhook.MessageContent, err error) {
+// Contents implements store.Store. It reads the bodies one by one.
+func (w *Webhooks) Contents(ctx context.Context, message string, at []string, limit int) (list []store.MessageContent, err error) {
 	cond, args := atEndpoints(message, at)
 	endpoints := map[int64][]string{}
 	var seqs []int64
@@ -52,17 +53,17 @@ func atEndpoints(message string, endpoints []string) (cond string, args []any) {
 const contentQuery = `SELECT meta, body, created, dropped IS NOT NULL FROM forbear_messages WHERE seq = ?`
 
 // scanContent reads the content of a message, but for its endpoints.
-func (db *DB) scanContent(r *sql.Rows, id string) (c webhook.MessageContent, err error) {
+func (db *DB) scanContent(r *sql.Rows, id string) (c store.MessageContent, err error) {
 	m, dropped, erased, err := db.scanKept(r, id)
 	switch {
 	case errors.Is(err, webhook.ErrUnreadable):
-		return webhook.MessageContent{Created: m.Created, Dropped: dropped, Unreadable: err.Error()}, nil
+		return store.MessageContent{Created: m.Created, Dropped: dropped, Unreadable: err.Error()}, nil
 	case err != nil:
 		return c, err
 	case erased:
-		return webhook.MessageContent{Created: m.Created, Dropped: true, Erased: true}, nil
+		return store.MessageContent{Created: m.Created, Dropped: true, Erased: true}, nil
 	}
-	c = m.Content(nil)
+	c = store.ContentOf(&m, nil)
 	if c.Dropped = dropped; dropped {
 		c.Payload = nil
 	}
@@ -88,7 +89,7 @@ func (db *DB) scanKept(r *sql.Rows, id string) (m webhook.Message, dropped, eras
 	return m, dropped, v.Erased, nil
 }
 
-// Erase implements webhook.Store.
+// Erase implements store.Store.
 func (w *Webhooks) Erase(ctx context.Context, message string, endpoints []string, by string) (int, error) {
 	n, err := do(ctx, w.db, func(t *tx) (int, error) { return t.erase(message, endpoints, by) })
 	w.db.notify.wake() // others of its key may go
@@ -100,18 +101,18 @@ func (w *Webhooks) Erase(ctx context.Context, message string, endpoints []string
 
 // EraseAll erases messages of a list, each in a transaction of its own, and says what
 // became of it. Those that are erased, or under way, are left.
-func (w *Webhooks) EraseAll(ctx context.Context, list []webhook.MessageInfo, by string) ([]webhook.MessageResult, error) {
-	var results []webhook.MessageResult
+func (w *Webhooks) EraseAll(ctx context.Context, list []store.MessageInfo, by string) ([]store.MessageResult, error) {
+	var results []store.MessageResult
 	defer func() {
 		w.db.notify.wake() // others of their keys may go
 		w.db.d.overwritten(ctx, w.db)
 	}()
 	for _, m := range list {
-		r := webhook.MessageResult{ID: m.ID, Endpoint: m.Endpoint, State: m.State, Why: webhook.WhyErased}
+		r := store.MessageResult{ID: m.ID, Endpoint: m.Endpoint, State: m.State, Why: store.WhyErased}
 		if !m.Erased {
 			switch n, err := do(ctx, w.db, func(t *tx) (int, error) { return t.erase(m.ID, []string{m.Endpoint}, by) }); {
-			case errors.Is(err, webhook.ErrSending):
-				r.Why = webhook.WhyUnderWay
+			case errors.Is(err, store.ErrSending):
+				r.Why = store.WhyUnderWay
 			case err != nil:
 				return results, err
 			case n > 0:
@@ -172,7 +173,7 @@ func (t *tx) erasable(message string, endpoints []string) (list []target, letter
 	var ours []string // letters that are redriven by a delivery which is canceled
 	for _, g := range list {
 		if g.state == leased {
-			return nil, nil, own(fmt.Errorf("message %q at endpoint %q: %w", message, g.Endpoint, webhook.ErrSending))
+			return nil, nil, own(fmt.Errorf("message %q at endpoint %q: %w", message, g.Endpoint, store.ErrSending))
 		}
 		ours = append(ours, g.letter)
 	}
@@ -183,7 +184,7 @@ func (t *tx) erasable(message string, endpoints []string) (list []target, letter
 	letters, err = collect(t, t.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq`, args...)
 	for _, l := range letters {
 		if err == nil && l.State == deadletter.Redriving && !slices.Contains(ours, l.ID) {
-			err = own(fmt.Errorf("dead letter %q: %w", l.ID, webhook.ErrSending))
+			err = own(fmt.Errorf("dead letter %q: %w", l.ID, store.ErrSending))
 		}
 	}
 	return list, letters, err
@@ -284,7 +285,7 @@ func (t *tx) eraseOutbox(message string, endpoints []string) (deleted int, err e
 	cond, args := `message_id = ?`, []any{message}
 	if len(endpoints) > 0 {
 		cond += ` AND CASE WHEN COALESCE(application, '') = '' THEN endpoint ELSE ? || application END IN (SELECT value FROM {texts} x)`
-		args = append(args, webhook.DestinationOf(&webhook.Message{}), asJSON{endpoints})
+		args = append(args, store.DestinationOf(&webhook.Message{}), asJSON{endpoints})
 	}
 	n, err := t.exec(`DELETE FROM forbear_outbox_aside WHERE `+cond, args...)
 	return int(n), err

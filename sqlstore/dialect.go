@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // dialect is what differs between the databases. It has two implementations,
@@ -108,7 +108,7 @@ type dialect interface {
 	// claim takes deliveries for lanes, of which there is at least one, and finds when
 	// the next is due for those that got less than they want. It comes last in its
 	// transaction: it locks rows that a write-back may wait for, and waits for none.
-	claim(t *tx, c claim) (webhook.StepResult, error)
+	claim(t *tx, c claim) (store.StepResult, error)
 	// writeRows writes the states of deliveries back, fenced by their leases, with
 	// their attempts, and marks the rows that were written. Without all it may leave
 	// those that redrive a letter.

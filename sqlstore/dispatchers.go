@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Heartbeat implements webhook.Store.
+// Heartbeat implements store.Store.
 func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error) {
 	return do(ctx, w.db, func(t *tx) (live int, err error) {
 		if err := t.lookForMark(); err != nil {
@@ -31,7 +31,7 @@ func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Durat
 	})
 }
 
-// Leave implements webhook.Store.
+// Leave implements store.Store.
 func (w *Webhooks) Leave(ctx context.Context, owner string) error {
 	return w.db.write(ctx, func(t *tx) error {
 		_, err := t.exec(`DELETE FROM forbear_dispatchers WHERE owner = ?`, owner)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What is stored of an endpoint: its configuration as a sealed text, which only
@@ -34,7 +35,7 @@ const (
 		failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
 )
 
-// PutEndpoint implements webhook.Store.
+// PutEndpoint implements store.Store.
 func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	expected := e.Version
 	e.Version, e.Held, e.Error = 0, "", "" // not of the configuration
@@ -117,7 +118,7 @@ func (t *tx) writeEndpoint(e webhook.Endpoint, text string, args ...any) (*webho
 	return &e, nil
 }
 
-// DeleteEndpoint implements webhook.Store.
+// DeleteEndpoint implements store.Store.
 func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64) error {
 	n, err := do(ctx, w.db, func(t *tx) (int64, error) {
 		if err := t.db.d.lock(t, endpointLock); err != nil {
@@ -217,14 +218,14 @@ func (er endpointReader) tenant(id string, row applicationRow) (*webhook.Applica
 	return er.tenants[id], nil
 }
 
-// Endpoint implements webhook.Store.
+// Endpoint implements store.Store.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	list, err := w.endpointRows(ctx, ` WHERE e.id = ? AND e.deleted IS NULL`, id)
 	row, err := first(list, err, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
 	return row.Endpoint, cmp.Or(err, row.unreadable)
 }
 
-// Endpoints implements webhook.Store.
+// Endpoints implements store.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
 	return w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
 }
@@ -252,8 +253,8 @@ func (w *Webhooks) EndpointStates(ctx context.Context) (map[string]webhook.Endpo
 	return states, err
 }
 
-// EndpointChanges implements webhook.Store.
-func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
+// EndpointChanges implements store.Store.
+func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c store.EndpointChanges, err error) {
 	// The upper bound lets PostgreSQL expect a few rows, and not a third of all.
 	rows, err := w.endpointRows(ctx, ` WHERE e.changed > ? AND e.changed <= ?`, since, int64(math.MaxInt64))
 	c.Mark = since
@@ -263,7 +264,7 @@ func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.
 		case row.deleted:
 			c.Deleted = append(c.Deleted, row.ID)
 		case row.unreadable != nil:
-			c.Unreadable = append(c.Unreadable, webhook.UnreadableEndpoint{Endpoint: row.Endpoint, Err: row.unreadable})
+			c.Unreadable = append(c.Unreadable, store.UnreadableEndpoint{Endpoint: row.Endpoint, Err: row.unreadable})
 		default:
 			c.Endpoints = append(c.Endpoints, row.Endpoint)
 		}
@@ -271,7 +272,7 @@ func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.
 	return c, err
 }
 
-// SetEndpointState implements webhook.Store. Another state is a change that others
+// SetEndpointState implements store.Store. Another state is a change that others
 // have to read; how long the endpoint has been failing is not.
 func (w *Webhooks) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, by webhook.Party, reason string, failing time.Time) error {
 	moved, err := do(ctx, w.db, func(t *tx) (bool, error) {
@@ -314,7 +315,7 @@ func (t *tx) setState(e webhook.Endpoint) (moved bool, err error) {
 		if is.State == e.State { // another process was first
 			return false, nil
 		}
-		t.raise(webhook.DisabledAlert(e.ID, e.Reason))
+		t.raise(store.DisabledAlert(e.ID, e.Reason))
 	}
 	if e.State == webhook.Enabled {
 		e.DisabledBy = ""

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Holds change much more often than endpoints while many are down, so that they have a
@@ -20,9 +20,9 @@ const (
 	overFor = time.Hour
 )
 
-// PutHolds implements webhook.Store. That a hold begins or ends is made known at once;
+// PutHolds implements store.Store. That a hold begins or ends is made known at once;
 // how it goes on is read soon enough.
-func (w *Webhooks) PutHolds(ctx context.Context, owner string, list []webhook.HoldWrite) error {
+func (w *Webhooks) PutHolds(ctx context.Context, owner string, list []store.HoldWrite) error {
 	news, err := do(ctx, w.db, func(t *tx) (news bool, err error) {
 		if err := t.db.d.lock(t, holdLock); err != nil {
 			return false, err
@@ -45,8 +45,8 @@ func (w *Webhooks) PutHolds(ctx context.Context, owner string, list []webhook.Ho
 }
 
 // putHold writes a hold, and reports whether it begins or ends.
-func (t *tx) putHold(owner string, h *webhook.HoldWrite) (news bool, err error) {
-	due, expires := after(h.In), after(webhook.HoldFor)
+func (t *tx) putHold(owner string, h *store.HoldWrite) (news bool, err error) {
+	due, expires := after(h.In), after(store.HoldFor)
 	if h.Begins {
 		n, err := t.exec(`INSERT INTO forbear_holds (endpoint, kind, owner, why, looks, due, finished, expires, changed) VALUES (?, ?, ?, ?, ?, {t}, 0, {t}, `+nextHold+`)
 			ON CONFLICT (endpoint, kind) DO UPDATE SET owner = EXCLUDED.owner, why = EXCLUDED.why, looks = EXCLUDED.looks, due = EXCLUDED.due, finished = 0,
@@ -76,12 +76,12 @@ func (t *tx) dropHolds(endpoint string) error {
 	return err
 }
 
-// HoldChanges implements webhook.Store.
-func (w *Webhooks) HoldChanges(ctx context.Context, since int64) (list []webhook.Hold, mark int64, err error) {
+// HoldChanges implements store.Store.
+func (w *Webhooks) HoldChanges(ctx context.Context, since int64) (list []store.Hold, mark int64, err error) {
 	mark = since
 	// The upper bound is for PostgreSQL's estimate: see EndpointChanges.
 	err = w.db.each(ctx, func(r *sql.Rows) error {
-		var h webhook.Hold
+		var h store.Hold
 		var in, changed int64
 		if err := r.Scan(&h.Endpoint, &h.Kind, &h.Owner, &h.Why, &h.Looks, &in, &h.Over, &changed); err != nil {
 			return err

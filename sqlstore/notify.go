@@ -96,7 +96,7 @@ func (db *DB) sendNotify() {
 	_, _ = db.reads.ExecContext(ctx, "SELECT pg_notify('"+channel+"', '')")
 }
 
-// Wakes implements webhook.Waker.
+// Wakes implements store.Waker.
 func (w *Webhooks) Wakes(ctx context.Context, wake func()) {
 	w.db.follow(ctx, channel, func(string) { wake() })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Applications insert into the outbox in their own transactions, by any
@@ -32,10 +33,10 @@ const (
 // what is wrong with it and which of its endpoints keep the order of keys.
 type admit = func(*webhook.Message) (ordered map[string]bool, err error)
 
-// Relay implements webhook.Store. One transaction moves many rows. When it
+// Relay implements store.Store. One transaction moves many rows. When it
 // fails they are moved one by one, and then more and more of them, so that the one to
 // blame, if there is one, becomes a dead letter and holds no one up.
-func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (done webhook.RelayResult, err error) {
+func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (done store.RelayResult, err error) {
 	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT 1`)
 	if err == nil && len(ids) == 0 {
 		var back bool
@@ -83,7 +84,7 @@ const maxPassed = 64
 
 // moveOne moves one row, which is blamed at its last try only: the database may have been
 // busy, or away for a moment.
-func (r *relaying) moveOne(ctx context.Context) (done webhook.RelayResult, err error) {
+func (r *relaying) moveOne(ctx context.Context) (done store.RelayResult, err error) {
 	for try := 1; ; try++ {
 		if done, err = r.move(ctx, 1, try == relayTries); err == nil || try == relayTries {
 			return done, err
@@ -136,13 +137,13 @@ type relaying struct {
 
 // relayed is what came of a transaction.
 type relayed struct {
-	webhook.RelayResult
+	store.RelayResult
 	last  int64           // the row up to which it read
 	waits map[string]bool // the keys of rows that wait, "" of those without one
 }
 
 // move moves the first rows that can be moved.
-func (r *relaying) move(ctx context.Context, limit int, last bool) (webhook.RelayResult, error) {
+func (r *relaying) move(ctx context.Context, limit int, last bool) (store.RelayResult, error) {
 	var stuck []error
 	for {
 		done, err := do(ctx, r.w.db, func(t *tx) (relayed, error) { return t.relay(r, limit, last) })

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Rows of the outbox for an application that is suspended are put aside, where others
@@ -79,7 +79,7 @@ func (t *tx) putAside(o *outboxRow) error {
 
 // outboxAside counts the rows of the outbox that were put aside, at most so
 // many.
-func (w *Webhooks) outboxAside(ctx context.Context, most int, s *webhook.OutboxStats) error {
+func (w *Webhooks) outboxAside(ctx context.Context, most int, s *store.OutboxStats) error {
 	list, err := readAll(ctx, w.db, one[int], `SELECT count(*) FROM (SELECT 1 FROM forbear_outbox_aside LIMIT ?) x`, most)
 	if err == nil {
 		s.Aside = list[0]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What an application inserted is read without trust: any column may have any type
@@ -233,7 +234,7 @@ func (o *outboxRow) letter() deadletter.Letter {
 	m := &o.msg
 	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 	l := deadletter.Letter{
-		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: valid(webhook.DestinationOf(m)), Application: valid(m.Application), EventID: valid(m.ID),
+		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: valid(store.DestinationOf(m)), Application: valid(m.Application), EventID: valid(m.ID),
 		Source: valid(m.Source), Type: valid(m.Type), Subject: valid(m.Subject), PartitionKey: valid(m.Key),
 		IdempotencyKey: valid(m.IdempotencyKey), CorrelationID: valid(m.CorrelationID), ContentType: valid(m.ContentType),
 		Payload: m.Body, Reason: deadletter.ReasonInvalid, Description: fmt.Sprintf("%.*s", deadletter.MaxDescription/4, valid(o.bad.Error())),

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A redrive goes through two views. The letter is marked first, then its
@@ -55,9 +55,9 @@ func (t *tx) endRedrive(id string, o deadletter.RedriveResult) error {
 	return err
 }
 
-// Requeue implements webhook.Store.
+// Requeue implements store.Store.
 func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error {
-	m, err := w.db.encode(webhook.FromLetter(l))
+	m, err := w.db.encode(store.FromLetter(l))
 	if err != nil {
 		return err
 	}

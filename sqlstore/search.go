@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 const (
@@ -28,9 +29,9 @@ const (
 // might read all messages for one.
 const acceptedOf = `(SELECT m.created FROM forbear_messages m WHERE m.seq = d.message)`
 
-// Messages implements webhook.Store. Deliveries are numbered about in the order in
+// Messages implements store.Store. Deliveries are numbered about in the order in
 // which they were accepted, and looked at from the newest down.
-func (w *Webhooks) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
+func (w *Webhooks) Messages(ctx context.Context, f store.MessageFilter, before int64, limit int) (page store.MessagePage, err error) {
 	s := search{db: w.db, MessageFilter: f, limit: limit, top: math.MaxInt64 - 1}
 	if before > 0 {
 		s.top = before - 1
@@ -82,11 +83,11 @@ func (s *search) pages(ctx context.Context) (over bool, err error) {
 // search looks for messages among the deliveries above floor, up to top.
 type search struct {
 	db *DB
-	webhook.MessageFilter
+	store.MessageFilter
 
 	limit      int
 	floor, top int64
-	found      []webhook.MessageInfo
+	found      []store.MessageInfo
 	unreadable int // passed over
 }
 
@@ -145,7 +146,7 @@ func (s *search) find(ctx context.Context) error {
 	if len(s.States) > 0 {
 		// What is to be canceled is shown as that until it has ended, whatever its state.
 		chosen := `(d.state IN ({ids}) AND (d.cancel IS NULL OR d.finished IS NOT NULL)`
-		if slices.Contains(s.States, webhook.StateCanceling) {
+		if slices.Contains(s.States, store.StateCanceling) {
 			chosen += ` OR d.cancel IS NOT NULL AND d.finished IS NULL`
 		}
 		where(` AND `+chosen+`)`, asJSON{stateNumbers(s.States)})
@@ -177,7 +178,7 @@ func stateNumbers(names []string) []int64 {
 
 // add adds a message that is chosen to the page.
 func (s *search) add(r *sql.Rows) error {
-	var i webhook.MessageInfo
+	var i store.MessageInfo
 	var state rowState
 	var due, finished, created int64
 	var cancel bool
@@ -203,7 +204,7 @@ func (s *search) add(r *sql.Rows) error {
 	if finished == 0 {
 		i.Due = at(due)
 		if cancel {
-			i.State = webhook.StateCanceling
+			i.State = store.StateCanceling
 		}
 	}
 	if s.found = append(s.found, i); s.full() {
@@ -225,12 +226,12 @@ func (s *search) over(ctx context.Context) (bool, error) {
 }
 
 // latestAttempts notes what came of the latest attempt of each message.
-func (w *Webhooks) latestAttempts(ctx context.Context, list []webhook.MessageInfo) error {
+func (w *Webhooks) latestAttempts(ctx context.Context, list []store.MessageInfo) error {
 	if len(list) == 0 {
 		return nil
 	}
 	ids := make([]int64, len(list))
-	index := make(map[int64]*webhook.MessageInfo, len(list))
+	index := make(map[int64]*store.MessageInfo, len(list))
 	for i := range list {
 		ids[i] = list[i].Number
 		index[ids[i]] = &list[i]

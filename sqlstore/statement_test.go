@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Every migration is a list of statements for each database, without what is
@@ -87,8 +88,8 @@ func TestKeyLocks(t *testing.T) {
 	}
 	for range 2 {
 		if got := finishedKeys([]*writeBack{
-			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k1"}, Finished: true},
-			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k2"}}, // goes on
+			{WriteBack: &store.WriteBack{Endpoint: "a", OrderKey: "k1"}, Finished: true},
+			{WriteBack: &store.WriteBack{Endpoint: "a", OrderKey: "k2"}}, // goes on
 		}); got != one {
 			t.Errorf("the write-back locks %b, want %b", got, one)
 		}
@@ -162,23 +163,23 @@ func TestAcceptTextsFitTheirRows(t *testing.T) {
 // What is written back of an outcome: who is finished, and whose progress is
 // kept.
 func TestWriteBackRows(t *testing.T) {
-	spent := webhook.WriteBack{}.Progress
+	spent := store.WriteBack{}.Progress
 	spent.Attempts = 3
 	for _, tt := range []struct {
 		name     string
-		o        webhook.WriteBack
+		o        store.WriteBack
 		state    rowState
 		finished bool
 		progress bool
 	}{
-		{"delivered", webhook.WriteBack{Kind: webhook.Delivered, Progress: spent}, delivered, true, false},
-		{"dead", webhook.WriteBack{Kind: webhook.Dead, Progress: spent}, dead, true, true},
-		{"retried", webhook.WriteBack{Kind: webhook.Retried, Progress: spent}, waiting, false, true},
-		{"postponed", webhook.WriteBack{Kind: webhook.Postponed}, waiting, false, true},
-		{"released as it was", webhook.WriteBack{Kind: webhook.Released}, waiting, false, false},
-		{"released with progress", webhook.WriteBack{Kind: webhook.Released, Progress: spent}, waiting, false, true},
+		{"delivered", store.WriteBack{Kind: store.Delivered, Progress: spent}, delivered, true, false},
+		{"dead", store.WriteBack{Kind: store.Dead, Progress: spent}, dead, true, true},
+		{"retried", store.WriteBack{Kind: store.Retried, Progress: spent}, waiting, false, true},
+		{"postponed", store.WriteBack{Kind: store.Postponed}, waiting, false, true},
+		{"released as it was", store.WriteBack{Kind: store.Released}, waiting, false, false},
+		{"released with progress", store.WriteBack{Kind: store.Released, Progress: spent}, waiting, false, true},
 	} {
-		rows, err := newWriteBacks([]webhook.WriteBack{tt.o})
+		rows, err := newWriteBacks([]store.WriteBack{tt.o})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +187,7 @@ func TestWriteBackRows(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.name, r)
 		}
 	}
-	if got := short([]webhook.Lane{{Endpoint: "a", Max: 1}, {Endpoint: "b", Max: 2}}, []webhook.Delivery{{Endpoint: "a"}, {Endpoint: "b"}}); !slices.Equal(got, []string{"b"}) {
+	if got := short([]store.Lane{{Endpoint: "a", Max: 1}, {Endpoint: "b", Max: 2}}, []store.Delivery{{Endpoint: "a"}, {Endpoint: "b"}}); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("short of work: %v, want b", got)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Statistics cost what they show and not what there is: what waits is counted on
 // partial indexes, up to a number, and attempts are summed up from tallies.
 
-// PutTallies implements webhook.Store.
-func (w *Webhooks) PutTallies(ctx context.Context, owner string, list []webhook.Tally) error {
+// PutTallies implements store.Store.
+func (w *Webhooks) PutTallies(ctx context.Context, owner string, list []store.Tally) error {
 	return w.db.write(ctx, func(t *tx) error {
 		for i := range list {
 			l := &list[i]
@@ -38,7 +38,7 @@ const (
 
 // sweepTallies removes those that no window has any more.
 func (t *tx) sweepTallies() error {
-	_, err := t.exec(`DELETE FROM forbear_tallies WHERE slot < ?`, webhook.SlotOf(t.db.now().Add(-day-webhook.Slot)))
+	_, err := t.exec(`DELETE FROM forbear_tallies WHERE slot < ?`, store.SlotOf(t.db.now().Add(-day-store.Slot)))
 	return err
 }
 
@@ -53,15 +53,15 @@ const backlogs = `SELECT e.value,
 
 // EndpointStats returns how endpoints fare, in the order of their ids in the call.
 // Of what waits at most so many are counted for each.
-func (w *Webhooks) EndpointStats(ctx context.Context, endpoints []string, most int) ([]webhook.EndpointStats, error) {
-	list := make([]webhook.EndpointStats, len(endpoints))
-	index := make(map[string]*webhook.EndpointStats, len(endpoints))
+func (w *Webhooks) EndpointStats(ctx context.Context, endpoints []string, most int) ([]store.EndpointStats, error) {
+	list := make([]store.EndpointStats, len(endpoints))
+	index := make(map[string]*store.EndpointStats, len(endpoints))
 	for i, id := range endpoints {
 		list[i].Endpoint, index[id] = id, &list[i]
 	}
 	err := w.db.each(ctx, func(r *sql.Rows) error {
 		var id string
-		var s webhook.EndpointStats
+		var s store.EndpointStats
 		var age int64
 		if err := r.Scan(&id, &s.Waiting, &s.Held, &s.Unreadable, &s.DeadLetters, &age); err != nil {
 			return err
@@ -100,10 +100,10 @@ func (w *Webhooks) Unreadable(ctx context.Context, most int) (n int, err error) 
 }
 
 // attemptStats sums the tallies of endpoints up.
-func (w *Webhooks) attemptStats(ctx context.Context, endpoints []string, into map[string]*webhook.EndpointStats) error {
+func (w *Webhooks) attemptStats(ctx context.Context, endpoints []string, into map[string]*store.EndpointStats) error {
 	now := w.db.now()
-	lastHour, lastDay := webhook.SlotOf(now.Add(-hour)), webhook.SlotOf(now.Add(-day))
-	type sums struct{ hour, day webhook.Counts }
+	lastHour, lastDay := store.SlotOf(now.Add(-hour)), store.SlotOf(now.Add(-day))
+	type sums struct{ hour, day store.Counts }
 	all := make(map[string]*sums, len(into))
 	for id := range into {
 		all[id] = &sums{}
@@ -114,7 +114,7 @@ func (w *Webhooks) attemptStats(ctx context.Context, endpoints []string, into ma
 		if err := r.Scan(&id, &slot, &text); err != nil {
 			return err
 		}
-		var c webhook.Counts
+		var c store.Counts
 		if err := c.UnmarshalText([]byte(text)); err != nil {
 			return fmt.Errorf("the tally of endpoint %q: %w", id, err)
 		}
@@ -132,12 +132,12 @@ func (w *Webhooks) attemptStats(ctx context.Context, endpoints []string, into ma
 
 // slotStart is when a slot begins.
 func slotStart(slot int64) time.Time {
-	return time.Unix(slot*int64(webhook.Slot/time.Second), 0).UTC()
+	return time.Unix(slot*int64(store.Slot/time.Second), 0).UTC()
 }
 
 // OutboxStats returns what waits in the outbox, of which at most so many are
 // counted.
-func (w *Webhooks) OutboxStats(ctx context.Context, most int) (s webhook.OutboxStats, err error) {
+func (w *Webhooks) OutboxStats(ctx context.Context, most int) (s store.OutboxStats, err error) {
 	err = w.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&s.Depth) }, `SELECT count(*) FROM (SELECT 1 FROM forbear_outbox LIMIT ?) x`, most)
 	if err != nil {
 		return s, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What waits, or is held behind one of its key, may be ended without a lease: no
@@ -83,7 +84,7 @@ const orphans = `WITH RECURSIVE e (endpoint) AS (
 		SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.` + stateWaiting + ` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
 	SELECT endpoint FROM e WHERE endpoint IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forbear_endpoints p WHERE p.id = e.endpoint AND p.deleted IS NULL)`
 
-// Abandon implements webhook.Store. It goes by what is there and not by what was
+// Abandon implements store.Store. It goes by what is there and not by what was
 // deleted: a process that had not heard of it may have accepted more since.
 func (w *Webhooks) Abandon(ctx context.Context, limit int) (int, error) {
 	endpoints, err := readAll(ctx, w.db, one[string], orphans)
@@ -118,11 +119,11 @@ func (w *Webhooks) Abandon(ctx context.Context, limit int) (int, error) {
 // abandoned reads deliveries to a deleted endpoint. Those that are held end first,
 // since the last that waits is what is looked for. It puts off what cannot be read, so
 // that others come first the next time.
-func (w *Webhooks) abandoned(ctx context.Context, endpoint string, limit int) ([]webhook.Delivery, error) {
-	scan := func(r *sql.Rows) (webhook.Delivery, error) { return w.db.scanClaim(r) }
+func (w *Webhooks) abandoned(ctx context.Context, endpoint string, limit int) ([]store.Delivery, error) {
+	scan := func(r *sql.Rows) (store.Delivery, error) { return w.db.scanClaim(r) }
 	const those = `SELECT ` + claimed + ` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.endpoint = ? AND `
 	list, err := readAll(ctx, w.db, scan, those+`d.okey IS NOT NULL AND d.`+stateUnfinished+` AND d.`+stateHeld+` LIMIT ?`, endpoint, limit)
-	if err != nil || slices.ContainsFunc(list, func(d webhook.Delivery) bool { return d.Unreadable == nil }) {
+	if err != nil || slices.ContainsFunc(list, func(d store.Delivery) bool { return d.Unreadable == nil }) {
 		return list, err
 	}
 	if list, err = readAll(ctx, w.db, scan, those+`d.`+stateWaiting+` ORDER BY d.due LIMIT ?`, endpoint, limit); err != nil {
@@ -176,7 +177,7 @@ func (t *tx) deleting(id string) error {
 			OR EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = ? AND d.okey IS NOT NULL AND d.`+stateUnfinished+`)
 			OR EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = ? AND d.`+stateLeased+`))`, id, id, id, id)
 	if err == nil && found {
-		err = own(webhook.ErrDeleting)
+		err = own(store.ErrDeleting)
 	}
 	return err
 }

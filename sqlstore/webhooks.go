@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // The methods of this view stand by what they do: accepting in accept.go, claiming
@@ -17,8 +18,8 @@ import (
 // and deletes finished work.
 
 // Webhooks is the view of a database that keeps endpoints, messages, deliveries
-// and attempts, and that empties the outbox. It implements webhook.Store and
-// webhook.Waker. Make it with [DB.Webhooks]. It is safe for concurrent use.
+// and attempts, and that empties the outbox. It implements store.Store and
+// store.Waker. Make it with [DB.Webhooks]. It is safe for concurrent use.
 type Webhooks struct{ db *DB }
 
 // Webhooks returns the endpoints and deliveries of the database.
@@ -26,19 +27,19 @@ func (db *DB) Webhooks() *Webhooks { return &Webhooks{db} }
 
 // stateNames are the states of a delivery as people see them.
 var stateNames = map[rowState]string{
-	waiting: webhook.StateWaiting, leased: webhook.StateSending, delivered: webhook.StateDelivered, dead: webhook.StateDead,
-	held: webhook.StateHeld, canceled: webhook.StateCanceled,
+	waiting: store.StateWaiting, leased: store.StateSending, delivered: store.StateDelivered, dead: store.StateDead,
+	held: store.StateHeld, canceled: store.StateCanceled,
 }
 
-// Deliveries implements webhook.Store.
-func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webhook.DeliveryInfo, err error) {
+// Deliveries implements store.Store.
+func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []store.DeliveryInfo, err error) {
 	var ids []int64
 	err = w.db.each(ctx, func(r *sql.Rows) error {
 		var id, due int64
 		var state rowState
 		var progress string
 		var ended, cancel bool
-		i := webhook.DeliveryInfo{Message: message}
+		i := store.DeliveryInfo{Message: message}
 		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress, &ended, &cancel); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 		i.State, i.Postponed = stateNames[state], p.Postponed
 		if !ended {
 			if i.Due = at(due); cancel {
-				i.State = webhook.StateCanceling
+				i.State = store.StateCanceling
 			}
 		}
 		ids, list = append(ids, id), append(list, i)
@@ -62,7 +63,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 	}
 	// One query a delivery: a message has few, and their rows are closed by now.
 	for i, id := range ids {
-		list[i].History = []webhook.Attempt{}
+		list[i].History = []deadletter.Attempt{}
 		if err := w.db.each(ctx, into(&list[i].History, w.db.scanAttempts(id)), historyQuery, id); err != nil {
 			return nil, err
 		}
@@ -85,7 +86,7 @@ func scanFinished(r *sql.Rows) (f finished, err error) {
 	return f, err
 }
 
-// Sweep implements webhook.Store. One process does it at a time.
+// Sweep implements store.Store. One process does it at a time.
 func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
 	return do(ctx, w.db, func(t *tx) (int, error) {
 		// Two at once would wait for each other's rows, for nothing.
@@ -104,7 +105,7 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 	})
 }
 
-// Shrink implements webhook.Shrinker.
+// Shrink implements store.Shrinker.
 func (w *Webhooks) Shrink(ctx context.Context) (more bool, err error) {
 	return do(ctx, w.db, func(t *tx) (bool, error) { return t.db.d.shrink(t) })
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A write-back is what became of claimed deliveries. It is one transaction with
@@ -19,9 +19,9 @@ import (
 // claimed again when the lease ends, or finished with its letter, its alert and
 // the next of its key on its way.
 
-// WriteBackAndClaim implements webhook.Store. The claim follows the write-back, so
+// WriteBackAndClaim implements store.Store. The claim follows the write-back, so
 // that what that let go, the next message of a key, can be claimed.
-func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (done webhook.StepResult, err error) {
+func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn store.Step) (done store.StepResult, err error) {
 	if len(turn.WriteBacks) > 0 {
 		if done.OK, err = w.writeBack(ctx, turn.WriteBacks); err != nil {
 			return done, err
@@ -39,13 +39,13 @@ func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (do
 }
 
 // claim takes what is due.
-func (w *Webhooks) claim(ctx context.Context, turn webhook.Step) (webhook.StepResult, error) {
+func (w *Webhooks) claim(ctx context.Context, turn store.Step) (store.StepResult, error) {
 	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
 	began := time.Now()
 	end := began.Add(turn.Lease)
 	// A lease ends with the machine that holds it: a claim need not wait for the
 	// disk.
-	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (webhook.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	until(done.Claimed, end)
 	if err == nil {
 		w.db.notify.drained(short(turn.Lanes, done.Claimed), began)
@@ -55,7 +55,7 @@ func (w *Webhooks) claim(ctx context.Context, turn webhook.Step) (webhook.StepRe
 
 // writeBack writes outcomes back. ok has a place for each, also after an error: what is
 // true there was written all the same.
-func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) (ok []bool, err error) {
+func (w *Webhooks) writeBack(ctx context.Context, outcomes []store.WriteBack) (ok []bool, err error) {
 	// All that can fail without the database comes before the transaction.
 	rows, err := newWriteBacks(outcomes)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *Webhooks) writeBack(ctx context.Context, outcomes []webhook.WriteBack) 
 }
 
 // short returns the endpoints that got less than they wanted.
-func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string) {
+func short(lanes []store.Lane, claimed []store.Delivery) (endpoints []string) {
 	got := make(map[string]int, len(lanes))
 	for i := range claimed {
 		got[claimed[i].Endpoint]++
@@ -108,7 +108,7 @@ func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string
 
 // writeBack is an outcome as its row wants it.
 type writeBack struct {
-	*webhook.WriteBack `json:"-"`
+	*store.WriteBack `json:"-"`
 
 	ID       int64    `json:"id"`
 	Fence    int64    `json:"fence"`
@@ -125,20 +125,20 @@ type writeBack struct {
 
 // newWriteBacks makes rows of outcomes. The outcomes must stay as they are until
 // the write-back has ended.
-func newWriteBacks(outcomes []webhook.WriteBack) ([]*writeBack, error) {
+func newWriteBacks(outcomes []store.WriteBack) ([]*writeBack, error) {
 	rows := make([]*writeBack, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
 		r := &writeBack{WriteBack: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
 		switch o.Kind {
-		case webhook.Delivered:
+		case store.Delivered:
 			r.State, r.Finished = delivered, true
-		case webhook.Dead:
+		case store.Dead:
 			r.State, r.Finished = dead, true
 		}
 		// What is delivered needs its progress no more, and what was released
 		// untouched keeps the one that it has.
-		if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == forbear.Progress{}) {
+		if o.Kind != store.Delivered && !(o.Kind == store.Released && o.Progress == forbear.Progress{}) {
 			text, err := json.Marshal(o.Progress)
 			if err != nil {
 				return nil, err
@@ -210,13 +210,13 @@ func (t *tx) followUp(rows []*writeBack, letters map[int64]letterRow) error {
 		}
 		var err error
 		switch {
-		case r.Kind == webhook.Dead:
+		case r.Kind == store.Dead:
 			err = t.deadLetter(r.ID, r.letter, letters[r.ID])
 		// It redrives nothing.
 		case r.letter == "":
-		case r.Kind == webhook.Delivered:
+		case r.Kind == store.Delivered:
 			err = t.endRedrive(r.letter, deadletter.RedriveDelivered)
-		case r.Kind == webhook.Retried:
+		case r.Kind == store.Retried:
 			err = t.endRedrive(r.letter, deadletter.RedriveFailing)
 		}
 		if err != nil {
@@ -238,11 +238,11 @@ func (t *tx) followUp(rows []*writeBack, letters map[int64]letterRow) error {
 
 // encodeLetters encodes the letters of the outcomes that have one, by the id of
 // the delivery.
-func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, error) {
+func (db *DB) encodeLetters(outcomes []store.WriteBack) (map[int64]letterRow, error) {
 	letters := map[int64]letterRow{}
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.Kind != webhook.Dead {
+		if o.Kind != store.Dead {
 			continue
 		}
 		if o.Dead == nil {

@@ -3,13 +3,13 @@ package sqlstore
 import (
 	"strconv"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // plain are those that entail nothing, as far as one can know here: nearly all.
 func (postgres) plain(rows []*writeBack) (list []*writeBack) {
 	for _, r := range rows {
-		if r.Kind != webhook.Dead && !r.Unreadable && (r.OrderKey == "" || !r.Finished) {
+		if r.Kind != store.Dead && !r.Unreadable && (r.OrderKey == "" || !r.Finished) {
 			list = append(list, r)
 		}
 	}

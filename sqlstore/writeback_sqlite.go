@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"strings"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // plain is none: a statement is as quick within the transaction of the others.
@@ -16,7 +16,7 @@ func (sqlite) writeRows(t *tx, rows []*writeBack, _ bool) (err error) {
 		return err
 	}
 	for _, r := range rows {
-		if r.Kind == webhook.Delivered {
+		if r.Kind == store.Delivered {
 			continue
 		}
 		// A finished delivery keeps its due time and has an end, and one that goes
@@ -40,7 +40,7 @@ func (t *tx) writeDelivered(rows []*writeBack) error {
 	index := make(map[leaseID]*writeBack, len(rows))
 	var leases [][2]int64
 	for _, r := range rows {
-		if r.Kind == webhook.Delivered {
+		if r.Kind == store.Delivered {
 			index[leaseID{r.ID, r.Fence}] = r
 			leases = append(leases, [2]int64{r.ID, r.Fence})
 		}

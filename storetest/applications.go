@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // An application is stored whole, its writes are conditional like those of an
@@ -145,7 +146,7 @@ func testByApplication(t *testing.T, s Store) {
 	}
 	accept(t, s, false, message("m1", "", "a1", "a2", "b", "free"))
 	accept(t, s, false, message("m2", "", "a1", "b"))
-	names := func(f webhook.MessageFilter) string {
+	names := func(f store.MessageFilter) string {
 		for _, i := range must(s.Messages(t.Context(), f, 0, 100))(t).Messages {
 			if want := map[string]string{"a1": "acme", "a2": "acme", "b": "other"}[i.Endpoint]; i.Application != want {
 				t.Errorf("%s at %s is of %q", i.ID, i.Endpoint, i.Application)
@@ -166,15 +167,15 @@ func testByApplication(t *testing.T, s Store) {
 	consumers.Destination = "a1"
 	check(t, s.Put(t.Context(), consumers))
 	for _, c := range []struct {
-		f    webhook.MessageFilter
+		f    store.MessageFilter
 		want string
 	}{
-		{webhook.MessageFilter{Application: "acme"}, "[m2@a1 m1@a2 m1@a1]"},
-		{webhook.MessageFilter{Application: "acme", ID: "m1"}, "[m1@a2 m1@a1]"},
-		{webhook.MessageFilter{Application: "acme", Endpoints: []string{"a1", "b"}}, "[m2@a1 m1@a1]"},
-		{webhook.MessageFilter{Application: "acme", Endpoints: []string{"b"}}, "[]"},
-		{webhook.MessageFilter{Application: "none"}, "[]"},
-		{webhook.MessageFilter{}, "[m2@b m2@a1 m1@free m1@b m1@a2 m1@a1]"},
+		{store.MessageFilter{Application: "acme"}, "[m2@a1 m1@a2 m1@a1]"},
+		{store.MessageFilter{Application: "acme", ID: "m1"}, "[m1@a2 m1@a1]"},
+		{store.MessageFilter{Application: "acme", Endpoints: []string{"a1", "b"}}, "[m2@a1 m1@a1]"},
+		{store.MessageFilter{Application: "acme", Endpoints: []string{"b"}}, "[]"},
+		{store.MessageFilter{Application: "none"}, "[]"},
+		{store.MessageFilter{}, "[m2@b m2@a1 m1@free m1@b m1@a2 m1@a1]"},
 	} {
 		if got := names(c.f); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.f, got, c.want)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A body goes when it has arrived everywhere, and the message stays known: the same
@@ -13,7 +14,7 @@ func testBodies(t *testing.T, s Store) {
 	m := message("m1", "", "a", "b")
 	accept(t, s, false, m, message("dead", "", "a"))
 	for _, d := range claim(t, s, "a", 2) {
-		o := outcome(d, webhook.Delivered)
+		o := outcome(d, store.Delivered)
 		if o.Attempt.Response = "quoted"; d.Message.ID == "dead" {
 			o = deadLettered(d, "dlq_1")
 		}
@@ -28,7 +29,7 @@ func testBodies(t *testing.T, s Store) {
 	if d := claim(t, s, "b", 1); len(d) != 1 || string(d[0].Message.Body) != string(m.Body) {
 		t.Fatalf("b was not sent to yet, and its delivery is %+v", d)
 	} else {
-		finish(t, s, outcome(d[0], webhook.Delivered))
+		finish(t, s, outcome(d[0], store.Delivered))
 	}
 	if n := drop(); n != 1 {
 		t.Errorf("looked at %d deliveries, want the one of b", n)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A letter comes back with all that says why it is dead, and letters of one cause
@@ -78,12 +78,12 @@ func testCauses(t *testing.T, s Store) {
 // The letter of a delivery says why from its attempts, in whatever process they
 // were; and when a redrive fails it says why that did.
 func testCauseOfDelivery(t *testing.T, s Store) {
-	fail := func(o webhook.WriteBack, text string) webhook.WriteBack {
+	fail := func(o store.WriteBack, text string) store.WriteBack {
 		o.Attempt.Class, o.Attempt.Error, o.Attempt.Chain = "transient", text, []string{"*net.OpError", "syscall.Errno"}
 		return o
 	}
 	accept(t, s, false, message("m1", "", "a"))
-	finish(t, s, fail(outcome(claim(t, s, "a", 1)[0], webhook.Retried), "connection refused"))
+	finish(t, s, fail(outcome(claim(t, s, "a", 1)[0], store.Retried), "connection refused"))
 	d := claim(t, s, "a", 1)[0]
 	last := fail(deadLettered(d, "l1"), "broken pipe")
 	finish(t, s, last)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A message with NotBefore waits until then, and NextDues reports how long: the
@@ -44,7 +44,7 @@ func testLanes(t *testing.T, s Store) {
 		accept(t, s, false, message(fmt.Sprint("dead-", i), "", "dead"), message(fmt.Sprint("ok-", i), "", "ok"))
 	}
 	// Both lanes have twenty; each gives what was asked of it.
-	list := claimAs(t, s, "test", lease, webhook.Lane{Endpoint: "dead", Max: 2}, webhook.Lane{Endpoint: "ok", Max: 15})
+	list := claimAs(t, s, "test", lease, store.Lane{Endpoint: "dead", Max: 2}, store.Lane{Endpoint: "ok", Max: 15})
 	n := map[string]int{}
 	for _, d := range list {
 		n[d.Endpoint]++
@@ -69,7 +69,7 @@ func testOverlap(t *testing.T, s Store) {
 		// More turns than needed, in sevens: claims of different
 		// sizes meet at the end.
 		for range 100 {
-			done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
+			done, err := s.WriteBackAndClaim(t.Context(), store.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []store.Lane{{Endpoint: "a", Max: 7}}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -101,25 +101,25 @@ func testOverlap(t *testing.T, s Store) {
 func testFence(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	// The lease of a millisecond is over at once.
-	old := claimAs(t, s, "frozen", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})[0]
+	old := claimAs(t, s, "frozen", time.Millisecond, store.Lane{Endpoint: "a", Max: 1})[0]
 	time.Sleep(5 * time.Millisecond)
 	if n := must(s.Reclaim(t.Context(), 10))(t); n != 1 {
 		t.Fatalf("reclaimed %d, want 1", n)
 	}
-	if ok := finish(t, s, outcome(old, webhook.Delivered)); ok[0] {
+	if ok := finish(t, s, outcome(old, store.Delivered)); ok[0] {
 		t.Error("a lost lease wrote its outcome while the delivery waits")
 	}
 	d := claim(t, s, "a", 1)[0]
 	if d.Fence <= old.Fence || d.Claims != 2 {
 		t.Errorf("second claim: fence %d after %d, claims %d", d.Fence, old.Fence, d.Claims)
 	}
-	if ok := finish(t, s, outcome(old, webhook.Delivered)); ok[0] {
+	if ok := finish(t, s, outcome(old, store.Delivered)); ok[0] {
 		t.Error("a lost lease wrote its outcome")
 	}
-	if ok := finish(t, s, outcome(d, webhook.Delivered)); !ok[0] {
+	if ok := finish(t, s, outcome(d, store.Delivered)); !ok[0] {
 		t.Error("the holder could not write its outcome")
 	}
-	if ok := finish(t, s, outcome(d, webhook.Delivered)); ok[0] {
+	if ok := finish(t, s, outcome(d, store.Delivered)); ok[0] {
 		t.Error("an outcome was written twice")
 	}
 }
@@ -133,13 +133,13 @@ func testTurn(t *testing.T, s Store) {
 	if len(first) != 1 {
 		t.Fatalf("claimed %d, want the first of the key", len(first))
 	}
-	lost := outcome(first[0], webhook.Delivered)
+	lost := outcome(first[0], store.Delivered)
 	// An outcome under a wrong fence stands beside the right one, and must
 	// not harm it.
 	lost.Fence++
-	done := must(s.WriteBackAndClaim(t.Context(), webhook.Step{
-		WriteBacks: []webhook.WriteBack{lost, outcome(first[0], webhook.Delivered)},
-		Owner:      "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 10}, {Endpoint: "b", Max: 10}, {Endpoint: "none", Max: 1}},
+	done := must(s.WriteBackAndClaim(t.Context(), store.Step{
+		WriteBacks: []store.WriteBack{lost, outcome(first[0], store.Delivered)},
+		Owner:      "test", Lease: lease, Lanes: []store.Lane{{Endpoint: "a", Max: 10}, {Endpoint: "b", Max: 10}, {Endpoint: "none", Max: 1}},
 	}))(t)
 	if fmt.Sprint(done.OK) != "[false true]" {
 		t.Errorf("written back: %v, want the holder's alone", done.OK)
@@ -158,11 +158,11 @@ func testTurn(t *testing.T, s Store) {
 	later := message("later", "", "b")
 	later.NotBefore = time.Now().Add(time.Hour)
 	accept(t, s, false, later, message("now", "", "b"))
-	done = must(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
+	done = must(s.WriteBackAndClaim(t.Context(), store.Step{Owner: "test", Lease: lease, Lanes: []store.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
 	if len(done.Claimed) != 1 || len(done.Next) != 1 || done.Next[0].Endpoint != "b" || done.Next[0].In < 59*time.Minute || done.Next[0].In > time.Hour+time.Second {
 		t.Errorf("got %d claimed and next %+v, want one in an hour", len(done.Claimed), done.Next)
 	}
-	if done := must(s.WriteBackAndClaim(t.Context(), webhook.Step{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
+	if done := must(s.WriteBackAndClaim(t.Context(), store.Step{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
 		t.Errorf("an empty turn came to %+v", done)
 	}
 }
@@ -173,7 +173,7 @@ func testTurn(t *testing.T, s Store) {
 func testReclaim(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	for range 3 {
-		claimAs(t, s, "crashes", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})
+		claimAs(t, s, "crashes", time.Millisecond, store.Lane{Endpoint: "a", Max: 1})
 		time.Sleep(5 * time.Millisecond)
 		must(s.Reclaim(t.Context(), 10))(t)
 	}
@@ -194,7 +194,7 @@ func testReclaim(t *testing.T, s Store) {
 func testProgress(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
-	o := outcome(d, webhook.Retried)
+	o := outcome(d, store.Retried)
 	o.After = time.Millisecond
 	o.Progress.Attempts, o.Progress.State.Attempt, o.Progress.Postponed = 1, 2, 3
 	// The failure that the next claim has to decide about anew.
@@ -213,7 +213,7 @@ func testProgress(t *testing.T, s Store) {
 		t.Errorf("start moved from %v to %v", d.Start, d2[0].Start)
 	}
 	// Giving a delivery back without an attempt keeps what is known of it.
-	released := outcome(d2[0], webhook.Released)
+	released := outcome(d2[0], store.Released)
 	released.Attempt = nil
 	finish(t, s, released)
 	if d3 := claim(t, s, "a", 1); len(d3) != 1 || d3[0].Progress.State.Attempt != 2 {
@@ -231,14 +231,14 @@ func testOverdue(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
 	// Put off for an hour, and so not due when the test looks.
-	o := outcome(d, webhook.Postponed)
+	o := outcome(d, store.Postponed)
 	o.After, o.Attempt = time.Hour, nil
 	finish(t, s, o)
-	if list := must(s.Overdue(t.Context(), "test", lease, time.Hour, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 0 {
+	if list := must(s.Overdue(t.Context(), "test", lease, time.Hour, store.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 0 {
 		t.Errorf("%d are overdue at once", len(list))
 	}
 	time.Sleep(5 * time.Millisecond)
-	if list := must(s.Overdue(t.Context(), "test", lease, time.Millisecond, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 1 {
+	if list := must(s.Overdue(t.Context(), "test", lease, time.Millisecond, store.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 1 {
 		t.Errorf("%d are overdue, want the postponed one", len(list))
 	}
 }

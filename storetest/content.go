@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What is sent of a message can be read whatever its state, for each content that its
@@ -40,12 +41,12 @@ func testErase(t *testing.T, s Store) {
 	m := message("m1", "k", "a", "b", "c")
 	m.Headers = []webhook.Header{{Name: "X-Plan", Value: "gold"}}
 	accept(t, s, true, m, message("next", "k", "b"))
-	o := outcome(claim(t, s, "a", 1)[0], webhook.Delivered)
+	o := outcome(claim(t, s, "a", 1)[0], store.Delivered)
 	o.Attempt.Response = "quoted"
 	finish(t, s, o)
 	under := claim(t, s, "c", 1)[0]
 	erase := func(endpoints ...string) (int, error) { return s.Erase(t.Context(), "m1", endpoints, "ann") }
-	wantErr(t, "under way", errOf(erase()), webhook.ErrSending)
+	wantErr(t, "under way", errOf(erase()), store.ErrSending)
 	if c := must(s.Contents(t.Context(), "m1", nil, 10))(t); c[0].Erased || c[0].Subject != m.Subject {
 		t.Errorf("refused, and erased: %+v", c)
 	}
@@ -69,7 +70,7 @@ func testErase(t *testing.T, s Store) {
 			t.Errorf("kept is %+v", c)
 		}
 	}
-	for _, i := range must(s.Messages(t.Context(), webhook.MessageFilter{Endpoints: []string{"a", "b", "c"}}, 0, 10))(t).Messages {
+	for _, i := range must(s.Messages(t.Context(), store.MessageFilter{Endpoints: []string{"a", "b", "c"}}, 0, 10))(t).Messages {
 		if i.Erased != (i.ID == "m1") {
 			t.Errorf("the list has %+v", i)
 		}
@@ -91,7 +92,7 @@ func testErase(t *testing.T, s Store) {
 	if l.State != deadletter.Discarded || l.Discard != "erased" || l.Payload != nil || l.Type != "" || l.Reason == "" || l.EventID != "m1" {
 		t.Errorf("the letter is %+v", l)
 	}
-	for _, r := range must(s.SendAgain(t.Context(), numbers(t, s, webhook.MessageFilter{ID: "m1"}), 3, "ann"))(t) {
+	for _, r := range must(s.SendAgain(t.Context(), numbers(t, s, store.MessageFilter{ID: "m1"}), 3, "ann"))(t) {
 		if r.Done {
 			t.Errorf("sent again: %+v", r)
 		}

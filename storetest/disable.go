@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Of many dispatchers that disable one endpoint at a time, the one whose write changed it
@@ -22,7 +23,7 @@ func testDisabledOnce(t *testing.T, s Store) {
 		t.Helper()
 		n := 0
 		for _, a := range must(s.Alerts(t.Context(), 10))(t) {
-			if a.Queue != webhook.Queue || a.Reason != webhook.AlertDisabled || a.Detail != "endpoint a was disabled: gone 0" {
+			if a.Queue != webhook.Queue || a.Reason != store.AlertDisabled || a.Detail != "endpoint a was disabled: gone 0" {
 				t.Errorf("%s: the alert is %+v", what, a)
 			}
 			n += a.Count

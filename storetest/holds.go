@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What one finds out about an endpoint the others read: that it begins, goes on and is
@@ -14,12 +15,12 @@ import (
 func testHolds(t *testing.T, s Store) {
 	alert := deadletter.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
 	var mark int64
-	put := func(owner string, w webhook.HoldWrite) {
+	put := func(owner string, w store.HoldWrite) {
 		t.Helper()
 		w.Endpoint, w.Kind = "a", "slowed"
-		check(t, s.PutHolds(t.Context(), owner, []webhook.HoldWrite{w}))
+		check(t, s.PutHolds(t.Context(), owner, []store.HoldWrite{w}))
 	}
-	changes := func(want ...webhook.Hold) {
+	changes := func(want ...store.Hold) {
 		t.Helper()
 		list, next, err := s.HoldChanges(t.Context(), mark)
 		check(t, err)
@@ -44,24 +45,24 @@ func testHolds(t *testing.T, s Store) {
 			t.Errorf("%d alerts, want %d", n, want)
 		}
 	}
-	put("x", webhook.HoldWrite{}) // goes on, and never began
-	put("x", webhook.HoldWrite{Hold: webhook.Hold{Over: true}})
+	put("x", store.HoldWrite{}) // goes on, and never began
+	put("x", store.HoldWrite{Hold: store.Hold{Over: true}})
 	changes()
-	put("x", webhook.HoldWrite{Hold: webhook.Hold{Why: "http_503", Looks: 1, In: time.Hour}, Begins: true, Alert: alert})
-	changes(webhook.Hold{Owner: "x", Why: "http_503", Looks: 1, In: time.Hour})
+	put("x", store.HoldWrite{Hold: store.Hold{Why: "http_503", Looks: 1, In: time.Hour}, Begins: true, Alert: alert})
+	changes(store.Hold{Owner: "x", Why: "http_503", Looks: 1, In: time.Hour})
 	changes()
-	put("y", webhook.HoldWrite{Hold: webhook.Hold{Why: "another", Looks: 9, In: 9 * time.Hour}, Begins: true, Alert: alert})
+	put("y", store.HoldWrite{Hold: store.Hold{Why: "another", Looks: 9, In: 9 * time.Hour}, Begins: true, Alert: alert})
 	changes()
 	alerts(1)
-	put("y", webhook.HoldWrite{Hold: webhook.Hold{Why: "timeout", Looks: 7, In: 2 * time.Hour}})
-	changes(webhook.Hold{Owner: "y", Why: "timeout", Looks: 7, In: 2 * time.Hour})
-	put("x", webhook.HoldWrite{Hold: webhook.Hold{Why: "http_503", Looks: 2, In: -time.Minute}})
-	changes(webhook.Hold{Owner: "x", Why: "http_503", Looks: 7, In: -time.Minute})
+	put("y", store.HoldWrite{Hold: store.Hold{Why: "timeout", Looks: 7, In: 2 * time.Hour}})
+	changes(store.Hold{Owner: "y", Why: "timeout", Looks: 7, In: 2 * time.Hour})
+	put("x", store.HoldWrite{Hold: store.Hold{Why: "http_503", Looks: 2, In: -time.Minute}})
+	changes(store.Hold{Owner: "x", Why: "http_503", Looks: 7, In: -time.Minute})
 	last := mark
 	mark = 0 // one that starts reads what goes on
-	changes(webhook.Hold{Owner: "x", Why: "http_503", Looks: 7, In: -time.Minute})
+	changes(store.Hold{Owner: "x", Why: "http_503", Looks: 7, In: -time.Minute})
 	mark = last
-	put("z", webhook.HoldWrite{Hold: webhook.Hold{Over: true}})
+	put("z", store.HoldWrite{Hold: store.Hold{Over: true}})
 	list, _, err := s.HoldChanges(t.Context(), mark)
 	check(t, err)
 	if len(list) != 1 || !list[0].Over || list[0].Owner != "z" {
@@ -70,18 +71,18 @@ func testHolds(t *testing.T, s Store) {
 	if list, _, err = s.HoldChanges(t.Context(), 0); err != nil || len(list) > 0 {
 		t.Errorf("%+v goes on, %v", list, err)
 	}
-	put("x", webhook.HoldWrite{Begins: true, Alert: alert})
+	put("x", store.HoldWrite{Begins: true, Alert: alert})
 	alerts(2)
 	// Begun and over before it could be written: the alert is raised.
-	put("x", webhook.HoldWrite{Hold: webhook.Hold{Over: true}})
-	put("x", webhook.HoldWrite{Hold: webhook.Hold{Over: true}, Begins: true, Alert: alert})
+	put("x", store.HoldWrite{Hold: store.Hold{Over: true}})
+	put("x", store.HoldWrite{Hold: store.Hold{Over: true}, Begins: true, Alert: alert})
 	alerts(3)
 	if list, _, err = s.HoldChanges(t.Context(), 0); err != nil || len(list) > 0 {
 		t.Errorf("%+v goes on, %v", list, err)
 	}
 	// What is found out about an endpoint is not of the next one with its id.
 	must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}))(t)
-	put("x", webhook.HoldWrite{Begins: true})
+	put("x", store.HoldWrite{Begins: true})
 	check(t, s.DeleteEndpoint(t.Context(), "a", 0))
 	if list, _, err = s.HoldChanges(t.Context(), 0); err != nil || len(list) > 0 {
 		t.Errorf("%+v goes on, %v", list, err)
@@ -94,7 +95,7 @@ func testHoldRace(t *testing.T, s Store) {
 	alert := deadletter.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
 	parallel(8, func(int) {
 		for range 5 {
-			err := s.PutHolds(t.Context(), "x", []webhook.HoldWrite{{Hold: webhook.Hold{Endpoint: "a", Kind: "slowed", Looks: 1, In: time.Hour}, Begins: true, Alert: alert}})
+			err := s.PutHolds(t.Context(), "x", []store.HoldWrite{{Hold: store.Hold{Endpoint: "a", Kind: "slowed", Looks: 1, In: time.Hour}, Begins: true, Alert: alert}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -124,7 +125,7 @@ func testHoldRace(t *testing.T, s Store) {
 	parallel(writers, func(w int) {
 		for i := range writes {
 			id := string(rune('A'+w)) + string(rune('a'+i))
-			if err := s.PutHolds(t.Context(), "x", []webhook.HoldWrite{{Hold: webhook.Hold{Endpoint: id, Kind: "slowed"}, Begins: true}}); err != nil {
+			if err := s.PutHolds(t.Context(), "x", []store.HoldWrite{{Hold: store.Hold{Endpoint: id, Kind: "slowed"}, Begins: true}}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // saying is a message with a body of its own, for tests that distinguish
@@ -147,7 +148,7 @@ func testConflictRace(t *testing.T, s Store) {
 			}
 			for _, d := range list {
 				got[d.Message.ID+e] = string(d.Message.Body)
-				finish(t, s, outcome(d, webhook.Delivered))
+				finish(t, s, outcome(d, store.Delivered))
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func testConflictRace(t *testing.T, s Store) {
 // nothing will ever finish on its behalf.
 func testDuplicateHoldsNoKey(t *testing.T, s Store) {
 	accept(t, s, true, saying("k1", "k", "1", "a"))
-	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
+	finish(t, s, outcome(claim(t, s, "a", 1)[0], store.Delivered))
 	accept(t, s, true, saying("k1", "k", "1", "a"), saying("k2", "k", "2", "a"), saying("k3", "k", "3", "a"))
 	if got := deliverAll(t, s, "a"); fmt.Sprint(got) != "[k2 k3]" {
 		t.Errorf("behind a duplicate came %v, want k2 and k3", got)
@@ -212,12 +213,12 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 		accept(t, s, false, m)
 	}
 	d := claim(t, s, "a", 2)
-	finish(t, s, outcome(d[0], webhook.Delivered)) // before the redrive
+	finish(t, s, outcome(d[0], store.Delivered)) // before the redrive
 	for _, id := range []string{"m1", "m2"} {
 		l := must(s.BeginRedrive(t.Context(), "l-"+id, "job", "ann", 5))(t)
 		check(t, s.Requeue(t.Context(), l, false))
 	}
-	finish(t, s, outcome(d[1], webhook.Delivered)) // after it
+	finish(t, s, outcome(d[1], store.Delivered)) // after it
 	for _, id := range []string{"l-m1", "l-m2"} {
 		if l := must(s.Get(t.Context(), id))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 			t.Errorf("%s is %s, %q", id, l.State, l.Outcome)
@@ -239,7 +240,7 @@ func testRedriveKeepsKey(t *testing.T, s Store) {
 	if list := claim(t, s, "a", 10); len(second) != 1 || len(list) != 0 {
 		t.Fatalf("%d and %d of one key at once", len(second), len(list))
 	}
-	finish(t, s, outcome(second[0], webhook.Delivered))
+	finish(t, s, outcome(second[0], store.Delivered))
 	// k2 was on its way when k1 was redriven, and is finished above.
 	if got := deliverAll(t, s, "a"); fmt.Sprint(got) != "[k1 k3]" {
 		t.Errorf("then came %v, want the redriven one and the rest", got)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // letter is a dead letter as a consumer writes it. Its payload holds a zero
@@ -30,7 +31,7 @@ func testLetter(t *testing.T, s Store) {
 	d := claim(t, s, "a", 1)[0]
 	// One failed attempt first: the history has to survive the claim that
 	// ends it.
-	retry := outcome(d, webhook.Retried)
+	retry := outcome(d, store.Retried)
 	finish(t, s, retry)
 	d = claim(t, s, "a", 1)[0]
 	if ok := finish(t, s, deadLettered(d, "l1")); !ok[0] {
@@ -184,7 +185,7 @@ func testRedrive(t *testing.T, s Store) {
 	if a.Message.ID != "m1" || a.Message.IdempotencyKey != "key-m1" || a.Progress.State.Attempt != 0 || a.Letter != "l1" || !a.Start.After(d.Start) {
 		t.Errorf("got %+v", a)
 	}
-	finish(t, s, outcome(a, webhook.Retried))
+	finish(t, s, outcome(a, store.Retried))
 	if l := must(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveFailing || l.State != deadletter.Redriving {
 		t.Errorf("after a failed attempt: %s, %s", l.State, l.Outcome)
 	}
@@ -195,7 +196,7 @@ func testRedrive(t *testing.T, s Store) {
 	wantErr(t, "a second letter was written", errOf(s.Get(t.Context(), "new")), deadletter.ErrNotFound)
 	l = must(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, false))
-	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
+	finish(t, s, outcome(claim(t, s, "a", 1)[0], store.Delivered))
 	if l := must(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 		t.Errorf("delivered: %s, %s", l.State, l.Outcome)
 	}

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Only the first unfinished message of a key can be claimed. A failing
 // message delays its own key, as ordering demands, and no other.
 func testOrder(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"), message("x1", "x", "a"))
-	ids := func(list []webhook.Delivery) (s string) {
+	ids := func(list []store.Delivery) (s string) {
 		for _, d := range list {
 			s += d.Message.ID + " "
 		}
@@ -25,10 +26,10 @@ func testOrder(t *testing.T, s Store) {
 	if got := ids(list); got != "k1 x1 " {
 		t.Fatalf("claimed %q, want the first of each key", got)
 	}
-	retry := outcome(list[0], webhook.Retried)
+	retry := outcome(list[0], store.Retried)
 	// The failing message waits for long, and its key waits with it.
 	retry.After = time.Hour
-	finish(t, s, retry, outcome(list[1], webhook.Delivered))
+	finish(t, s, retry, outcome(list[1], store.Delivered))
 	accept(t, s, true, message("x2", "x", "a"))
 	if got := ids(claim(t, s, "a", 10)); got != "x2 " {
 		t.Fatalf("claimed %q: a failing message holds its own key, and only that", got)
@@ -55,7 +56,7 @@ func testOrderRace(t *testing.T, s Store) {
 		}
 		for _, d := range list {
 			got = append(got, d.Message.ID)
-			finish(t, s, outcome(d, webhook.Delivered))
+			finish(t, s, outcome(d, store.Delivered))
 		}
 	}
 	wg.Wait()

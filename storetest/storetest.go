@@ -9,12 +9,13 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Store is what the suite tests: webhooks and dead letters together, since a
 // delivery that dies and its letter are one write.
 type Store interface {
-	webhook.Store
+	store.Store
 	deadletter.Store
 }
 
@@ -150,23 +151,23 @@ func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webh
 
 // claim takes what is due at one endpoint, under a lease that outlasts the
 // test.
-func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
+func claim(t *testing.T, s Store, endpoint string, n int) []store.Delivery {
 	t.Helper()
-	return claimAs(t, s, "test", lease, webhook.Lane{Endpoint: endpoint, Max: n})
+	return claimAs(t, s, "test", lease, store.Lane{Endpoint: endpoint, Max: n})
 }
 
 // claimAs claims for a named owner under a lease of its own, over several
 // lanes at once. A store has no claim by itself: it is the second half of a
 // turn.
-func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...webhook.Lane) []webhook.Delivery {
+func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...store.Lane) []store.Delivery {
 	t.Helper()
-	return must(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: owner, Lease: lease, Lanes: lanes}))(t).Claimed
+	return must(s.WriteBackAndClaim(t.Context(), store.Step{Owner: owner, Lease: lease, Lanes: lanes}))(t).Claimed
 }
 
 // finish writes outcomes back and reports for each whether its fence held.
-func finish(t *testing.T, s Store, o ...webhook.WriteBack) []bool {
+func finish(t *testing.T, s Store, o ...store.WriteBack) []bool {
 	t.Helper()
-	return must(s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: o}))(t).OK
+	return must(s.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: o}))(t).OK
 }
 
 // deliverAll delivers what is due at an endpoint, and what comes behind that, and
@@ -176,7 +177,7 @@ func deliverAll(t *testing.T, s Store, endpoint string) (ids []string) {
 	for range 10 {
 		for _, d := range claim(t, s, endpoint, 10) {
 			ids = append(ids, d.Message.ID)
-			finish(t, s, outcome(d, webhook.Delivered))
+			finish(t, s, outcome(d, store.Delivered))
 		}
 	}
 	return ids
@@ -184,17 +185,17 @@ func deliverAll(t *testing.T, s Store, endpoint string) (ids []string) {
 
 // outcome is the result of one attempt that got a 503, under the fence of
 // the claim. Tests change what they need.
-func outcome(d webhook.Delivery, k webhook.WriteBackKind) webhook.WriteBack {
-	return webhook.WriteBack{
+func outcome(d store.Delivery, k store.WriteBackKind) store.WriteBack {
+	return store.WriteBack{
 		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: k, Progress: d.Progress,
-		Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due.Add(time.Second), Took: time.Millisecond, ErrorType: "http_503", Status: 503, Worker: "test"},
+		Attempt: &deadletter.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due.Add(time.Second), Took: time.Millisecond, ErrorType: "http_503", Status: 503, Worker: "test"},
 	}
 }
 
 // deadLettered is the outcome of a delivery that failed for good, with its
 // letter.
-func deadLettered(d webhook.Delivery, id string) webhook.WriteBack {
-	o := outcome(d, webhook.Dead)
+func deadLettered(d store.Delivery, id string) store.WriteBack {
+	o := outcome(d, store.Dead)
 	m := d.Message
 	o.Dead = &deadletter.Letter{
 		ID: id, Queue: webhook.Queue, Destination: d.Endpoint, EventID: m.ID, Type: m.Type, IdempotencyKey: m.IdempotencyKey, CorrelationID: m.CorrelationID,
@@ -247,7 +248,7 @@ func testWhole(t *testing.T, s Store) {
 func testSweep(t *testing.T, s Store) {
 	accept(t, s, false, message("done", "", "a"), message("both", "", "a", "b"), message("waiting", "", "b"))
 	for _, d := range claim(t, s, "a", 2) {
-		finish(t, s, outcome(d, webhook.Delivered))
+		finish(t, s, outcome(d, store.Delivered))
 	}
 	sweep := func(want int) {
 		t.Helper()
@@ -268,7 +269,7 @@ func testSweep(t *testing.T, s Store) {
 		t.Fatalf("left are %+v", left)
 	}
 	for _, d := range left {
-		finish(t, s, outcome(d, webhook.Delivered))
+		finish(t, s, outcome(d, store.Delivered))
 	}
 	sweep(2)
 	sweep(0)

@@ -2,11 +2,8 @@ package webhook
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/forbear-go/forbear/deadletter"
 )
 
 func TestSubscribes(t *testing.T) {
@@ -81,19 +78,5 @@ func TestMessageNamesOneKindOfPlace(t *testing.T) {
 	}
 	if m := (Message{Application: "acme"}); m.check(MaxPayload) != nil {
 		t.Error(m.check(MaxPayload))
-	}
-}
-
-// What was accepted nowhere goes back to where it was to go, and no endpoint can be
-// called like an application.
-func TestLetterOfAnApplication(t *testing.T) {
-	for _, m := range []Message{{ID: "m", Application: "acme"}, {ID: "m", Endpoints: []string{"application:acme"}}} {
-		got := FromLetter(deadletter.Letter{EventID: "m", Destination: DestinationOf(&m)})
-		if got.Application != m.Application || !slices.Equal(got.Endpoints, m.Endpoints) {
-			t.Errorf("got %+v, want %+v", got, m)
-		}
-	}
-	if name(DestinationOf(&Message{Application: "acme"})) {
-		t.Error("an endpoint can be called like an application")
 	}
 }

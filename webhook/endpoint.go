@@ -107,14 +107,6 @@ const (
 	ByForbear  Party = "forbear" // for its responses, or the lack of them
 )
 
-// AlertDisabled is the reason of the alert that an endpoint was disabled by forbear.
-const AlertDisabled = "endpoint_disabled"
-
-// DisabledAlert returns the alert that an endpoint was disabled by forbear, and why.
-func DisabledAlert(id, why string) deadletter.Alert {
-	return deadletter.Alert{Queue: QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
-}
-
 // StaysDisabled returns an error that matches [ErrDisabledByOperator], with the reason,
 // when the endpoint is, and nil otherwise.
 func (e *Endpoint) StaysDisabled() error {

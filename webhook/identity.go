@@ -8,6 +8,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -45,6 +46,17 @@ func (m *Message) Dropped() Message {
 	kept := *m
 	kept.Body = sum[:]
 	return kept
+}
+
+// Erased returns what a store keeps of m when it has been erased: its id, and a digest
+// in the place of its body, by which the same message again is known. The body of m is
+// that of [Message.Dropped].
+func (m *Message) Erased() Message {
+	text, _ := json.Marshal([]any{ // never fails
+		m.Type, m.Source, m.Subject, m.Key, m.SentKey(), cmp.Or(m.ContentType, defaultContentType), untraced(m.Headers), m.Body,
+	})
+	sum := sha256.Sum256(text)
+	return Message{ID: m.ID, CorrelationID: m.ID, Created: m.Created, Body: sum[:]}
 }
 
 // SentKey returns the Idempotency-Key of all attempts of a message: its own, without the

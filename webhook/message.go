@@ -1,12 +1,6 @@
 package webhook
 
-import (
-	"errors"
-	"time"
-
-	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
-)
+import "time"
 
 // Message is what is to be delivered. Body is required, and either Endpoints or
 // Application.
@@ -50,36 +44,3 @@ type Accepted struct {
 	// long that nothing is kept for them.
 	PassedOver []string `json:"passed_over,omitempty"`
 }
-
-// Delivery is one message on its way to one endpoint, as a worker holds it.
-type Delivery struct {
-	ID      int64
-	Fence   int64 // what a write must carry to be accepted
-	Claims  int   // how often it was taken up, this time included
-	Message Message
-
-	Endpoint string
-	OrderKey string // set when the endpoint keeps the key's order
-	Due      time.Time
-	Start    time.Time // R-3's 24 hours count from here
-	Progress forbear.Progress
-	// Letter is the dead letter that this delivery redrives, or "".
-	Letter string
-	// Canceled says that it was canceled while it was under way: it must not be
-	// sent again.
-	Canceled bool
-	// Unreadable is why the message cannot be read, and nil where it can: for one, this
-	// process lacks the key that it is encrypted under. Of the message there is the id
-	// alone then. The delivery is neither attempted nor dead: it is [Released], to be
-	// looked at later.
-	Unreadable error
-	// LeaseEnd is when others may take the delivery, on this process's
-	// monotonic clock.
-	LeaseEnd time.Time
-}
-
-// Attempt is the record of one attempt.
-type Attempt = deadletter.Attempt
-
-// ErrInvalid is what errors about messages and endpoints match.
-var ErrInvalid = errors.New("invalid")

@@ -27,8 +27,8 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // BenchmarkEvents consumes what waits in a stream, 64 or 256 at a time: with NATS's own

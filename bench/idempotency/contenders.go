@@ -15,8 +15,8 @@ import (
 	fiberredis "github.com/gofiber/storage/redis/v3"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // The names of what others are compared with.

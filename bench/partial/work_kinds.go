@@ -16,8 +16,8 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )

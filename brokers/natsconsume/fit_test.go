@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/consume"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // A consumer under whose settings events would be lost, or none be handled, is refused.

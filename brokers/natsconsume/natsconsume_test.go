@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // broker is a NATS server with JetStream in this process.

@@ -21,7 +21,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // retries starts a consumer of q whose retries all go through waiting queues, and in which

@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/brokers/rabbitconsume"
 	"github.com/forbear-go/forbear/consume"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // user adds a user who may read, and what else is said, and returns how they connect.

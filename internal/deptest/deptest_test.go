@@ -26,7 +26,6 @@ var siblings = map[string][]string{
 	"batch":       {"deadletter", "idempotency"},
 	"sqlstore":    {"deadletter", "idempotency", "webhook"},
 	"storetest":   {"deadletter", "idempotency", "webhook"},
-	"memstore":    {"deadletter", "idempotency", "webhook"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
 	"lattice":     {"httpretry"}, // so does the client under the SDKs
 	"forbeartest": {},

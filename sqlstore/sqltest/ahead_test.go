@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What is written while the clock is hours ahead, for seconds, holds no one up for hours: a
@@ -24,9 +25,9 @@ func clockWasAhead(t *testing.T) {
 	var offset atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 	s := views(open(t, file(t), sqlstore.WithClock(clock)))
-	step := func(owner string, back ...webhook.WriteBack) []webhook.Delivery {
+	step := func(owner string, back ...store.WriteBack) []store.Delivery {
 		t.Helper()
-		done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: back, Owner: owner, Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 10}}})
+		done, err := s.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: back, Owner: owner, Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 10}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func clockWasAhead(t *testing.T) {
 	offset.Store(int64(5 * time.Hour))
 	accept("fails", 0)
 	failed := step("w")[0]
-	step("w", webhook.WriteBack{ID: failed.ID, Fence: failed.Fence, Endpoint: "a", Kind: webhook.Retried, After: 90 * time.Minute})
+	step("w", store.WriteBack{ID: failed.ID, Fence: failed.Fence, Endpoint: "a", Kind: store.Retried, After: 90 * time.Minute})
 	accept("lost", 0)
 	if list := step("dies"); len(list) != 1 || list[0].Message.ID != "lost" {
 		t.Fatalf("claimed %+v", list)
@@ -190,12 +191,12 @@ func TestClockWasAheadOfBodies(t *testing.T) {
 		if _, err := s.Accept(t.Context(), []webhook.Message{{ID: id, Endpoints: []string{"a"}, Body: []byte(id)}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 1}}})
+		done, err := s.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 1}}})
 		if err != nil || len(done.Claimed) != 1 {
 			t.Fatal(done, err)
 		}
 		d := done.Claimed[0]
-		if _, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: webhook.Delivered}}}); err != nil {
+		if _, err := s.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Delivered}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

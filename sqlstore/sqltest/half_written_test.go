@@ -7,6 +7,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A step is written back in two parts on PostgreSQL. When the second one fails, the caller
@@ -18,15 +19,15 @@ func TestSecondPartOfAStepFails(t *testing.T) {
 	if _, err := w.Accept(t.Context(), msgs, nil); err != nil {
 		t.Fatal(err)
 	}
-	claimed, err := w.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 2}}})
+	claimed, err := w.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 2}}})
 	if err != nil || len(claimed.Claimed) != 2 {
 		t.Fatalf("claimed %+v, %v", claimed, err)
 	}
-	var step webhook.Step
+	var step store.Step
 	for i, d := range claimed.Claimed {
-		o := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: webhook.Delivered}
+		o := store.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Delivered}
 		if i == 0 {
-			o.Kind, o.Dead = webhook.Dead, &deadletter.Letter{ID: "dlq_1", Queue: webhook.Queue, Destination: "a", EventID: d.Message.ID, Reason: "exhausted", State: deadletter.Dead}
+			o.Kind, o.Dead = store.Dead, &deadletter.Letter{ID: "dlq_1", Queue: webhook.Queue, Destination: "a", EventID: d.Message.ID, Reason: "exhausted", State: deadletter.Dead}
 		}
 		step.WriteBacks = append(step.WriteBacks, o)
 	}

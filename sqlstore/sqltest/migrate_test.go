@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // before makes a database as the first release left it, with work in it.
@@ -99,7 +100,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 					t.Errorf("%s to %s with %q: got %+v, %v", m.id, m.endpoint, m.body, got, err)
 				}
 			}
-			turn, err := db.Webhooks().WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
+			turn, err := db.Webhooks().WriteBackAndClaim(t.Context(), store.Step{Owner: "test", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
 			if err != nil {
 				t.Fatal(err)
 			}

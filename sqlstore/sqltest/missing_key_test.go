@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // eachDatabase runs a test on a file and on a server.
@@ -41,25 +42,25 @@ func TestLetterOfUnreadableHistory(t *testing.T) {
 		if _, err := db.Accept(t.Context(), []webhook.Message{m}, nil); err != nil {
 			t.Fatal(err)
 		}
-		step := func(w *sqlstore.Webhooks, attempt int, kind webhook.WriteBackKind) {
+		step := func(w *sqlstore.Webhooks, attempt int, kind store.WriteBackKind) {
 			t.Helper()
-			done, err := w.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 1}}})
+			done, err := w.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 1}}})
 			if err != nil || len(done.Claimed) != 1 || string(done.Claimed[0].Message.Body) != "planted" {
 				t.Fatalf("claimed %+v, %v", done.Claimed, err)
 			}
 			d := done.Claimed[0]
-			o := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: kind, Attempt: &webhook.Attempt{
+			o := store.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: kind, Attempt: &deadletter.Attempt{
 				Number: attempt, Claim: d.Claims, Status: 503, ErrorType: "http_503", Worker: "w", Response: "quoted", Error: "quoted", Class: "server",
 			}}
-			if kind == webhook.Dead {
+			if kind == store.Dead {
 				o.Dead = &deadletter.Letter{ID: "dlq_1", Queue: webhook.Queue, Destination: "a", EventID: "m1", Payload: d.Message.Body, Reason: "exhausted", State: deadletter.Dead}
 			}
-			if done, err = w.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{o}}); err != nil || !done.OK[0] {
+			if done, err = w.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{o}}); err != nil || !done.OK[0] {
 				t.Fatalf("written back: %v, %v", done.OK, err)
 			}
 		}
-		step(other, 1, webhook.Retried)
-		step(db, 2, webhook.Dead)
+		step(other, 1, store.Retried)
+		step(db, 2, store.Dead)
 		l, err := under(t, place, known).DeadLetters().Get(t.Context(), "dlq_1")
 		if err != nil || len(l.History) != 2 || string(l.Payload) != "planted" {
 			t.Fatalf("the letter is %+v, %v", l, err)

@@ -25,8 +25,8 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // shop is a service of two instances over one store. Its only work is a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // While one process empties the outbox the others keep away: what they took
@@ -49,13 +50,13 @@ func TestOneRelayAtATime(t *testing.T) {
 		t.Errorf("behind the first, the second relayed %+v, %v", done, err)
 	}
 	for i := range 6 {
-		turn, err := second.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}}})
+		turn, err := second.WriteBackAndClaim(t.Context(), store.Step{Owner: "test", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 9}}})
 		if err != nil || len(turn.Claimed) != 1 || turn.Claimed[0].Message.ID != fmt.Sprint("m", i) {
 			t.Fatalf("claim %d: %+v, %v", i, turn.Claimed, err)
 		}
 		d := turn.Claimed[0]
-		o := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: webhook.Delivered}
-		if _, err := second.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{o}}); err != nil {
+		o := store.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: store.Delivered}
+		if _, err := second.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{o}}); err != nil {
 			t.Fatal(err)
 		}
 	}

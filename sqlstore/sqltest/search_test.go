@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // crowded adds n messages that have arrived, and as many dead letters, of another tenant's.
@@ -59,12 +60,12 @@ func TestTenantFindsItsOwnInACrowd(t *testing.T) {
 		put("first")
 		s.crowded(t, crowd)
 		began := time.Now()
-		page, err := s.store.Messages(t.Context(), webhook.MessageFilter{Application: "customer"}, 0, 100)
+		page, err := s.store.Messages(t.Context(), store.MessageFilter{Application: "customer"}, 0, 100)
 		took := time.Since(began)
 		// A page may end early after a second, which a busy machine uses up.
 		for last := took; err == nil && page.Next != 0 && len(page.Messages) == 0 && last >= time.Second; last = time.Since(began) {
 			began = time.Now()
-			page, err = s.store.Messages(t.Context(), webhook.MessageFilter{Application: "customer"}, page.Next, 100)
+			page, err = s.store.Messages(t.Context(), store.MessageFilter{Application: "customer"}, page.Next, 100)
 		}
 		if err != nil || len(page.Messages) != 1 || page.Messages[0].ID != "first" || page.Next != 0 {
 			t.Errorf("a page has %+v, next %d, %v", page.Messages, page.Next, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // fill accepts n messages of a size and ends their deliveries.
@@ -88,7 +89,7 @@ func TestFileShrinks(t *testing.T) {
 			}
 		}
 	}
-	turn, err := db.Webhooks().WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "b", Max: 100_000}}})
+	turn, err := db.Webhooks().WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "b", Max: 100_000}}})
 	if err != nil || len(turn.Claimed) != (steps+7)/8 {
 		t.Errorf("%d deliveries of what was accepted meanwhile, %v; want %d", len(turn.Claimed), err, (steps+7)/8)
 	}

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A sweep that has read what is old deletes nothing of it that is redriven meanwhile:
@@ -23,18 +25,18 @@ func TestSweepLeavesWhatIsRedriven(t *testing.T) {
 	if _, err := w.Accept(t.Context(), []webhook.Message{{ID: "m", Endpoints: []string{"a"}, Body: []byte("kept")}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	step, err := w.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 1}}})
+	step, err := w.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 1}}})
 	if err != nil || len(step.Claimed) != 1 {
 		t.Fatal(step, err)
 	}
 	d := step.Claimed[0]
 	letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, forbear.ReasonTerminal, 5, time.Now())
 	now := time.Now()
-	dead := webhook.WriteBack{
-		ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: webhook.Dead, Dead: letter,
-		Attempt: &webhook.Attempt{Number: 1, Claim: 1, Due: now, At: now, ErrorType: "http_404", Status: 404, Worker: "w"},
+	dead := store.WriteBack{
+		ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Dead, Dead: letter,
+		Attempt: &deadletter.Attempt{Number: 1, Claim: 1, Due: now, At: now, ErrorType: "http_404", Status: 404, Worker: "w"},
 	}
-	if back, err := w.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{dead}}); err != nil || !back.OK[0] {
+	if back, err := w.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{dead}}); err != nil || !back.OK[0] {
 		t.Fatal(back, err)
 	}
 	run1(t, raw, `UPDATE forbear_deliveries SET finished = finished - 8*24*3600*1000000::bigint`)
@@ -68,7 +70,7 @@ func TestSweepLeavesWhatIsRedriven(t *testing.T) {
 		t.Fatal(err)
 	}
 	wg.Wait()
-	again, err := w.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 1}}})
+	again, err := w.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 1}}})
 	if err != nil || len(again.Claimed) != 1 || string(again.Claimed[0].Message.Body) != "kept" || again.Claimed[0].Letter != letter.ID {
 		t.Errorf("on its way again: %+v, %v", again.Claimed, err)
 	}
@@ -145,7 +147,7 @@ func TestDeadAndCanceledAtOnce(t *testing.T) {
 		if _, err := one.Accept(t.Context(), msgs, nil); err != nil {
 			t.Fatal(err)
 		}
-		step, err := one.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: n}}})
+		step, err := one.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: n}}})
 		if err != nil || len(step.Claimed) != n {
 			t.Fatal(len(step.Claimed), err)
 		}
@@ -156,8 +158,8 @@ func TestDeadAndCanceledAtOnce(t *testing.T) {
 			ids[i] = d.ID
 			wg.Go(func() {
 				letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, forbear.ReasonTerminal, 5, time.Now())
-				dead := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: webhook.Dead, Dead: letter}
-				if _, err := one.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{dead}}); err != nil {
+				dead := store.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Dead, Dead: letter}
+				if _, err := one.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{dead}}); err != nil {
 					t.Error(err)
 				}
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Accept takes messages over: when it returns without an error they are on
@@ -165,7 +166,7 @@ func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
-		var done webhook.RelayResult
+		var done store.RelayResult
 		var err error
 		_ = d.parts[partOutbox].Do(func() error {
 			done, err = d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
@@ -209,7 +210,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done boo
 	if err := l.CheckReadable(); err != nil {
 		return false, err
 	}
-	m := webhook.FromLetter(l)
+	m := store.FromLetter(l)
 	if m.Application != "" {
 		return true, unredrivable(d.acceptAnew(ctx, m))
 	}
@@ -246,7 +247,7 @@ func unredrivable(err error) error {
 // Deliveries returns how a message fares at each of its endpoints, with the
 // history of its attempts. The error matches [webhook.ErrNotFound] when the store
 // has no such message, or has it no more.
-func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]webhook.DeliveryInfo, error) {
+func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]store.DeliveryInfo, error) {
 	list, err := d.cfg.Store.Deliveries(ctx, message)
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("message %q: %w", message, webhook.ErrNotFound)

@@ -14,9 +14,10 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/ringtest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // transport is a receiver that a test writes as a function.
@@ -275,7 +276,7 @@ func TestTransportThatResolvesNames(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, id := range []string{"m1", "m2"} {
-			if list, err := d.Deliveries(ctx, id); err != nil || list[0].State != webhook.StateDelivered {
+			if list, err := d.Deliveries(ctx, id); err != nil || list[0].State != store.StateDelivered {
 				t.Errorf("%s after a minute: %+v, %v", id, list, err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 const (
@@ -79,7 +80,7 @@ func (d *Dispatcher) failing(id string, since time.Time) {
 func (d *Dispatcher) disable(id, why string, failing time.Time) {
 	d.chore(func(ctx context.Context) {
 		if !d.storeState(ctx, id, webhook.Disabled, why, failing) {
-			d.storeAlert(ctx, webhook.DisabledAlert(id, why))
+			d.storeAlert(ctx, store.DisabledAlert(id, why))
 		}
 	})
 }
@@ -122,13 +123,13 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 		bodies = bodies && d.sweepWith(ctx, partBodies, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
 		history = history && d.sweepWith(ctx, partHistory, d.cfg.Store.Sweep, d.cfg.Retention, sweepBatch)
 	}
-	if s, ok := d.cfg.Store.(webhook.Shrinker); ok {
+	if s, ok := d.cfg.Store.(store.Shrinker); ok {
 		d.shrink(ctx, s)
 	}
 }
 
 // shrink gives back what the sweeps have freed, in steps as small as theirs.
-func (d *Dispatcher) shrink(ctx context.Context, s webhook.Shrinker) {
+func (d *Dispatcher) shrink(ctx context.Context, s store.Shrinker) {
 	for ctx.Err() == nil {
 		more, err := pulse.Get(&d.parts[partSpace], func() (bool, error) { return s.Shrink(ctx) })
 		if !d.warn(ctx, "free space not given back", err) || !more {
@@ -170,10 +171,10 @@ func (d *Dispatcher) overdue(ctx context.Context) {
 // ends when it meets nothing but such as it has met.
 func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 	total := l.retryer.Policy().Total
-	spec := webhook.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
+	spec := store.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
 	met := map[int64]bool{}
 	for found := true; found && ctx.Err() == nil && len(met) < overdueUnreadable; {
-		list, err := pulse.Get(&d.parts[partOverdue], func() ([]webhook.Delivery, error) {
+		list, err := pulse.Get(&d.parts[partOverdue], func() ([]store.Delivery, error) {
 			return d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
 		})
 		if found = false; !d.warn(ctx, "overdue deliveries not read", err) {

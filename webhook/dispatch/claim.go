@@ -6,7 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // claim is what the lanes want of the store: one entry of specs for each lane.
 type claim struct {
 	lanes []*lane
-	specs []webhook.Lane
+	specs []store.Lane
 	again time.Time // when to ask again at the latest; zero: when something happens
 }
 
@@ -50,7 +50,7 @@ func (d *Dispatcher) wants() (c claim) {
 		switch n, next := l.want(now); {
 		case n > 0:
 			total += n
-			c.lanes, c.specs = append(c.lanes, l), append(c.specs, webhook.Lane{Endpoint: id, Max: n})
+			c.lanes, c.specs = append(c.lanes, l), append(c.specs, store.Lane{Endpoint: id, Max: n})
 		case !next.IsZero():
 			d.agenda.askAt(id, next)
 		}
@@ -78,12 +78,12 @@ func earliest(a, b time.Time) time.Time {
 // step writes outcomes back and claims, in one step of the store. When it fails,
 // the lanes may want again, and the outcomes are written apart from the loop,
 // which goes on: the next claim may well succeed.
-func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack) {
+func (d *Dispatcher) step(ctx context.Context, c claim, back []store.WriteBack) {
 	part := partClaims
 	if len(back) > 0 {
 		part = partOutcomes
 	}
-	done, err := d.inStore(ctx, part, webhook.Step{WriteBacks: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
+	done, err := d.inStore(ctx, part, store.Step{WriteBacks: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
 	if err == nil {
 		d.written(back, done.OK)
 		d.hand(c, &done)
@@ -103,14 +103,14 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack
 }
 
 // inStore makes a step of the store, as that part.
-func (d *Dispatcher) inStore(ctx context.Context, part int, s webhook.Step) (webhook.StepResult, error) {
-	return pulse.Get(&d.parts[part], func() (webhook.StepResult, error) { return d.cfg.Store.WriteBackAndClaim(ctx, s) })
+func (d *Dispatcher) inStore(ctx context.Context, part int, s store.Step) (store.StepResult, error) {
+	return pulse.Get(&d.parts[part], func() (store.StepResult, error) { return d.cfg.Store.WriteBackAndClaim(ctx, s) })
 }
 
 // hand gives the lanes what was claimed for them. Each lane that wanted gets its
 // share, if only an empty one, so that its rate is right.
-func (d *Dispatcher) hand(c claim, done *webhook.StepResult) {
-	claimed := make(map[string][]*webhook.Delivery, len(c.lanes))
+func (d *Dispatcher) hand(c claim, done *store.StepResult) {
+	claimed := make(map[string][]*store.Delivery, len(c.lanes))
 	unreadable := map[string]int{}
 	for i := range done.Claimed {
 		dl := &done.Claimed[i]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A lane that got all it wanted is asked again at once; one that got less waits
@@ -15,24 +16,24 @@ func TestHandMakesLanesDue(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		got  int // of two
-		next []webhook.NextDue
+		next []store.NextDue
 		due  time.Duration // -1: not at all
 	}{
 		{"all", 2, nil, 0},
 		{"fewer", 1, nil, -1},
-		{"fewer, more is due later", 1, []webhook.NextDue{{Endpoint: "a", In: time.Minute}}, time.Minute},
-		{"fewer, more is due already", 1, []webhook.NextDue{{Endpoint: "a", In: -time.Hour}}, breath},
-		{"of an endpoint that is gone", 0, []webhook.NextDue{{Endpoint: "b", In: 0}}, -1},
+		{"fewer, more is due later", 1, []store.NextDue{{Endpoint: "a", In: time.Minute}}, time.Minute},
+		{"fewer, more is due already", 1, []store.NextDue{{Endpoint: "a", In: -time.Hour}}, breath},
+		{"of an endpoint that is gone", 0, []store.NextDue{{Endpoint: "b", In: 0}}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				r.l.due = time.Time{}
-				done := &webhook.StepResult{Next: c.next}
+				done := &store.StepResult{Next: c.next}
 				for range c.got {
 					done.Claimed = append(done.Claimed, *r.job().delivery)
 				}
-				r.d.hand(claim{lanes: []*lane{r.l}, specs: []webhook.Lane{{Endpoint: "a", Max: 2}}}, done)
+				r.d.hand(claim{lanes: []*lane{r.l}, specs: []store.Lane{{Endpoint: "a", Max: 2}}}, done)
 				r.d.workers.Wait()
 				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
 					t.Errorf("due in %v, want %v", time.Until(due), c.due)

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What a process left of a deletion when it died is done by the next one, and so
@@ -52,15 +53,15 @@ func TestCanceledMessageIsSentNoMore(t *testing.T) {
 		for to.since(began) == 0 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		page, err := d.Messages(t.Context(), webhook.MessageFilter{}, 0, 10)
-		if err != nil || len(page.Messages) != 1 || page.Messages[0].State != webhook.StateSending {
+		page, err := d.Messages(t.Context(), store.MessageFilter{}, 0, 10)
+		if err != nil || len(page.Messages) != 1 || page.Messages[0].State != store.StateSending {
 			t.Fatalf("got %+v, %v", page, err)
 		}
-		if r, err := d.Cancel(t.Context(), []int64{page.Messages[0].Number}, "ann"); err != nil || r[0].State != webhook.StateCanceling {
+		if r, err := d.Cancel(t.Context(), []int64{page.Messages[0].Number}, "ann"); err != nil || r[0].State != store.StateCanceling {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		time.Sleep(time.Hour)
-		if page, _ = d.Messages(t.Context(), webhook.MessageFilter{}, 0, 10); page.Messages[0].State != webhook.StateCanceled || to.since(began) != 1 {
+		if page, _ = d.Messages(t.Context(), store.MessageFilter{}, 0, 10); page.Messages[0].State != store.StateCanceled || to.since(began) != 1 {
 			t.Errorf("%s after %d sends, want canceled after one", page.Messages[0].State, to.since(began))
 		}
 	})

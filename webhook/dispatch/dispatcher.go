@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/internal/rate"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Alerter takes what an operator has to know, durably. A [deadletter.Store] is one.
@@ -27,7 +28,7 @@ type Alerter interface {
 
 // Config says how a dispatcher works. Store and Alerts are required.
 type Config struct {
-	Store  webhook.Store
+	Store  store.Store
 	Alerts Alerter
 
 	// Owner names this process in leases and histories. Default: the host's
@@ -109,9 +110,9 @@ type Dispatcher struct {
 	paused   atomic.Bool  // nothing is claimed any more
 	lease    atomic.Int64 // a [time.Duration], for the slowest endpoint
 
-	wakes    chan struct{}          // a lane may want work
-	looks    chan struct{}          // the store may hold work that the lanes do not know of
-	outcomes chan webhook.WriteBack // from the jobs to the main loop
+	wakes    chan struct{}        // a lane may want work
+	looks    chan struct{}        // the store may hold work that the lanes do not know of
+	outcomes chan store.WriteBack // from the jobs to the main loop
 	chores   chan func(context.Context)
 
 	workers   sync.WaitGroup  // each makes attempts for one lane
@@ -187,7 +188,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		client:  &http.Client{Transport: resend.Once(cfg.Transport), CheckRedirect: noRedirect},
 		inside:  &http.Client{Transport: resend.Once(inside), CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
-		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
+		outcomes: make(chan store.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
 	d.parts.begin(cfg.Poll)
 	d.lease.Store(int64(leaseTime(nil)))

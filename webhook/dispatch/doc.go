@@ -2,7 +2,7 @@
 // was accepted is delivered at least once, or becomes a dead letter with an
 // alert. It is never dropped, and the number of its attempts survives restarts.
 //
-// A [Dispatcher] claims due deliveries from a [webhook.Store] under a lease, sends
+// A [Dispatcher] claims due deliveries from a [store.Store] under a lease, sends
 // them, and writes back what became of them. What follows a failed attempt is
 // decided by the endpoint's [forbear.Retryer], as everywhere in forbear, from the
 // state that is persisted with the delivery. A spent budget or an open breaker

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )

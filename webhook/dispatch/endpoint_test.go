@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 var (
@@ -62,7 +63,7 @@ func TestEndpointIsDisabled(t *testing.T) {
 }
 
 // stateless stores nothing of how endpoints fare.
-type stateless struct{ webhook.Store }
+type stateless struct{ store.Store }
 
 func (stateless) SetEndpointState(context.Context, string, webhook.EndpointState, webhook.Party, string, time.Time) error {
 	return errors.New("the disk is full")
@@ -82,7 +83,7 @@ func TestDisableThatCannotBeStored(t *testing.T) {
 			}
 			r.chores()
 			list, err := r.store.Alerts(t.Context(), 10)
-			if err != nil || len(list) != 1 || list[0].Reason != webhook.AlertDisabled || list[0].Count != 1 {
+			if err != nil || len(list) != 1 || list[0].Reason != store.AlertDisabled || list[0].Count != 1 {
 				t.Errorf("stored %v: the alerts are %+v, %v", stored, list, err)
 			}
 		})

@@ -141,7 +141,7 @@ func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, e
 }
 
 // reread makes a change of an endpoint known at once in this process; others
-// learn of it within seconds, or from a [webhook.Waker].
+// learn of it within seconds, or from a [store.Waker].
 func (d *Dispatcher) reread(ctx context.Context) error {
 	err := d.Load(ctx)
 	d.wake()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What one process finds out about an endpoint, all that share the store know: that it
@@ -39,7 +39,7 @@ const (
 
 // finding is what is found of an endpoint, and not stored yet.
 type finding struct {
-	webhook.HoldWrite
+	store.HoldWrite
 	next time.Time // when the next look is due, on the monotonic clock
 }
 
@@ -113,7 +113,7 @@ func (d *Dispatcher) find(n finding) {
 
 // over makes known that a hold is over.
 func (d *Dispatcher) over(endpoint, kind string) {
-	d.find(finding{HoldWrite: webhook.HoldWrite{Hold: webhook.Hold{Endpoint: endpoint, Kind: kind, Over: true}}})
+	d.find(finding{HoldWrite: store.HoldWrite{Hold: store.Hold{Endpoint: endpoint, Kind: kind, Over: true}}})
 }
 
 // shares stores what is found until ctx ends.
@@ -137,7 +137,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, choresGrace)
 	defer cancel()
-	writes, now := make([]webhook.HoldWrite, len(list)), time.Now()
+	writes, now := make([]store.HoldWrite, len(list)), time.Now()
 	for i, n := range list {
 		writes[i] = n.HoldWrite
 		writes[i].In = n.next.Sub(now)
@@ -182,7 +182,7 @@ func (d *Dispatcher) learn(ctx context.Context) error {
 }
 
 // heed lets an endpoint's lane know what another process has found.
-func (d *Dispatcher) heed(h *webhook.Hold) {
+func (d *Dispatcher) heed(h *store.Hold) {
 	l := d.lane(h.Endpoint)
 	if h.Owner == d.cfg.Owner || l == nil || !l.ep.enabled() || d.findings.has(h.Endpoint, h.Kind) {
 		return
@@ -219,7 +219,7 @@ func (l *lane) lookNow(kind string) {
 }
 
 // follow holds the endpoint as another process does, until it is this one's turn to look.
-func (l *lane) follow(h *webhook.Hold, next time.Time) {
+func (l *lane) follow(h *store.Hold, next time.Time) {
 	l.ep.failedFor(h.Looks)
 	switch h.Kind {
 	case heldDown:

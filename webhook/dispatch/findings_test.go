@@ -16,16 +16,17 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/ringtest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // fleet is a few dispatchers on one store, of which one is replaced now and then, and
 // the receivers as each of them sees them.
 type fleet struct {
 	*testing.T
-	store   webhook.Store
+	store   store.Store
 	alerts  dispatch.Alerter
 	respond func(process int, r *http.Request) (*http.Response, error)
 
@@ -277,7 +278,7 @@ type deafStore struct {
 
 var errDeaf = errors.New("the disk is full")
 
-func (s *deafStore) PutHolds(ctx context.Context, _ string, _ []webhook.HoldWrite) error {
+func (s *deafStore) PutHolds(ctx context.Context, _ string, _ []store.HoldWrite) error {
 	if s.hangs {
 		<-ctx.Done()
 		return ctx.Err()
@@ -335,7 +336,7 @@ type countingStore struct {
 	writes, most atomic.Int64
 }
 
-func (s *countingStore) PutHolds(ctx context.Context, owner string, list []webhook.HoldWrite) error {
+func (s *countingStore) PutHolds(ctx context.Context, owner string, list []store.HoldWrite) error {
 	s.writes.Add(1)
 	s.most.Store(max(s.most.Load(), int64(len(list))))
 	return s.Store.PutHolds(ctx, owner, list)

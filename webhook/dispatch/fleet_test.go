@@ -20,9 +20,10 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/ringtest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A day of a fleet: three dispatchers on one store, one of which is replaced every
@@ -139,7 +140,7 @@ func (s *calmStore) Reclaim(ctx context.Context, limit int) (int, error) {
 	return s.Store.Reclaim(ctx, limit)
 }
 
-func (s *calmStore) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
+func (s *calmStore) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane store.Lane) ([]store.Delivery, error) {
 	if !s.due(lane.Endpoint, 15*time.Minute) {
 		return nil, nil
 	}
@@ -281,9 +282,9 @@ func (d *day) letters() map[string]deadletter.Letter {
 }
 
 // PutHolds counts the alerts that the store raises with what was found of endpoints.
-func (s *calmStore) PutHolds(ctx context.Context, owner string, list []webhook.HoldWrite) error {
+func (s *calmStore) PutHolds(ctx context.Context, owner string, list []store.HoldWrite) error {
 	for _, w := range list {
-		if err := s.counting(ctx, w.Alert, func() error { return s.Store.PutHolds(ctx, owner, []webhook.HoldWrite{w}) }); err != nil {
+		if err := s.counting(ctx, w.Alert, func() error { return s.Store.PutHolds(ctx, owner, []store.HoldWrite{w}) }); err != nil {
 			return err
 		}
 	}
@@ -292,7 +293,7 @@ func (s *calmStore) PutHolds(ctx context.Context, owner string, list []webhook.H
 
 // SetEndpointState counts those that it raises with an endpoint's state.
 func (s *calmStore) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, by webhook.Party, why string, failing time.Time) error {
-	return s.counting(ctx, webhook.DisabledAlert(id, why), func() error { return s.Store.SetEndpointState(ctx, id, state, by, why, failing) })
+	return s.counting(ctx, store.DisabledAlert(id, why), func() error { return s.Store.SetEndpointState(ctx, id, state, by, why, failing) })
 }
 
 // counting counts an alert that a write raises.

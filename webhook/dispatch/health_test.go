@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // ailing is a store of which a part fails, or does not return, while it is ill.
@@ -38,21 +39,21 @@ func (s *ailing) fault(ctx context.Context, part string) error {
 	return errIll
 }
 
-func (s *ailing) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
+func (s *ailing) EndpointChanges(ctx context.Context, since int64) (c store.EndpointChanges, err error) {
 	if err := s.fault(ctx, "endpoints"); err != nil {
 		return c, err
 	}
 	return s.Store.EndpointChanges(ctx, since)
 }
 
-func (s *ailing) NextDues(ctx context.Context) ([]webhook.NextDue, error) {
+func (s *ailing) NextDues(ctx context.Context) ([]store.NextDue, error) {
 	if err := s.fault(ctx, "due"); err != nil {
 		return nil, err
 	}
 	return s.Store.NextDues(ctx)
 }
 
-func (s *ailing) WriteBackAndClaim(ctx context.Context, step webhook.Step) (r webhook.StepResult, err error) {
+func (s *ailing) WriteBackAndClaim(ctx context.Context, step store.Step) (r store.StepResult, err error) {
 	part := "claims"
 	if len(step.WriteBacks) > 0 {
 		part = "outcomes"
@@ -63,7 +64,7 @@ func (s *ailing) WriteBackAndClaim(ctx context.Context, step webhook.Step) (r we
 	return s.Store.WriteBackAndClaim(ctx, step)
 }
 
-func (s *ailing) Relay(ctx context.Context, limit int, admit func(*webhook.Message) (map[string]bool, error)) (r webhook.RelayResult, err error) {
+func (s *ailing) Relay(ctx context.Context, limit int, admit func(*webhook.Message) (map[string]bool, error)) (r store.RelayResult, err error) {
 	if err := s.fault(ctx, "outbox"); err != nil {
 		return r, err
 	}
@@ -95,7 +96,7 @@ func (s *ailing) Sweep(ctx context.Context, age time.Duration, limit int) (int, 
 	return s.Store.Sweep(ctx, age, limit)
 }
 
-func (s *ailing) PutTallies(ctx context.Context, owner string, list []webhook.Tally) error {
+func (s *ailing) PutTallies(ctx context.Context, owner string, list []store.Tally) error {
 	if err := s.fault(ctx, "counts"); err != nil {
 		return err
 	}

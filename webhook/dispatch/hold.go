@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // hold keeps a lane from claiming while its endpoint lacks something: a credential
@@ -162,7 +162,7 @@ func (j *job) unready(r *response) {
 	}
 	j.call.Postponed++
 	d.stats.postponed.Add(1)
-	j.writeBack(webhook.Postponed, 0)
+	j.writeBack(store.Postponed, 0)
 }
 
 // ready records that a look found the endpoint's credential. When the endpoint

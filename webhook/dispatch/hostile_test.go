@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/hostiletest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Whatever a receiver does, an attempt ends in its time and is counted as what it was,
@@ -38,15 +40,15 @@ func holdDispatcher(t *testing.T, servers []hostiletest.Server, plain *http.Tran
 				if _, err := d.Accept(t.Context(), m); err != nil {
 					t.Error(err)
 				}
-				until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.Attempts > 0 })
+				until(t, d, m.ID, func(i store.DeliveryInfo) bool { return i.Attempts > 0 })
 				// What has begun ends, and there are no more.
 				if err := d.SetState(t.Context(), e, webhook.Disabled, webhook.ByOperator, ""); err != nil {
 					t.Error(err)
 				}
-				i := until(t, d, m.ID, func(i webhook.DeliveryInfo) bool { return i.State != webhook.StateSending })
+				i := until(t, d, m.ID, func(i store.DeliveryInfo) bool { return i.State != store.StateSending })
 				got := i.History[0]
 				judge(t, s, got.Status, got.ErrorType)
-				if (i.State == webhook.StateDelivered) != (got.Status/100 == 2) {
+				if (i.State == store.StateDelivered) != (got.Status/100 == 2) {
 					t.Errorf("%s: %s after %d", s.Name, i.State, got.Status)
 				}
 				return i.Attempts
@@ -75,12 +77,12 @@ func judge(t *testing.T, s hostiletest.Server, status int, errorType string) {
 }
 
 // until returns what is known of the one delivery of a message once that is so.
-func until(t *testing.T, d *dispatch.Dispatcher, message string, so func(webhook.DeliveryInfo) bool) webhook.DeliveryInfo {
+func until(t *testing.T, d *dispatch.Dispatcher, message string, so func(store.DeliveryInfo) bool) store.DeliveryInfo {
 	for {
 		list, err := d.Deliveries(t.Context(), message)
 		if err != nil || t.Context().Err() != nil {
 			t.Error(err)
-			return webhook.DeliveryInfo{History: []webhook.Attempt{{}}}
+			return store.DeliveryInfo{History: []deadletter.Attempt{{}}}
 		}
 		if so(list[0]) {
 			return list[0]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // job is one claimed delivery at work on its lane, until it is written back. It
@@ -19,9 +19,9 @@ import (
 // delivery is a durable call.
 type job struct {
 	lane     *lane
-	delivery *webhook.Delivery
+	delivery *store.Delivery
 	call     *forbear.DurableCall // nil before resume
-	made     *webhook.Attempt     // the record of the attempt; nil while there is none
+	made     *deadletter.Attempt  // the record of the attempt; nil while there is none
 	cause    deadletter.Cause     // why it failed
 }
 
@@ -132,7 +132,7 @@ func (j *job) attempt() {
 	}
 	d.tallies.add(dl.Endpoint, began, r.status, took)
 	l.ep.record(&r, began.Add(took))
-	j.made = &webhook.Attempt{
+	j.made = &deadletter.Attempt{
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
 		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
 	}
@@ -142,7 +142,7 @@ func (j *job) attempt() {
 		l.ep.accepted(mono)
 		j.call.Succeed(context.Background(), took, d.now())
 		d.stats.delivered.Add(1)
-		j.writeBack(webhook.Delivered, 0)
+		j.writeBack(store.Delivered, 0)
 		return
 	}
 	j.conclude(&r, took)
@@ -167,7 +167,7 @@ func (j *job) conclude(r *response, took time.Duration) {
 		return
 	}
 	j.made.Wait = dec.Wait
-	j.writeBack(webhook.Retried, dec.Wait)
+	j.writeBack(store.Retried, dec.Wait)
 }
 
 // refuse ends the job without a retry: for the moment, which counts as no attempt,
@@ -182,7 +182,7 @@ func (j *job) refuse(dec forbear.Decision, now time.Time) {
 		after = j.lane.pacing.refused() // behind the lane's next probe
 	}
 	j.lane.d.stats.postponed.Add(1)
-	j.writeBack(webhook.Postponed, after)
+	j.writeBack(store.Postponed, after)
 }
 
 // expire ends a delivery whose time is over: its failure is the latest one,

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Whatever has changed since the claim is found right before the send, and the
@@ -37,7 +38,7 @@ func TestJobIsReleasedBeforeTheSend(t *testing.T) {
 				j := r.job()
 				c.change(r, j)
 				o := r.process(j)
-				if o.Kind != webhook.Released || o.After != 0 || o.Attempt != nil || o.Progress.Attempts != 0 || sends != 0 {
+				if o.Kind != store.Released || o.After != 0 || o.Attempt != nil || o.Progress.Attempts != 0 || sends != 0 {
 					t.Errorf("got %+v after %d sends, want it released unattempted", o, sends)
 				}
 				if o.ID != 7 || o.Fence != 3 || o.Endpoint != "a" {
@@ -68,9 +69,9 @@ func TestScheduledJobIsEarly(t *testing.T) {
 		} {
 			j := r.job()
 			j.delivery.Claims, j.delivery.Message.NotBefore = tt.claims, time.Now().Add(tt.in)
-			kind := webhook.Released
+			kind := store.Released
 			if tt.want == 0 {
-				kind = webhook.Delivered
+				kind = store.Delivered
 			}
 			if o := r.process(j); o.Kind != kind || o.After != tt.want || (o.Attempt != nil) != (tt.want == 0) {
 				t.Errorf("due in %v, claim %d: got %+v, want it put off by %v", tt.in, tt.claims, o, tt.want)
@@ -90,7 +91,7 @@ func TestJobExpires(t *testing.T) {
 			j.delivery.Message.Created = j.delivery.Start
 			j.delivery.Progress = forbear.Progress{Attempts: 4, Last: last}
 			o := r.process(j)
-			if o.Kind != webhook.Dead || o.Why != forbear.ReasonDeadline || o.Dead.Reason != "deadline" || o.Dead.Attempts != 4 {
+			if o.Kind != store.Dead || o.Why != forbear.ReasonDeadline || o.Dead.Reason != "deadline" || o.Dead.Attempts != 4 {
 				t.Fatalf("got %+v", o)
 			}
 			if o.Dead.ErrorType != last || (o.Dead.Status == 503) != (last != "") {
@@ -111,7 +112,7 @@ func TestFailedAttemptIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(503), webhook.Endpoint{})
 		o := r.process(r.job())
-		if o.Kind != webhook.Retried || o.After <= 0 || o.Attempt == nil || o.Attempt.Wait != o.After {
+		if o.Kind != store.Retried || o.After <= 0 || o.Attempt == nil || o.Attempt.Wait != o.After {
 			t.Fatalf("got %+v, %+v", o, o.Attempt)
 		}
 		if a := o.Attempt; a.Number != 1 || a.Claim != 1 || a.Status != 503 || a.ErrorType != "http_503" || a.Worker != r.d.cfg.Owner {
@@ -134,7 +135,7 @@ func TestDeliveredAttempt(t *testing.T) {
 		j.delivery.Progress = forbear.Progress{Attempts: 1, Last: "http_503"}
 		j.delivery.Progress.State.Attempt = 2
 		o := r.process(j)
-		if o.Kind != webhook.Delivered || o.Attempt == nil || o.Attempt.Number != 2 || o.Attempt.Status != 204 || o.Progress.Attempts != 2 {
+		if o.Kind != store.Delivered || o.Attempt == nil || o.Attempt.Number != 2 || o.Attempt.Status != 204 || o.Progress.Attempts != 2 {
 			t.Errorf("got %+v, %+v", o, o.Attempt)
 		}
 	})
@@ -149,7 +150,7 @@ func TestOpenBreakerPutsAJobOff(t *testing.T) {
 		j := r.job()
 		j.delivery.Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
 		o := r.process(j)
-		if o.Kind != webhook.Postponed || o.After < time.Minute || o.After > 75*time.Second || o.Attempt != nil {
+		if o.Kind != store.Postponed || o.After < time.Minute || o.After > 75*time.Second || o.Attempt != nil {
 			t.Fatalf("got %+v", o)
 		}
 		if p := o.Progress; p.Postponed != 1 || p.Attempts != 0 || p.Pending == nil || p.Pending.Refused != 0 {
@@ -163,7 +164,7 @@ func spent(r *rig) {
 	r.Helper()
 	for range 100 {
 		j := r.job()
-		if o := r.process(j); o.Kind == webhook.Postponed {
+		if o := r.process(j); o.Kind == store.Postponed {
 			return
 		}
 	}
@@ -184,7 +185,7 @@ func TestSpentBudgetPutsTheDecisionOff(t *testing.T) {
 		spent(r)
 		o := r.process(r.job())
 		p := o.Progress
-		if o.Kind != webhook.Postponed || o.Attempt == nil || o.Attempt.Wait != 0 || p.Attempts != 1 || p.Postponed != 1 {
+		if o.Kind != store.Postponed || o.Attempt == nil || o.Attempt.Wait != 0 || p.Attempts != 1 || p.Postponed != 1 {
 			t.Fatalf("got %+v, %+v", o, o.Attempt)
 		}
 		if p.Pending == nil || p.Pending.Refused != 1 || !p.Pending.At.Equal(time.Now()) {
@@ -194,7 +195,7 @@ func TestSpentBudgetPutsTheDecisionOff(t *testing.T) {
 		j := r.job()
 		j.delivery.Progress = p
 		again := r.process(j)
-		if again.Kind != webhook.Postponed || again.Attempt != nil || again.Progress.Attempts != 1 || again.Progress.Pending.Refused != 2 {
+		if again.Kind != store.Postponed || again.Attempt != nil || again.Progress.Attempts != 1 || again.Progress.Pending.Refused != 2 {
 			t.Errorf("asked again: %+v, pending %+v", again, again.Progress.Pending)
 		}
 		if o.After < time.Second || o.After > 3*time.Second || again.After > 5*time.Second {
@@ -210,10 +211,10 @@ func TestPendingFailureIsReconsidered(t *testing.T) {
 		name  string
 		until time.Duration // the server's own wait, from now
 		since time.Duration // the failure
-		kind  webhook.WriteBackKind
+		kind  store.WriteBackKind
 	}{
-		{"the server's wait is not over", 10 * time.Minute, time.Minute, webhook.Released},
-		{"the backoff is over", 0, 23 * time.Hour, webhook.Delivered},
+		{"the server's wait is not over", 10 * time.Minute, time.Minute, store.Released},
+		{"the backoff is over", 0, 23 * time.Hour, store.Delivered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestPendingFailureIsReconsidered(t *testing.T) {
 				if o.Kind != c.kind || o.Progress.Pending != nil || o.After < c.until {
 					t.Errorf("got %+v", o)
 				}
-				if made := o.Attempt != nil; made != (c.kind == webhook.Delivered) || made && o.Attempt.Number != 2 {
+				if made := o.Attempt != nil; made != (c.kind == store.Delivered) || made && o.Attempt.Number != 2 {
 					t.Errorf("the attempt is %+v", o.Attempt)
 				}
 			})
@@ -243,7 +244,7 @@ func TestGoneIsALetterAndDisables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(http.StatusGone), webhook.Endpoint{})
 		o := r.process(r.job())
-		if o.Kind != webhook.Dead || o.Dead.Reason != "gone" || o.Why != forbear.ReasonTerminal || o.Dead.Status != 410 || o.Dead.Description == "" {
+		if o.Kind != store.Dead || o.Dead.Reason != "gone" || o.Why != forbear.ReasonTerminal || o.Dead.Status != 410 || o.Dead.Description == "" {
 			t.Errorf("got %+v, %+v", o, o.Dead)
 		}
 		if r.l.ep.enabled() || !slices.Contains(r.alerts(), "endpoint_disabled") {
@@ -281,7 +282,7 @@ func TestAttemptCutOffByAStop(t *testing.T) {
 		failures := r.l.ep.failures
 		stopping = true
 		for range 10 { // more than there are permits for probes
-			if o := r.process(r.job()); o.Kind != webhook.Released || o.Attempt != nil || o.Progress.Attempts != 0 {
+			if o := r.process(r.job()); o.Kind != store.Released || o.Attempt != nil || o.Progress.Attempts != 0 {
 				t.Errorf("got %+v", o)
 			}
 		}
@@ -301,7 +302,7 @@ func TestPendingFailureIsCountedOnce(t *testing.T) {
 		j.delivery.Progress.Pending = &forbear.Pending{Class: forbear.ClassDNS, Type: "dns_failure", At: time.Now()}
 		j.delivery.Progress.State = forbear.State{Attempt: 1, DNSFailures: 1}
 		o := r.process(j)
-		if o.Kind != webhook.Postponed || o.Progress.State.DNSFailures != 1 {
+		if o.Kind != store.Postponed || o.Progress.State.DNSFailures != 1 {
 			t.Errorf("got %+v", o)
 		}
 	})
@@ -315,13 +316,13 @@ func TestJobWithoutItsCredential(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{Secrets: []string{"env:SIGN"}})
 		t.Setenv("TEST_SIGN", "")
 		first := r.process(r.job())
-		if first.Kind != webhook.Postponed || first.After != 0 || first.Attempt != nil || first.Progress.Postponed != 1 {
+		if first.Kind != store.Postponed || first.After != 0 || first.Attempt != nil || first.Progress.Postponed != 1 {
 			t.Errorf("the first: %+v", first)
 		}
 		j := r.job()
 		j.resume()
 		j.attempt() // it had passed the hold when that began
-		if o := r.outcome(); o.Kind != webhook.Released || o.Progress.Postponed != 0 {
+		if o := r.outcome(); o.Kind != store.Released || o.Progress.Postponed != 0 {
 			t.Errorf("the second: %+v", o)
 		}
 		if got := r.alerts(); !slices.Equal(got, []string{"credential"}) {

@@ -8,6 +8,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // lane is the way of one endpoint's deliveries from the store to the endpoint:
@@ -158,7 +159,7 @@ func (l *lane) afford(now time.Time, n int) (int, time.Time) {
 
 // take gives the lane what was claimed for it, of n that it wanted. What it did
 // not get goes back to its rate.
-func (l *lane) take(list []*webhook.Delivery, n int) {
+func (l *lane) take(list []*store.Delivery, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ep.conf.Rate > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // open opens the breaker; the next probe is due in wait.
@@ -45,7 +46,7 @@ func TestLaneDepth(t *testing.T) {
 			body := make([]byte, c.size)
 			r.l.inFlight = r.l.ep.slots() // what comes waits in the buffer
 			for range 100 {
-				r.l.take([]*webhook.Delivery{{Message: webhook.Message{Body: body}}}, 1)
+				r.l.take([]*store.Delivery{{Message: webhook.Message{Body: body}}}, 1)
 			}
 			if c.open {
 				r.open(0)
@@ -176,7 +177,7 @@ func TestLaneWorksInItsSlots(t *testing.T) {
 			flying--
 			return status(200)(req)
 		}), webhook.Endpoint{Concurrency: 1})
-		var list []*webhook.Delivery
+		var list []*store.Delivery
 		for _, id := range []string{"1", "2", "3"} {
 			dl := r.job().delivery
 			dl.Message.ID = id

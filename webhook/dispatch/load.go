@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // compareEvery is how often all endpoints are read, and not only what has changed:
@@ -171,7 +172,7 @@ func (d *Dispatcher) loadEndpoint(e *webhook.Endpoint) error {
 
 // dropOthers drops the lanes of endpoints that are not among all there are, and finds
 // the lease that the rest needs.
-func (d *Dispatcher) dropOthers(all *webhook.EndpointChanges) {
+func (d *Dispatcher) dropOthers(all *store.EndpointChanges) {
 	known := make(map[string]bool, len(all.Endpoints))
 	for i := range all.Endpoints {
 		known[all.Endpoints[i].ID] = true

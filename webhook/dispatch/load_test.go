@@ -14,25 +14,26 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // lateStore has one endpoint more for each reading, and takes its time to hand
 // over the first list.
 type lateStore struct {
-	webhook.Store
+	store.Store
 	reads int
 	first chan struct{}
 }
 
-func (s *lateStore) EndpointChanges(context.Context, int64) (webhook.EndpointChanges, error) {
+func (s *lateStore) EndpointChanges(context.Context, int64) (store.EndpointChanges, error) {
 	s.reads++
 	if s.reads == 1 {
 		<-s.first
-		return webhook.EndpointChanges{}, nil
+		return store.EndpointChanges{}, nil
 	}
-	return webhook.EndpointChanges{Mark: 1, Endpoints: []webhook.Endpoint{{ID: "a", URL: "https://example.com/", State: webhook.Enabled, Version: 1}}}, nil
+	return store.EndpointChanges{Mark: 1, Endpoints: []webhook.Endpoint{{ID: "a", URL: "https://example.com/", State: webhook.Enabled, Version: 1}}}, nil
 }
 
 type noAlerts struct{}

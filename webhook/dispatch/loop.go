@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 const (
@@ -32,9 +32,9 @@ type loop struct {
 	d     *Dispatcher
 	timer *time.Timer
 
-	back  []webhook.WriteBack // to be written back
-	since time.Time           // when the first of back came
-	open  bool                // more outcomes may come
+	back  []store.WriteBack // to be written back
+	since time.Time         // when the first of back came
+	open  bool              // more outcomes may come
 
 	next     time.Time // when a claim may begin
 	claiming atomic.Bool
@@ -84,7 +84,7 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 
 // step makes one step beside the loop, and wakes it at the end: what the step
 // held up can go on.
-func (l *loop) step(ctx context.Context, c claim, back []webhook.WriteBack) {
+func (l *loop) step(ctx context.Context, c claim, back []store.WriteBack) {
 	claims, writes := len(c.lanes) > 0, len(back) > 0
 	if claims {
 		l.claiming.Store(true)
@@ -120,7 +120,7 @@ func (l *loop) gather() bool {
 }
 
 // add keeps an outcome that was received; ok is false when the channel is closed.
-func (l *loop) add(o webhook.WriteBack, ok bool) {
+func (l *loop) add(o store.WriteBack, ok bool) {
 	if l.open = ok; !ok {
 		return
 	}
@@ -132,7 +132,7 @@ func (l *loop) add(o webhook.WriteBack, ok bool) {
 
 // take returns the outcomes when they are worth a step, and otherwise when they
 // will be.
-func (l *loop) take() (back []webhook.WriteBack, ripe time.Time) {
+func (l *loop) take() (back []store.WriteBack, ripe time.Time) {
 	if len(l.back) == 0 || l.writing.Load() >= maxWriting {
 		return nil, time.Time{}
 	}
@@ -145,7 +145,7 @@ func (l *loop) take() (back []webhook.WriteBack, ripe time.Time) {
 }
 
 // ordered reports whether others wait behind an outcome whose key they share.
-func ordered(o webhook.WriteBack) bool { return o.OrderKey != "" }
+func ordered(o store.WriteBack) bool { return o.OrderKey != "" }
 
 // await waits for something to do: outcomes that are worth a look, a wake, the
 // time again, the end. Most outcomes are worth none: under load they come by the

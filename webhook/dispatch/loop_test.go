@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Outcomes wait a moment for company, but not for ever, and not when others wait
@@ -36,7 +36,7 @@ func TestOutcomesWaitForCompany(t *testing.T) {
 				l := &loop{open: true}
 				l.writing.Store(c.writing)
 				for range c.n {
-					l.add(webhook.WriteBack{OrderKey: c.key}, true)
+					l.add(store.WriteBack{OrderKey: c.key}, true)
 				}
 				l.open = !c.closed
 				time.Sleep(c.since)

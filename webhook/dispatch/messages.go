@@ -4,24 +4,24 @@ import (
 	"context"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Messages lists messages: see [webhook.MessageStore].
-func (d *Dispatcher) Messages(ctx context.Context, f webhook.MessageFilter, before int64, limit int) (webhook.MessagePage, error) {
+// Messages lists messages: see [store.MessageStore].
+func (d *Dispatcher) Messages(ctx context.Context, f store.MessageFilter, before int64, limit int) (store.MessagePage, error) {
 	return d.cfg.Store.Messages(ctx, f, before, limit)
 }
 
-// Cancel ends messages that wait: see [webhook.MessageStore]. One that this process
+// Cancel ends messages that wait: see [store.MessageStore]. One that this process
 // has claimed is sent once more.
-func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
+func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
 	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
 	d.look() // others of their keys may go
 	return results, err
 }
 
-// SendAgain makes messages due again that have ended: see [webhook.MessageStore].
-func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
+// SendAgain makes messages due again that have ended: see [store.MessageStore].
+func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
 	results, err := d.cfg.Store.SendAgain(ctx, numbers, deadletter.DefaultMaxRedrives, by)
 	d.look()
 	return results, err

@@ -10,9 +10,10 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/ringtest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // An endpoint's breaker is the one of its policy.
@@ -123,13 +124,13 @@ func putOff(t *testing.T, s *memstore.Store, n int) {
 		if _, err := s.Accept(ctx, msgs, nil); err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.Claim(ctx, "before", time.Minute, []webhook.Lane{{Endpoint: "a", Max: len(msgs)}})
+		list, err := s.Claim(ctx, "before", time.Minute, []store.Lane{{Endpoint: "a", Max: len(msgs)}})
 		if err != nil || len(list) != len(msgs) {
 			t.Fatalf("claimed %d of %d, %v", len(list), len(msgs), err)
 		}
-		outcomes := make([]webhook.WriteBack, len(list))
+		outcomes := make([]store.WriteBack, len(list))
 		for i, dl := range list {
-			outcomes[i] = webhook.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: webhook.Postponed, After: time.Hour}
+			outcomes[i] = store.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: store.Postponed, After: time.Hour}
 			outcomes[i].Progress = forbear.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
 			outcomes[i].Progress.State.Attempt = 1
 			outcomes[i].Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}

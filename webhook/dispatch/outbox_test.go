@@ -11,9 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // outbox is a store with an outbox: a memory store, to which rows come.
@@ -36,8 +37,8 @@ func (o *outbox) looked() int {
 	return len(o.looks)
 }
 
-// Relay implements webhook.Store.
-func (o *outbox) Relay(ctx context.Context, _ int, admit func(*webhook.Message) (map[string]bool, error)) (done webhook.RelayResult, err error) {
+// Relay implements store.Store.
+func (o *outbox) Relay(ctx context.Context, _ int, admit func(*webhook.Message) (map[string]bool, error)) (done store.RelayResult, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.looks = append(o.looks, time.Now())
@@ -110,7 +111,7 @@ func TestOutboxIsWatched(t *testing.T) {
 // stuck is an outbox whose rows cannot be moved.
 type stuck struct{ *memstore.Store }
 
-func (stuck) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (done webhook.RelayResult, err error) {
+func (stuck) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (done store.RelayResult, err error) {
 	done.Stuck = []error{errors.New("row 7 is kept")}
 	return done, nil
 }

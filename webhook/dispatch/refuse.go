@@ -8,6 +8,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A response that is final ends its message. An endpoint that gives such
@@ -41,7 +42,7 @@ func (e *endpoint) refused(r *response, dec forbear.Decision) {
 	many := e.refusals >= manyRefusals || half && e.suspected
 	e.mu.Unlock()
 	if half && before < manyRefusals/2 {
-		e.d.find(finding{HoldWrite: webhook.HoldWrite{Hold: webhook.Hold{Endpoint: e.id(), Kind: heldSuspect}, Begins: true}})
+		e.d.find(finding{HoldWrite: store.HoldWrite{Hold: store.Hold{Endpoint: e.id(), Kind: heldSuspect}, Begins: true}})
 	}
 	if !(final && many) && !e.rejects.holds() {
 		return

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // The body goes first and the identity at the end; in between the message is known.
@@ -38,12 +39,12 @@ func TestRetention(t *testing.T) {
 			}
 		}
 		offer(0, false)
-		turn, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 1}}})
+		turn, err := s.WriteBackAndClaim(t.Context(), store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: 1}}})
 		if err != nil || len(turn.Claimed) != 1 {
 			t.Fatalf("claimed %d, %v", len(turn.Claimed), err)
 		}
 		dl := turn.Claimed[0]
-		if _, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: webhook.Delivered}}}); err != nil {
+		if _, err := s.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: store.Delivered}}}); err != nil {
 			t.Fatal(err)
 		}
 		offer(25*time.Hour, true)

@@ -11,8 +11,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forbeartest"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // respond is a transport that a test writes as a function.
@@ -64,21 +65,21 @@ func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forb
 
 // job returns a job for a delivery that was claimed just now.
 func (r *rig) job() *job {
-	return &job{lane: r.l, delivery: &webhook.Delivery{
+	return &job{lane: r.l, delivery: &store.Delivery{
 		ID: 7, Fence: 3, Claims: 1, Endpoint: "a", Start: time.Now(), LeaseEnd: time.Now().Add(time.Minute),
 		Message: webhook.Message{ID: "m", Endpoints: []string{"a"}, Created: time.Now(), Body: []byte("{}")},
 	}}
 }
 
 // process does a job and returns its one outcome.
-func (r *rig) process(j *job) webhook.WriteBack {
+func (r *rig) process(j *job) store.WriteBack {
 	r.Helper()
 	j.process()
 	return r.outcome()
 }
 
 // outcome returns the one outcome that was written back.
-func (r *rig) outcome() webhook.WriteBack {
+func (r *rig) outcome() store.WriteBack {
 	r.Helper()
 	if n := len(r.d.outcomes); n != 1 {
 		r.Fatalf("%d outcomes of one job", n)

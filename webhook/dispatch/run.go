@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 const (
@@ -57,7 +57,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
 	polls.Go(func() { every(ctx, abandonEvery, d.abandon) })
 	polls.Go(func() { every(ctx, tallyEvery, d.storeTallies) })
-	if w, ok := d.cfg.Store.(webhook.Waker); ok {
+	if w, ok := d.cfg.Store.(store.Waker); ok {
 		polls.Go(func() {
 			w.Wakes(ctx, d.look)
 		})

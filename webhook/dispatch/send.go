@@ -118,13 +118,13 @@ func readResponse(p *forbear.Policy, req *http.Request, resp *http.Response, aut
 	var body []byte
 	if resp.Body != http.NoBody {
 		var err error
-		body, err = io.ReadAll(io.LimitReader(resp.Body, webhook.MaxResponse))
-		if err == nil && len(body) == webhook.MaxResponse {
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+		if err == nil && len(body) == maxResponse {
 			_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
 		}
 	}
 	if len(body) > 0 {
-		r.body = webhook.Redact(body, auth)
+		r.body = redact(body, auth)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	r.failure = httpretry.ClassifyBy(p, req, resp, nil, time.Time{})

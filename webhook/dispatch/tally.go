@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // tallyEvery is how often what was counted is stored: that is how late any process
@@ -18,9 +18,9 @@ const tallyEvery = 10 * time.Second
 // whole slot, so that writing it again adds nothing.
 type tallies struct {
 	mu   sync.Mutex
-	open map[string]*webhook.Tally // of the present slot
+	open map[string]*store.Tally // of the present slot
 	// dirty are those that the store does not have as they are.
-	dirty map[*webhook.Tally]bool
+	dirty map[*store.Tally]bool
 }
 
 // add counts an attempt.
@@ -28,11 +28,11 @@ func (s *tallies) add(endpoint string, at time.Time, status int, took time.Durat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open, s.dirty = map[string]*webhook.Tally{}, map[*webhook.Tally]bool{}
+		s.open, s.dirty = map[string]*store.Tally{}, map[*store.Tally]bool{}
 	}
-	t, slot := s.open[endpoint], webhook.SlotOf(at)
+	t, slot := s.open[endpoint], store.SlotOf(at)
 	if t == nil || t.Slot != slot {
-		t = &webhook.Tally{Endpoint: endpoint, Slot: slot}
+		t = &store.Tally{Endpoint: endpoint, Slot: slot}
 		s.open[endpoint] = t
 	}
 	t.Add(status, took)
@@ -40,7 +40,7 @@ func (s *tallies) add(endpoint string, at time.Time, status int, took time.Durat
 }
 
 // changed returns copies of what is to be stored, and forgets what is over.
-func (s *tallies) changed(now time.Time) (list []webhook.Tally, of []*webhook.Tally) {
+func (s *tallies) changed(now time.Time) (list []store.Tally, of []*store.Tally) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t := range s.dirty {
@@ -48,7 +48,7 @@ func (s *tallies) changed(now time.Time) (list []webhook.Tally, of []*webhook.Ta
 	}
 	clear(s.dirty)
 	for id, t := range s.open {
-		if t.Slot < webhook.SlotOf(now) {
+		if t.Slot < store.SlotOf(now) {
 			delete(s.open, id)
 		}
 	}
@@ -56,7 +56,7 @@ func (s *tallies) changed(now time.Time) (list []webhook.Tally, of []*webhook.Ta
 }
 
 // again marks what could not be stored.
-func (s *tallies) again(of []*webhook.Tally) {
+func (s *tallies) again(of []*store.Tally) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range of {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A slot is stored with all that it has so far, again when the store did not take
@@ -27,12 +27,12 @@ func TestTalliesAreOfWholeSlots(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	s.add("a", now, 200, time.Second)
-	now = now.Add(webhook.Slot)
+	now = now.Add(store.Slot)
 	s.add("a", now, 200, time.Second)
 	if got := stored(); len(got) != 2 || got[0] != 2 || got[1] != 1 {
 		t.Errorf("got %v", got)
 	}
-	now = now.Add(webhook.Slot)
+	now = now.Add(store.Slot)
 	if got := stored(); len(got) != 0 || len(s.open) != 0 {
 		t.Errorf("got %v, and %d are kept", got, len(s.open))
 	}

@@ -13,9 +13,10 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Deliveries that were taken ahead wait in memory behind slow ones. One whose
@@ -213,7 +214,7 @@ type gated struct {
 	letGo   chan struct{}
 }
 
-func (g *gated) WriteBackAndClaim(ctx context.Context, t webhook.Step) (webhook.StepResult, error) {
+func (g *gated) WriteBackAndClaim(ctx context.Context, t store.Step) (store.StepResult, error) {
 	if len(t.Lanes) > 0 {
 		g.once.Do(func() { close(g.claimed); <-g.letGo })
 	}

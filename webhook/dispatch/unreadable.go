@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A delivery whose message cannot be read, since this process lacks its encryption key,
@@ -59,7 +60,7 @@ func (u *unreadable) say(endpoint string, now time.Time) bool {
 
 // putOff gives a delivery back that cannot be read. It has used neither a slot nor the
 // endpoint's rate.
-func (d *Dispatcher) putOff(dl *webhook.Delivery) {
+func (d *Dispatcher) putOff(dl *store.Delivery) {
 	now := time.Now()
 	if d.unreadable.say(dl.Endpoint, now) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
@@ -68,5 +69,5 @@ func (d *Dispatcher) putOff(dl *webhook.Delivery) {
 			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read, and waits, perhaps with others: " + dl.Unreadable.Error(),
 		})
 	}
-	d.outcomes <- webhook.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: webhook.Released, Unreadable: true, After: d.unreadable.after(now)}
+	d.outcomes <- store.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: store.Released, Unreadable: true, After: d.unreadable.after(now)}
 }

@@ -10,8 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What cannot be read is put off by a minute, and by more where there is so much of it
@@ -59,8 +60,8 @@ func TestUnreadableTakesNothing(t *testing.T) {
 		r.l.mu.Unlock()
 		dl := r.job().delivery
 		dl.Unreadable = errors.New("no key")
-		r.d.hand(claim{lanes: []*lane{r.l}, specs: []webhook.Lane{{Endpoint: "a", Max: 1}}}, &webhook.StepResult{Claimed: []webhook.Delivery{*dl}})
-		if o := r.outcome(); o.Kind != webhook.Released || o.ID != 7 || o.Fence != 3 || o.After < unreadableFor || o.Attempt != nil {
+		r.d.hand(claim{lanes: []*lane{r.l}, specs: []store.Lane{{Endpoint: "a", Max: 1}}}, &store.StepResult{Claimed: []store.Delivery{*dl}})
+		if o := r.outcome(); o.Kind != store.Released || o.ID != 7 || o.Fence != 3 || o.After < unreadableFor || o.Attempt != nil {
 			t.Errorf("the outcome is %+v", o)
 		}
 		if r.l.tokens != 1 || r.l.inFlight != 0 || len(r.l.buffer) != 0 || r.l.due.IsZero() {
@@ -78,7 +79,7 @@ type sealing struct {
 	sealed map[string]bool
 }
 
-func (s *sealing) EndpointChanges(ctx context.Context, since int64) (webhook.EndpointChanges, error) {
+func (s *sealing) EndpointChanges(ctx context.Context, since int64) (store.EndpointChanges, error) {
 	c, err := s.Store.EndpointChanges(ctx, since)
 	c.Endpoints = slices.DeleteFunc(c.Endpoints, func(e webhook.Endpoint) bool {
 		if s.sealed[e.ID] {
@@ -86,7 +87,7 @@ func (s *sealing) EndpointChanges(ctx context.Context, since int64) (webhook.End
 			if e.Tenant != nil {
 				u.Tenant = &webhook.Application{ID: e.Application, Suspended: e.Tenant.Suspended, Reason: e.Tenant.Reason}
 			}
-			c.Unreadable = append(c.Unreadable, webhook.UnreadableEndpoint{Endpoint: u, Err: fmt.Errorf("endpoint %q %w: no key", e.ID, webhook.ErrUnreadable)})
+			c.Unreadable = append(c.Unreadable, store.UnreadableEndpoint{Endpoint: u, Err: fmt.Errorf("endpoint %q %w: no key", e.ID, webhook.ErrUnreadable)})
 		}
 		return s.sealed[e.ID]
 	})

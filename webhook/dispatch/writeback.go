@@ -8,25 +8,25 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // writeBack hands what became of the delivery to the main loop, and ends the job.
 // after is when the delivery is due again.
-func (j *job) writeBack(kind webhook.WriteBackKind, after time.Duration) {
+func (j *job) writeBack(kind store.WriteBackKind, after time.Duration) {
 	o := j.outcome(kind)
 	o.After = after
 	j.lane.d.outcomes <- o
 }
 
 // release gives the delivery back as it was, unattempted.
-func (j *job) release(after time.Duration) { j.writeBack(webhook.Released, after) }
+func (j *job) release(after time.Duration) { j.writeBack(store.Released, after) }
 
 // deadLetter ends the delivery for good. The store writes the letter with the
 // outcome, in one step, and raises its alert.
 func (j *job) deadLetter(why forbear.Reason) {
 	l := j.lane
-	o := j.outcome(webhook.Dead)
+	o := j.outcome(store.Dead)
 	ep := l.ep.config()
 	o.Dead, o.Why = j.delivery.DeadLetter(&ep, why, l.retryer.Policy().MaxAttempts, l.d.now()), why
 	o.Dead.SetCause(j.cause)
@@ -35,12 +35,12 @@ func (j *job) deadLetter(why forbear.Reason) {
 }
 
 // outcome begins the record that the store is given.
-func (j *job) outcome(kind webhook.WriteBackKind) webhook.WriteBack {
+func (j *job) outcome(kind store.WriteBackKind) store.WriteBack {
 	dl := j.delivery
 	if j.call != nil {
 		dl.Progress = j.call.Progress
 	}
-	return webhook.WriteBack{
+	return store.WriteBack{
 		ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey,
 		Kind: kind, Progress: dl.Progress, Attempt: j.made,
 	}
@@ -49,7 +49,7 @@ func (j *job) outcome(kind webhook.WriteBackKind) webhook.WriteBack {
 // written learns from outcomes that the store has taken: when what was put off is
 // due, and which dead letters the observers have to see. ok is false for a
 // delivery whose lease has passed to another process.
-func (d *Dispatcher) written(batch []webhook.WriteBack, ok []bool) {
+func (d *Dispatcher) written(batch []store.WriteBack, ok []bool) {
 	now := time.Now()
 	for i := range batch {
 		o := &batch[i]
@@ -57,11 +57,11 @@ func (d *Dispatcher) written(batch []webhook.WriteBack, ok []bool) {
 			d.log.Warn("lease lost: another process has the delivery", slog.String("endpoint", o.Endpoint))
 			continue
 		}
-		if l := d.lane(o.Endpoint); l != nil && o.Kind == webhook.Dead {
+		if l := d.lane(o.Endpoint); l != nil && o.Kind == store.Dead {
 			l.retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
 		}
 		// After is 0 when it is over; then the next message of the key may go.
-		if over := o.Kind == webhook.Delivered || o.Kind == webhook.Dead; !over || o.OrderKey != "" {
+		if over := o.Kind == store.Delivered || o.Kind == store.Dead; !over || o.OrderKey != "" {
 			d.dueAt(o.Endpoint, now.Add(o.After))
 		}
 	}
@@ -70,11 +70,11 @@ func (d *Dispatcher) written(batch []webhook.WriteBack, ok []bool) {
 
 // unwritten returns those of a batch that a step which failed has not written, and
 // learns from the others.
-func (d *Dispatcher) unwritten(batch []webhook.WriteBack, ok []bool) (rest []webhook.WriteBack) {
+func (d *Dispatcher) unwritten(batch []store.WriteBack, ok []bool) (rest []store.WriteBack) {
 	if ok == nil {
 		return batch
 	}
-	var done []webhook.WriteBack
+	var done []store.WriteBack
 	for i := range batch {
 		if ok[i] {
 			done = append(done, batch[i])
@@ -98,7 +98,7 @@ const (
 
 // rewrite writes outcomes that the store did not take at first. They claim nothing:
 // the loop does that, and the leases of what this would claim might not last.
-func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.WriteBack, err error) {
+func (d *Dispatcher) rewrite(ctx context.Context, batch []store.WriteBack, err error) {
 	deadline := time.Now().Add(rewriteFor)
 	backoff := wait.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}
 	for tries := 0; ; tries++ {
@@ -108,8 +108,8 @@ func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.WriteBack, err
 			return
 		}
 		wait.Sleep(ctx, backoff.Next())
-		var done webhook.StepResult
-		if done, err = d.inStore(ctx, partOutcomes, webhook.Step{WriteBacks: batch}); err == nil {
+		var done store.StepResult
+		if done, err = d.inStore(ctx, partOutcomes, store.Step{WriteBacks: batch}); err == nil {
 			d.written(batch, done.OK)
 			return
 		}

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // refusing is a store that refuses a number of steps.
@@ -19,11 +20,11 @@ type refusing struct {
 	steps  int
 }
 
-func (s *refusing) WriteBackAndClaim(context.Context, webhook.Step) (webhook.StepResult, error) {
+func (s *refusing) WriteBackAndClaim(context.Context, store.Step) (store.StepResult, error) {
 	if s.steps++; s.steps <= s.refuse {
-		return webhook.StepResult{}, errors.New("the store is away")
+		return store.StepResult{}, errors.New("the store is away")
 	}
-	return webhook.StepResult{OK: []bool{true}}, nil
+	return store.StepResult{OK: []bool{true}}, nil
 }
 
 // What was written makes the lane due when it has work again; a delivery whose lease
@@ -31,23 +32,23 @@ func (s *refusing) WriteBackAndClaim(context.Context, webhook.Step) (webhook.Ste
 func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		o    webhook.WriteBack
+		o    store.WriteBack
 		lost bool
 		due  time.Duration // -1: not at all
 	}{
-		{"retried", webhook.WriteBack{Kind: webhook.Retried, After: time.Minute}, false, time.Minute},
-		{"postponed", webhook.WriteBack{Kind: webhook.Postponed, After: time.Second}, false, time.Second},
-		{"released", webhook.WriteBack{Kind: webhook.Released}, false, 0},
-		{"delivered", webhook.WriteBack{Kind: webhook.Delivered}, false, -1},
-		{"delivered, others behind it", webhook.WriteBack{Kind: webhook.Delivered, OrderKey: "k"}, false, 0},
-		{"retried under a lost lease", webhook.WriteBack{Kind: webhook.Retried, After: time.Minute}, true, -1},
+		{"retried", store.WriteBack{Kind: store.Retried, After: time.Minute}, false, time.Minute},
+		{"postponed", store.WriteBack{Kind: store.Postponed, After: time.Second}, false, time.Second},
+		{"released", store.WriteBack{Kind: store.Released}, false, 0},
+		{"delivered", store.WriteBack{Kind: store.Delivered}, false, -1},
+		{"delivered, others behind it", store.WriteBack{Kind: store.Delivered, OrderKey: "k"}, false, 0},
+		{"retried under a lost lease", store.WriteBack{Kind: store.Retried, After: time.Minute}, true, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				r.l.due = time.Time{}
 				c.o.Endpoint = "a"
-				r.d.written([]webhook.WriteBack{c.o}, []bool{!c.lost})
+				r.d.written([]store.WriteBack{c.o}, []bool{!c.lost})
 				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
 					t.Errorf("due in %v, want %v", time.Until(due), c.due)
 				}
@@ -62,7 +63,7 @@ func TestHalfWrittenStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{})
 		r.l.due = time.Time{}
-		batch := []webhook.WriteBack{{ID: 1, Endpoint: "a", Kind: webhook.Dead}, {ID: 2, Endpoint: "a", Kind: webhook.Retried, After: time.Minute}}
+		batch := []store.WriteBack{{ID: 1, Endpoint: "a", Kind: store.Dead}, {ID: 2, Endpoint: "a", Kind: store.Retried, After: time.Minute}}
 		if rest := r.d.unwritten(batch, []bool{false, true}); len(rest) != 1 || rest[0].ID != 1 || time.Until(r.l.due) != time.Minute {
 			t.Errorf("%+v is left, and the lane is due in %v", rest, time.Until(r.l.due))
 		}
@@ -88,7 +89,7 @@ func TestWrittenDeadLettersAreObserved(t *testing.T) {
 			if len(seen) != 0 {
 				t.Errorf("observed before it is written: %+v", seen)
 			}
-			r.d.written([]webhook.WriteBack{o}, []bool{ok})
+			r.d.written([]store.WriteBack{o}, []bool{ok})
 		}
 		want := forbear.DeadLettered{Dependency: "webhook:a", Queue: webhook.Queue, Reason: forbear.ReasonTerminal}
 		if len(seen) != 1 || seen[0] != want {
@@ -122,7 +123,7 @@ func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
 				}
 				r.l.due = time.Time{}
 				began := time.Now()
-				r.d.rewrite(t.Context(), []webhook.WriteBack{{Endpoint: "a", Kind: webhook.Released}}, errors.New("first"))
+				r.d.rewrite(t.Context(), []store.WriteBack{{Endpoint: "a", Kind: store.Released}}, errors.New("first"))
 				if took := time.Since(began); took < c.least || took > c.top {
 					t.Errorf("took %v", took)
 				}
@@ -145,7 +146,7 @@ func TestRefusedStep(t *testing.T) {
 		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.l.tokens != 0 {
 			t.Fatalf("wanted %+v", c.specs)
 		}
-		r.d.step(t.Context(), c, []webhook.WriteBack{{Endpoint: "a", Kind: webhook.Released}})
+		r.d.step(t.Context(), c, []store.WriteBack{{Endpoint: "a", Kind: store.Released}})
 		if r.l.tokens != 10 || len(r.d.looks) != 1 {
 			t.Errorf("%v of the rate are back, %d looks are asked for", r.l.tokens, len(r.d.looks))
 		}

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // What the store takes for a delivery that succeeds at once: accepted, claimed
@@ -49,20 +51,20 @@ func BenchmarkStore(b *testing.B) {
 				}
 				in += time.Since(at)
 				at = time.Now()
-				turn, err := db.Webhooks().WriteBackAndClaim(b.Context(), webhook.Step{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: group}}})
+				turn, err := db.Webhooks().WriteBackAndClaim(b.Context(), store.Step{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "a", Max: group}}})
 				if err != nil || len(turn.Claimed) != group {
 					b.Fatal(len(turn.Claimed), err)
 				}
 				out += time.Since(at)
-				outcomes := make([]webhook.WriteBack, group)
+				outcomes := make([]store.WriteBack, group)
 				for i, d := range turn.Claimed {
-					outcomes[i] = webhook.WriteBack{
-						ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, Kind: webhook.Delivered,
-						Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due, Took: time.Millisecond, Status: 200, Worker: "host-name-12345-abcdef"},
+					outcomes[i] = store.WriteBack{
+						ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, Kind: store.Delivered,
+						Attempt: &deadletter.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due, Took: time.Millisecond, Status: 200, Worker: "host-name-12345-abcdef"},
 					}
 				}
 				at = time.Now()
-				if _, err := db.Webhooks().WriteBackAndClaim(b.Context(), webhook.Step{WriteBacks: outcomes}); err != nil {
+				if _, err := db.Webhooks().WriteBackAndClaim(b.Context(), store.Step{WriteBacks: outcomes}); err != nil {
 					b.Fatal(err)
 				}
 				back += time.Since(at)
@@ -124,7 +126,7 @@ func BenchmarkEndpointChange(b *testing.B) {
 }
 
 // putMany puts endpoints e0, e1 ..., many at a time.
-func putMany(b *testing.B, s webhook.Store, n int) {
+func putMany(b *testing.B, s store.Store, n int) {
 	var wg sync.WaitGroup
 	ids := make(chan int)
 	for range 64 {

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // The clock of a PostgreSQL jumps by more than a day, for as long as something is written.
@@ -177,7 +178,7 @@ func (r *clockRig) sends(s *Service, n int, name string, in time.Duration) (ids 
 }
 
 // info is what the store has of a message.
-func (r *clockRig) info(s *Service, id string) webhook.DeliveryInfo {
+func (r *clockRig) info(s *Service, id string) store.DeliveryInfo {
 	r.Helper()
 	list, err := s.DB.Webhooks().Deliveries(r.Context(), id)
 	if err != nil || len(list) != 1 {
@@ -192,7 +193,7 @@ func (r *clockRig) lookedAt(s *Service, ids ...string) {
 	within(r.T, "messages were not claimed and given back", func() bool {
 		return !slices.ContainsFunc(ids, func(id string) bool {
 			i := r.info(s, id)
-			return i.Claims == 0 || i.State != webhook.StateWaiting
+			return i.Claims == 0 || i.State != store.StateWaiting
 		})
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // allOf returns all that a database has: the files of SQLite as they are, and each row
@@ -217,12 +218,12 @@ func TestErasedByAFilter(t *testing.T) {
 		if done, _, _ := erase(`,"dry_run":true`); done != many+3 {
 			t.Errorf("%d would be erased", done)
 		}
-		if done, batches, refused := erase(""); done != many+2 || batches != 2 || refused != "map["+webhook.WhyUnderWay+":1]" {
+		if done, batches, refused := erase(""); done != many+2 || batches != 2 || refused != "map["+store.WhyUnderWay+":1]" {
 			t.Errorf("%d erased in %d batches, left: %s", done, batches, refused)
 		}
 		// Of two that are erased, and of one between them that is under way.
 		v := do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["bad","slow","late"]}}`)
-		if want := fmt.Sprint(map[string]int{webhook.WhyErased: 2, webhook.WhyUnderWay: 1}); v["done"] != 0.0 || fmt.Sprint(v["refused"]) != want {
+		if want := fmt.Sprint(map[string]int{store.WhyErased: 2, store.WhyUnderWay: 1}); v["done"] != 0.0 || fmt.Sprint(v["refused"]) != want {
 			t.Errorf("erased again: %v, want %s", v, want)
 		}
 		release()
@@ -243,7 +244,7 @@ func TestErasedByAFilter(t *testing.T) {
 			}
 		}
 		v = do(acme, "POST", "/v1/messages/erase", `{"filter":{"endpoint":["ok"],"state":["delivered"],"until":"2099-01-01T00:00:00Z"}}`)
-		if v["done"] != 1.0 || fmt.Sprint(v["refused"]) != fmt.Sprintf("map[%s:%d]", webhook.WhyErased, usualPage-1) {
+		if v["done"] != 1.0 || fmt.Sprint(v["refused"]) != fmt.Sprintf("map[%s:%d]", store.WhyErased, usualPage-1) {
 			t.Errorf("chosen by what is kept of them: %v", v)
 		}
 		if trail := fmt.Sprint(do(root, "GET", "/v1/audit?action=message-erase&target=m7", "")); strings.Count(trail, "who:ac ") != 1 {
@@ -329,7 +330,7 @@ func TestErasedRowDoesNotComeBack(t *testing.T) {
 			_, v := call(t, s, "GET", "/v1/stats", "")
 			return fmt.Sprint(v["outbox"].(map[string]any)["aside"]) == "4"
 		})
-		for id, endpoints := range map[string][]string{"r1": {webhook.DestinationOf(&webhook.Message{Application: "acme"})}, "r2": {"e"}} {
+		for id, endpoints := range map[string][]string{"r1": {store.DestinationOf(&webhook.Message{Application: "acme"})}, "r2": {"e"}} {
 			if n, err := s.DB.Webhooks().Erase(t.Context(), id, []string{"other"}, "ann"); n != 0 || err != nil {
 				t.Errorf("%s for others: %d, %v", id, n, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // gates hold the attempts at each endpoint back until three processes have made one.
@@ -96,7 +97,7 @@ func oneAlertEach(t *testing.T, database string) {
 	}
 	n := 0
 	for _, a := range alerts {
-		if a.Reason == webhook.AlertDisabled {
+		if a.Reason == store.AlertDisabled {
 			n += a.Count
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // newMessage is the body of POST /v1/messages. Either payload, any JSON, or
@@ -125,9 +126,9 @@ func (s *Service) confineMessage(r *http.Request, endpoints []string, applicatio
 // messageShown is what has become of a message at each of its endpoints, and what it
 // is.
 type messageShown struct {
-	ID         string                   `json:"id"`
-	Contents   []webhook.MessageContent `json:"contents"`
-	Deliveries []webhook.DeliveryInfo   `json:"deliveries"`
+	ID         string                 `json:"id"`
+	Contents   []store.MessageContent `json:"contents"`
+	Deliveries []store.DeliveryInfo   `json:"deliveries"`
 }
 
 // maxContents bounds how many contents are shown of an id that stands for several.
@@ -137,7 +138,7 @@ const maxContents = 16
 // endpoints. Payload, values of headers, and what the endpoints responded, which may
 // repeat the payload, are shown on reveal alone.
 func (s *Service) getMessage(r *http.Request) (int, any, error) {
-	m := messageShown{ID: r.PathValue("id"), Contents: []webhook.MessageContent{}}
+	m := messageShown{ID: r.PathValue("id"), Contents: []store.MessageContent{}}
 	list, err := s.Dispatcher.Deliveries(r.Context(), m.ID)
 	if err == nil {
 		m.Deliveries, err = s.own(r, list)
@@ -182,7 +183,7 @@ func (s *Service) eraseMessage(r *http.Request) (int, any, error) {
 			return 0, nil, err
 		}
 		// A row of the outbox that was refused may have named the application alone.
-		endpoints = append(own, webhook.DestinationOf(&webhook.Message{Application: c.Application}))
+		endpoints = append(own, store.DestinationOf(&webhook.Message{Application: c.Application}))
 	}
 	n, err := s.DB.Webhooks().Erase(r.Context(), id, endpoints, actor(r))
 	if err == nil && n == 0 {
@@ -193,7 +194,7 @@ func (s *Service) eraseMessage(r *http.Request) (int, any, error) {
 
 // own takes out of a message's deliveries those to endpoints that are not of the
 // caller's application. One that has no other is not found.
-func (s *Service) own(r *http.Request, list []webhook.DeliveryInfo) (own []webhook.DeliveryInfo, err error) {
+func (s *Service) own(r *http.Request, list []store.DeliveryInfo) (own []store.DeliveryInfo, err error) {
 	for _, i := range list {
 		switch err := s.owns(r.Context(), callerOf(r), i.Endpoint); {
 		case err == nil:

@@ -6,11 +6,12 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // act is what can be done to messages, one or many.
 type act struct {
-	do func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error)
+	do func(s *Service, ctx context.Context, page store.MessagePage, by string) ([]store.MessageResult, error)
 	// states are those of messages that it can be done to.
 	states []string
 	// batch is how many it is done to at once.
@@ -20,14 +21,14 @@ type act struct {
 }
 
 var (
-	canceling = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	canceling = act{func(s *Service, ctx context.Context, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.Dispatcher.Cancel(ctx, page.Numbers(), by)
-	}, []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, webhook.MaxAct, false}
-	sendingAgain = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	}, []string{store.StateWaiting, store.StateHeld, store.StateSending}, store.MaxAct, false}
+	sendingAgain = act{func(s *Service, ctx context.Context, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.Dispatcher.SendAgain(ctx, page.Numbers(), by)
-	}, []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, webhook.MaxAct, true}
+	}, []string{store.StateDelivered, store.StateDead, store.StateCanceled}, store.MaxAct, true}
 	// Each takes a transaction of its own.
-	erasing = act{func(s *Service, ctx context.Context, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	erasing = act{func(s *Service, ctx context.Context, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.DB.Webhooks().EraseAll(ctx, page.Messages, by)
 	}, messageStates, usualPage, false}
 )
@@ -40,7 +41,7 @@ type oneMessage struct {
 
 // manyMessages is the body of what is done to many messages.
 type manyMessages struct {
-	Filter webhook.MessageFilter `json:"filter"`
+	Filter store.MessageFilter `json:"filter"`
 	// DryRun only counts.
 	DryRun bool `json:"dry_run"`
 	// After is the Next of the batch before.
@@ -63,7 +64,7 @@ type manyResult struct {
 // actOnOne does it to one message, at one endpoint or all.
 func (s *Service) actOnOne(a act) operation {
 	return mayTake(func(r *http.Request, body oneMessage) (int, any, error) {
-		f := webhook.MessageFilter{ID: r.PathValue("id")}
+		f := store.MessageFilter{ID: r.PathValue("id")}
 		if body.Endpoint != "" {
 			f.Endpoints = []string{body.Endpoint}
 		}
@@ -81,7 +82,7 @@ func (s *Service) actOnOne(a act) operation {
 
 // act does it. What a tenant sends again counts against the application's rate, as new
 // messages do.
-func (s *Service) act(r *http.Request, a act, page webhook.MessagePage) ([]webhook.MessageResult, error) {
+func (s *Service) act(r *http.Request, a act, page store.MessagePage) ([]store.MessageResult, error) {
 	if a.sends {
 		if err := s.Dispatcher.Limit(callerOf(r).Application, len(page.Messages)); err != nil {
 			return nil, err

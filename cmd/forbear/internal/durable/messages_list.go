@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // messageStates are the states that a list can be asked for.
 var messageStates = []string{
-	webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled,
+	store.StateWaiting, store.StateHeld, store.StateSending, store.StateCanceling, store.StateDelivered, store.StateDead, store.StateCanceled,
 }
 
 // messageList is a page of messages. Next is "" on the last one.
 type messageList struct {
-	Messages []webhook.MessageInfo `json:"messages"`
+	Messages []store.MessageInfo `json:"messages"`
 	// Unreadable counts those that could not be compared with the filter.
 	Unreadable int    `json:"unreadable,omitempty"`
 	Next       string `json:"next"`
@@ -30,7 +30,7 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f := webhook.MessageFilter{ID: q.Get("id"), Endpoints: q["endpoint"], Application: q.Get("application"), Type: q.Get("type"), Key: q.Get("key"), States: q["state"]}
+	f := store.MessageFilter{ID: q.Get("id"), Endpoints: q["endpoint"], Application: q.Get("application"), Type: q.Get("type"), Key: q.Get("key"), States: q["state"]}
 	if f.Since, f.Until, err = timesOf(q); err != nil {
 		return 0, nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) listMessages(r *http.Request) (int, any, error) {
 }
 
 // messages reads a page of what the caller may see.
-func (s *Service) messages(r *http.Request, f webhook.MessageFilter, after int64, limit int) (page webhook.MessagePage, err error) {
+func (s *Service) messages(r *http.Request, f store.MessageFilter, after int64, limit int) (page store.MessagePage, err error) {
 	if err := callerOf(r).confine(&f.Application); err != nil {
 		return page, err
 	}

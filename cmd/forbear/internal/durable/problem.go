@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // errBadRequest is the mistake of a caller in the form of a request. A mistake in
@@ -42,7 +43,7 @@ var faults = []struct {
 	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
 	{webhook.ErrUnknownApplication, http.StatusUnprocessableEntity, "unknown-application"},
 	{webhook.ErrSuspended, http.StatusForbidden, "suspended"},
-	{webhook.ErrSending, http.StatusConflict, "conflict"},
+	{store.ErrSending, http.StatusConflict, "conflict"},
 	{webhook.ErrTaken, http.StatusConflict, "conflict"},
 	{webhook.ErrDisabledByOperator, http.StatusForbidden, "disabled-by-operator"},
 	{webhook.ErrTooManyEndpoints, http.StatusConflict, "too-many-endpoints"},
@@ -56,7 +57,7 @@ var faults = []struct {
 	{sqlstore.ErrTokenNotFound, http.StatusNotFound, "not-found"},
 	{webhook.ErrNotFound, http.StatusNotFound, "not-found"},
 	{deadletter.ErrNotFound, http.StatusNotFound, "not-found"},
-	{webhook.ErrDeleting, http.StatusConflict, "conflict"},
+	{store.ErrDeleting, http.StatusConflict, "conflict"},
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
 	{deadletter.ErrState, http.StatusConflict, "conflict"},
 	{deadletter.ErrRedriveLimit, http.StatusConflict, "conflict"},

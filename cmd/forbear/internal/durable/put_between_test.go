@@ -8,12 +8,13 @@ import (
 
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // between is a store in which another write comes right before the next one of an
 // endpoint.
 type between struct {
-	webhook.Store
+	store.Store
 
 	write atomic.Pointer[func()]
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // schema is what the test looks at in a schema of openapi.json.
@@ -44,12 +45,12 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	c := schemaCheck{t, doc.Components.Schemas}
 	for name, of := range map[string]reflect.Type{
 		"Header": reflect.TypeFor[webhook.Header](), "NewMessage": reflect.TypeFor[newMessage](), "Accepted": reflect.TypeFor[webhook.Accepted](),
-		"Attempt": reflect.TypeFor[webhook.Attempt](), "Delivery": reflect.TypeFor[webhook.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
+		"Attempt": reflect.TypeFor[deadletter.Attempt](), "Delivery": reflect.TypeFor[store.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
 		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[shownEndpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
 		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
-		"Message": reflect.TypeFor[messageShown](), "TestMessage": reflect.TypeFor[testMessage](), "MessageContent": reflect.TypeFor[webhook.MessageContent](), "MessageInfo": reflect.TypeFor[webhook.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[webhook.MessageFilter](),
-		"MessageResult": reflect.TypeFor[webhook.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
-		"AttemptStats": reflect.TypeFor[webhook.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[webhook.OutboxStats](),
+		"Message": reflect.TypeFor[messageShown](), "TestMessage": reflect.TypeFor[testMessage](), "MessageContent": reflect.TypeFor[store.MessageContent](), "MessageInfo": reflect.TypeFor[store.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[store.MessageFilter](),
+		"MessageResult": reflect.TypeFor[store.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
+		"AttemptStats": reflect.TypeFor[store.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[store.OutboxStats](),
 		"EndpointStats": reflect.TypeFor[endpointStats](), "StatsList": reflect.TypeFor[statsList](),
 		"NewRedrive": reflect.TypeFor[newRedrive](), "DiscardMany": reflect.TypeFor[discardMany](), "Application": reflect.TypeFor[shownApplication](),
 		"NewToken": reflect.TypeFor[NewToken](), "Token": reflect.TypeFor[sqlstore.Token](), "MadeToken": reflect.TypeFor[MadeToken](),

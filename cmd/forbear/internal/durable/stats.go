@@ -7,6 +7,7 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // How far backlogs are counted: for one endpoint, and for each of a page. A count
@@ -19,7 +20,7 @@ const (
 // endpointStats is how an endpoint fares: the store's part, which is the same in all
 // processes, and this process's own.
 type endpointStats struct {
-	webhook.EndpointStats
+	store.EndpointStats
 
 	State   webhook.EndpointState `json:"state"`
 	Error   string                `json:"error,omitempty"` // why its configuration cannot be read
@@ -28,9 +29,9 @@ type endpointStats struct {
 
 // statsList is a page of the endpoints, with the outbox for those who may see it.
 type statsList struct {
-	Outbox    *webhook.OutboxStats `json:"outbox,omitempty"`
-	Endpoints []endpointStats      `json:"endpoints"`
-	Next      string               `json:"next"`
+	Outbox    *store.OutboxStats `json:"outbox,omitempty"`
+	Endpoints []endpointStats    `json:"endpoints"`
+	Next      string             `json:"next"`
 }
 
 // Status says what holds up the deliveries to an endpoint in this process, by the name

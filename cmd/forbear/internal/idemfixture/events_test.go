@@ -27,8 +27,8 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/promretry"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // TestEventVectors runs the scenarios of events over package consume, on every

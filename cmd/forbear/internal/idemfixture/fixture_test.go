@@ -16,9 +16,9 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // Config is what a fixture process is told.

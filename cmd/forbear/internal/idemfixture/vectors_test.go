@@ -22,7 +22,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/vectors"
-	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // TestVectors runs the scenarios over real HTTP against processes of their own,

@@ -10,25 +10,25 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // act is what can be done to messages in some states.
 type act struct {
 	name, did string
 	states    []string
-	do        func(ctx context.Context, s *sqlstore.Webhooks, page webhook.MessagePage, by string) ([]webhook.MessageResult, error)
+	do        func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error)
 }
 
 // acts are the verbs that change messages.
 var acts = []act{
-	{"cancel", "canceled", []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending}, func(ctx context.Context, s *sqlstore.Webhooks, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	{"cancel", "canceled", []string{store.StateWaiting, store.StateHeld, store.StateSending}, func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.Cancel(ctx, page.Numbers(), by)
 	}},
-	{"send-again", "sent again", []string{webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}, func(ctx context.Context, s *sqlstore.Webhooks, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	{"send-again", "sent again", []string{store.StateDelivered, store.StateDead, store.StateCanceled}, func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.SendAgain(ctx, page.Numbers(), deadletter.DefaultMaxRedrives, by)
 	}},
-	{"erase", "erased", states, func(ctx context.Context, s *sqlstore.Webhooks, page webhook.MessagePage, by string) ([]webhook.MessageResult, error) {
+	{"erase", "erased", states, func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.EraseAll(ctx, page.Messages, by)
 	}},
 }
@@ -40,7 +40,7 @@ func (m *messages) act(a act) func(context.Context) error {
 			m.filter.States = a.states
 		}
 		done, unreadable, refused := 0, 0, map[string]int{}
-		err := m.pages(ctx, pageSize, func(page webhook.MessagePage) (bool, error) {
+		err := m.pages(ctx, pageSize, func(page store.MessagePage) (bool, error) {
 			unreadable += page.Unreadable
 			if m.dryRun || len(page.Messages) == 0 {
 				done += page.Kept()

@@ -10,17 +10,17 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // errNone is the result when no message is chosen.
 var errNone = verb.Negative("no such messages")
 
 // pageSize is how many messages are read, or changed, at once.
-const pageSize = webhook.MaxAct
+const pageSize = store.MaxAct
 
 // pages calls f for each page of the messages that are chosen, until f has enough.
-func (m *messages) pages(ctx context.Context, size int, f func(page webhook.MessagePage) (more bool, err error)) error {
+func (m *messages) pages(ctx context.Context, size int, f func(page store.MessagePage) (more bool, err error)) error {
 	for before := m.after; ; {
 		page, err := m.db.Webhooks().Messages(ctx, m.filter, before, size)
 		if err != nil {
@@ -38,7 +38,7 @@ func (m *messages) pages(ctx context.Context, size int, f func(page webhook.Mess
 func (m *messages) list(ctx context.Context) error {
 	t := m.Table("ID ENDPOINT STATE TYPE KEY ATTEMPTS ERROR ACCEPTED")
 	next, unreadable := int64(0), 0
-	err := m.pages(ctx, min(m.limit, pageSize), func(page webhook.MessagePage) (bool, error) {
+	err := m.pages(ctx, min(m.limit, pageSize), func(page store.MessagePage) (bool, error) {
 		unreadable += page.Unreadable
 		for _, i := range page.Messages[:min(m.limit-t.Rows, len(page.Messages))] {
 			t.Add(i, i.ID, i.Endpoint, i.State, i.Type, i.Key, i.Attempts, cmp.Or(i.ErrorType, i.Error), i.Created)
@@ -73,7 +73,7 @@ func (m *messages) show(ctx context.Context) error {
 		return err
 	}
 	if ends := m.filter.Endpoints; len(ends) > 0 {
-		list = slices.DeleteFunc(list, func(d webhook.DeliveryInfo) bool { return !slices.Contains(ends, d.Endpoint) })
+		list = slices.DeleteFunc(list, func(d store.DeliveryInfo) bool { return !slices.Contains(ends, d.Endpoint) })
 	}
 	if len(list) == 0 {
 		return errNone
@@ -128,7 +128,7 @@ func (m *messages) showContents(ctx context.Context) error {
 }
 
 // printContent writes one content as text.
-func (m *messages) printContent(c *webhook.MessageContent) {
+func (m *messages) printContent(c *store.MessageContent) {
 	fmt.Fprintf(m.Out, "%s to %s\n", cli.Printable(m.ID), cli.Printable(strings.Join(c.Endpoints, ", ")))
 	line := func(format, value string) {
 		if value != "" {

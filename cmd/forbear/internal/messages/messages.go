@@ -11,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Command returns the command messages.
@@ -58,7 +58,7 @@ type messages struct {
 	*verb.Run
 	db *verb.Database
 
-	filter webhook.MessageFilter
+	filter store.MessageFilter
 	after  int64
 	limit  int
 	reveal bool
@@ -68,7 +68,7 @@ type messages struct {
 }
 
 // states are those that a filter can name.
-var states = []string{webhook.StateWaiting, webhook.StateHeld, webhook.StateSending, webhook.StateCanceling, webhook.StateDelivered, webhook.StateDead, webhook.StateCanceled}
+var states = []string{store.StateWaiting, store.StateHeld, store.StateSending, store.StateCanceling, store.StateDelivered, store.StateDead, store.StateCanceled}
 
 // maxLimit bounds a list.
 const maxLimit = 100_000

@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 func TestMessages(t *testing.T) {
@@ -33,15 +35,15 @@ func TestMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	step := webhook.Step{Owner: "w", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "acme", Max: 1}}}
+	step := store.Step{Owner: "w", Lease: time.Minute, Lanes: []store.Lane{{Endpoint: "acme", Max: 1}}}
 	claimed, err := s.WriteBackAndClaim(t.Context(), step)
 	if err != nil || len(claimed.Claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
 	d := claimed.Claimed[0]
-	if _, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{{
-		ID: d.ID, Fence: d.Fence, Endpoint: "acme", Kind: webhook.Delivered,
-		Attempt: &webhook.Attempt{Number: 1, Claim: 1, At: time.Now(), Status: 200, Response: "a stranger's text"},
+	if _, err := s.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{{
+		ID: d.ID, Fence: d.Fence, Endpoint: "acme", Kind: store.Delivered,
+		Attempt: &deadletter.Attempt{Number: 1, Claim: 1, At: time.Now(), Status: 200, Response: "a stranger's text"},
 	}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Verb is one thing that a command does.
@@ -141,7 +141,7 @@ type negative struct{ error }
 // negatives are errors of the stores that are results: what was named is not there, or
 // is in a state in which it cannot be done.
 var negatives = []error{
-	deadletter.ErrNotFound, deadletter.ErrState, deadletter.ErrRedriveLimit, webhook.ErrSending,
+	deadletter.ErrNotFound, deadletter.ErrState, deadletter.ErrRedriveLimit, store.ErrSending,
 	idempotency.ErrNotFound, idempotency.ErrNotHeld, sqlstore.ErrTokenNotFound,
 }
 

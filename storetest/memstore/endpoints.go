@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // endpoint is an endpoint with the number of its latest change. One that was
@@ -43,7 +44,7 @@ func (m *Store) change(e *endpoint) {
 // Version is the expectation: 0 writes unconditionally, a positive one
 // replaces that version alone, and webhook.VersionNone demands that there is
 // no such endpoint yet.
-// PutEndpoint implements webhook.Store.
+// PutEndpoint implements store.Store.
 func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +55,7 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
 	}
 	if old != nil && old.deleted && m.deleting(e.ID) {
-		return e, webhook.ErrDeleting
+		return e, store.ErrDeleting
 	}
 	if old == nil {
 		old = &endpoint{}
@@ -83,7 +84,7 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	return e, nil
 }
 
-// Endpoint implements webhook.Store.
+// Endpoint implements store.Store.
 func (m *Store) Endpoint(_ context.Context, id string) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +95,7 @@ func (m *Store) Endpoint(_ context.Context, id string) (webhook.Endpoint, error)
 	return e.Endpoint, nil
 }
 
-// Endpoints implements webhook.Store.
+// Endpoints implements store.Store.
 func (m *Store) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
 	c, err := m.EndpointChanges(ctx, 0)
 	// In the order of their ids, so that two listings can be compared.
@@ -102,11 +103,11 @@ func (m *Store) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
 	return c.Endpoints, err
 }
 
-// EndpointChanges implements webhook.Store.
-func (m *Store) EndpointChanges(_ context.Context, since int64) (webhook.EndpointChanges, error) {
+// EndpointChanges implements store.Store.
+func (m *Store) EndpointChanges(_ context.Context, since int64) (store.EndpointChanges, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := webhook.EndpointChanges{Mark: m.changes}
+	c := store.EndpointChanges{Mark: m.changes}
 	if since == m.changes {
 		return c, nil
 	}
@@ -122,7 +123,7 @@ func (m *Store) EndpointChanges(_ context.Context, since int64) (webhook.Endpoin
 	return c, nil
 }
 
-// DeleteEndpoint implements webhook.Store.
+// DeleteEndpoint implements store.Store.
 func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +144,7 @@ func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) erro
 
 // Since moves only when the state does: an endpoint that fails again while
 // it is disabled has been disabled since the first time.
-// SetEndpointState implements webhook.Store.
+// SetEndpointState implements store.Store.
 func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, by webhook.Party, reason string, failing time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +166,7 @@ func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.Endpoin
 		e.Since = time.Now()
 	}
 	if by == webhook.ByForbear {
-		m.raise(webhook.DisabledAlert(id, reason))
+		m.raise(store.DisabledAlert(id, reason))
 	}
 	m.change(e)
 	e.State, e.DisabledBy, e.Reason, e.FailingSince = s, by, reason, failing

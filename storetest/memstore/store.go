@@ -9,9 +9,10 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Store is a webhook.Store and a deadletter.Store in memory: one, since a
+// Store is a store.Store and a deadletter.Store in memory: one, since a
 // delivery that dies and its letter are one write. It goes by time.Now, so that
 // a synctest bubble may turn its clock, and is safe for concurrent use. The zero
 // value is empty and ready.
@@ -48,19 +49,19 @@ type laneKey struct{ endpoint, key string }
 // The states of a delivery, as webhook.Info shows them. A held delivery is
 // due only when the one before it in its key finishes.
 const (
-	stateWaiting  = webhook.StateWaiting
-	stateSending  = webhook.StateSending
-	stateHeld     = webhook.StateHeld
-	stateDone     = webhook.StateDelivered
-	stateDead     = webhook.StateDead
-	stateCanceled = webhook.StateCanceled
+	stateWaiting  = store.StateWaiting
+	stateSending  = store.StateSending
+	stateHeld     = store.StateHeld
+	stateDone     = store.StateDelivered
+	stateDead     = store.StateDead
+	stateCanceled = store.StateCanceled
 )
 
 // delivery is one message to one endpoint, with what a database keeps beside
 // it: who holds it and until when, and its history. finished is zero while
 // it is open.
 type delivery struct {
-	webhook.Delivery
+	store.Delivery
 
 	state    string
 	owner    string
@@ -68,7 +69,7 @@ type delivery struct {
 	finished time.Time
 	dropped  bool // the message has a digest in the place of its body
 	erased   bool // the message has a digest in the place of all of it
-	history  []webhook.Attempt
+	history  []deadletter.Attempt
 }
 
 // waiting is the deliveries of one endpoint as a heap, by when they are due.

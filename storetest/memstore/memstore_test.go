@@ -5,8 +5,8 @@ import (
 
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 func TestStore(t *testing.T) {

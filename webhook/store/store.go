@@ -1,33 +1,12 @@
-package webhook
+package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
-
-// The errors of a [Store].
-var (
-	ErrNotFound = errors.New("not found")
-	// ErrUnknownEndpoint refuses a message to an endpoint that does not exist.
-	ErrUnknownEndpoint = errors.New("unknown endpoint")
-	// ErrUnreadable says that something stored cannot be read, such as what is encrypted
-	// under a key that this process lacks. A process that has the key can.
-	ErrUnreadable = errors.New("cannot be read")
-	// ErrVersion refuses a write of an endpoint whose stored version is not the
-	// expected one. Nothing was written.
-	ErrVersion = errors.New("another version is stored")
-	// ErrDisabledByOperator refuses to enable an endpoint that an operator has disabled,
-	// unless an operator does.
-	ErrDisabledByOperator = errors.New("disabled by the operator")
-)
-
-// VersionNone, as the version that a write of an endpoint expects, says that
-// there is none yet.
-const VersionNone int64 = -1
 
 // Store keeps endpoints, messages, deliveries and attempts. Every write is
 // durable when its method returns, but for claims that end with the machine
@@ -40,32 +19,32 @@ type Store interface {
 
 	// PutEndpoint adds an endpoint or replaces one, counting its version up, and
 	// returns it with the state that is stored. e.Version is what the write
-	// expects: 0 any version or none, more than 0 that very one, [VersionNone]
-	// none. Else it is [ErrVersion]. The comparison and the write are one step. One that
-	// cannot be read is not replaced: [ErrUnreadable].
-	PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
-	// Endpoint returns one endpoint, and [ErrNotFound] when there is none. One that cannot
-	// be read comes with [ErrUnreadable], as Endpoints lists it.
-	Endpoint(ctx context.Context, id string) (Endpoint, error)
+	// expects: 0 any version or none, more than 0 that very one, [webhook.VersionNone]
+	// none. Else it is [webhook.ErrVersion]. The comparison and the write are one step. One that
+	// cannot be read is not replaced: [webhook.ErrUnreadable].
+	PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
+	// Endpoint returns one endpoint, and [webhook.ErrNotFound] when there is none. One that cannot
+	// be read comes with [webhook.ErrUnreadable], as Endpoints lists it.
+	Endpoint(ctx context.Context, id string) (webhook.Endpoint, error)
 	// Endpoints lists all of them, in the order of their ids. Those that cannot be read
 	// have an Error.
-	Endpoints(ctx context.Context) ([]Endpoint, error)
+	Endpoints(ctx context.Context) ([]webhook.Endpoint, error)
 	// EndpointChanges returns the endpoints that were put, enabled, disabled or
 	// deleted since a mark that an earlier call returned, each as it is now. 0
 	// returns all. No change is ever behind a mark without having been returned. An
 	// endpoint that cannot be read keeps none of the others from being returned.
 	EndpointChanges(ctx context.Context, since int64) (EndpointChanges, error)
 	// DeleteEndpoint removes an endpoint, if its version is the given one; 0 is
-	// any. Else it is [ErrVersion], or [ErrNotFound].
+	// any. Else it is [webhook.ErrVersion], or [webhook.ErrNotFound].
 	DeleteEndpoint(ctx context.Context, id string, version int64) error
 	// SetEndpointState changes what is known of an endpoint: its state, who has
 	// disabled it and why, and the begin of its failures. What an operator has disabled
-	// stays so for the others: a tenant that enables it gets [ErrDisabledByOperator],
+	// stays so for the others: a tenant that enables it gets [webhook.ErrDisabledByOperator],
 	// and an endpoint of an application that is deleted and put again is still disabled.
-	// [ByForbear] enables nothing: it notes the begin of failures, and leaves what is
+	// [webhook.ByForbear] enables nothing: it notes the begin of failures, and leaves what is
 	// disabled as it is. When it disables, [DisabledAlert] is raised in the same step: once,
 	// however many dispatchers find the same.
-	SetEndpointState(ctx context.Context, id string, s EndpointState, by Party, reason string, failingSince time.Time) error
+	SetEndpointState(ctx context.Context, id string, s webhook.EndpointState, by webhook.Party, reason string, failingSince time.Time) error
 
 	// PutHolds writes what a dispatcher has found out about endpoints, in one step. A
 	// hold that goes on keeps the highest Looks. One that is not written again for
@@ -80,34 +59,34 @@ type Store interface {
 	// PutEndpoint does an endpoint's. Whether it is suspended, and why, is replaced
 	// with a Version of more than 0 alone: a configuration that is put blindly lifts no
 	// suspension. PutEndpoint refuses one of an application that
-	// does not exist with [ErrUnknownApplication], one beyond its limit with
-	// [ErrTooManyEndpoints], and a change of the application with [ErrTaken].
-	PutApplication(ctx context.Context, a Application) (Application, error)
-	// Application returns one, or [ErrNotFound], and Applications up to limit of
+	// does not exist with [webhook.ErrUnknownApplication], one beyond its limit with
+	// [webhook.ErrTooManyEndpoints], and a change of the application with [webhook.ErrTaken].
+	PutApplication(ctx context.Context, a webhook.Application) (webhook.Application, error)
+	// Application returns one, or [webhook.ErrNotFound], and Applications up to limit of
 	// them in the order of their ids, from the one behind after on. One that cannot be read
 	// is as an endpoint is.
-	Application(ctx context.Context, id string) (Application, error)
-	Applications(ctx context.Context, after string, limit int) ([]Application, error)
-	// DeleteApplication deletes one that has no endpoints; else it is [ErrInUse]. version
+	Application(ctx context.Context, id string) (webhook.Application, error)
+	Applications(ctx context.Context, after string, limit int) ([]webhook.Application, error)
+	// DeleteApplication deletes one that has no endpoints; else it is [webhook.ErrInUse]. version
 	// is as DeleteEndpoint's.
 	DeleteApplication(ctx context.Context, id string, version int64) error
 
 	// Accept adds messages, each with one delivery for each endpoint that does
 	// not have it. ordered names the endpoints that keep the order of keys.
-	// When one of the messages conflicts with another (see [ErrConflict]),
+	// When one of the messages conflicts with another (see [webhook.ErrConflict]),
 	// nothing of the call is added.
-	Accept(ctx context.Context, msgs []Message, ordered map[string]bool) ([]Accepted, error)
+	Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error)
 	// Relay accepts up to limit rows of the outbox table, in the order of their
 	// ids, each in the transaction that removes it. One process works at a time:
 	// for the others there is nothing. A row that cannot be accepted becomes a
 	// dead letter and holds no other up. admit completes a message and names
-	// those of its endpoints that keep the order of keys; with [ErrInvalid],
-	// [ErrUnknownEndpoint] or [ErrUnknownApplication] it says that the row is at fault.
-	// With [ErrSuspended] the row is put aside until its application is suspended no
+	// those of its endpoints that keep the order of keys; with [webhook.ErrInvalid],
+	// [webhook.ErrUnknownEndpoint] or [webhook.ErrUnknownApplication] it says that the row is at fault.
+	// With [webhook.ErrSuspended] the row is put aside until its application is suspended no
 	// more.
-	Relay(ctx context.Context, limit int, admit func(*Message) (ordered map[string]bool, err error)) (RelayResult, error)
+	Relay(ctx context.Context, limit int, admit func(*webhook.Message) (ordered map[string]bool, err error)) (RelayResult, error)
 
-	// Heads returns for each endpoint with waiting deliveries when the first is
+	// NextDues returns for each endpoint with waiting deliveries when the first is
 	// due.
 	NextDues(ctx context.Context) ([]NextDue, error)
 	// WriteBackAndClaim writes back what became of claimed deliveries and then takes due
@@ -126,7 +105,7 @@ type Store interface {
 	// Requeue puts the message of a dead letter on its way again, with its id
 	// and key and a fresh count of attempts. It is harmless to repeat: a message
 	// that is on its way already is left alone, and one that arrived meanwhile
-	// resolves the letter. [ErrConflict] says that the id stands for another
+	// resolves the letter. [webhook.ErrConflict] says that the id stands for another
 	// message by now.
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
@@ -152,7 +131,7 @@ type Store interface {
 type EndpointChanges struct {
 	// Mark is what to ask for next time.
 	Mark      int64
-	Endpoints []Endpoint
+	Endpoints []webhook.Endpoint
 	Deleted   []string // ids; also of some that no caller has ever seen
 	// Unreadable are those whose configuration, or whose application's, cannot be read.
 	Unreadable []UnreadableEndpoint
@@ -161,103 +140,10 @@ type EndpointChanges struct {
 // UnreadableEndpoint is an endpoint whose configuration cannot be read. It has its id, its
 // application's, and its state; of its Tenant it has whether that is suspended.
 type UnreadableEndpoint struct {
-	Endpoint
+	webhook.Endpoint
 
-	Err error // why: an [ErrUnreadable] that names the endpoint
+	Err error // why: an [webhook.ErrUnreadable] that names the endpoint
 }
-
-// RelayResult is what came of a Relay.
-type RelayResult struct {
-	Rows     int // that left the outbox
-	Accepted int // of these, duplicates apart
-	// Dead are the letters of rows that could not be accepted, in brief.
-	Dead []deadletter.Letter
-	// Stuck are reasons why rows stay: those that others pass, since they can be neither
-	// accepted nor refused, or that all of them have waited for long. No error: it holds
-	// up none of the others.
-	Stuck []error
-}
-
-// Step is what a dispatcher wants of its store: either part may be empty.
-type Step struct {
-	WriteBacks []WriteBack
-	// Owner names who takes deliveries, under leases of this length.
-	Owner string
-	Lease time.Duration
-	Lanes []Lane
-}
-
-// StepResult is what came of a Step. OK has a place for each outcome: false for one
-// whose lease has passed to another, for which nothing was written. After an error OK is
-// nil, or true for those that were written before it. Next lists
-// the lanes that got less than they wanted when more will be due; one that has
-// nothing waiting is not among them.
-type StepResult struct {
-	OK      []bool
-	Claimed []Delivery
-	Next    []NextDue
-}
-
-// NextDue is when the first waiting delivery of an endpoint is due; In is negative
-// when it is due already.
-type NextDue struct {
-	Endpoint string
-	In       time.Duration
-}
-
-// Lane is how many deliveries may be claimed for an endpoint.
-type Lane struct {
-	Endpoint string
-	Max      int
-}
-
-// DeliveryInfo is what can be read about a delivery.
-type DeliveryInfo struct {
-	Message   string    `json:"message"`
-	Endpoint  string    `json:"endpoint"`
-	State     string    `json:"state"`        // see [StateWaiting] and those behind it
-	Due       time.Time `json:"due,omitzero"` // unless it has ended
-	Attempts  int       `json:"attempts"`
-	Claims    int       `json:"claims"`
-	Postponed int       `json:"postponed,omitempty"`
-	History   []Attempt `json:"attempt_history"`
-}
-
-// WriteBack is what became of a claimed delivery.
-type WriteBack struct {
-	ID       int64
-	Fence    int64
-	Endpoint string
-	OrderKey string
-
-	Kind WriteBackKind
-	// After is when the delivery is due again: for Retried, Postponed and
-	// Released.
-	After    time.Duration
-	Progress forbear.Progress
-	// Attempt is the record of the attempt; nil when none was made.
-	Attempt *Attempt
-	// Dead is the letter, for Dead. The store adds the history that it has.
-	Dead *deadletter.Letter
-
-	// Unreadable says, with Released, that the message cannot be read. The store counts
-	// such deliveries until they are claimed again.
-	Unreadable bool
-
-	// Why is the reason of Dead for the observers. The store has no use for it.
-	Why forbear.Reason
-}
-
-// WriteBackKind says what becomes of a delivery.
-type WriteBackKind uint8
-
-const (
-	Delivered WriteBackKind = iota + 1
-	Retried                 // failed, and due again
-	Postponed               // no attempt made, due again
-	Released                // given back as it was, unattempted
-	Dead                    // failed for good
-)
 
 // Waker is a [Store] that learns of work that other processes accept.
 type Waker interface {
@@ -272,4 +158,16 @@ type Shrinker interface {
 	// Shrink gives a small part of the free space back, and reports whether there may
 	// be more. A part is left for what is accepted next.
 	Shrink(ctx context.Context) (more bool, err error)
+}
+
+// RelayResult is what came of a Relay.
+type RelayResult struct {
+	Rows     int // that left the outbox
+	Accepted int // of these, duplicates apart
+	// Dead are the letters of rows that could not be accepted, in brief.
+	Dead []deadletter.Letter
+	// Stuck are reasons why rows stay: those that others pass, since they can be neither
+	// accepted nor refused, or that all of them have waited for long. No error: it holds
+	// up none of the others.
+	Stuck []error
 }

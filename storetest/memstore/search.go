@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Messages implements webhook.Store. It looks at all of them.
-func (m *Store) Messages(_ context.Context, f webhook.MessageFilter, before int64, limit int) (page webhook.MessagePage, err error) {
+// Messages implements store.Store. It looks at all of them.
+func (m *Store) Messages(_ context.Context, f store.MessageFilter, before int64, limit int) (page store.MessagePage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range slices.Backward(m.oldest(len(m.all), func(d *delivery) bool {
@@ -28,7 +28,7 @@ func (m *Store) Messages(_ context.Context, f webhook.MessageFilter, before int6
 }
 
 // chosen reports whether a filter chooses the delivery.
-func (d *delivery) chosen(f *webhook.MessageFilter) bool {
+func (d *delivery) chosen(f *store.MessageFilter) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	in := func(list []string, got string) bool { return len(list) == 0 || slices.Contains(list, got) }
 	made := d.Message.Created
@@ -37,8 +37,8 @@ func (d *delivery) chosen(f *webhook.MessageFilter) bool {
 }
 
 // info is the delivery as a list has it.
-func (d *delivery) info() webhook.MessageInfo {
-	i := webhook.MessageInfo{
+func (d *delivery) info() store.MessageInfo {
+	i := store.MessageInfo{
 		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(), Erased: d.erased,
 		Created: d.Message.Created, Finished: d.finished,
 	}
@@ -55,14 +55,14 @@ func (d *delivery) info() webhook.MessageInfo {
 // shown is the state as a list has it.
 func (d *delivery) shown() string {
 	if d.Canceled && d.finished.IsZero() {
-		return webhook.StateCanceling
+		return store.StateCanceling
 	}
 	return d.state
 }
 
 // act calls f for each of the deliveries, and notes what was done in the audit
 // trail.
-func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *webhook.MessageResult)) (list []webhook.MessageResult) {
+func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *store.MessageResult)) (list []store.MessageResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range slices.Sorted(slices.Values(numbers)) {
@@ -70,7 +70,7 @@ func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *webho
 		if d == nil {
 			continue
 		}
-		r := webhook.MessageResult{ID: d.Message.ID, Endpoint: d.Endpoint, State: d.state}
+		r := store.MessageResult{ID: d.Message.ID, Endpoint: d.Endpoint, State: d.state}
 		f(d, &r)
 		if r.Done = r.Why == ""; r.Done {
 			m.audits = append(m.audits, deadletter.Entry{At: time.Now(), Who: by, Action: action, Target: r.ID, Detail: "endpoint " + r.Endpoint})
@@ -80,17 +80,17 @@ func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *webho
 	return list
 }
 
-// Cancel implements webhook.Store.
-func (m *Store) Cancel(_ context.Context, numbers []int64, by string) ([]webhook.MessageResult, error) {
-	return m.act(numbers, by, "message-cancel", func(d *delivery, r *webhook.MessageResult) {
+// Cancel implements store.Store.
+func (m *Store) Cancel(_ context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	return m.act(numbers, by, "message-cancel", func(d *delivery, r *store.MessageResult) {
 		switch d.state {
 		case stateWaiting, stateHeld:
-			r.State = webhook.StateCanceled
+			r.State = store.StateCanceled
 			m.cancel(d)
 		case stateSending:
-			r.State, d.Canceled = webhook.StateCanceling, true
+			r.State, d.Canceled = store.StateCanceling, true
 		default:
-			r.Why = webhook.WhyEnded
+			r.Why = store.WhyEnded
 		}
 	}), nil
 }
@@ -104,11 +104,11 @@ func (m *Store) cancel(d *delivery) {
 	m.promote(d)
 }
 
-// SendAgain implements webhook.Store.
-func (m *Store) SendAgain(_ context.Context, numbers []int64, redrives int, by string) ([]webhook.MessageResult, error) {
-	return m.act(numbers, by, "message-send-again", func(d *delivery, r *webhook.MessageResult) {
+// SendAgain implements store.Store.
+func (m *Store) SendAgain(_ context.Context, numbers []int64, redrives int, by string) ([]store.MessageResult, error) {
+	return m.act(numbers, by, "message-send-again", func(d *delivery, r *store.MessageResult) {
 		if r.Why = m.sendAgain(d, redrives, by); r.Why == "" {
-			r.State = webhook.StateWaiting
+			r.State = store.StateWaiting
 		}
 	}), nil
 }
@@ -118,20 +118,20 @@ func (m *Store) sendAgain(d *delivery, redrives int, by string) string {
 	letter := ""
 	switch _, err := m.endpoint(d.Endpoint); {
 	case d.finished.IsZero():
-		return webhook.WhyUnderWay
+		return store.WhyUnderWay
 	case d.dropped:
-		return webhook.WhyBodyDropped
+		return store.WhyBodyDropped
 	case err != nil:
-		return webhook.WhyNoEndpoint
+		return store.WhyNoEndpoint
 	case d.state == stateDead:
 		l := find(m.letters, func(l *deadletter.Letter) bool {
 			return l.EventID == d.Message.ID && l.Destination == d.Endpoint && l.State == deadletter.Dead
 		})
 		switch {
 		case l == nil:
-			return webhook.WhyLetter
+			return store.WhyLetter
 		case l.Redrives >= redrives:
-			return webhook.WhyLimit
+			return store.WhyLimit
 		}
 		l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.RedriveNone, "", by, time.Now()
 		l.Redrives++
@@ -143,12 +143,12 @@ func (m *Store) sendAgain(d *delivery, redrives int, by string) string {
 
 // restart makes a delivery that had ended due, with a fresh count of attempts.
 func (m *Store) restart(d *delivery, letter string) {
-	d.Progress = webhook.Delivery{}.Progress
+	d.Progress = store.Delivery{}.Progress
 	d.finished, d.Canceled, d.Letter, d.Start, d.Due = time.Time{}, false, letter, time.Now(), time.Now()
 	m.again(d)
 }
 
-// Abandon implements webhook.Store.
+// Abandon implements store.Store.
 func (m *Store) Abandon(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,5 +178,5 @@ func (m *Store) deleting(id string) bool {
 	return false
 }
 
-// PutTallies implements webhook.Store. No one asks for them.
-func (m *Store) PutTallies(context.Context, string, []webhook.Tally) error { return nil }
+// PutTallies implements store.Store. No one asks for them.
+func (m *Store) PutTallies(context.Context, string, []store.Tally) error { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// PutApplication implements webhook.Store.
+// PutApplication implements store.Store.
 func (m *Store) PutApplication(_ context.Context, a webhook.Application) (webhook.Application, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -19,7 +19,7 @@ func (m *Store) PutApplication(_ context.Context, a webhook.Application) (webhoo
 	if a.Version > 0 && a.Version != old.Version || a.Version < 0 && known {
 		return a, fmt.Errorf("application %q: %w", a.ID, webhook.ErrVersion)
 	}
-	if a.Version <= 0 { // put blindly: see webhook.Store
+	if a.Version <= 0 { // put blindly: see store.Store
 		a.Suspended, a.Reason = old.Suspended, old.Reason
 	}
 	a.Version, a.Created = old.Version+1, old.Created
@@ -39,7 +39,7 @@ func (m *Store) PutApplication(_ context.Context, a webhook.Application) (webhoo
 	return a, nil
 }
 
-// Application implements webhook.Store.
+// Application implements store.Store.
 func (m *Store) Application(_ context.Context, id string) (webhook.Application, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Store) Application(_ context.Context, id string) (webhook.Application, 
 	return a, nil
 }
 
-// Applications implements webhook.Store.
+// Applications implements store.Store.
 func (m *Store) Applications(_ context.Context, after string, limit int) ([]webhook.Application, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +59,7 @@ func (m *Store) Applications(_ context.Context, after string, limit int) ([]webh
 	return list[:min(limit, len(list))], nil
 }
 
-// DeleteApplication implements webhook.Store.
+// DeleteApplication implements store.Store.
 func (m *Store) DeleteApplication(_ context.Context, id string, version int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

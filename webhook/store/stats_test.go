@@ -1,15 +1,15 @@
-package webhook_test
+package store_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 func TestCountsAreSummedUp(t *testing.T) {
-	var c, other webhook.Counts
+	var c, other store.Counts
 	for range 94 {
 		c.Add(204, 20*time.Millisecond)
 	}
@@ -21,7 +21,7 @@ func TestCountsAreSummedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back webhook.Counts
+	var back store.Counts
 	if err := back.UnmarshalText(text); err != nil || back != other {
 		t.Fatalf("got %+v back, %v, want %+v", back, err, other)
 	}
@@ -31,7 +31,7 @@ func TestCountsAreSummedUp(t *testing.T) {
 	if got := fmt.Sprintln(s.Delivered, s.Failed, s.Responses, s.Mean, s.P50, s.P95, s.P99, s.Longest); got != want+"\n" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if s := new(webhook.Counts).Stats(time.Unix(0, 0)); s.P99 != 0 || s.Mean != 0 || s.Failed != 0 {
+	if s := new(store.Counts).Stats(time.Unix(0, 0)); s.P99 != 0 || s.Mean != 0 || s.Failed != 0 {
 		t.Errorf("of nothing: %+v", s)
 	}
 }

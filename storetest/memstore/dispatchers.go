@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Heartbeat implements webhook.Store.
+// Heartbeat implements store.Store.
 func (m *Store) Heartbeat(_ context.Context, owner string, lease time.Duration) (live int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,7 +22,7 @@ func (m *Store) Heartbeat(_ context.Context, owner string, lease time.Duration) 
 	return len(m.dispatchers), nil
 }
 
-// Leave implements webhook.Store.
+// Leave implements store.Store.
 func (m *Store) Leave(_ context.Context, owner string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,18 +5,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // A lane without a waiting delivery has no head: its dispatcher sleeps until
 // something is accepted.
-// NextDues implements webhook.Store.
-func (m *Store) NextDues(context.Context) (heads []webhook.NextDue, err error) {
+// NextDues implements store.Store.
+func (m *Store) NextDues(context.Context) (heads []store.NextDue, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for endpoint, w := range m.lanes {
 		if d := w.head(); d != nil {
-			heads = append(heads, webhook.NextDue{Endpoint: endpoint, In: time.Until(d.Due)})
+			heads = append(heads, store.NextDue{Endpoint: endpoint, In: time.Until(d.Due)})
 		}
 	}
 	return heads, nil
@@ -24,8 +25,8 @@ func (m *Store) NextDues(context.Context) (heads []webhook.NextDue, err error) {
 
 // The two halves take the lock one after the other. Another claim may come
 // between them, which is harmless: each half is complete in itself.
-// WriteBackAndClaim implements webhook.Store.
-func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done webhook.StepResult, err error) {
+// WriteBackAndClaim implements store.Store.
+func (m *Store) WriteBackAndClaim(ctx context.Context, t store.Step) (done store.StepResult, err error) {
 	// Write back first: what that lets go may be claimed in the same turn.
 	if done.OK, err = m.Finish(ctx, t.WriteBacks); err != nil {
 		return done, err
@@ -43,7 +44,7 @@ func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done web
 	for _, l := range t.Lanes {
 		if w := m.lanes[l.Endpoint]; w != nil && got[l.Endpoint] < l.Max {
 			if d := w.head(); d != nil {
-				done.Next = append(done.Next, webhook.NextDue{Endpoint: l.Endpoint, In: time.Until(d.Due)})
+				done.Next = append(done.Next, store.NextDue{Endpoint: l.Endpoint, In: time.Until(d.Due)})
 			}
 		}
 	}
@@ -53,7 +54,7 @@ func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done web
 // Claim is the half of a turn that takes deliveries. Lanes are served in the
 // order given, each up to its own limit, so that an endpoint with a long
 // queue takes nothing from the others.
-func (m *Store) Claim(_ context.Context, owner string, lease time.Duration, lanes []webhook.Lane) (list []webhook.Delivery, err error) {
+func (m *Store) Claim(_ context.Context, owner string, lease time.Duration, lanes []store.Lane) (list []store.Delivery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -76,7 +77,7 @@ func (m *Store) Claim(_ context.Context, owner string, lease time.Duration, lane
 
 // taken leases the delivery and returns it as it is then. Each claim counts the
 // fence up, so that the holder of an earlier one writes nothing back.
-func (d *delivery) taken(owner string, lease time.Time) webhook.Delivery {
+func (d *delivery) taken(owner string, lease time.Time) store.Delivery {
 	d.state, d.owner, d.lease = stateSending, owner, lease
 	d.Fence++
 	d.Claims++
@@ -87,8 +88,8 @@ func (d *delivery) taken(owner string, lease time.Time) webhook.Delivery {
 // Age counts from the delivery's start, which retries never move, and the
 // due time is not looked at: a delivery may be overdue while its endpoint is
 // disabled.
-// Overdue implements webhook.Store.
-func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duration, lane webhook.Lane) (list []webhook.Delivery, err error) {
+// Overdue implements store.Store.
+func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duration, lane store.Lane) (list []store.Delivery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.oldest(lane.Max, func(d *delivery) bool {
@@ -101,7 +102,7 @@ func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duratio
 
 // The delivery is due again at once and keeps its progress: a crash of the
 // dispatcher is not the endpoint's failure.
-// Reclaim implements webhook.Store.
+// Reclaim implements store.Store.
 func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +114,7 @@ func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
 			m.cancel(d)
 		} else {
 			// No one knows whether the attempt was made: that is what the history says.
-			d.history = append(d.history, webhook.Attempt{Number: d.Progress.Attempts + 1, Claim: d.Claims, Due: d.Due, At: d.lease, ErrorType: "interrupted", Worker: d.owner})
+			d.history = append(d.history, deadletter.Attempt{Number: d.Progress.Attempts + 1, Claim: d.Claims, Due: d.Due, At: d.lease, ErrorType: "interrupted", Worker: d.owner})
 			m.wait(d, d.Due)
 		}
 	}

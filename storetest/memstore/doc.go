@@ -3,7 +3,7 @@
 // nothing that must last. Each passes the suite of package storetest, and each
 // is ready as its zero value:
 //
-//	&memstore.Store{}       // webhook.Store and deadletter.Store
+//	&memstore.Store{}       // store.Store and deadletter.Store
 //	&memstore.Idempotency{} // idempotency.Store
 //	&memstore.Budget{}      // budget.Store, which fails on demand
 //

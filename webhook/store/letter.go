@@ -1,4 +1,4 @@
-package webhook
+package store
 
 import (
 	"crypto/sha256"
@@ -12,25 +12,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
 )
-
-const (
-	// AlertEndpoint is the id of the endpoint that alerts are delivered to.
-	AlertEndpoint = "forbear-alerts"
-	// AlertQueue is the queue of alerts that could not be delivered.
-	AlertQueue = "alerts"
-)
-
-// QueueOf returns the name of the queue that an endpoint's dead letters go to.
-func QueueOf(endpoint string) string {
-	if endpoint == AlertEndpoint {
-		return AlertQueue
-	}
-	return Queue
-}
-
-// Queue is the name of the webhooks' dead-letter queue.
-const Queue = "webhooks"
 
 // applicationPrefix begins the destination of a letter that was to go to an
 // application: no endpoint's id has a slash.
@@ -38,7 +21,7 @@ const applicationPrefix = "application/"
 
 // DestinationOf returns the destination of the letter of a message that was accepted
 // nowhere: an endpoint, or its application.
-func DestinationOf(m *Message) string {
+func DestinationOf(m *webhook.Message) string {
 	if m.Application != "" || len(m.Endpoints) == 0 {
 		return applicationPrefix + m.Application
 	}
@@ -48,7 +31,7 @@ func DestinationOf(m *Message) string {
 // FromLetter returns the message that a letter of the webhooks' queue was, for
 // its one endpoint, or for its application where it was accepted nowhere: with its id
 // and its key, so that its receiver recognises it.
-func FromLetter(l deadletter.Letter) Message {
+func FromLetter(l deadletter.Letter) webhook.Message {
 	application, whole := strings.CutPrefix(l.Destination, applicationPrefix)
 	endpoints := []string{l.Destination}
 	if whole {
@@ -56,7 +39,7 @@ func FromLetter(l deadletter.Letter) Message {
 	} else {
 		application = ""
 	}
-	return Message{
+	return webhook.Message{
 		ID: l.EventID, Endpoints: endpoints, Application: application, Type: l.Type, Source: l.Source, Subject: l.Subject, Key: l.PartitionKey,
 		IdempotencyKey: l.IdempotencyKey, CorrelationID: l.CorrelationID, ContentType: l.ContentType,
 		Headers: l.Headers, Created: l.EnqueuedAt, Body: l.Payload,
@@ -67,10 +50,10 @@ func FromLetter(l deadletter.Letter) Message {
 // that a redrive needs, and all that an operator asks. The store adds the history
 // of attempts that it has. Its failure is the latest one, if there was any; a
 // receiver that said 410 is gone, whatever the decision was called.
-func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
+func (dl *Delivery) DeadLetter(e *webhook.Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
 	m := &dl.Message
 	letter := &deadletter.Letter{
-		ID: NewID("dlq"), Queue: QueueOf(dl.Endpoint), Destination: dl.Endpoint, Application: e.Application,
+		ID: webhook.NewID("dlq"), Queue: webhook.QueueOf(dl.Endpoint), Destination: dl.Endpoint, Application: e.Application,
 		EventID: m.ID, Source: m.Source, Type: m.Type, Subject: m.Subject, PartitionKey: m.Key,
 		IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
 		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,
@@ -89,7 +72,7 @@ func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int,
 
 // Abandoned returns the letter that a delivery becomes whose endpoint was deleted.
 func (dl *Delivery) Abandoned(now time.Time) *deadletter.Letter {
-	l := dl.DeadLetter(&Endpoint{}, forbear.ReasonCanceled, 0, now)
+	l := dl.DeadLetter(&webhook.Endpoint{}, forbear.ReasonCanceled, 0, now)
 	l.Reason = deadletter.ReasonDeleted
 	l.Description = describe(l)
 	return l
@@ -104,7 +87,7 @@ func statusOf(errorType string) int {
 
 // policyVersion names the policy that a letter was decided under: the version
 // of its endpoint, and a digest by which letters under the same policy are found.
-func policyVersion(e *Endpoint) string {
+func policyVersion(e *webhook.Endpoint) string {
 	text, err := json.Marshal(e.Policy)
 	if err != nil {
 		return "v" + strconv.FormatInt(e.Version, 10)

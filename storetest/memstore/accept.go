@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Identity is the message's id together with its endpoint, as in sqlstore.
-// Accept implements webhook.Store.
+// Accept implements store.Store.
 func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,20 +108,20 @@ func (m *Store) wait(d *delivery, due time.Time) {
 	heap.Push(m.lanes[d.Endpoint], d)
 }
 
-// Relay implements webhook.Store. A memory store shares no transaction with
+// Relay implements store.Store. A memory store shares no transaction with
 // its caller's data, and so has no outbox to relay from.
-func (m *Store) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (webhook.RelayResult, error) {
-	return webhook.RelayResult{}, nil
+func (m *Store) Relay(context.Context, int, func(*webhook.Message) (map[string]bool, error)) (store.RelayResult, error) {
+	return store.RelayResult{}, nil
 }
 
 // Attempts is the highest number in the history and not its length: an
 // interrupted attempt is listed again under the same number.
-// Deliveries implements webhook.Store.
-func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.DeliveryInfo, err error) {
+// Deliveries implements store.Store.
+func (m *Store) Deliveries(_ context.Context, message string) (list []store.DeliveryInfo, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.of[message] {
-		i := webhook.DeliveryInfo{Message: message, Endpoint: d.Endpoint, State: d.shown(), Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
+		i := store.DeliveryInfo{Message: message, Endpoint: d.Endpoint, State: d.shown(), Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
 		if d.finished.IsZero() {
 			i.Due = d.Due
 		}
@@ -133,7 +134,7 @@ func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.De
 }
 
 // Each delivery has a copy of the message, whose body goes by itself.
-// DropBodies implements webhook.Store.
+// DropBodies implements store.Store.
 func (m *Store) DropBodies(_ context.Context, age time.Duration, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +152,7 @@ func (m *Store) DropBodies(_ context.Context, age time.Duration, limit int) (n i
 
 // It walks in the order of creation, so that a limit always removes the
 // oldest.
-// Sweep implements webhook.Store.
+// Sweep implements store.Store.
 func (m *Store) Sweep(_ context.Context, age time.Duration, limit int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

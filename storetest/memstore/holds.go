@@ -4,18 +4,18 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // hold is a hold with the number of its latest change.
 type hold struct {
-	webhook.Hold
+	store.Hold
 	due, expires time.Time
 	changed      int64
 }
 
-// PutHolds implements webhook.Store.
-func (m *Store) PutHolds(_ context.Context, owner string, list []webhook.HoldWrite) error {
+// PutHolds implements store.Store.
+func (m *Store) PutHolds(_ context.Context, owner string, list []store.HoldWrite) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.holds == nil {
@@ -28,7 +28,7 @@ func (m *Store) PutHolds(_ context.Context, owner string, list []webhook.HoldWri
 }
 
 // putHold writes a hold; m.mu is held.
-func (m *Store) putHold(owner string, w *webhook.HoldWrite) {
+func (m *Store) putHold(owner string, w *store.HoldWrite) {
 	key, now := [2]string{w.Endpoint, w.Kind}, time.Now()
 	h := m.holds[key]
 	goesOn := h != nil && !h.Over && h.expires.After(now)
@@ -46,7 +46,7 @@ func (m *Store) putHold(owner string, w *webhook.HoldWrite) {
 	}
 	m.holdChanges++
 	h.Owner, h.Over, h.changed = owner, w.Over, m.holdChanges
-	h.due, h.expires = now.Add(w.In), now.Add(webhook.HoldFor)
+	h.due, h.expires = now.Add(w.In), now.Add(store.HoldFor)
 }
 
 // dropHolds forgets those of an endpoint that is deleted; m.mu is held.
@@ -58,8 +58,8 @@ func (m *Store) dropHolds(endpoint string) {
 	}
 }
 
-// HoldChanges implements webhook.Store.
-func (m *Store) HoldChanges(_ context.Context, since int64) (list []webhook.Hold, mark int64, err error) {
+// HoldChanges implements store.Store.
+func (m *Store) HoldChanges(_ context.Context, since int64) (list []store.Hold, mark int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()

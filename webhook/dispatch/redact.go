@@ -1,4 +1,4 @@
-package webhook
+package dispatch
 
 import (
 	"strings"
@@ -6,17 +6,17 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// MaxResponse is how much of a response's body is kept, in bytes. Receivers say
+// maxResponse is how much of a response's body is kept, in bytes. Receivers say
 // there why they refuse; more than that is a page for a browser.
-const MaxResponse = 4 << 10
+const maxResponse = 4 << 10
 
 const redacted = "[redacted]"
 
-// Redact makes the beginning of a response safe to keep: at most [MaxResponse]
+// redact makes the beginning of a response safe to keep: at most [maxResponse]
 // bytes of text, without the credential that was sent and without what looks like
 // one. Receivers echo requests, and histories are read by more people than may
 // know the secrets.
-func Redact(body []byte, sent string) string {
+func redact(body []byte, sent string) string {
 	s := strings.ToValidUTF8(string(body), "?")
 	if sent != "" {
 		s = strings.ReplaceAll(s, sent, redacted)
@@ -26,5 +26,5 @@ func Redact(body []byte, sent string) string {
 			s = strings.ReplaceAll(s, token, redacted)
 		}
 	}
-	return deadletter.Redact(s, MaxResponse)
+	return deadletter.Redact(s, maxResponse)
 }

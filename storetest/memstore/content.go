@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Each delivery has a copy of the message: each is a content of its own.
-// Contents implements webhook.Store.
-func (m *Store) Contents(_ context.Context, message string, endpoints []string, limit int) (list []webhook.MessageContent, err error) {
+// Contents implements store.Store.
+func (m *Store) Contents(_ context.Context, message string, endpoints []string, limit int) (list []store.MessageContent, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.of[message] {
-		c := d.Message.Content([]string{d.Endpoint})
+		c := store.ContentOf(&d.Message, []string{d.Endpoint})
 		if c.Dropped, c.Erased = d.dropped, d.erased; d.dropped {
 			c.Payload = nil
 		}
 		if d.erased {
-			c = webhook.MessageContent{Endpoints: c.Endpoints, Created: c.Created, Dropped: true, Erased: true}
+			c = store.MessageContent{Endpoints: c.Endpoints, Created: c.Created, Dropped: true, Erased: true}
 		}
 		if len(list) < limit && (len(endpoints) == 0 || slices.Contains(endpoints, d.Endpoint)) {
 			list = append(list, c)
@@ -30,7 +30,7 @@ func (m *Store) Contents(_ context.Context, message string, endpoints []string, 
 	return list, nil
 }
 
-// Erase implements webhook.Store.
+// Erase implements store.Store.
 func (m *Store) Erase(_ context.Context, message string, endpoints []string, by string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,12 +39,12 @@ func (m *Store) Erase(_ context.Context, message string, endpoints []string, by 
 	letters := slices.DeleteFunc(slices.Clone(m.letters), func(l *deadletter.Letter) bool { return l.EventID != message || !at(l.Destination) })
 	for _, d := range deliveries {
 		if d.state == stateSending {
-			return 0, fmt.Errorf("message %q at endpoint %q: %w", message, d.Endpoint, webhook.ErrSending)
+			return 0, fmt.Errorf("message %q at endpoint %q: %w", message, d.Endpoint, store.ErrSending)
 		}
 	}
 	for _, l := range letters {
 		if l.State == deadletter.Redriving && !slices.ContainsFunc(deliveries, func(d *delivery) bool { return d.Letter == l.ID }) {
-			return 0, fmt.Errorf("dead letter %q: %w", l.ID, webhook.ErrSending)
+			return 0, fmt.Errorf("dead letter %q: %w", l.ID, store.ErrSending)
 		}
 	}
 	for _, d := range deliveries {

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/store"
 )
 
 // Finish is the half of a turn that writes outcomes back. It reports for
 // each outcome whether its fence held; the others change nothing, and are no
 // error, since a lost lease is an ordinary event for a dispatcher that was
 // slow.
-func (m *Store) Finish(_ context.Context, outcomes []webhook.WriteBack) ([]bool, error) {
+func (m *Store) Finish(_ context.Context, outcomes []store.WriteBack) ([]bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ok := make([]bool, len(outcomes))
@@ -40,30 +40,30 @@ func (m *Store) Finish(_ context.Context, outcomes []webhook.WriteBack) ([]bool,
 // writeBack changes a delivery under a good lease, with its letter, the redrive
 // that it belongs to and the next of its key. Its progress goes through JSON, as
 // in a database, so that a test meets what is lost there.
-func (m *Store) writeBack(d *delivery, o *webhook.WriteBack) error {
+func (m *Store) writeBack(d *delivery, o *store.WriteBack) error {
 	now := time.Now()
-	if o.Kind != webhook.Delivered {
+	if o.Kind != store.Delivered {
 		text, err := json.Marshal(o.Progress) // what a real store would keep
 		if err != nil {
 			return err
 		}
-		var kept webhook.WriteBack
+		var kept store.WriteBack
 		if err := json.Unmarshal(text, &kept.Progress); err != nil {
 			return err
 		}
 		d.Progress = kept.Progress
 	}
 	switch o.Kind {
-	case webhook.Delivered:
+	case store.Delivered:
 		d.state, d.finished = stateDone, now
 		m.endRedrive(d.Letter, deadletter.RedriveDelivered)
-	case webhook.Dead:
+	case store.Dead:
 		if o.Dead == nil {
 			return fmt.Errorf("delivery %d: dead without a letter", d.ID)
 		}
 		d.state, d.finished = stateDead, now
 		m.deadLetter(d, *o.Dead)
-	case webhook.Retried:
+	case store.Retried:
 		m.endRedrive(d.Letter, deadletter.RedriveFailing)
 		fallthrough
 	default:
@@ -92,12 +92,12 @@ func (m *Store) promote(d *delivery) {
 
 // It is repeatable: a redrive whose worker died between requeueing and
 // recording it is requeued again, and must not send the message twice.
-// Requeue implements webhook.Store.
+// Requeue implements store.Store.
 func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Each case is harmless to repeat.
-	msg := webhook.FromLetter(l)
+	msg := store.FromLetter(l)
 	d := m.known(l.EventID, l.Destination)
 	switch {
 	case d == nil:

@@ -1,0 +1,14 @@
+package store
+
+import (
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// AlertDisabled is the reason of the alert that an endpoint was disabled by forbear.
+const AlertDisabled = "endpoint_disabled"
+
+// DisabledAlert returns the alert that an endpoint was disabled by forbear, and why.
+func DisabledAlert(id, why string) deadletter.Alert {
+	return deadletter.Alert{Queue: webhook.QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
+}
