@@ -51,7 +51,7 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 		return nil, err
 	}
 	for k, i := range places {
-		if list[i].Duplicate = accepted[k].Duplicate; !list[i].Duplicate { // else its lanes know of it, or the next look will
+		if list[i].Duplicate = accepted[k].Duplicate; !list[i].Duplicate { // else its receivers know of it, or the next look will
 			d.stats.accepted.Add(1)
 			d.announce(&kept[k])
 		}
@@ -60,9 +60,9 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 	return list, nil
 }
 
-// announce lets the lanes of a message know of it.
+// announce lets the receivers of a message know of it.
 func (d *Dispatcher) announce(m *webhook.Message) {
-	// The lanes count on the monotonic clock, NotBefore is of the wall's.
+	// The receivers count on the monotonic clock, NotBefore is of the wall's.
 	due := time.Now().Add(max(m.NotBefore.Sub(d.now()), 0))
 	for _, e := range m.Endpoints {
 		d.dueAt(e, due)
@@ -109,11 +109,11 @@ func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []st
 		return d.fanOut(ctx, m)
 	}
 	for _, e := range m.Endpoints {
-		l := d.lane(e)
-		if l == nil {
-			return nil, cmp.Or(d.lanes.unservable(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
+		r := d.receiver(e)
+		if r == nil {
+			return nil, cmp.Or(d.receivers.unservable(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
 		}
-		if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
+		if err := r.endpoint().conf.Tenant.CheckSuspended(); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +160,7 @@ func (d *Dispatcher) watchOutbox(ctx context.Context) {
 
 // relay empties the outbox, as messages that are accepted like all others, and
 // reports whether there were any. A row that is refused has become a dead letter, of
-// which the observers learn here: there is no endpoint, and so no lane, whose Retryer
+// which the observers learn here: there is no endpoint, and so no receiver, whose Retryer
 // could say so. told is when the log has last said that rows stay.
 func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 	for ctx.Err() == nil {
@@ -187,7 +187,7 @@ func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
 		if done.Accepted > 0 {
-			// Of duplicates among them the lanes learn in vain.
+			// Of duplicates among them the receivers learn in vain.
 			for i := range admitted {
 				d.announce(&admitted[i])
 			}

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// agenda says which lanes the main loop has to ask what they want: those to which
-// something has happened, and those whose time has come. A lane that is idle is
-// not in it, so that a turn of the loop costs what the busy lanes cost. It names
-// lanes by their endpoints, since a change of an endpoint makes another lane. It
-// is safe for concurrent use.
+// agenda says which receivers the main loop has to ask what they want: those to which
+// something has happened, and those whose time has come. One that is idle is
+// not in it, so that a turn of the loop costs what the busy ones cost. It names
+// them by their endpoints. It is safe for concurrent use.
 type agenda struct {
 	mu    sync.Mutex
 	asked map[string]bool // at the next turn
 	later timetable
 }
 
-// ask adds the lane of an endpoint for the next turn.
+// ask adds an endpoint for the next turn.
 func (a *agenda) ask(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,14 +27,14 @@ func (a *agenda) ask(id string) {
 	a.asked[id] = true
 }
 
-// askAt adds the lane of an endpoint for a time, in place of the one it had.
+// askAt adds an endpoint for a time, in place of the one it had.
 func (a *agenda) askAt(id string, t time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.later.set(id, t)
 }
 
-// take takes the lanes that are to be asked at the given time.
+// take takes the endpoints that are to be asked at the given time.
 func (a *agenda) take(now time.Time) map[string]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +48,7 @@ func (a *agenda) take(now time.Time) map[string]bool {
 	return asked
 }
 
-// putBack returns lanes that were taken and not asked.
+// putBack returns endpoints that were taken and not asked.
 func (a *agenda) putBack(ids map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,7 +56,7 @@ func (a *agenda) putBack(ids map[string]bool) {
 	a.asked = ids
 }
 
-// next returns when the next lane is to be asked; zero: when something happens.
+// next returns when the next one is to be asked; zero: when something happens.
 func (a *agenda) next() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +73,7 @@ type timetable struct {
 	of   map[string]*appointment
 }
 
-// appointment is when a lane is to be asked.
+// appointment is when a receiver is to be asked.
 type appointment struct {
 	id    string
 	at    time.Time

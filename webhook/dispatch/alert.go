@@ -30,19 +30,19 @@ func NewNotifier(ctx context.Context, d *Dispatcher, e webhook.Endpoint) (*Notif
 	if e.Policy.MaxAttempts == 0 {
 		_, _, e.Policy.MaxAttempts = forbear.Webhook.Range()
 	}
-	if l := d.lane(webhook.AlertEndpoint); l == nil || !l.ep.configured(e) {
+	if r := d.receiver(webhook.AlertEndpoint); r == nil || !r.configured(e) {
 		if _, err := d.PutEndpoint(ctx, e); err != nil {
 			return nil, err
 		}
 	}
-	_, err := d.lane(webhook.AlertEndpoint).ep.signing(ctx) // now, not when the first alert is due
+	_, err := d.receiver(webhook.AlertEndpoint).endpoint().signing(ctx) // now, not when the first alert is due
 	return &Notifier{d}, err
 }
 
 // configured reports whether the endpoint has configuration c, the store's fields
 // apart: putting the same one at each start would count its version up.
-func (e *endpoint) configured(c webhook.Endpoint) bool {
-	is := e.config()
+func (r *receiver) configured(c webhook.Endpoint) bool {
+	is := r.config()
 	c.State, c.Reason, c.Since, c.Version, c.FailingSince, c.Held = is.State, is.Reason, is.Since, is.Version, is.FailingSince, is.Held
 	a, err := json.Marshal(is)
 	b, err2 := json.Marshal(c)
@@ -94,13 +94,13 @@ func (n *Notifier) Health() error {
 	if p := pulse.First(&n.d.parts[partDue], &n.d.parts[partClaims]); !p.Healthy {
 		return fmt.Errorf("deliveries are not claimed: %s is %s", p.Name, p.When())
 	}
-	l := n.d.lane(webhook.AlertEndpoint)
-	if l == nil {
+	r := n.d.receiver(webhook.AlertEndpoint)
+	if r == nil {
 		return errors.New("the endpoint of alerts is gone")
 	}
 	// Disabled comes first: a disabled endpoint fails no more, and looks for no
 	// credential.
-	switch e, why := l.ep.config(), l.ep.hold.reason(); {
+	switch e, why := r.config(), r.lacks(); {
 	case e.State != webhook.Enabled:
 		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)
 	case why != "":

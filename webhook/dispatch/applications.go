@@ -56,9 +56,9 @@ func (d *Dispatcher) checkSigning(ctx context.Context, a *webhook.Application) e
 	if err := d.current(ctx); err != nil {
 		return err
 	}
-	for _, l := range d.lanes.tenant(a.ID) {
-		if l.ep.shared && len(l.ep.conf.Secrets) > 0 {
-			return fmt.Errorf("%w application: secrets cannot be removed: endpoint %q signs with them", webhook.ErrInvalid, l.ep.id())
+	for _, r := range d.receivers.tenant(a.ID) {
+		if e := r.endpoint(); e.shared && len(e.conf.Secrets) > 0 {
+			return fmt.Errorf("%w application: secrets cannot be removed: endpoint %q signs with them", webhook.ErrInvalid, r.id)
 		}
 	}
 	return nil

@@ -151,27 +151,25 @@ func (d *Dispatcher) sweepWith(ctx context.Context, part int, sweep func(context
 }
 
 // overdue dead-letters what could not be attempted within its total: deliveries
-// to endpoints that are disabled, held or slowed, whose lanes claim nothing.
+// to endpoints that are disabled or held, for which nothing is claimed.
 func (d *Dispatcher) overdue(ctx context.Context) {
 	// By endpoint, since each has a total of its own, and only where anything waits.
 	heads, err := d.cfg.Store.NextDues(ctx)
 	d.warn(ctx, "waiting deliveries not read", err)
 	for _, h := range heads {
-		l := d.lane(h.Endpoint)
-		if l == nil {
-			continue
+		if r := d.receiver(h.Endpoint); r != nil {
+			d.expireOverdue(ctx, r)
 		}
-		d.expireOverdue(ctx, l)
 	}
 }
 
-// expireOverdue does so with the deliveries of one lane. What cannot be read has no
+// expireOverdue does so with the deliveries to one endpoint. What cannot be read has no
 // letter before its key is there. What is too old by the store's clock alone is given
 // back: a clock that jumps ahead by a day, for seconds, must not end all that waits. It
 // ends when it meets nothing but such as it has met.
-func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
-	total := l.retryer.Policy().Total
-	spec := store.Lane{Endpoint: l.ep.id(), Max: overdueBatch}
+func (d *Dispatcher) expireOverdue(ctx context.Context, r *receiver) {
+	total := r.endpoint().retryer.Policy().Total
+	spec := store.Lane{Endpoint: r.id, Max: overdueBatch}
 	met := map[int64]bool{}
 	for found := true; found && ctx.Err() == nil && len(met) < overdueUnreadable; {
 		list, err := pulse.Get(&d.parts[partOverdue], func() ([]store.Delivery, error) {
@@ -182,7 +180,7 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 		}
 		for i := range list {
 			dl := &list[i]
-			j := &job{lane: l, delivery: dl}
+			j := &job{to: r, delivery: dl}
 			old := d.now().Sub(j.start()) >= total
 			if dl.Unreadable == nil && old {
 				j.expire()
@@ -192,7 +190,7 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, l *lane) {
 			found = found || !met[dl.ID]
 			met[dl.ID] = true
 			if dl.Unreadable != nil {
-				d.putOff(dl)
+				r.putOff(dl)
 			} else {
 				j.release(max(dl.Due.Sub(d.now()), 0))
 			}

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pulse"
@@ -13,21 +14,21 @@ const (
 	// maxClaim bounds the deliveries that are claimed at once: they are in memory,
 	// under leases that run.
 	maxClaim = 2000
-	// A lane that found less than it wanted, though more is due, is not asked
+	// A receiver that found less than it wanted, though more is due, is not asked
 	// again at once: another process is about to take it.
 	breath = 5 * time.Millisecond
 	// stumble is the ceiling of the wait after a step that the store refused.
 	stumble = 200 * time.Millisecond
 )
 
-// claim is what the lanes want of the store: one entry of specs for each lane.
+// claim is what the receivers want of the store: one entry of specs for each.
 type claim struct {
-	lanes []*lane
+	of    []*receiver
 	specs []store.Lane
 	again time.Time // when to ask again at the latest; zero: when something happens
 }
 
-// wants asks the lanes on the agenda. They come in the random order of a map, so that
+// wants asks the receivers on the agenda. They come in the random order of a map, so that
 // none is first each time and none starves when there is more than one claim may take.
 func (d *Dispatcher) wants() (c claim) {
 	if d.paused.Load() {
@@ -43,14 +44,14 @@ func (d *Dispatcher) wants() (c claim) {
 			return c
 		}
 		delete(asked, id)
-		l := d.lane(id)
-		if l == nil {
+		r := d.receiver(id)
+		if r == nil {
 			continue
 		}
-		switch n, next := l.want(now); {
+		switch n, next := r.want(now); {
 		case n > 0:
 			total += n
-			c.lanes, c.specs = append(c.lanes, l), append(c.specs, store.Lane{Endpoint: id, Max: n})
+			c.of, c.specs = append(c.of, r), append(c.specs, store.Lane{Endpoint: id, Max: n})
 		case !next.IsZero():
 			d.agenda.askAt(id, next)
 		}
@@ -76,7 +77,7 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // step writes outcomes back and claims, in one step of the store. When it fails,
-// the lanes may want again, and the outcomes are written apart from the loop,
+// the receivers may want again, and the outcomes are written apart from the loop,
 // which goes on: the next claim may well succeed.
 func (d *Dispatcher) step(ctx context.Context, c claim, back []store.WriteBack) {
 	part := partClaims
@@ -90,8 +91,8 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []store.WriteBack) 
 		return
 	}
 	back = d.unwritten(back, done.OK)
-	for i, l := range c.lanes {
-		l.take(nil, c.specs[i].Max) // gives the rate back
+	for i, r := range c.of {
+		r.take(nil, c.specs[i].Max) // gives the rate back
 	}
 	d.look() // what is due is to be asked again
 	if len(back) > 0 {
@@ -107,26 +108,26 @@ func (d *Dispatcher) inStore(ctx context.Context, part int, s store.Step) (store
 	return pulse.Get(&d.parts[part], func() (store.StepResult, error) { return d.cfg.Store.WriteBackAndClaim(ctx, s) })
 }
 
-// hand gives the lanes what was claimed for them. Each lane that wanted gets its
+// hand gives the receivers what was claimed for them. Each that wanted gets its
 // share, if only an empty one, so that its rate is right.
 func (d *Dispatcher) hand(c claim, done *store.StepResult) {
-	claimed := make(map[string][]*store.Delivery, len(c.lanes))
-	unreadable := map[string]int{}
+	claimed := make(map[string][]*store.Delivery, len(c.of))
 	for i := range done.Claimed {
 		dl := &done.Claimed[i]
-		if dl.Unreadable != nil {
-			unreadable[dl.Endpoint]++
-			d.putOff(dl)
-			continue
-		}
 		claimed[dl.Endpoint] = append(claimed[dl.Endpoint], dl)
 	}
 	now := time.Now()
-	for i, l := range c.lanes {
-		id := c.specs[i].Endpoint
-		got := claimed[id]
-		if l.take(got, c.specs[i].Max); len(got)+unreadable[id] == c.specs[i].Max {
-			l.dueAt(now) // there may be more
+	for i, r := range c.of {
+		got := claimed[r.id]
+		more := len(got) == c.specs[i].Max
+		r.take(slices.DeleteFunc(got, func(dl *store.Delivery) bool {
+			if dl.Unreadable != nil {
+				r.putOff(dl)
+			}
+			return dl.Unreadable != nil
+		}), c.specs[i].Max)
+		if more {
+			r.dueAt(now) // there may be more
 		}
 	}
 	for _, h := range done.Next {

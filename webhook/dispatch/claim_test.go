@@ -28,14 +28,14 @@ func TestHandMakesLanesDue(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
-				r.l.due = time.Time{}
+				r.to.due = time.Time{}
 				done := &store.StepResult{Next: c.next}
 				for range c.got {
 					done.Claimed = append(done.Claimed, *r.job().delivery)
 				}
-				r.d.hand(claim{lanes: []*lane{r.l}, specs: []store.Lane{{Endpoint: "a", Max: 2}}}, done)
+				r.d.hand(claim{of: []*receiver{r.to}, specs: []store.Lane{{Endpoint: "a", Max: 2}}}, done)
 				r.d.workers.Wait()
-				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
+				if due := r.to.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
 					t.Errorf("due in %v, want %v", time.Until(due), c.due)
 				}
 				if n := len(r.d.outcomes); n != c.got {
@@ -61,11 +61,11 @@ func TestClaimIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := r.d.wants()
-		if len(c.lanes) != maxClaim/50 || !c.again.Equal(time.Now()) {
-			t.Errorf("%d lanes of 61 want 50 each, again in %v", len(c.lanes), time.Until(c.again))
+		if len(c.of) != maxClaim/50 || !c.again.Equal(time.Now()) {
+			t.Errorf("%d lanes of 61 want 50 each, again in %v", len(c.of), time.Until(c.again))
 		}
-		if c = r.d.wants(); len(c.lanes) != 61-maxClaim/50 || !c.again.IsZero() {
-			t.Errorf("%d lanes are left, again in %v", len(c.lanes), time.Until(c.again))
+		if c = r.d.wants(); len(c.of) != 61-maxClaim/50 || !c.again.IsZero() {
+			t.Errorf("%d lanes are left, again in %v", len(c.of), time.Until(c.again))
 		}
 	})
 }

@@ -72,10 +72,10 @@ func secretFile(dir, name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// credential is the Authorization of one endpoint, had for each attempt. It is
+// authorization is the Authorization of one endpoint, had for each attempt. It is
 // never persisted, and when it cannot be had nothing is sent: a retry never goes
 // out with less than the original had.
-type credential struct {
+type authorization struct {
 	auth    *webhook.Auth
 	secrets Secrets
 	cache   *tokens.Cache // nil unless tokens are fetched
@@ -85,10 +85,10 @@ type credential struct {
 // cache's own margin of 10 s: an attempt may take as long to begin.
 const early = 20 * time.Second
 
-// newCredential returns the credential that auth asks for, which may be none.
+// newAuthorization returns the credential that auth asks for, which may be none.
 // fetched observes each fetch of a token.
-func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Context, error)) *credential {
-	c := &credential{auth: auth, secrets: d.cfg.Secrets}
+func newAuthorization(auth *webhook.Auth, d *Dispatcher, fetched func(context.Context, error)) *authorization {
+	c := &authorization{auth: auth, secrets: d.cfg.Secrets}
 	if !c.refreshable() {
 		return c
 	}
@@ -122,10 +122,10 @@ func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Conte
 type fetchError struct{ error }
 
 // refreshable reports whether a refused credential can be replaced.
-func (c *credential) refreshable() bool { return c.auth != nil && c.auth.TokenURL != "" }
+func (c *authorization) refreshable() bool { return c.auth != nil && c.auth.TokenURL != "" }
 
 // drop forgets a token that was refused.
-func (c *credential) drop() {
+func (c *authorization) drop() {
 	if c.cache == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (c *credential) drop() {
 }
 
 // value returns the Authorization, or "" when the endpoint has none.
-func (c *credential) value(ctx context.Context) (string, error) {
+func (c *authorization) value(ctx context.Context) (string, error) {
 	switch {
 	case c.auth == nil:
 		return "", nil
@@ -150,6 +150,30 @@ func (c *credential) value(ctx context.Context) (string, error) {
 		return "", e.error
 	}
 	return "", fmt.Errorf("%w: token request: %w", ErrSecret, err)
+}
+
+// ready records that a look which began at the given time found all credentials that an
+// attempt needs. When the endpoint was held, its deliveries go on at once.
+func (r *receiver) ready(look time.Time) {
+	r.mu.Lock()
+	defer r.unlock()
+	r.found(credential, look)
+}
+
+// unready records that an attempt lacked one, and reports whether that counts: see
+// [hold.missing].
+func (r *receiver) unready(a *attempt) (counts bool) {
+	r.mu.Lock()
+	defer r.unlock()
+	return r.missing(credential, a.missing(), a.look)
+}
+
+// lacks returns which credential is not to be had; "" when none is missing, as far as is
+// known.
+func (r *receiver) lacks() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holds[credential].why
 }
 
 // bare takes the URL, which may hold a query, out of a client's error.

@@ -18,8 +18,8 @@ func (d *Dispatcher) DeleteEndpoint(ctx context.Context, id string, version int6
 	if err := d.cfg.Store.DeleteEndpoint(ctx, id, version); err != nil {
 		return err
 	}
-	if l := d.lane(id); l != nil {
-		l.ep.retire()
+	if r := d.receiver(id); r != nil {
+		r.retire()
 	}
 	if err := d.reread(ctx); err != nil {
 		return err
@@ -28,13 +28,6 @@ func (d *Dispatcher) DeleteEndpoint(ctx context.Context, id string, version int6
 	// fails here, is left to the next look.
 	_, _ = d.cfg.Store.Abandon(ctx, abandonBatch)
 	return nil
-}
-
-// retire keeps what was claimed for an endpoint and not sent yet from being sent.
-func (e *endpoint) retire() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.conf.State = webhook.Disabled
 }
 
 // abandonBatch is how many deliveries become dead letters at once: all of them are in
@@ -46,8 +39,11 @@ func (d *Dispatcher) abandon(ctx context.Context) {
 	total := 0
 	for ctx.Err() == nil {
 		n, err := pulse.Get(&d.parts[partDeletions], func() (int, error) { return d.cfg.Store.Abandon(ctx, abandonBatch) })
-		if errors.Is(err, webhook.ErrUnreadable) && !d.unreadable.say("", time.Now()) {
-			break // it was said
+		if errors.Is(err, webhook.ErrUnreadable) {
+			if time.Since(d.abandonSaid) < unreadableAgain {
+				break // it was said
+			}
+			d.abandonSaid = time.Now()
 		}
 		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
 			break

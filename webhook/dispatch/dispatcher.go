@@ -89,51 +89,42 @@ type Dispatcher struct {
 	tls    *tlsTransports
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
-	lanes      lanes
-	agenda     agenda
-	refreshes  refreshes
-	limits     rate.Limits // of what applications send
-	unreadable unreadable
-	members    members
-	joins      chan struct{} // an endpoint has a rate
+	receivers   receivers
+	agenda      agenda
+	limits      rate.Limits // of what applications send
+	unreadable  unreadable
+	abandonSaid time.Time // when abandon has last said what it cannot read
+	members     atomic.Pointer[members]
+	joins       chan struct{} // an endpoint has a rate
 
-	findings findings
-	finds    chan struct{} // there are some
+	ledger   ledger
+	finds    chan struct{} // it has findings
 	heard    int64         // the mark of what others have found; the scout's
 	heardAll time.Time     // when all of it was read
 
-	// loading has one place, which guards mark and compared. Only one Load runs at
+	// loading has one place, which guards mark, compared and loadErr. Only one Load runs at
 	// a time, or the one that read an older list could install it last.
 	loading  chan struct{}
 	mark     int64        // of the changes that are known
 	compared time.Time    // when all endpoints were read
+	loadErr  error        // of the latest Load
+	loads    atomic.Int64 // that have begun
 	paused   atomic.Bool  // nothing is claimed any more
 	lease    atomic.Int64 // a [time.Duration], for the slowest endpoint
 
-	wakes    chan struct{}        // a lane may want work
-	looks    chan struct{}        // the store may hold work that the lanes do not know of
+	wakes    chan struct{}        // a receiver may want work
+	looks    chan struct{}        // the store may hold work that the receivers do not know of
 	outcomes chan store.WriteBack // from the jobs to the main loop
 	chores   chan func(context.Context)
 
-	workers   sync.WaitGroup  // each makes attempts for one lane
+	workers   sync.WaitGroup  // each makes attempts for one receiver
 	rewriting sync.WaitGroup  // of outcomes that the store did not take at first
 	stop      chan struct{}   // closed when Run is to end
 	sendCtx   context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
 	abort     context.CancelFunc
 
-	stats   counters
-	tallies tallies
-	parts   parts
-}
-
-// counters are what [Stats] reads.
-type counters struct{ accepted, delivered, failed, postponed, dead atomic.Int64 }
-
-// Stats counts what a dispatcher has done since it was made.
-type Stats struct {
-	// Failed counts attempts and Postponed decisions; the others are messages, or
-	// their deliveries.
-	Accepted, Delivered, Failed, Postponed, Dead int64
+	stats counters
+	parts parts
 }
 
 // New returns a dispatcher. It does nothing until Run, but accepts messages
@@ -190,16 +181,11 @@ func New(cfg Config) (*Dispatcher, error) {
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),
 		outcomes: make(chan store.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
+	d.members.Store(&members{})
 	d.parts.begin(cfg.Poll)
 	d.lease.Store(int64(leaseTime(nil)))
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil
-}
-
-// Stats returns the counters.
-func (d *Dispatcher) Stats() Stats {
-	c := &d.stats
-	return Stats{c.accepted.Load(), c.delivered.Load(), c.failed.Load(), c.postponed.Load(), c.dead.Load()}
 }
 
 // stopping reports whether Run is about to end: nothing new is sent then.
@@ -212,7 +198,7 @@ func (d *Dispatcher) stopping() bool {
 	}
 }
 
-// wake makes the main loop ask the lanes what they want.
+// wake makes the main loop ask the receivers what they want.
 func (d *Dispatcher) wake() { signal(d.wakes) }
 
 // look makes the scout read the store soon.

@@ -11,38 +11,46 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
 var (
-	good = &response{failure: forbear.Failure{Class: forbear.ClassSuccess}, status: 200}
-	bad  = &response{failure: forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, status: 503}
-	gone = &response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "http_410"}, status: 410}
+	good = attempt{failure: forbear.Failure{Class: forbear.ClassSuccess}, record: deadletter.Attempt{Status: 200}}
+	bad  = attempt{failure: forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, record: deadletter.Attempt{Status: 503}}
+	gone = attempt{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "http_410"}, record: deadletter.Attempt{Status: 410}}
 )
+
+// ended lets the receiver learn from an attempt that ended at a time.
+func (r *rig) ended(a attempt, at time.Time) {
+	a.ep, a.look, a.record.At = r.to.endpoint(), time.Now(), at
+	r.to.begin()
+	r.to.learn(&a)
+}
 
 // An endpoint is disabled when it has failed for long enough and often enough,
 // without any success between.
 func TestEndpointIsDisabled(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		responses []*response // an hour apart
+		responses []attempt // an hour apart
 		after     time.Duration
 		want      string // the reason; empty: it stays enabled
 	}{
-		{"too few failures", slices.Repeat([]*response{bad}, 9), time.Hour, ""},
-		{"not for long enough", slices.Repeat([]*response{bad}, 12), 12 * time.Hour, ""},
-		{"ten failures, for nine hours", slices.Repeat([]*response{bad}, 10), 9 * time.Hour, "no success since "},
-		{"by default after 24 h", slices.Repeat([]*response{bad}, 25), 0, "no success since "},
-		{"by default not before", slices.Repeat([]*response{bad}, 24), 0, ""},
-		{"a success between", append(append(slices.Repeat([]*response{bad}, 9), good), slices.Repeat([]*response{bad}, 9)...), time.Hour, ""},
-		{"gone at once", []*response{gone}, time.Hour, "the receiver answered 410 Gone"},
+		{"too few failures", slices.Repeat([]attempt{bad}, 9), time.Hour, ""},
+		{"not for long enough", slices.Repeat([]attempt{bad}, 12), 12 * time.Hour, ""},
+		{"ten failures, for nine hours", slices.Repeat([]attempt{bad}, 10), 9 * time.Hour, "no success since "},
+		{"by default after 24 h", slices.Repeat([]attempt{bad}, 25), 0, "no success since "},
+		{"by default not before", slices.Repeat([]attempt{bad}, 24), 0, ""},
+		{"a success between", append(append(slices.Repeat([]attempt{bad}, 9), good), slices.Repeat([]attempt{bad}, 9)...), time.Hour, ""},
+		{"gone at once", []attempt{gone}, time.Hour, "the receiver responded 410 Gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{DisableAfter: c.after})
 				for _, resp := range c.responses {
-					r.l.ep.record(resp, time.Now())
+					r.ended(resp, time.Now())
 					time.Sleep(time.Hour)
 				}
 				r.chores()
@@ -51,8 +59,8 @@ func TestEndpointIsDisabled(t *testing.T) {
 					t.Fatal(err)
 				}
 				disabled := c.want != ""
-				if r.l.ep.enabled() == disabled || (stored[0].State == webhook.Disabled) != disabled || !strings.HasPrefix(stored[0].Reason, c.want) {
-					t.Errorf("enabled %v, stored as %s: %q", r.l.ep.enabled(), stored[0].State, stored[0].Reason)
+				if r.to.enabled() == disabled || (stored[0].State == webhook.Disabled) != disabled || !strings.HasPrefix(stored[0].Reason, c.want) {
+					t.Errorf("enabled %v, stored as %s: %q", r.to.enabled(), stored[0].State, stored[0].Reason)
 				}
 				if n := len(r.alerts()); n > 0 != disabled {
 					t.Errorf("%d alerts", n)
@@ -79,7 +87,7 @@ func TestDisableThatCannotBeStored(t *testing.T) {
 				r.d.cfg.Store = stateless{r.store}
 			}
 			for range 10 {
-				r.l.ep.record(gone, time.Now())
+				r.ended(gone, time.Now())
 			}
 			r.chores()
 			list, err := r.store.Alerts(t.Context(), 10)
@@ -97,11 +105,11 @@ func TestRowOfFailuresIsStoredTwice(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{})
 		began := time.Now()
 		for i, c := range []struct {
-			r      *response
+			r      attempt
 			writes int
 			since  time.Time
 		}{{good, 0, time.Time{}}, {bad, 1, began}, {bad, 0, began}, {good, 1, time.Time{}}, {good, 0, time.Time{}}} {
-			r.l.ep.record(c.r, began.Add(time.Duration(max(i-1, 0))*time.Minute))
+			r.ended(c.r, began.Add(time.Duration(max(i-1, 0))*time.Minute))
 			if n := len(r.d.chores); n != c.writes {
 				t.Errorf("attempt %d: %d writes, want %d", i, n, c.writes)
 			}
@@ -126,7 +134,7 @@ func TestAttemptUnderWayLiftsNoDisable(t *testing.T) {
 				return status(code)(req)
 			}), webhook.Endpoint{})
 			if code == 200 {
-				r.l.ep.record(bad, time.Now())
+				r.ended(bad, time.Now())
 				r.chores()
 			}
 			r.process(r.job())
@@ -143,7 +151,7 @@ func TestEnabledEndpointForgetsItsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{})
 		for range 20 {
-			r.l.ep.record(bad, time.Now())
+			r.ended(bad, time.Now())
 		}
 		if err := r.d.Disable(t.Context(), "a", "test"); err != nil {
 			t.Fatal(err)
@@ -151,7 +159,7 @@ func TestEnabledEndpointForgetsItsFailures(t *testing.T) {
 		if out, err := r.d.TestAndEnable(t.Context(), "a"); err != nil || !out.Enabled {
 			t.Fatalf("got %+v, %v", out, err)
 		}
-		if e := r.l.ep; r.d.lane("a") != r.l || e.failures != 0 || !e.config().FailingSince.IsZero() || !e.enabled() {
+		if e := r.to; r.d.receiver("a") != r.to || e.failures != 0 || !e.config().FailingSince.IsZero() || !e.enabled() {
 			t.Errorf("%d failures since %v", e.failures, e.config().FailingSince)
 		}
 	})

@@ -58,8 +58,8 @@ func (d *Dispatcher) putEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 	if err := d.reread(ctx); err != nil {
 		return e, err
 	}
-	if l := d.lane(e.ID); l != nil && !l.ep.cred.refreshable() {
-		l.ep.ready(look) // its references were looked up just now
+	if r := d.receiver(e.ID); r != nil && !r.endpoint().cred.refreshable() {
+		r.ready(look) // its references were looked up just now
 	}
 	e.MadeSecret = made
 	return e, nil
@@ -174,8 +174,8 @@ func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	e.Unsigned = e.Error == "" && len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // one of before, too
 	if err := e.Tenant.CheckSuspended(); err != nil {
 		e.Held = err.Error()
-	} else if l := d.lane(e.ID); l != nil && l.ep.enabled() {
-		e.Held = l.ep.held()
+	} else if r := d.receiver(e.ID); r != nil {
+		e.Held = r.held()
 	}
 	return e
 }
@@ -184,8 +184,8 @@ func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 // secret or a token is not to be had, with what is missing.
 func (d *Dispatcher) Held() map[string]string {
 	held := map[string]string{}
-	for id, l := range d.lanes.all() {
-		if why := l.ep.hold.reason(); why != "" && l.ep.enabled() {
+	for id, r := range d.receivers.all() {
+		if why := r.lacks(); why != "" && r.enabled() {
 			held[id] = why
 		}
 	}
@@ -197,7 +197,7 @@ func (d *Dispatcher) Held() map[string]string {
 // earlier configuration.
 func (d *Dispatcher) Unreadable() map[string]string {
 	list := map[string]string{}
-	d.lanes.unserved.Range(func(id, u any) bool {
+	d.receivers.unserved.Range(func(id, u any) bool {
 		list[id.(string)] = u.(unserved).err.Error()
 		return true
 	})
@@ -208,9 +208,9 @@ func (d *Dispatcher) Unreadable() map[string]string {
 // process. All states are there.
 func (d *Dispatcher) Breakers() map[breaker.State]int {
 	states := map[breaker.State]int{breaker.Closed: 0, breaker.HalfOpen: 0, breaker.Open: 0}
-	for _, l := range d.lanes.all() {
-		if l.ep.enabled() {
-			states[l.breaker()]++
+	for _, r := range d.receivers.all() {
+		if r.enabled() {
+			states[r.breaker()]++
 		}
 	}
 	return states
@@ -302,25 +302,43 @@ func (d *Dispatcher) Test(ctx context.Context, id, messageType string, body []by
 // try sends a message to its one endpoint, once and now, past the queue. It looks
 // for a credential that was missing, and a hold goes on when it still is.
 func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, error) {
-	l := d.lane(m.Endpoints[0])
-	if l == nil {
-		return TestResult{}, cmp.Or(d.lanes.unservable(m.Endpoints[0]), fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound))
+	id := m.Endpoints[0]
+	r := d.receiver(id)
+	if r == nil {
+		return TestResult{}, cmp.Or(d.receivers.unservable(id), fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
 	}
-	if err := l.ep.conf.Tenant.CheckSuspended(); err != nil {
+	ep := r.endpoint()
+	if err := ep.conf.Tenant.CheckSuspended(); err != nil {
 		return TestResult{}, err
 	}
 	m.Created = d.now().UTC()
-	held := l.ep.lookAgain()
-	d.ask(m.Endpoints[0])
-	r := l.ep.send(ctx, &m, 1, l.attemptTimeout())
-	if r.unready != nil {
+	held := r.test()
+	d.ask(id)
+	a := r.send(ctx, ep, &m, 1, ep.attemptTimeout())
+	if a.unready != nil {
 		if held {
-			l.ep.hold.missing(r.missing(), r.look)
+			r.unready(a)
 		}
-		return TestResult{ErrorType: "credential", Response: r.missing()}, nil
+		return TestResult{ErrorType: "credential", Response: a.missing()}, nil
 	}
-	if r.delivered() {
-		l.ep.accepted(time.Now())
+	if a.delivered() {
+		r.tested()
 	}
-	return TestResult{OK: r.delivered(), Status: r.status, ErrorType: r.failure.Type, Response: r.body}, nil
+	return TestResult{OK: a.delivered(), Status: a.record.Status, ErrorType: a.failure.Type, Response: a.record.Response}, nil
+}
+
+// test makes whatever holds the endpoint be looked at at once, and reports whether it is
+// held for a credential.
+func (r *receiver) test() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lookAgain()
+	return r.holds[credential].on
+}
+
+// tested records that the endpoint has taken a test message.
+func (r *receiver) tested() {
+	r.mu.Lock()
+	defer r.unlock()
+	r.accepted(time.Now())
 }

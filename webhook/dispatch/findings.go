@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,13 +14,13 @@ import (
 
 // What one process finds out about an endpoint, all that share the store know: that it
 // is down, refuses everything or has no name. The first that finds it raises the one
-// alert. The others, and those that start meanwhile, send single messages from then on;
-// whichever looked last looks last again, so that all of them together look hardly more
+// alert. The others, and those that start meanwhile, send single messages from then on.
+// Whichever looked last looks last again, so that all of them together look hardly more
 // often than one would, and none can hold an endpoint that another one reaches. When one
-// finds it well the others look at once, each for itself: a process that is cut off from
-// a receiver must neither hold the others up nor be let loose by them.
+// finds it well the others look at once, each for itself. A partitioned process must not
+// delay the others, and their success must not release it.
 //
-// That a store cannot be written is logged, and each finds out by itself.
+// A store that cannot be written is logged, and each process finds out by itself.
 const (
 	// Between two writes of what was found the store is left to deliveries: ten
 	// thousand endpoints may go down at once.
@@ -31,83 +32,79 @@ const (
 	lately = 10 * time.Second
 )
 
-// The kinds of what is shared beside the holds that are shown: see LaneStats.
-const (
-	heldDown    = "down"
-	heldSuspect = "suspected" // of refusing everything
-)
-
 // finding is what is found of an endpoint, and not stored yet.
 type finding struct {
 	store.HoldWrite
 	next time.Time // when the next look is due, on the monotonic clock
 }
 
-// findings gathers them by endpoint and kind. The zero value has none.
-type findings struct {
-	mu   sync.Mutex
-	list map[[2]string]finding
+// ledger has what this process has found of endpoints and counted of attempts, until the
+// store has it. The zero value is empty. It is safe for concurrent use.
+type ledger struct {
+	mu       sync.Mutex
+	findings map[[2]string]finding // by endpoint and kind
+	tallies
 }
 
 // add adds what was found after the rest. Of several about one hold the latest counts,
 // and that it began.
-func (f *findings) add(n finding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.put(n)
+func (l *ledger) add(n finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put(n)
 }
 
 // put is add; mu is held.
-func (f *findings) put(n finding) {
+func (l *ledger) put(n finding) {
 	key := [2]string{n.Endpoint, n.Kind}
-	if old, ok := f.list[key]; ok && old.Begins && !n.Begins {
+	if old, ok := l.findings[key]; ok && old.Begins && !n.Begins {
 		n.Begins, n.Alert = true, old.Alert
 	}
-	if f.list == nil {
-		f.list = map[[2]string]finding{}
+	if l.findings == nil {
+		l.findings = map[[2]string]finding{}
 	}
-	f.list[key] = n
+	l.findings[key] = n
 }
 
 // take takes up to limit.
-func (f *findings) take(limit int) (list []finding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key, n := range f.list {
+func (l *ledger) take(limit int) (list []finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, n := range l.findings {
 		if len(list) == limit {
 			break
 		}
 		list = append(list, n)
-		delete(f.list, key)
+		delete(l.findings, key)
 	}
 	return list
 }
 
 // putBack returns what could not be stored, before what was found since.
-func (f *findings) putBack(list []finding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (l *ledger) putBack(list []finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, n := range list {
 		key := [2]string{n.Endpoint, n.Kind}
-		later, ok := f.list[key]
-		f.list[key] = n
+		later, ok := l.findings[key]
+		l.findings[key] = n
 		if ok {
-			f.put(later)
+			l.put(later)
 		}
 	}
 }
 
 // has reports whether there is one that the store does not know yet.
-func (f *findings) has(endpoint, kind string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, ok := f.list[[2]string{endpoint, kind}]
+func (l *ledger) has(endpoint, kind string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.findings[[2]string{endpoint, kind}]
 	return ok
 }
 
 // find makes known what this process has found. It does not wait.
 func (d *Dispatcher) find(n finding) {
-	d.findings.add(n)
+	d.ledger.add(n)
 	signal(d.finds)
 }
 
@@ -131,7 +128,7 @@ func (d *Dispatcher) shares(ctx context.Context) {
 // store raises the alerts with it; when it cannot, raise does, and the rest is tried
 // again later.
 func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (more bool) {
-	list := d.findings.take(shareBatch)
+	list := d.ledger.take(shareBatch)
 	if len(list) == 0 {
 		return false
 	}
@@ -151,7 +148,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (m
 			*a = deadletter.Alert{}
 		}
 	}
-	d.findings.putBack(list)
+	d.ledger.putBack(list)
 	return false
 }
 
@@ -181,55 +178,67 @@ func (d *Dispatcher) learn(ctx context.Context) error {
 	return nil
 }
 
-// heed lets an endpoint's lane know what another process has found.
+// heed lets an endpoint's receiver know what another process has found.
 func (d *Dispatcher) heed(h *store.Hold) {
-	l := d.lane(h.Endpoint)
-	if h.Owner == d.cfg.Owner || l == nil || !l.ep.enabled() || d.findings.has(h.Endpoint, h.Kind) {
+	r := d.receiver(h.Endpoint)
+	if h.Owner == d.cfg.Owner || r == nil || d.ledger.has(h.Endpoint, h.Kind) {
 		return
 	}
-	switch {
-	case h.Kind == heldSuspect:
-		l.ep.suspect(!h.Over)
-		return
-	case h.Over:
-		l.lookNow(h.Kind)
-	case h.Looks == 0 || l.ep.goodSince(time.Now().Add(-lately)):
-		return
-	default:
-		// The others look before the one that wrote this.
-		left := min(max(h.In, 0), lastProbe)
-		l.follow(h, time.Now().Add(left*3/4+rand.N(left/4+1)))
-	}
-	d.ask(h.Endpoint)
-}
-
-// lookNow makes a hold be looked at at once: another process has found the endpoint
-// well.
-func (l *lane) lookNow(kind string) {
-	switch kind {
-	case heldDown:
-		l.pacing.lookAgain()
-	case HoldCredential:
-		l.ep.hold.lookAgain()
-	case HoldUnresolved:
-		l.ep.names.lookAgain()
-	case HoldRejecting:
-		l.ep.rejects.lookAgain()
+	if r.heed(h) {
+		d.ask(h.Endpoint)
 	}
 }
 
-// follow holds the endpoint as another process does, until it is this one's turn to look.
-func (l *lane) follow(h *store.Hold, next time.Time) {
-	l.ep.failedFor(h.Looks)
-	switch h.Kind {
-	case heldDown:
-		if b := l.retryer.Breaker(); b != nil {
-			b.Follow(l.d.now())
+// heed learns what another process has found, and reports whether that changes anything.
+func (r *receiver) heed(h *store.Hold) bool {
+	if r.isDown(h) {
+		if b := r.endpoint().retryer.Breaker(); b != nil {
+			b.Follow(r.d.now()) // which breakerMoved hears of
 		}
-		l.pacing.follow(h.Looks, next)
-	case HoldUnresolved:
-		l.ep.names.follow(h.Why, h.Looks, next)
-	case HoldRejecting:
-		l.ep.rejects.follow(h.Why, h.Looks, next)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := kind(slices.IndexFunc(kindOf[:], func(of kindFacts) bool { return of.name == h.Kind }))
+	switch {
+	case !r.enabledLocked():
+		return false
+	case h.Kind == suspected:
+		r.suspected = !h.Over
+		return false
+	case k < 0:
+		return false
+	case h.Over: // another process has found the endpoint well
+		r.holds[k].lookAgain()
+		return true
+	case r.knowsBetter(h):
+		return false
+	}
+	// The others look before the one that wrote this.
+	left := min(max(h.In, 0), kindOf[rejecting].last)
+	next := time.Now().Add(left*3/4 + rand.N(left/4+1))
+	switch on := &r.holds[k]; {
+	case k == credential:
+	case k != down:
+		r.failures = max(r.failures, h.Looks)
+		if on.follow(h.Why, h.Looks, next) {
+			r.resolved = r.resolved && k != unresolved
+		}
+	case on.waits(time.Now()) && r.failures >= lifeless: // none of this process's succeed, and none is due
+		on.looks, on.until = h.Looks, next
+	}
+	return true
+}
+
+// isDown reports whether another process's word that the endpoint is down is to be
+// followed.
+func (r *receiver) isDown(h *store.Hold) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return h.Kind == kindOf[down].name && !h.Over && r.enabledLocked() && !r.knowsBetter(h)
+}
+
+// knowsBetter reports whether a hold of another process is not to be followed: it is not
+// meant to be, or the endpoint has accepted a message so lately. The caller holds mu.
+func (r *receiver) knowsBetter(h *store.Hold) bool {
+	return h.Looks == 0 || r.good.After(time.Now().Add(-lately))
 }

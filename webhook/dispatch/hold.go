@@ -1,70 +1,92 @@
 package dispatch
 
 import (
-	"sync"
+	"log/slog"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// hold keeps a lane from claiming while its endpoint lacks something: a credential
-// (a secret that is not to be had, a token that is refused), a name that resolves
-// (see [names]), or the will to take anything (see [endpoint.refused]). It begins
-// with the first attempt that finds out, with one alert. Then single deliveries are
-// claimed as probes, spaced out, until one finds that it is there. What is due stays
-// in the store meanwhile, for other processes too, which may fare better.
-//
-// It outlives the lane, so that a change of the endpoint begins no second one.
-type hold struct {
-	kind        string        // one of the Hold constants
-	first, last time.Duration // ceilings of the waits between looks
-
-	mu    sync.Mutex
-	on    bool
-	why   string    // empty: the endpoint was changed, and no probe was made since
-	looks int       // that found nothing, since the endpoint was changed
-	until time.Time // of the next look, on the monotonic clock
-}
-
-// The wait before a look is drawn with full jitter, so that processes that began
-// together do not look together. Its ceiling doubles: most secrets come back within
-// seconds, with a deployment, and a vault that is down for hours must not be asked by
-// every endpoint all the time. A probe of an endpoint that refuses everything costs a
-// message, and comes as late as that of one that is down: after 10 minutes on average.
+// Why an endpoint is sent nothing but single messages.
 const (
-	firstLook, lastLook   = 15 * time.Second, 90 * time.Second // for a credential
-	firstName, lastName   = 5 * time.Second, 10 * time.Minute  // for a name
-	firstProbe, lastProbe = 10 * time.Second, 2 * slowest      // for a response that accepts
+	HoldCredential = "credential" // a secret or a token is not to be had
+	HoldUnresolved = "unresolved" // its name does not resolve
+	HoldRejecting  = "rejecting"  // it refuses everything
+	HoldSuspended  = "suspended"  // its application is: nothing at all is sent
+	HoldUnreadable = "unreadable" // what is stored of it is: nothing is sent, or by what it was before
 )
 
-// missing records that a look which began at the given time found nothing.
-// began says that the hold begins. counts is false for a look that was under
-// way when another had found the same: all slots of a lane may find out at once,
-// and that is one find.
-func (h *hold) missing(why string, look time.Time) (began, counts bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// kind is one of the four holds of a receiver.
+type kind int
+
+const (
+	credential kind = iota
+	unresolved
+	rejecting
+	down
+	kinds
+)
+
+// slowest bounds the wait for a probe: an endpoint that was down for a day is found
+// within minutes when it is back.
+const slowest = 10 * time.Minute
+
+// kindFacts are what the kinds differ in.
+type kindFacts struct {
+	name        string        // in the store, and in the API
+	first, last time.Duration // the ceilings of the waits between looks
+	alert, what string        // its reason, and what follows "endpoint ID"
+	over        string        // the line in the log when it is over; "": the breaker says so
+}
+
+// kindOf has the facts of each kind. The wait before a look is drawn with full jitter, so
+// that processes that began together do not look together (down has no jitter: the breaker
+// has). Its ceiling doubles from first to last: most secrets come back within seconds,
+// with a deployment, and a vault that is down for hours must not be asked by every endpoint
+// all the time. A probe of an endpoint that refuses everything costs a message, and comes
+// as late as that of one that is down: after 10 minutes on average.
+var kindOf = [kinds]kindFacts{
+	credential: {HoldCredential, 15 * time.Second, 90 * time.Second, "credential", "is held", "endpoint no longer held"},
+	unresolved: {HoldUnresolved, 5 * time.Second, slowest, "endpoint_unresolved", "waits until its name resolves", "endpoint's name resolves again"},
+	rejecting:  {HoldRejecting, 10 * time.Second, 2 * slowest, "endpoint_rejecting", "refuses everything, and is sent single messages until it takes one", "endpoint takes messages again"},
+	down:       {"down", firstWait, slowest, "endpoint_slowed", "keeps failing: attempts are spaced out", ""},
+}
+
+// hold keeps a receiver from claiming more than single deliveries, as probes. It begins
+// with the first attempt that finds out. What is due stays in the store meanwhile, for
+// other processes too, which may fare better. The receiver's lock guards it.
+type hold struct {
+	on      bool
+	alerted bool      // the others know of it
+	why     string    // empty: the endpoint was changed, and no probe was made since
+	looks   int       // that found nothing, since the endpoint was changed
+	until   time.Time // of the next look, on the monotonic clock
+}
+
+// missing records that a look which began at the given time found nothing, and reports
+// whether the hold begins. counts is false for a look that was under way when another had
+// found the same: all slots may find out at once, and that is one find.
+func (h *hold) missing(k kind, why string, look time.Time) (began, counts bool) {
 	if h.on && look.Before(h.until) {
 		return false, false
 	}
 	if began = !h.on; began {
-		h.on, h.looks = true, 0
+		h.on, h.looks, h.alerted = true, 0, false
 	}
-	ceiling := min(h.first<<min(h.looks, 16), h.last)
+	ceiling := min(kindOf[k].first<<min(h.looks, 16), kindOf[k].last)
 	h.looks++
 	h.why = why
 	h.until = time.Now().Add(wait.Jitter(ceiling))
 	return began, true
 }
 
-// found records that a look which began at the given time found it there,
-// and reports whether that ends the hold. A look that was under way when the
-// hold began does not: what one finds and another does not would begin and end
-// it all the time.
+// found records that a look which began at the given time found the endpoint well, and
+// reports whether that ends the hold. A look that was under way when the hold began does
+// not: what one finds and another does not would begin and end it all the time.
 func (h *hold) found(look time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if !h.on || look.Before(h.until) {
 		return false
 	}
@@ -74,101 +96,110 @@ func (h *hold) found(look time.Time) bool {
 
 // follow holds on the word of another process, which has looked so many times. When it
 // is this one's turn already, it keeps it: it may be waiting for a message to look with.
-func (h *hold) follow(why string, looks int, next time.Time) (does bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (h *hold) follow(why string, looks int, next time.Time) bool {
 	if h.on && !time.Now().Before(h.until) {
 		return false
 	}
-	h.on, h.why, h.looks, h.until = true, why, looks, next
+	*h = hold{on: true, alerted: true, why: why, looks: looks, until: next}
 	return true
 }
 
-// finding is what others are to know of the hold.
-func (h *hold) finding(endpoint string) finding {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := finding{next: h.until}
-	n.Endpoint, n.Kind, n.Why, n.Looks = endpoint, h.kind, h.why, h.looks
-	return n
-}
+// lookAgain makes the next look due at once. Until that look nothing is known.
+func (h *hold) lookAgain() { h.why, h.looks, h.until = "", 0, time.Time{} }
 
-// lookAgain makes the next look due at once: the endpoint was changed, or
-// it is tested. Until that look nothing is known. It reports whether there is a
-// hold.
-func (h *hold) lookAgain() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.why, h.looks, h.until = "", 0, time.Time{}
-	return h.on
-}
+// waits reports whether the next look is not due at the given time.
+func (h *hold) waits(now time.Time) bool { return h.on && now.Before(h.until) }
 
-// holds reports whether there is a hold.
-func (h *hold) holds() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.on
-}
+// What follows are the receiver's holds; its lock is held.
 
-// waits reports whether nothing may be attempted at the given time.
-func (h *hold) waits(now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.on && now.Before(h.until)
-}
-
-// next returns when the next look is due, on the monotonic clock.
-func (h *hold) next() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.until
-}
-
-// reason returns what is missing, or "" when nothing is, as far as is known.
-func (h *hold) reason() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.why
-}
-
-// allow returns how many of n deliveries may be claimed, and otherwise when to
-// ask again. busy says that the lane has some already.
-func (h *hold) allow(now time.Time, n int, busy bool) (int, time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// missing records that a look of a kind found nothing, and reports whether that counts. The
+// alert is raised, and the others told, when the hold begins; of a name when a lookup has
+// failed as well: one failure is soon over, mostly.
+func (r *receiver) missing(k kind, why string, look time.Time) (counts bool) {
+	h := &r.holds[k]
+	began, counts := h.missing(k, why, look)
 	switch {
-	case !h.on:
-		return n, time.Time{}
-	case now.Before(h.until):
-		return 0, h.until
-	case busy:
-		return 0, time.Time{} // its end asks again
+	case !counts || began && k == unresolved:
+	case !h.alerted:
+		h.alerted = true
+		if k == unresolved {
+			why = r.endpoint().host() + ": " + why
+		}
+		r.began(k, why)
+	case k != credential:
+		r.d.find(r.finding(k))
 	}
-	return min(n, 1), time.Time{}
+	return counts
 }
 
-// unready ends an attempt that lacked its credential: nothing is sent without
-// . The one that finds out is postponed, and any other given back as it
-// was. Both stay due: the lane waits, and may go on at any moment.
-func (j *job) unready(r *response) {
-	d, why := j.lane.d, r.missing()
-	began, counts := j.lane.ep.hold.missing(why, r.look)
-	if !counts {
-		j.release(0)
+// found records that a look of a kind found the endpoint well. When that ends the hold, the
+// deliveries go on at once.
+func (r *receiver) found(k kind, look time.Time) {
+	if !r.holds[k].found(look) {
 		return
 	}
-	if began {
-		j.lane.ep.began(j.lane.ep.hold, "credential", "is held", why)
-	}
-	j.call.Postponed++
-	d.stats.postponed.Add(1)
-	j.writeBack(store.Postponed, 0)
+	r.later(func() { r.d.log.Info(kindOf[k].over, slog.String("endpoint", r.id)) })
+	r.d.over(r.id, kindOf[k].name)
+	r.dueAtLocked(time.Now())
+	r.d.wake()
 }
 
-// ready records that a look found the endpoint's credential. When the endpoint
-// was held, its deliveries go on at once.
-func (e *endpoint) ready(look time.Time) {
-	if e.hold.found(look) {
-		e.goOn(e.hold, "endpoint no longer held")
+// began logs that a hold has begun, and makes it known with its alert.
+func (r *receiver) began(k kind, why string) {
+	n := r.finding(k)
+	if k == credential {
+		n.Looks = 0 // another process may have the credential
 	}
+	detail := "endpoint " + r.id + " " + kindOf[k].what
+	if k != down { // of which the breaker has logged that it opened
+		detail += ": " + why
+		r.later(func() {
+			r.d.log.Error("endpoint held", slog.String("endpoint", r.id), slog.String("reason", kindOf[k].alert), slog.String("cause", why))
+		})
+	}
+	n.Begins, n.Alert = true, deadletter.Alert{Queue: webhook.QueueOf(r.id), Reason: kindOf[k].alert, Detail: detail}
+	r.d.find(n)
+}
+
+// finding is what others are to know of a hold.
+func (r *receiver) finding(k kind) finding {
+	h := &r.holds[k]
+	return finding{next: h.until, HoldWrite: store.HoldWrite{Hold: store.Hold{Endpoint: r.id, Kind: kindOf[k].name, Why: h.why, Looks: h.looks}}}
+}
+
+// lookAgain makes whatever holds the endpoint be looked at anew, at once: it was changed or
+// enabled, or is tested. A breaker's probe is not.
+func (r *receiver) lookAgain() {
+	for k := range down {
+		r.holds[k].lookAgain()
+	}
+}
+
+// holding returns the hold that keeps the endpoint's messages, but for a breaker, and
+// whether there is one.
+func (r *receiver) holding() (kind, bool) {
+	for k := range down {
+		if r.holds[k].on {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// held says what keeps the endpoint's messages, for people; "" when nothing does, as far
+// as is known.
+func (r *receiver) held() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, on := r.holding()
+	why := r.holds[k].why
+	switch {
+	case !on || !r.enabledLocked():
+		return ""
+	case why == "" || k == credential:
+		return why
+	case k == unresolved:
+		return "its name does not resolve: " + r.endpoint().host() + ": " + why
+	}
+	return "it refuses everything: " + why
 }

@@ -5,41 +5,40 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// job is one claimed delivery at work on its lane, until it is written back. It
-// carries the delivery through one attempt, or through a decision that was put
-// off, and belongs to one goroutine. Its delivery is written back exactly once:
-// every way through process ends in writeBack or deadLetter.
+// job is one claimed delivery at work for its receiver, until it is written back. It
+// carries the delivery through one attempt, or through a decision that was postponed, and
+// belongs to one goroutine. Its delivery is written back exactly once: every way through
+// process ends in writeBack or deadLetter.
 //
-// What an attempt comes to passes three hands: the response, the decision about
-// it, and the outcome that the store is given. The decisions are the engine's: a
-// delivery is a durable call.
+// A delivery is a durable call, about which the engine decides. Three hear of an attempt:
+// the engine, the receiver and the store.
 type job struct {
-	lane     *lane
+	to       *receiver
 	delivery *store.Delivery
-	call     *forbear.DurableCall // nil before resume
-	made     *deadletter.Attempt  // the record of the attempt; nil while there is none
-	cause    deadletter.Cause     // why it failed
+	ep       *endpoint            // the configuration that it is sent by; nil before resume
+	call     *forbear.DurableCall // likewise
+	made     *attempt             // nil while there is none that counts
 }
 
 // resume goes on with the delivery's call, with what the engine has to know of the
 // message beside what was stored.
 func (j *job) resume() {
 	dl := j.delivery
+	j.ep = j.to.endpoint()
 	p := dl.Progress
 	p.State.Start, p.State.NeedsKey, p.State.Key = j.start(), true, dl.Message.SentKey()
-	p.State.Refreshable = j.lane.ep.cred.refreshable()
+	p.State.Refreshable = j.ep.cred.refreshable()
 	ctx := forbear.WithCorrelationID(context.Background(), dl.Message.CorrelationID)
-	j.call = j.lane.retryer.Durable(ctx, p)
+	j.call = j.ep.retryer.Durable(ctx, p)
 }
 
 // process does the job. Right before a send it looks at everything that may have
 // changed since the claim: the stop, the lease, the endpoint, the 24 hours.
 func (j *job) process() {
-	l := j.lane
+	d := j.to.d
 	if j.delivery.Canceled {
 		j.release(untilCanceled)
 		return
@@ -48,7 +47,7 @@ func (j *job) process() {
 		j.release(left)
 		return
 	}
-	if l.d.stopping() || !j.leaseLasts() || l.ep.waits(time.Now()) || !l.ep.enabled() {
+	if d.stopping() || !j.leaseLasts() || j.to.blocked(time.Now()) {
 		j.release(0)
 		return
 	}
@@ -78,7 +77,7 @@ const (
 // store's clock that was behind then, by a day for seconds, must not end it at once.
 func (j *job) start() time.Time {
 	start, made := j.delivery.Start, j.delivery.Message.Created
-	if made.Sub(start) > earlyBy && !made.After(j.lane.d.now()) {
+	if made.Sub(start) > earlyBy && !made.After(j.to.d.now()) {
 		return made
 	}
 	return start
@@ -88,7 +87,7 @@ func (j *job) start() time.Time {
 // found it due, but a clock that jumps ahead for a moment must not send it: the clock of
 // this process has to agree.
 func (j *job) early() time.Duration {
-	left := j.delivery.Message.NotBefore.Sub(j.lane.d.now())
+	left := j.delivery.Message.NotBefore.Sub(j.to.d.now())
 	if left < earlyBy {
 		return 0
 	}
@@ -106,72 +105,55 @@ const leaseMargin = 2 * time.Second
 // that, another process may be sending the same delivery before this attempt
 // ends: a lease fences rows and not the wire.
 func (j *job) leaseLasts() bool {
-	return time.Until(j.delivery.LeaseEnd) > j.lane.attemptTimeout()+leaseMargin
+	return time.Until(j.delivery.LeaseEnd) > j.to.endpoint().attemptTimeout()+leaseMargin
 }
 
-// attempt sends the message and concludes what follows.
+// attempt sends the message, has the engine decide what follows, and lets the receiver
+// learn from it. The record of the attempt is written back with what follows: the retry
+// with its wait, a decision that is postponed, or the end.
 func (j *job) attempt() {
-	l, dl := j.lane, j.delivery
-	d, number := l.d, j.call.Attempts+1
-	// The wall clock for what is stored, the monotonic one for what is measured: an
-	// attempt does not become slow by a clock that is set.
-	began, mono := d.now(), time.Now()
-	l.begin()
-	r := l.ep.send(d.sendCtx, &dl.Message, number, j.call.Timeout(began))
-	took := time.Since(mono)
-	r.look = mono
-	l.end(&r, took)
-	if !r.counts() {
+	r, dl := j.to, j.delivery
+	d := r.d
+	r.begin()
+	a := r.send(d.sendCtx, j.ep, &dl.Message, j.call.Attempts+1, j.call.Timeout(d.now()))
+	if !a.counts() {
 		j.call.Release()
-		if r.unready != nil && d.sendCtx.Err() == nil {
-			j.unready(&r)
+		r.learn(a)
+		if a.unready != nil && d.sendCtx.Err() == nil {
+			j.unready(a)
 		} else {
 			j.release(0) // the receiver may have seen it
 		}
 		return
 	}
-	d.tallies.add(dl.Endpoint, began, r.status, took)
-	l.ep.record(&r, began.Add(took))
-	j.made = &deadletter.Attempt{
-		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
-		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
-	}
-	l.ep.named(&r)
-	l.pacing.ended(r.delivered())
-	if r.delivered() {
-		l.ep.accepted(mono)
-		j.call.Succeed(context.Background(), took, d.now())
+	j.made = a
+	a.record.Claim, a.record.Due, a.record.Worker = dl.Claims, dl.Due, d.cfg.Owner
+	now := d.now()
+	if a.delivered() {
+		j.call.Succeed(context.Background(), a.record.Took, now)
 		d.stats.delivered.Add(1)
+		r.learn(a)
 		j.writeBack(store.Delivered, 0)
 		return
 	}
-	j.conclude(&r, took)
-}
-
-// conclude decides what follows a failed attempt: the retry with its wait, a
-// decision that is put off, or the end. The record of the attempt is written back
-// with each of them.
-func (j *job) conclude(r *response, took time.Duration) {
-	d, now := j.lane.d, j.lane.d.now()
 	d.stats.failed.Add(1)
-	if r.failure.Class == forbear.ClassUnauthorized {
-		j.lane.ep.cred.drop()
+	a.explain()
+	if a.failure.Class == forbear.ClassUnauthorized {
+		j.ep.cred.drop()
 	}
-	j.cause = deadletter.CauseOf(r.failure)
-	failed := j.cause.Failed()
-	j.made.Class, j.made.Error, j.made.Chain = failed.Class, failed.Error, failed.Chain
-	dec := j.call.Fail(context.Background(), r.failure, took, now)
-	j.lane.ep.refused(r, dec)
+	dec := j.call.Fail(context.Background(), a.failure, a.record.Took, now)
+	a.final = isFinal(a, dec)
+	r.learn(a)
 	if !dec.Retry {
 		j.refuse(dec, now)
 		return
 	}
-	j.made.Wait = dec.Wait
+	a.record.Wait = dec.Wait
 	j.writeBack(store.Retried, dec.Wait)
 }
 
 // refuse ends the job without a retry: for the moment, which counts as no attempt,
-// or for good.
+// or permanently.
 func (j *job) refuse(dec forbear.Decision, now time.Time) {
 	if !dec.Reason.Momentary() {
 		j.deadLetter(dec.Reason)
@@ -179,10 +161,23 @@ func (j *job) refuse(dec forbear.Decision, now time.Time) {
 	}
 	after := j.call.Postpone(context.Background(), dec, now)
 	if dec.Reason == forbear.ReasonBreakerOpen {
-		after = j.lane.pacing.refused() // behind the lane's next probe
+		after = j.to.behindProbe()
 	}
-	j.lane.d.stats.postponed.Add(1)
+	j.to.d.stats.postponed.Add(1)
 	j.writeBack(store.Postponed, after)
+}
+
+// unready ends an attempt that lacked its credential: nothing is sent without
+// . The one that finds out is postponed, and any other given back as it
+// was. Both stay due: the receiver waits, and may go on at any moment.
+func (j *job) unready(a *attempt) {
+	if !j.to.unready(a) {
+		j.release(0)
+		return
+	}
+	j.call.Postponed++
+	j.to.d.stats.postponed.Add(1)
+	j.writeBack(store.Postponed, 0)
 }
 
 // expire ends a delivery whose time is over: its failure is the latest one,
@@ -193,6 +188,6 @@ func (j *job) expire() {
 		return
 	}
 	j.resume()
-	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.lane.d.now())
+	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.to.d.now())
 	j.deadLetter(forbear.ReasonDeadline)
 }

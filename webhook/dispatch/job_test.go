@@ -24,7 +24,7 @@ func TestJobIsReleasedBeforeTheSend(t *testing.T) {
 	}{
 		{"the dispatcher stops", func(r *rig, _ *job) { close(r.d.stop) }},
 		{"the lease is too short for an attempt", func(_ *rig, j *job) { j.delivery.LeaseEnd = time.Now().Add(12 * time.Second) }},
-		{"the endpoint is held", func(r *rig, _ *job) { r.l.ep.hold.missing("no secret", time.Now()) }},
+		{"the endpoint is held", func(r *rig, _ *job) { r.to.missing(credential, "no secret", time.Now()) }},
 		{"the endpoint is disabled", func(r *rig, _ *job) {
 			if err := r.d.Disable(r.Context(), "a", "test"); err != nil {
 				r.Fatal(err)
@@ -247,17 +247,17 @@ func TestGoneIsALetterAndDisables(t *testing.T) {
 		if o.Kind != store.Dead || o.Dead.Reason != "gone" || o.Why != forbear.ReasonTerminal || o.Dead.Status != 410 || o.Dead.Description == "" {
 			t.Errorf("got %+v, %+v", o, o.Dead)
 		}
-		if r.l.ep.enabled() || !slices.Contains(r.alerts(), "endpoint_disabled") {
+		if r.to.enabled() || !slices.Contains(r.alerts(), "endpoint_disabled") {
 			t.Error("the endpoint is still served, or no operator learns of it")
 		}
 	})
 }
 
-// down makes the endpoint fail until its breaker opens, and waits until it lets
+// goesDown makes the endpoint fail until its breaker opens, and waits until it lets
 // a probe through.
-func down(r *rig) {
+func goesDown(r *rig) {
 	r.Helper()
-	for r.l.breaker() != breaker.Open {
+	for r.to.breaker() != breaker.Open {
 		r.process(r.job())
 	}
 	time.Sleep(time.Minute)
@@ -278,16 +278,16 @@ func TestAttemptCutOffByAStop(t *testing.T) {
 			<-req.Context().Done()
 			return nil, context.Cause(req.Context())
 		}), webhook.Endpoint{Concurrency: 1})
-		down(r)
-		failures := r.l.ep.failures
+		goesDown(r)
+		failures := r.to.failures
 		stopping = true
 		for range 10 { // more than there are permits for probes
 			if o := r.process(r.job()); o.Kind != store.Released || o.Attempt != nil || o.Progress.Attempts != 0 {
 				t.Errorf("got %+v", o)
 			}
 		}
-		if r.l.ep.failures != failures || r.l.latency != 0 || r.l.sending != 0 {
-			t.Errorf("the attempt counts as one: latency %v, %d failures", r.l.latency, r.l.ep.failures)
+		if r.to.failures != failures || r.to.latency != 0 || r.to.sending != 0 {
+			t.Errorf("the attempt counts as one: latency %v, %d failures", r.to.latency, r.to.failures)
 		}
 	})
 }
@@ -344,7 +344,7 @@ func TestProbesAreShort(t *testing.T) {
 		if limit != 10*time.Second {
 			t.Fatalf("an attempt gets %v", limit)
 		}
-		down(r)
+		goesDown(r)
 		if o := r.process(r.job()); o.Attempt == nil || limit != 5*time.Second {
 			t.Errorf("a probe gets %v", limit)
 		}

@@ -50,11 +50,15 @@ func (d *Dispatcher) limit(msgs []webhook.Message) error {
 // sends without being accepted anew. Of an application without endpoints, or without a
 // rate, it takes nothing.
 func (d *Dispatcher) Limit(application string, n int) error {
-	lanes := d.lanes.tenant(application)
-	if application == "" || len(lanes) == 0 || lanes[0].ep.conf.Tenant.Rate <= 0 {
+	list := d.receivers.tenant(application)
+	if application == "" || len(list) == 0 {
 		return nil
 	}
-	if wait := d.limits.Take("application "+application, lanes[0].ep.conf.Tenant.Rate, float64(n), time.Now()); wait > 0 {
+	rate := list[0].endpoint().conf.Tenant.Rate
+	if rate <= 0 {
+		return nil
+	}
+	if wait := d.limits.Take("application "+application, rate, float64(n), time.Now()); wait > 0 {
 		return &RateError{Application: application, RetryAfter: wait}
 	}
 	return nil
@@ -79,11 +83,15 @@ func (d *Dispatcher) applications(m *webhook.Message) map[string]bool {
 	}
 	var of map[string]bool
 	for _, e := range m.Endpoints {
-		if l := d.lane(e); l != nil && l.ep.conf.Application != "" {
+		r := d.receiver(e)
+		if r == nil {
+			continue
+		}
+		if id := r.endpoint().conf.Application; id != "" {
 			if of == nil {
 				of = map[string]bool{}
 			}
-			of[l.ep.conf.Application] = true
+			of[id] = true
 		}
 	}
 	return of

@@ -59,7 +59,7 @@ func TestLoadKeepsTheNewerList(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if d.lane("a") == nil {
+		if d.receiver("a") == nil {
 			t.Error("the endpoint is unknown again")
 		}
 	})
@@ -113,7 +113,7 @@ func TestDispatchersAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for range d.lanes.all() {
+		for range d.receivers.all() {
 			n++
 		}
 		if n != len(stored) {
@@ -121,12 +121,12 @@ func TestDispatchersAgree(t *testing.T) {
 		}
 		tenants := map[string]int{}
 		for _, e := range stored {
-			l := d.lane(e.ID)
+			l := d.receiver(e.ID)
 			if l == nil {
 				t.Errorf("dispatcher %d does not know %s", i, e.ID)
 				continue
 			}
-			if is := l.ep.config(); is.Version != e.Version || is.State != e.State || is.URL != e.URL {
+			if is := l.config(); is.Version != e.Version || is.State != e.State || is.URL != e.URL {
 				t.Errorf("dispatcher %d: %s is %s in version %d, stored %s in %d", i, e.ID, is.State, is.Version, e.State, e.Version)
 			}
 			if e.Application != "" {
@@ -134,7 +134,7 @@ func TestDispatchersAgree(t *testing.T) {
 			}
 		}
 		for id, n := range tenants {
-			if got := d.lanes.tenant(id); len(got) != n || !slices.IsSortedFunc(got, func(a, b *lane) int { return strings.Compare(a.ep.id(), b.ep.id()) }) {
+			if got := d.receivers.tenant(id); len(got) != n || !slices.IsSortedFunc(got, func(a, b *receiver) int { return strings.Compare(a.id, b.id) }) {
 				t.Errorf("dispatcher %d: %d lanes of application %s, want %d", i, len(got), id, n)
 			}
 		}
@@ -172,14 +172,14 @@ func TestLoadComparesAll(t *testing.T) {
 			if err := d.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if known := d.lane("e2") != nil; known != c.known {
+			if known := d.receiver("e2") != nil; known != c.known {
 				t.Errorf("after %v: known %v", c.after, known)
 			}
 		}
 		if _, err := d.cfg.Store.PutEndpoint(t.Context(), webhook.Endpoint{ID: "new", URL: "https://example.com/"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Load(t.Context()); err != nil || d.lane("new") == nil {
+		if err := d.Load(t.Context()); err != nil || d.receiver("new") == nil {
 			t.Errorf("a change after that is not read: %v", err)
 		}
 	})

@@ -25,7 +25,7 @@ const (
 )
 
 // loop is the dispatcher's main loop. Each of its steps writes back the outcomes
-// that there are and claims due work for the lanes that want some. The loop does
+// that there are and claims due work for the receivers that want some. The loop does
 // not wait for its steps: a claim may be under way, and a few that write back,
 // while the next outcomes gather.
 type loop struct {
@@ -68,10 +68,10 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 		if len(back) > 0 {
 			l.step(background, claim{}, back)
 		}
-		if len(c.lanes) > 0 {
+		if len(c.of) > 0 {
 			l.step(background, c, nil)
 		}
-		if len(back) > 0 || len(c.lanes) > 0 {
+		if len(back) > 0 || len(c.of) > 0 {
 			continue
 		}
 		ended := ctx.Done()
@@ -85,7 +85,7 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 // step makes one step beside the loop, and wakes it at the end: what the step
 // held up can go on.
 func (l *loop) step(ctx context.Context, c claim, back []store.WriteBack) {
-	claims, writes := len(c.lanes) > 0, len(back) > 0
+	claims, writes := len(c.of) > 0, len(back) > 0
 	if claims {
 		l.claiming.Store(true)
 		l.next = time.Now().Add(claimEvery)
@@ -149,7 +149,7 @@ func ordered(o store.WriteBack) bool { return o.OrderKey != "" }
 
 // await waits for something to do: outcomes that are worth a look, a wake, the
 // time again, the end. Most outcomes are worth none: under load they come by the
-// thousand, and each look asks the lanes.
+// thousand, and each look asks the receivers.
 func (l *loop) await(ended <-chan struct{}, again time.Time) {
 	var late <-chan time.Time
 	if !again.IsZero() {

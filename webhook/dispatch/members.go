@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/pulse"
@@ -16,7 +15,7 @@ const (
 	// joinAfter is how long a process that joins others leaves them the whole rate: by
 	// then each of them has counted it.
 	joinAfter = 2 * beatEvery
-	// uncounted is when a lane asks again that does not know its share.
+	// uncounted is when a receiver asks again whose share is not known.
 	uncounted = 25 * time.Millisecond
 )
 
@@ -26,9 +25,9 @@ const (
 // rate: one that joins waits until the others know of it, and one that could not beat for
 // as long as the others wait uses nothing.
 //
-// The zero value is that of a process alone. It is safe for concurrent use.
+// The zero value is that of a process alone. It is immutable: the goroutine of the
+// heartbeats replaces it.
 type members struct {
-	mu    sync.Mutex
 	began bool      // [Dispatcher.Run] has
 	live  int       // processes, this one included; 0: not counted
 	seen  time.Time // when they were counted, on the monotonic clock
@@ -38,12 +37,10 @@ type members struct {
 // part returns the part of an endpoint's rate that is this process's, or when to ask
 // again.
 func (m *members) part(now time.Time) (part float64, next time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	switch {
 	case !m.began:
 		return 1, time.Time{}
-	case m.live == 0 || now.Sub(m.seen) > beatLease-beatEvery:
+	case m.live == 0 || m.outdated(now):
 		return 0, now.Add(uncounted)
 	case now.Before(m.from):
 		return 0, m.from
@@ -51,40 +48,19 @@ func (m *members) part(now time.Time) (part float64, next time.Time) {
 	return 1 / float64(m.live), time.Time{}
 }
 
-// counted records how many there were at a time.
-func (m *members) counted(live int, at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch joined := m.live == 0 || at.Sub(m.seen) > beatLease-beatEvery; {
+// outdated reports whether the others may have taken this process for dead.
+func (m *members) outdated(now time.Time) bool { return now.Sub(m.seen) > beatLease-beatEvery }
+
+// counted returns what is known when there were so many at a time.
+func (m members) counted(live int, at time.Time) *members {
+	switch {
 	case live == 1:
 		m.from = time.Time{} // no one else uses any
-	case joined:
+	case m.live == 0 || m.outdated(at):
 		m.from = at.Add(joinAfter)
 	}
 	m.live, m.seen = live, at
-}
-
-// counts reports whether the others may know of this process.
-func (m *members) counts() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.live > 0
-}
-
-// gone records that this process counts no more. It reports whether it did.
-func (m *members) gone() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	counted := m.live > 0
-	m.live = 0
-	return counted
-}
-
-// begin makes the process one of many.
-func (m *members) begin() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.began = true
+	return &m
 }
 
 // beats stores heartbeats until ctx ends.
@@ -105,14 +81,14 @@ func (d *Dispatcher) beat(ctx context.Context) {
 	at := time.Now()
 	live, err := pulse.Get(&d.parts[partHeartbeats], func() (int, error) { return d.cfg.Store.Heartbeat(ctx, d.cfg.Owner, beatLease) })
 	if d.warn(ctx, "heartbeat not stored", err) {
-		d.members.counted(live, at)
+		d.members.Store(d.members.Load().counted(live, at))
 	}
 }
 
 // rated reports whether an endpoint has a rate.
 func (d *Dispatcher) rated() bool {
-	for _, l := range d.lanes.all() {
-		if l.ep.conf.Rate > 0 {
+	for _, r := range d.receivers.all() {
+		if r.endpoint().conf.Rate > 0 {
 			return true
 		}
 	}
@@ -121,7 +97,10 @@ func (d *Dispatcher) rated() bool {
 
 // leave lets the others have this process's part, when it sends nothing more.
 func (d *Dispatcher) leave(ctx context.Context) {
-	if d.members.gone() {
+	m := *d.members.Load()
+	if counted := m.live > 0; counted {
+		m.live = 0
+		d.members.Store(&m)
 		d.warn(ctx, "heartbeat not removed", d.cfg.Store.Leave(ctx, d.cfg.Owner))
 	}
 }

@@ -33,7 +33,7 @@ func status(code int) respond {
 type rig struct {
 	*testing.T
 	d      *Dispatcher
-	l      *lane
+	to     *receiver
 	store  *memstore.Store
 	events *forbeartest.Recorder
 }
@@ -60,12 +60,12 @@ func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forb
 	if _, err := d.PutEndpoint(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t, d, d.lane("a"), s, events}
+	return &rig{t, d, d.receiver("a"), s, events}
 }
 
 // job returns a job for a delivery that was claimed just now.
 func (r *rig) job() *job {
-	return &job{lane: r.l, delivery: &store.Delivery{
+	return &job{to: r.to, delivery: &store.Delivery{
 		ID: 7, Fence: 3, Claims: 1, Endpoint: "a", Start: time.Now(), LeaseEnd: time.Now().Add(time.Minute),
 		Message: webhook.Message{ID: "m", Endpoints: []string{"a"}, Created: time.Now(), Body: []byte("{}")},
 	}}

@@ -26,7 +26,7 @@ const (
 // later on is asked again.
 //
 // The order of the end matters. Polls end first, since they make work. Then the
-// last claim has to be with its lane, the buffers are emptied, and the workers
+// last claim has to be with its receivers, the buffers are emptied, and the workers
 // finish; only then is no outcome to come any more, and the loop ends when it has
 // written the last. Alerts may be raised until then, so that chores end last.
 func (d *Dispatcher) Run(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.warn(ctx, "endpoints not read", err) // the scout reads them again
 	}
 	d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
-	d.members.begin()
+	d.members.Store(&members{began: true})
 	d.beat(ctx)
 	var main, polls sync.WaitGroup
 	quiet := make(chan struct{})
@@ -65,9 +65,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	<-ctx.Done()
 	close(d.stop)
 	polls.Wait()
-	<-quiet // the last claim is with the lanes
-	for _, l := range d.lanes.all() {
-		for _, j := range l.drain() {
+	<-quiet // the last claim is with the receivers
+	for _, r := range d.receivers.all() {
+		for _, j := range r.drain() {
 			j.release(0)
 		}
 	}
@@ -93,7 +93,7 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 }
 
 // scout reads what other processes have changed of the endpoints and looks for
-// work that the lanes do not know of, apart from the main loop, which does not wait
+// work that the receivers do not know of, apart from the main loop, which does not wait
 // for it. It reads when something has hinted at work, and now and then without:
 // hints from other processes may be lost.
 func (d *Dispatcher) scout(ctx context.Context) {
@@ -110,7 +110,7 @@ func (d *Dispatcher) scout(ctx context.Context) {
 	}
 }
 
-// heads learns from the store which lanes have work, and when.
+// heads learns from the store which endpoints have work, and when.
 func (d *Dispatcher) heads(ctx context.Context) error {
 	list, err := d.cfg.Store.NextDues(ctx)
 	if err != nil {

@@ -144,11 +144,12 @@ func (d *Dispatcher) rotate(of string, secrets *[]string, olds *[]webhook.OldSec
 // until it gets one.
 func (d *Dispatcher) forgetSecrets(ctx context.Context) {
 	now, tenants := d.now(), map[string]bool{}
-	for id, l := range d.lanes.all() {
-		if t := l.stored.Tenant; t != nil && ended(t.OldSecrets, now) {
+	for id, r := range d.receivers.all() {
+		stored := &r.endpoint().stored
+		if t := stored.Tenant; t != nil && ended(t.OldSecrets, now) {
 			tenants[t.ID] = true
 		}
-		if ended(l.stored.OldSecrets, now) {
+		if ended(stored.OldSecrets, now) {
 			_, err := d.update(ctx, id, func(e *webhook.Endpoint) error { return forget(&e.OldSecrets, now) })
 			d.forgot(ctx, "endpoint", id, err)
 		}
@@ -186,18 +187,21 @@ func (d *Dispatcher) forgot(ctx context.Context, of, id string, err error) {
 	}
 }
 
+// signer signs for an endpoint until the first of its old secrets ends; zero: it has none.
+type signer struct {
+	webhook.Signer
+	until time.Time
+}
+
 // signing returns the endpoint's signer; references are looked up each time,
 // so that a rotated secret is used at once. A secret that is configured as it is
 // is parsed for the first attempt only, and when an old one has ended.
 func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
 	now := e.d.now()
-	e.mu.Lock()
-	known, until := e.signer, e.signerUntil
-	e.mu.Unlock()
-	if known != nil && (until.IsZero() || now.Before(until)) {
-		return known, nil
+	if s := e.signer.Load(); s != nil && (s.until.IsZero() || now.Before(s.until)) {
+		return &s.Signer, nil
 	}
-	s, fixed := &webhook.Signer{}, true
+	s, fixed := &signer{}, true
 	for _, secret := range e.conf.Secrets {
 		if !webhook.IsRef(secret) {
 			if err := s.Add(secret); err != nil {
@@ -214,17 +218,14 @@ func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrSecret, secret, err)
 		}
 	}
-	until = time.Time{}
 	for _, old := range webhook.SigningStill(e.conf.OldSecrets, now) {
 		if err := s.Add(old.Secret); err != nil {
 			return nil, err
 		}
-		until = earliest(until, old.Until)
+		s.until = earliest(s.until, old.Until)
 	}
 	if fixed {
-		e.mu.Lock()
-		e.signer, e.signerUntil = s, until
-		e.mu.Unlock()
+		e.signer.Store(s)
 	}
-	return s, nil
+	return &s.Signer, nil
 }

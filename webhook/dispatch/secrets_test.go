@@ -136,7 +136,7 @@ func rotatedSecretSigns(t *testing.T, r *rig, o owner, v *received, secrets map[
 	}
 	signed := func(when string, want ...string) {
 		t.Helper()
-		r.l = r.d.lane(o.endpoint)
+		r.to = r.d.receiver(o.endpoint)
 		r.process(r.job())
 		if got := v.signers(secrets); !slices.Equal(got, want) {
 			t.Errorf("%s: signed with %q, want %q", when, got, want)
@@ -199,7 +199,7 @@ func TestRotationKeepsToWhatItMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.l = r.d.lane("a")
+		r.to = r.d.receiver("a")
 		r.process(r.job())
 		keys := map[string]string{"old": public, "new": webhook.PublicKey(e.MadeSecret)}
 		if got := v.signers(keys); !slices.Equal(got, []string{"new", "old"}) {

@@ -11,38 +11,50 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// response is what one attempt came to, with or without an HTTP response.
-type response struct {
-	failure forbear.Failure // of class Success for a good one
-	status  int             // 0 without an HTTP response
-	body    string          // the beginning of it, redacted
+// attempt is one attempt and what it came to, with or without an HTTP response: the event
+// that a receiver learns from.
+type attempt struct {
+	ep   *endpoint // the configuration that it was made with
+	look time.Time // when it began, on the monotonic clock
+
+	record  deadletter.Attempt // for the history of its message
+	failure forbear.Failure    // of class Success for a good one
+	cause   deadletter.Cause   // why it failed, as it may be kept
+	final   bool               // the engine has ended the message for what was responded
 	// unready says that no attempt was made: a credential or a secret was not
 	// to be had.
 	unready error
-	look    time.Time // when the attempt began, on the monotonic clock
 }
 
 // delivered reports whether the receiver has accepted the message.
-func (r *response) delivered() bool {
-	return r.unready == nil && r.failure.Class == forbear.ClassSuccess
+func (a *attempt) delivered() bool {
+	return a.unready == nil && a.failure.Class == forbear.ClassSuccess
 }
 
 // counts reports whether an attempt was made and ran to its end. One that was cut
 // off by a stop says nothing of the receiver, though it may have seen it.
-func (r *response) counts() bool {
-	return r.unready == nil && r.failure.Class != forbear.ClassCanceled
+func (a *attempt) counts() bool {
+	return a.unready == nil && a.failure.Class != forbear.ClassCanceled
 }
 
 // missing says what credential was not to be had, cut to what fits into a list.
-func (r *response) missing() string {
-	s := r.unready.Error()
+func (a *attempt) missing() string {
+	s := a.unready.Error()
 	return strings.ToValidUTF8(s[:min(len(s), 256)], "")
+}
+
+// explain records why the attempt failed.
+func (a *attempt) explain() {
+	a.cause = deadletter.CauseOf(a.failure)
+	failed := a.cause.Failed()
+	a.record.Class, a.record.Error, a.record.Chain = failed.Class, failed.Error, failed.Chain
 }
 
 // errAttemptTimeout is the cause of a context that an attempt outlasted, and
@@ -52,41 +64,40 @@ var errAttemptTimeout = errors.New("attempt timed out")
 // unsendable is the error type of a message that cannot be made a request.
 const unsendable = "unsendable"
 
-// send makes one attempt, within limit. Without its credential nothing is sent
-//
-func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, limit time.Duration) response {
+// send makes one attempt, within limit, and measures it. Without its credential nothing is
+// sent.
+func (r *receiver) send(ctx context.Context, ep *endpoint, m *webhook.Message, number int, limit time.Duration) *attempt {
+	// The wall clock for what is stored, the monotonic one for what is measured: an
+	// attempt does not become slow by a clock that is set.
+	a := &attempt{ep: ep, look: time.Now(), record: deadletter.Attempt{Number: number, At: r.d.now()}}
 	actx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
 	defer cancel()
-	look := time.Now()
-	sign, err := e.signing(actx)
-	if err != nil {
-		return response{unready: err, look: look}
+	sign, err := ep.signing(actx)
+	auth, transport := "", http.RoundTripper(nil)
+	if err == nil {
+		auth, err = ep.cred.value(actx)
 	}
-	auth, err := e.cred.value(actx)
-	if err != nil {
-		return response{unready: err, look: look}
+	if err == nil {
+		transport, err = ep.transport(actx)
 	}
-	transport, err := e.transport(actx)
 	if err != nil {
-		return response{unready: err, look: look}
+		a.unready = err
+		return a
 	}
-	e.ready(look) // before the send, which may take long
-	req, err := e.request(actx, m, sign, attempt)
+	r.ready(a.look) // before the send, which may take long
+	req, err := ep.request(actx, m, sign, auth, number)
 	if err != nil {
 		// The same message would fail in the same way each time.
-		return response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: unsendable, Err: err}}
+		a.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: unsendable, Err: err}
+	} else if resp, err := resend.Once(transport).RoundTrip(req); err != nil {
+		// Not through an http.Client: it would follow redirects, and each hop would
+		// be another way in.
+		a.failure = noResponse(ctx, actx, req, err)
+	} else {
+		a.read(req, resp, auth)
 	}
-	if auth != "" {
-		req.Header.Set("Authorization", auth)
-	}
-	// Not through an http.Client: it would follow redirects, and each hop would
-	// be another way in.
-	resp, err := resend.Once(transport).RoundTrip(req)
-	if err != nil {
-		return response{failure: noResponse(ctx, actx, req, err)}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return readResponse(&e.conf.Policy, req, resp, auth)
+	a.record.Took, a.record.ErrorType = time.Since(a.look), a.failure.Type
+	return a
 }
 
 // noResponse classifies an attempt that ended without a response. ctx is the
@@ -111,10 +122,9 @@ func noResponse(ctx, actx context.Context, req *http.Request, err error) forbear
 // connection can be used again: beyond it a new connection is cheaper.
 const maxDrain = 64 << 10
 
-// readResponse classifies an HTTP response: 2xx is a success, anything else is
-// not.
-func readResponse(p *forbear.Policy, req *http.Request, resp *http.Response, auth string) response {
-	r := response{status: resp.StatusCode}
+// read classifies an HTTP response: 2xx is a success, anything else is not.
+func (a *attempt) read(req *http.Request, resp *http.Response, auth string) {
+	defer func(raw io.Closer) { _ = raw.Close() }(resp.Body)
 	var body []byte
 	if resp.Body != http.NoBody {
 		var err error
@@ -123,16 +133,15 @@ func readResponse(p *forbear.Policy, req *http.Request, resp *http.Response, aut
 			_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
 		}
 	}
-	if len(body) > 0 {
-		r.body = redact(body, auth)
+	if a.record.Status = resp.StatusCode; len(body) > 0 {
+		a.record.Response = redact(body, auth)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	r.failure = httpretry.ClassifyBy(p, req, resp, nil, time.Time{})
-	if r.delivered() && resp.StatusCode/100 != 2 {
+	a.failure = httpretry.ClassifyBy(&a.ep.conf.Policy, req, resp, nil, time.Time{})
+	if a.delivered() && resp.StatusCode/100 != 2 {
 		// A redirect is not followed; nothing else below 400 is an acceptance.
-		r.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}
+		a.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}
 	}
-	return r
 }
 
 // usualHeaders is how many header lines an attempt has: what fits into a small
@@ -156,7 +165,7 @@ func (l *lines) put(name, value string) {
 
 // request builds the signed request. Its body has no GetBody, so that net/http
 // cannot repeat the send by itself.
-func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhook.Signer, attempt int) (*http.Request, error) {
+func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhook.Signer, auth string, number int) (*http.Request, error) {
 	h := lines{make(http.Header, usualHeaders), make([]string, 0, usualHeaders)}
 	for _, line := range e.conf.Headers {
 		h.Add(line.Name, line.Value)
@@ -177,9 +186,12 @@ func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhoo
 		h.put("Webhook-Signature", sign.Sign(id, now, body))
 	}
 	h.put("Idempotency-Key", m.SentKey())
-	h.put(httpretry.HeaderAttempt, strconv.Itoa(attempt-1))
+	h.put(httpretry.HeaderAttempt, strconv.Itoa(number-1))
 	if m.CorrelationID != "" {
 		h.put("X-Correlation-Id", m.CorrelationID)
+	}
+	if auth != "" {
+		h.put("Authorization", auth)
 	}
 	req := e.plain.WithContext(ctx)
 	req.Header, req.ContentLength = h.Header, int64(len(body))

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/httpretry"
@@ -86,30 +87,33 @@ func (m *tlsMaterial) valid(ref string, now time.Time) error {
 // endpointTLS has the transport of an endpoint with settings of its own. It is safe for
 // concurrent use.
 type endpointTLS struct {
-	d    *Dispatcher
-	conf webhook.TLS
+	d     *Dispatcher
+	conf  webhook.TLS
+	inUse atomic.Pointer[tlsInUse] // nil: nothing yet
+}
 
-	mu       sync.Mutex
-	looked   time.Time // when the references named what is in use, on the monotonic clock
-	material *tlsMaterial
-	rt       http.RoundTripper
+// tlsInUse is what the references named at a time of the monotonic clock.
+type tlsInUse struct {
+	*tlsMaterial
+	rt     http.RoundTripper
+	looked time.Time
 }
 
 // transport returns the transport for an attempt. Without what the references name there
 // is none, and nothing is sent.
 func (t *endpointTLS) transport(ctx context.Context) (http.RoundTripper, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := time.Now(); t.rt == nil || now.Sub(t.looked) >= tlsLook || t.material.valid("", t.d.now()) != nil {
+	in, now := t.inUse.Load(), time.Now()
+	if in == nil || now.Sub(in.looked) >= tlsLook || in.valid("", t.d.now()) != nil {
 		m, err := loadTLS(ctx, t.d.cfg.Secrets, &t.conf)
 		switch {
 		case err == nil:
-			t.material, t.rt, t.looked = m, t.d.tls.transport(m), now
-		case t.rt == nil || !errors.Is(err, errPair) || now.Sub(t.looked) > tlsGrace:
+			in = &tlsInUse{m, t.d.tls.transport(m), now}
+			t.inUse.Store(in)
+		case in == nil || !errors.Is(err, errPair) || now.Sub(in.looked) > tlsGrace:
 			return nil, err
 		}
 	}
-	return t.rt, t.material.valid(t.conf.Cert, t.d.now())
+	return in.rt, in.valid(t.conf.Cert, t.d.now())
 }
 
 // tlsTransports are the transports of endpoints with TLS settings of their own, one for

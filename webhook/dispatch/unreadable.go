@@ -2,8 +2,7 @@ package dispatch
 
 import (
 	"log/slog"
-	"maps"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -25,44 +24,41 @@ const (
 	overdueUnreadable = 100_000
 )
 
-// unreadable spreads what cannot be read, and remembers of which endpoints it was said.
-// The zero value has met none. It is safe for concurrent use.
+// unreadable spreads what cannot be read. The zero value has met none. It is safe for
+// concurrent use.
 type unreadable struct {
-	mu   sync.Mutex
-	last time.Time            // when the latest one is due again
-	said map[string]time.Time // by endpoint
+	last atomic.Pointer[time.Time] // when the latest one is due again
 }
 
-// after returns for how long a delivery is put off.
+// after returns for how long a delivery is postponed.
 func (u *unreadable) after(now time.Time) time.Duration {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last = u.last.Add(unreadableGap); u.last.Before(now.Add(unreadableFor)) {
-		u.last = now.Add(unreadableFor)
+	for {
+		last, next := u.last.Load(), now.Add(unreadableFor)
+		if last != nil && last.Add(unreadableGap).After(next) {
+			next = last.Add(unreadableGap)
+		}
+		if u.last.CompareAndSwap(last, &next) {
+			return next.Sub(now)
+		}
 	}
-	return u.last.Sub(now)
 }
 
-// say reports whether to say that messages to an endpoint cannot be read.
-func (u *unreadable) say(endpoint string, now time.Time) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	maps.DeleteFunc(u.said, func(_ string, t time.Time) bool { return now.Sub(t) >= unreadableAgain })
-	if _, said := u.said[endpoint]; said {
+// saysUnreadable reports whether to say that messages to the endpoint cannot be read.
+func (r *receiver) saysUnreadable(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.said.IsZero() && now.Sub(r.said) < unreadableAgain {
 		return false
 	}
-	if u.said == nil {
-		u.said = map[string]time.Time{}
-	}
-	u.said[endpoint] = now
+	r.said = now
 	return true
 }
 
 // putOff gives a delivery back that cannot be read. It has used neither a slot nor the
 // endpoint's rate.
-func (d *Dispatcher) putOff(dl *store.Delivery) {
-	now := time.Now()
-	if d.unreadable.say(dl.Endpoint, now) {
+func (r *receiver) putOff(dl *store.Delivery) {
+	d, now := r.d, time.Now()
+	if r.saysUnreadable(now) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
 		d.raise(deadletter.Alert{
 			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",

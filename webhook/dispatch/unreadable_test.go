@@ -34,17 +34,15 @@ func TestUnreadableIsSpread(t *testing.T) {
 		if wait := u.after(time.Now()); wait != unreadableFor {
 			t.Errorf("a single one waits %v", wait)
 		}
-		said := map[string]int{}
+		said, r := 0, &receiver{}
 		for range 180 { // minutes
-			for _, id := range []string{"a", "b"} {
-				if u.say(id, time.Now()) {
-					said[id]++
-				}
+			if r.saysUnreadable(time.Now()) {
+				said++
 			}
 			time.Sleep(time.Minute)
 		}
-		if said["a"] != 3 || said["b"] != 3 {
-			t.Errorf("said %v times in three hours", said)
+		if said != 3 {
+			t.Errorf("said %d times in three hours", said)
 		}
 	})
 }
@@ -54,18 +52,18 @@ func TestUnreadableIsSpread(t *testing.T) {
 func TestUnreadableTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{Rate: 10})
-		r.l.mu.Lock()
-		r.l.tokens, r.l.refilled = 0, time.Now() // it has taken its one
-		r.l.due = time.Time{}
-		r.l.mu.Unlock()
+		r.to.mu.Lock()
+		r.to.tokens, r.to.refilled = 0, time.Now() // it has taken its one
+		r.to.due = time.Time{}
+		r.to.mu.Unlock()
 		dl := r.job().delivery
 		dl.Unreadable = errors.New("no key")
-		r.d.hand(claim{lanes: []*lane{r.l}, specs: []store.Lane{{Endpoint: "a", Max: 1}}}, &store.StepResult{Claimed: []store.Delivery{*dl}})
+		r.d.hand(claim{of: []*receiver{r.to}, specs: []store.Lane{{Endpoint: "a", Max: 1}}}, &store.StepResult{Claimed: []store.Delivery{*dl}})
 		if o := r.outcome(); o.Kind != store.Released || o.ID != 7 || o.Fence != 3 || o.After < unreadableFor || o.Attempt != nil {
 			t.Errorf("the outcome is %+v", o)
 		}
-		if r.l.tokens != 1 || r.l.inFlight != 0 || len(r.l.buffer) != 0 || r.l.due.IsZero() {
-			t.Errorf("%v tokens, %d in flight, %d in the buffer, due %v", r.l.tokens, r.l.inFlight, len(r.l.buffer), r.l.due)
+		if r.to.tokens != 1 || r.to.inFlight != 0 || len(r.to.buffer) != 0 || r.to.due.IsZero() {
+			t.Errorf("%v tokens, %d in flight, %d in the buffer, due %v", r.to.tokens, r.to.inFlight, len(r.to.buffer), r.to.due)
 		}
 		if got := r.alerts(); len(got) != 1 || got[0] != "unreadable" {
 			t.Errorf("alerts %v", got)
@@ -157,15 +155,15 @@ func TestUnreadableEndpoint(t *testing.T) {
 			}
 			time.Sleep(compareEvery / 2)
 		}
-		if l := d.lane("kept"); l == nil || !l.ep.enabled() || !l.ep.conf.Subscribes("a.x") {
+		if l := d.receiver("kept"); l == nil || !l.enabled() || !l.endpoint().conf.Subscribes("a.x") {
 			t.Fatalf("its lane is %+v", l)
 		}
 		check(t, s.SetEndpointState(t.Context(), "kept", webhook.Disabled, webhook.ByOperator, "test", time.Time{}))
-		if load(); d.lane("kept").ep.enabled() {
+		if load(); d.receiver("kept").enabled() {
 			t.Error("it is served though it is disabled")
 		}
 		check(t, s.SetEndpointState(t.Context(), "kept", webhook.Enabled, webhook.ByOperator, "", time.Time{}))
-		if load(); !d.lane("kept").ep.enabled() {
+		if load(); !d.receiver("kept").enabled() {
 			t.Error("it is not served though it is enabled")
 		}
 		s.sealed["kept"], s.sealed["new"] = false, false // as if it had been put by this process
@@ -218,7 +216,7 @@ func TestVersionsComeAgain(t *testing.T) {
 		d.cfg.Store = s
 		time.Sleep(compareEvery)
 		check(t, d.Load(t.Context()))
-		if is := d.lane("e0").ep.config(); is.Version != 1 || is.URL != "https://other.example.com/" {
+		if is := d.receiver("e0").config(); is.Version != 1 || is.URL != "https://other.example.com/" {
 			t.Errorf("served are version %d and %s", is.Version, is.URL)
 		}
 	})

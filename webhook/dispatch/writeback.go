@@ -16,7 +16,7 @@ import (
 func (j *job) writeBack(kind store.WriteBackKind, after time.Duration) {
 	o := j.outcome(kind)
 	o.After = after
-	j.lane.d.outcomes <- o
+	j.to.d.outcomes <- o
 }
 
 // release gives the delivery back as it was, unattempted.
@@ -25,25 +25,27 @@ func (j *job) release(after time.Duration) { j.writeBack(store.Released, after) 
 // deadLetter ends the delivery for good. The store writes the letter with the
 // outcome, in one step, and raises its alert.
 func (j *job) deadLetter(why forbear.Reason) {
-	l := j.lane
+	d, ep := j.to.d, j.to.config()
 	o := j.outcome(store.Dead)
-	ep := l.ep.config()
-	o.Dead, o.Why = j.delivery.DeadLetter(&ep, why, l.retryer.Policy().MaxAttempts, l.d.now()), why
-	o.Dead.SetCause(j.cause)
-	l.d.stats.dead.Add(1)
-	l.d.outcomes <- o
+	o.Dead, o.Why = j.delivery.DeadLetter(&ep, why, j.ep.retryer.Policy().MaxAttempts, d.now()), why
+	if j.made != nil {
+		o.Dead.SetCause(j.made.cause)
+	}
+	d.stats.dead.Add(1)
+	d.outcomes <- o
 }
 
 // outcome begins the record that the store is given.
 func (j *job) outcome(kind store.WriteBackKind) store.WriteBack {
 	dl := j.delivery
+	o := store.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: kind}
 	if j.call != nil {
 		dl.Progress = j.call.Progress
 	}
-	return store.WriteBack{
-		ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey,
-		Kind: kind, Progress: dl.Progress, Attempt: j.made,
+	if o.Progress = dl.Progress; j.made != nil {
+		o.Attempt = &j.made.record
 	}
+	return o
 }
 
 // written learns from outcomes that the store has taken: when what was put off is
@@ -57,8 +59,8 @@ func (d *Dispatcher) written(batch []store.WriteBack, ok []bool) {
 			d.log.Warn("lease lost: another process has the delivery", slog.String("endpoint", o.Endpoint))
 			continue
 		}
-		if l := d.lane(o.Endpoint); l != nil && o.Kind == store.Dead {
-			l.retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
+		if r := d.receiver(o.Endpoint); r != nil && o.Kind == store.Dead {
+			r.endpoint().retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
 		}
 		// After is 0 when it is over; then the next message of the key may go.
 		if over := o.Kind == store.Delivered || o.Kind == store.Dead; !over || o.OrderKey != "" {

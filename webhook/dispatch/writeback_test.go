@@ -46,10 +46,10 @@ func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
-				r.l.due = time.Time{}
+				r.to.due = time.Time{}
 				c.o.Endpoint = "a"
 				r.d.written([]store.WriteBack{c.o}, []bool{!c.lost})
-				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
+				if due := r.to.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
 					t.Errorf("due in %v, want %v", time.Until(due), c.due)
 				}
 			})
@@ -62,10 +62,10 @@ func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 func TestHalfWrittenStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{})
-		r.l.due = time.Time{}
+		r.to.due = time.Time{}
 		batch := []store.WriteBack{{ID: 1, Endpoint: "a", Kind: store.Dead}, {ID: 2, Endpoint: "a", Kind: store.Retried, After: time.Minute}}
-		if rest := r.d.unwritten(batch, []bool{false, true}); len(rest) != 1 || rest[0].ID != 1 || time.Until(r.l.due) != time.Minute {
-			t.Errorf("%+v is left, and the lane is due in %v", rest, time.Until(r.l.due))
+		if rest := r.d.unwritten(batch, []bool{false, true}); len(rest) != 1 || rest[0].ID != 1 || time.Until(r.to.due) != time.Minute {
+			t.Errorf("%+v is left, and the lane is due in %v", rest, time.Until(r.to.due))
 		}
 		if rest := r.d.unwritten(batch, nil); len(rest) != 2 {
 			t.Errorf("%+v is left where nothing was written", rest)
@@ -121,13 +121,13 @@ func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
 				if c.stopping {
 					close(r.d.stop)
 				}
-				r.l.due = time.Time{}
+				r.to.due = time.Time{}
 				began := time.Now()
 				r.d.rewrite(t.Context(), []store.WriteBack{{Endpoint: "a", Kind: store.Released}}, errors.New("first"))
 				if took := time.Since(began); took < c.least || took > c.top {
 					t.Errorf("took %v", took)
 				}
-				if written := !r.l.due.IsZero(); written != c.written || s.steps < min(c.refuse, rewriteAtStop) {
+				if written := !r.to.due.IsZero(); written != c.written || s.steps < min(c.refuse, rewriteAtStop) {
 					t.Errorf("written %v after %d tries", written, s.steps)
 				}
 			})
@@ -143,12 +143,12 @@ func TestRefusedStep(t *testing.T) {
 		s := &refusing{Store: r.store, refuse: 1}
 		r.d.cfg.Store = s
 		c := r.d.wants()
-		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.l.tokens != 0 {
+		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.to.tokens != 0 {
 			t.Fatalf("wanted %+v", c.specs)
 		}
 		r.d.step(t.Context(), c, []store.WriteBack{{Endpoint: "a", Kind: store.Released}})
-		if r.l.tokens != 10 || len(r.d.looks) != 1 {
-			t.Errorf("%v of the rate are back, %d looks are asked for", r.l.tokens, len(r.d.looks))
+		if r.to.tokens != 10 || len(r.d.looks) != 1 {
+			t.Errorf("%v of the rate are back, %d looks are asked for", r.to.tokens, len(r.d.looks))
 		}
 		r.d.rewriting.Wait()
 		if s.steps != 2 {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -13,18 +14,18 @@ import (
 
 // open opens the breaker; the next probe is due in wait.
 func (r *rig) open(wait time.Duration) {
-	r.l.retryer.Breaker().Force(breaker.Open, "test", time.Now())
-	r.l.pacing.until = time.Now().Add(wait)
+	r.to.endpoint().retryer.Breaker().Force(breaker.Open, "test", time.Now())
+	r.to.holds[down].until = time.Now().Add(wait)
 }
 
 // hold fills a lane with deliveries, without workers.
 func (r *rig) hold(inFlight, buffered int) {
-	r.l.inFlight, r.l.buffer = inFlight, make([]*job, buffered)
+	r.to.inFlight, r.to.buffer = inFlight, make([]*job, buffered)
 }
 
-// A lane takes ahead what keeps a quick receiver busy, and nothing ahead of a
+// A receiver takes ahead what keeps a quick receiver busy, and nothing ahead of a
 // slow one, or of one whose breaker has opened.
-func TestLaneDepth(t *testing.T) {
+func TestReceiverDepth(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		latency time.Duration
@@ -42,25 +43,25 @@ func TestLaneDepth(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, status(200), webhook.Endpoint{})
-			r.l.latency = c.latency
+			r.to.latency = c.latency
 			body := make([]byte, c.size)
-			r.l.inFlight = r.l.ep.slots() // what comes waits in the buffer
+			r.to.inFlight = r.to.endpoint().slots() // what comes waits in the buffer
 			for range 100 {
-				r.l.take([]*store.Delivery{{Message: webhook.Message{Body: body}}}, 1)
+				r.to.take([]*store.Delivery{{Message: webhook.Message{Body: body}}}, 1)
 			}
 			if c.open {
 				r.open(0)
 			}
-			if got := r.l.depth(); got != c.want {
+			if got := r.to.depth(); got != c.want {
 				t.Errorf("%s: got %d, want %d of 10 slots", c.name, got, c.want)
 			}
 		})
 	}
 }
 
-// A lane asks for a claim when there is work, it is allowed, and enough of it is
+// A receiver asks for a claim when there is work, it is allowed, and enough of it is
 // free; otherwise it says when to ask again.
-func TestLaneWants(t *testing.T) {
+func TestReceiverWants(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*rig)
@@ -68,15 +69,15 @@ func TestLaneWants(t *testing.T) {
 		next   time.Duration // 0: when something happens
 	}{
 		{"an idle lane", func(*rig) {}, 50, 0},
-		{"no work is known of", func(r *rig) { r.l.due = time.Time{} }, 0, 0},
-		{"the work is not due", func(r *rig) { r.l.due = time.Now().Add(time.Minute) }, 0, time.Minute},
-		{"retries are refused", func(r *rig) { r.l.restrain() }, 0, restraint},
+		{"no work is known of", func(r *rig) { r.to.due = time.Time{} }, 0, 0},
+		{"the work is not due", func(r *rig) { r.to.due = time.Now().Add(time.Minute) }, 0, time.Minute},
+		{"retries are refused", func(r *rig) { r.to.mayWait() }, 0, restraint},
 		{"less than a quarter is free", func(r *rig) { r.hold(10, 29) }, 0, 0},
 		{"a quarter is free", func(r *rig) { r.hold(10, 28) }, 12, 0},
-		{"disabled", func(r *rig) { r.l.ep.conf.State = webhook.Disabled }, 0, 0},
-		{"held, and a look is due", func(r *rig) { r.l.ep.hold.on = true }, 1, 0},
-		{"held, and a look is under way", func(r *rig) { r.l.ep.hold.on = true; r.hold(1, 0) }, 0, 0},
-		{"open, and a probe is due", func(r *rig) { r.open(0); r.l.pacing.failed = lifeless }, 1, 0},
+		{"disabled", func(r *rig) { r.to.state.is = webhook.Disabled }, 0, 0},
+		{"held, and a look is due", func(r *rig) { r.to.holds[credential].on = true }, 1, 0},
+		{"held, and a look is under way", func(r *rig) { r.to.holds[credential].on = true; r.hold(1, 0) }, 0, 0},
+		{"open, and a probe is due", func(r *rig) { r.open(0); r.to.failures = lifeless }, 1, 0},
 		{"open, some come through, and probes are due", func(r *rig) { r.open(0) }, 5, 0},
 		{"open, and a probe is not due", func(r *rig) { r.open(time.Minute) }, 0, time.Minute},
 		{"open, and a probe is under way", func(r *rig) { r.open(0); r.hold(1, 0) }, 0, 0},
@@ -85,11 +86,11 @@ func TestLaneWants(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				c.change(r)
-				n, next := r.l.want(time.Now())
+				n, next := r.to.want(time.Now())
 				if n != c.n || next.IsZero() != (c.next == 0) || c.next > 0 && time.Until(next) != c.next {
 					t.Errorf("wants %d, or later in %v; want %d, %v", n, time.Until(next), c.n, c.next)
 				}
-				if again, _ := r.l.want(time.Now()); n > 0 && again != 0 {
+				if again, _ := r.to.want(time.Now()); n > 0 && again != 0 {
 					t.Error("it wants once more before anything new is known")
 				}
 			})
@@ -99,10 +100,10 @@ func TestLaneWants(t *testing.T) {
 
 // The rate of an endpoint is a tenth of a second's worth at once, and what was
 // not claimed is not used up.
-func TestLaneKeepsToItsRate(t *testing.T) {
+func TestReceiverKeepsToItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{Rate: 100})
-		l := r.l
+		l := r.to
 		if n, _ := l.want(time.Now()); n != 10 {
 			t.Fatalf("%d at first, want 10", n)
 		}
@@ -124,8 +125,8 @@ func TestLaneKeepsToItsRate(t *testing.T) {
 }
 
 // What is known of a receiver outlives a change of its endpoint, unless the
-// endpoint is another receiver now.
-func TestLaneInherits(t *testing.T) {
+// endpoint is another receiver now. A hold for a credential stays in any case.
+func TestReceiverOutlivesAChange(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		change        func(*webhook.Endpoint)
@@ -139,23 +140,27 @@ func TestLaneInherits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(503), webhook.Endpoint{})
-				old := r.l
 				for range 5 {
 					r.process(r.job())
 				}
-				old.latency = time.Second
-				_, err := r.d.UpdateEndpoint(t.Context(), "a", func(e *webhook.Endpoint) error { c.change(e); return nil })
-				l := r.d.lane("a")
-				if err != nil || l == old {
-					t.Fatalf("the lane is the old one, %v", err)
+				old := r.to.endpoint()
+				r.to.latency, r.to.holds[credential].on, r.to.holds[down].on = time.Second, true, true
+				e, err := r.store.Endpoint(t.Context(), "a")
+				c.change(&e)
+				if _, err2 := r.store.PutEndpoint(t.Context(), e); errors.Join(err, err2, r.d.Load(t.Context())) != nil {
+					t.Fatal(err, err2)
 				}
-				if knows := l.latency == time.Second && l.ep.failures == 5; knows != c.knows {
-					t.Errorf("latency %v and %d failures, inherited %v", l.latency, l.ep.failures, knows)
+				l := r.d.receiver("a")
+				if l != r.to || l.endpoint() == old {
+					t.Fatal("the endpoint is the old one")
 				}
-				if judges := l.retryer == old.retryer && l.pacing == old.pacing; judges != c.judges {
-					t.Errorf("breaker and budget inherited %v", judges)
+				if knows := l.latency == time.Second && l.failures == 5; knows != c.knows {
+					t.Errorf("latency %v and %d failures, kept %v", l.latency, l.failures, knows)
 				}
-				if l.ep.hold != old.ep.hold {
+				if judges := l.endpoint().retryer == old.retryer && l.holds[down].on; judges != c.judges {
+					t.Errorf("breaker and budget kept %v", judges)
+				}
+				if !l.holds[credential].on {
 					t.Error("the hold begins anew")
 				}
 			})
@@ -165,7 +170,7 @@ func TestLaneInherits(t *testing.T) {
 
 // A slot goes from one job to the next, those that were taken ahead in the order
 // of the claim, and never more at once than there are slots.
-func TestLaneWorksInItsSlots(t *testing.T) {
+func TestReceiverWorksInItsSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string
 		flying, most := 0, 0
@@ -183,10 +188,10 @@ func TestLaneWorksInItsSlots(t *testing.T) {
 			dl.Message.ID = id
 			list = append(list, dl)
 		}
-		r.l.take(list, 3)
+		r.to.take(list, 3)
 		r.d.workers.Wait()
-		if most != 1 || len(sent) != 3 || sent[0] != "1" || sent[1] != "2" || sent[2] != "3" || r.l.inFlight != 0 {
-			t.Errorf("sent %v, %d at a time, %d still in flight", sent, most, r.l.inFlight)
+		if most != 1 || len(sent) != 3 || sent[0] != "1" || sent[1] != "2" || sent[2] != "3" || r.to.inFlight != 0 {
+			t.Errorf("sent %v, %d at a time, %d still in flight", sent, most, r.to.inFlight)
 		}
 	})
 }
