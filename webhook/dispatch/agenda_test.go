@@ -4,55 +4,41 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// take returns what is to be asked at a time, in order.
-func (a *agenda) asks(now time.Time) (ids []string) {
-	for id := range a.take(now) {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// A lane is asked when something has happened to it, and when its time has come,
+// A receiver is asked when something has happened to it, and when its time has come,
 // each once; the latest time counts.
 func TestAgenda(t *testing.T) {
-	var a agenda
-	began := time.Now()
-	at := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
-	for i, id := range []string{"e", "c", "a", "d", "b"} {
-		a.askAt(id, at(5-i))
-	}
-	a.askAt("a", at(9)) // was 3
-	a.askAt("b", at(2)) // was 1
-	a.ask("f")
-	a.ask("f")
-	a.ask("c")
-	for _, c := range []struct {
-		now  int
-		want []string
-		next int
-	}{
-		{0, []string{"c", "f"}, 2}, {1, nil, 2}, {2, []string{"b", "d"}, 4}, {4, []string{"c"}, 5}, {8, []string{"e"}, 9}, {9, []string{"a"}, -1},
-	} {
-		if got := a.asks(at(c.now)); !slices.Equal(got, c.want) {
-			t.Errorf("at %d: got %v, want %v", c.now, got, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		d := fleet(t, 6)
+		asks := func() []string {
+			synctest.Wait()
+			return slices.Sorted(slices.Values(d.agenda.take()))
 		}
-		if next := a.next(); c.next < 0 && !next.IsZero() || c.next >= 0 && !next.Equal(at(c.next)) {
-			t.Errorf("at %d: next at %v", c.now, next.Sub(began))
+		began := time.Now()
+		at := func(id string, n int) { d.receiver(id).askAt(began.Add(time.Duration(n) * time.Second)) }
+		for i, id := range []string{"e4", "e2", "e0", "e3", "e1"} {
+			at(id, 5-i)
 		}
-	}
-	a.ask("x")
-	taken := a.take(at(9))
-	a.ask("y")
-	a.putBack(taken)
-	if got := a.asks(at(9)); !slices.Equal(got, []string{"x", "y"}) {
-		t.Errorf("put back: %v", got)
-	}
+		at("e0", 9) // was 3
+		at("e1", 2) // was 1
+		d.agenda.ask("e5", "e5", "e2")
+		for _, c := range []struct {
+			now  int
+			want []string
+		}{
+			{0, []string{"e2", "e5"}}, {1, nil}, {2, []string{"e1", "e3"}}, {4, []string{"e2"}}, {8, []string{"e4"}}, {9, []string{"e0"}}, {20, nil},
+		} {
+			time.Sleep(time.Until(began.Add(time.Duration(c.now) * time.Second)))
+			if got := asks(); !slices.Equal(got, c.want) {
+				t.Errorf("at %d: got %v, want %v", c.now, got, c.want)
+			}
+		}
+	})
 }
 
 // fleet makes a dispatcher with n endpoints that are idle.
@@ -70,21 +56,24 @@ func fleet(tb testing.TB, n int) *Dispatcher {
 	return d
 }
 
-// What idle lanes cost a turn of the loop: nothing.
-func TestIdleLanesAreNotAsked(t *testing.T) {
-	d := fleet(t, 100)
-	d.dueAt("e7", time.Now())
-	d.dueAt("e8", time.Now().Add(time.Hour))
-	c := d.wants()
-	if len(c.specs) != 1 || c.specs[0].Endpoint != "e7" || time.Until(c.again) < time.Minute {
-		t.Errorf("got %+v, again in %v", c.specs, time.Until(c.again))
-	}
-	if asked := d.agenda.asks(time.Now().Add(30 * time.Minute)); len(asked) != 0 {
-		t.Errorf("%v are asked for nothing", asked)
-	}
-	if asked := d.agenda.asks(time.Now().Add(2 * time.Hour)); !slices.Equal(asked, []string{"e8"}) {
-		t.Errorf("in two hours: %v", asked)
-	}
+// What idle receivers cost a turn of the loop: nothing.
+func TestIdleReceiversAreNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := fleet(t, 100)
+		d.dueAt("e7", time.Now())
+		d.dueAt("e8", time.Now().Add(time.Hour))
+		if c := d.wants(); len(c.specs) != 1 || c.specs[0].Endpoint != "e7" || !c.again.IsZero() {
+			t.Errorf("got %+v, again in %v", c.specs, time.Until(c.again))
+		}
+		time.Sleep(30 * time.Minute)
+		if asked := d.agenda.take(); len(asked) != 0 {
+			t.Errorf("%v are asked for nothing", asked)
+		}
+		time.Sleep(time.Hour)
+		if asked := d.agenda.take(); !slices.Equal(asked, []string{"e8"}) {
+			t.Errorf("after an hour: %v", asked)
+		}
+	})
 }
 
 // A turn of the main loop with ten busy lanes among many that are idle.

@@ -25,25 +25,22 @@ const (
 type claim struct {
 	of    []*receiver
 	specs []store.Lane
-	again time.Time // when to ask again at the latest; zero: when something happens
+	again time.Time // when to ask again; zero: when something happens
 }
 
-// wants asks the receivers on the agenda. They come in the random order of a map, so that
-// none is first each time and none starves when there is more than one claim may take.
+// wants asks the receivers on the agenda.
 func (d *Dispatcher) wants() (c claim) {
 	if d.paused.Load() {
 		return claim{}
 	}
-	now := time.Now()
-	total := 0
-	asked := d.agenda.take(now)
-	for id := range asked {
+	now, total := time.Now(), 0
+	asked := d.agenda.take()
+	for i, id := range asked {
 		if total >= maxClaim {
-			d.agenda.putBack(asked)
+			d.agenda.ask(asked[i:]...)
 			c.again = now
-			return c
+			break
 		}
-		delete(asked, id)
 		r := d.receiver(id)
 		if r == nil {
 			continue
@@ -53,10 +50,9 @@ func (d *Dispatcher) wants() (c claim) {
 			total += n
 			c.of, c.specs = append(c.of, r), append(c.specs, store.Lane{Endpoint: id, Max: n})
 		case !next.IsZero():
-			d.agenda.askAt(id, next)
+			r.askAt(next)
 		}
 	}
-	c.again = d.agenda.next()
 	return c
 }
 

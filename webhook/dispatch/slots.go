@@ -11,14 +11,15 @@ import (
 // send, so that what is due for an endpoint that hangs stays in the store and delays no
 // other endpoint. The receiver's lock guards them.
 type slots struct {
-	inFlight int       // slots that are taken
-	buffer   []*job    // claimed ahead, without a slot yet
-	due      time.Time // when there is work, as far as is known; zero: unknown
-	size     int       // of the bodies that were claimed, in bytes, smoothed
-	tokens   float64   // of the endpoint's rate
-	refilled time.Time // when tokens was counted
-	sending  int       // attempts under way
-	waiting  int       // retries that wait in their slot to be earned (earned.go)
+	inFlight int         // slots that are taken
+	buffer   []*job      // claimed ahead, without a slot yet
+	due      time.Time   // when there is work, as far as is known; zero: unknown
+	size     int         // of the bodies that were claimed, in bytes, smoothed
+	tokens   float64     // of the endpoint's rate
+	refilled time.Time   // when tokens was counted
+	sending  int         // attempts under way
+	waiting  int         // retries that wait in their slot to be earned (earned.go)
+	alarm    *time.Timer // asks again when the time has come: see askAt
 	// restrained is until when nothing is claimed, since retries are refused.
 	restrained time.Time
 }
