@@ -213,7 +213,7 @@ func TestMendedEndpointGoesOn(t *testing.T) {
 			}
 		}},
 		{"a test", func(t *testing.T, d *dispatch.Dispatcher) {
-			if res, err := d.TestAndEnable(t.Context(), "a"); err != nil || !res.OK {
+			if res, err := d.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !res.OK {
 				t.Fatal(res, err)
 			}
 		}},

@@ -156,7 +156,7 @@ func TestEnabledEndpointForgetsItsFailures(t *testing.T) {
 		if err := r.d.Disable(t.Context(), "a", "test"); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := r.d.TestAndEnable(t.Context(), "a"); err != nil || !out.Enabled {
+		if out, err := r.d.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !out.Enabled {
 			t.Fatalf("got %+v, %v", out, err)
 		}
 		if e := r.to; r.d.receiver("a") != r.to || e.failures != 0 || !e.config().FailingSince.IsZero() || !e.enabled() {

@@ -223,13 +223,8 @@ func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
 	return d.SetState(ctx, id, webhook.Disabled, webhook.ByOperator, why)
 }
 
-// Enable serves an endpoint again, on the caller's word alone: see
-// [Dispatcher.TestAndEnable].
-func (d *Dispatcher) Enable(ctx context.Context, id string) error {
-	return d.SetState(ctx, id, webhook.Enabled, webhook.ByOperator, "")
-}
-
-// SetState is Disable or Enable in the name of a party, [webhook.ByOperator] or
+// SetState disables an endpoint or, on the caller's word alone, enables it (see
+// [Dispatcher.TestAndEnable]), in the name of a party, [webhook.ByOperator] or
 // [webhook.ByTenant]. A tenant that enables what an operator has disabled gets
 // [webhook.ErrDisabledByOperator].
 func (d *Dispatcher) SetState(ctx context.Context, id string, state webhook.EndpointState, by webhook.Party, why string) error {
@@ -251,15 +246,10 @@ type TestResult struct {
 	Enabled   bool   `json:"enabled"`
 }
 
-// TestAndEnable sends a test message to an endpoint and enables it when that
-// was accepted. A response that refuses it is no error of the call.
-func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
-	return d.TestAndEnableBy(ctx, id, webhook.ByOperator)
-}
-
-// TestAndEnableBy is TestAndEnable in the name of a party, as [Dispatcher.SetState] is
-// of Enable. What a tenant may not enable is sent nothing.
-func (d *Dispatcher) TestAndEnableBy(ctx context.Context, id string, by webhook.Party) (TestResult, error) {
+// TestAndEnable sends a test message to an endpoint in the name of a party, as
+// [Dispatcher.Test] does, and enables it when that was accepted. A response that refuses it
+// is no error of the call. What a tenant may not enable is sent nothing.
+func (d *Dispatcher) TestAndEnable(ctx context.Context, id string, by webhook.Party) (TestResult, error) {
 	out, err := d.Test(ctx, id, "", nil, by)
 	if err != nil || !out.OK {
 		return out, err

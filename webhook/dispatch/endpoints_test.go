@@ -313,10 +313,10 @@ func TestTestsKeepTheRates(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		if _, err := d.TestAndEnable(t.Context(), "slow"); err != nil {
+		if _, err := d.TestAndEnable(t.Context(), "slow", webhook.ByOperator); err != nil {
 			t.Errorf("after a while: got %v", err)
 		}
-		if _, err := d.TestAndEnable(t.Context(), "slow"); !errors.Is(err, dispatch.ErrRate) {
+		if _, err := d.TestAndEnable(t.Context(), "slow", webhook.ByOperator); !errors.Is(err, dispatch.ErrRate) {
 			t.Errorf("enabling: got %v", err)
 		}
 	})

@@ -368,7 +368,7 @@ func TestDayOfAFleet(t *testing.T) {
 				synctest.Wait()
 			}
 			if minute == 18*60 {
-				if res, err := d.fleet[0].TestAndEnable(t.Context(), "gone"); err != nil || !res.Enabled {
+				if res, err := d.fleet[0].TestAndEnable(t.Context(), "gone", webhook.ByOperator); err != nil || !res.Enabled {
 					t.Errorf("the endpoint that was gone: %+v, %v", res, err)
 				}
 			}

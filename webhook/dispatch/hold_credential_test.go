@@ -272,7 +272,7 @@ func TestHeldEndpointIsLookedAtAgain(t *testing.T) {
 				return err
 			}},
 			{"tested", func(t *testing.T, d *dispatch.Dispatcher, e webhook.Endpoint) error {
-				_, err := d.TestAndEnable(t.Context(), "a")
+				_, err := d.TestAndEnable(t.Context(), "a", webhook.ByOperator)
 				return err
 			}},
 		} {

@@ -147,7 +147,7 @@ func change(ctx context.Context, d *Dispatcher, s *memstore.Store, id string, i 
 	case 0:
 		return d.Disable(ctx, id, "test")
 	case 1:
-		_, err = d.TestAndEnable(ctx, id)
+		_, err = d.TestAndEnable(ctx, id, webhook.ByOperator)
 		return err
 	case 2:
 		return s.DeleteEndpoint(ctx, id, 0)

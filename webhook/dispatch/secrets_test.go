@@ -269,7 +269,7 @@ func TestEndpointsAreSignedUnlessTheySayOtherwise(t *testing.T) {
 	}
 	signed := func(want ...string) {
 		t.Helper()
-		if _, err := r.d.TestAndEnable(t.Context(), "b"); err != nil {
+		if _, err := r.d.TestAndEnable(t.Context(), "b", webhook.ByOperator); err != nil {
 			t.Fatal(err)
 		}
 		if got := v.signers(secrets); !slices.Equal(got, want) {

@@ -175,7 +175,7 @@ func TestEndpointTLSRotates(t *testing.T) {
 	}
 	goesOn := func(id string) {
 		t.Helper()
-		if out, err := d.TestAndEnable(t.Context(), "a"); err != nil || !out.OK {
+		if out, err := d.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !out.OK {
 			t.Errorf("the test: %+v, %v", out, err)
 		}
 		awaited(t, id, func() bool { return sink.has(id) == "two x" })

@@ -248,7 +248,7 @@ func TestDisabledDuringAClaim(t *testing.T) {
 		if n := r.since(time.Time{}); n != 0 {
 			t.Errorf("%d sends to a disabled endpoint", n)
 		}
-		if _, err := d.TestAndEnable(t.Context(), "a"); err != nil {
+		if _, err := d.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

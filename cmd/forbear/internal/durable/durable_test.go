@@ -263,13 +263,13 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 		if !reasons["gone"] || !reasons["endpoint_disabled"] {
 			t.Errorf("alerts are %v", reasons)
 		}
-		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || res.OK || res.Enabled {
+		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || res.OK || res.Enabled {
 			t.Errorf("still gone: got %+v, %v", res, err)
 		}
 		mu.Lock()
 		status = 200
 		mu.Unlock()
-		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || !res.OK || !res.Enabled {
+		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !res.OK || !res.Enabled {
 			t.Errorf("well again: got %+v, %v", res, err)
 		}
 		time.Sleep(time.Minute)

@@ -239,7 +239,7 @@ func (s *Service) testEndpoint(r *http.Request, m testMessage) (int, any, error)
 // testAndEnable sends one test message, and enables the endpoint when it accepts that: enable
 // goes by the operator's word alone.
 func (s *Service) testAndEnable(r *http.Request) (int, any, error) {
-	res, err := s.Dispatcher.TestAndEnableBy(r.Context(), r.PathValue("id"), callerOf(r).party())
+	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"), callerOf(r).party())
 	return s.tested(r, res, err)
 }
 

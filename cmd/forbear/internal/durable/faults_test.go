@@ -371,7 +371,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("%d accepted and %d refused: the disk was not full", len(acked), refused)
 	}
 	svc, stop = start(t, Options{Database: database})
-	if res, err := svc.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || !res.Enabled {
+	if res, err := svc.Dispatcher.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !res.Enabled {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	s.arrive(t, acked)

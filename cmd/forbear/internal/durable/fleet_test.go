@@ -80,7 +80,7 @@ func oneOutage(t *testing.T, database string, unit, found time.Duration, lost in
 	offer(70)
 	set(false)
 	back := time.Now()
-	if res, err := services[0].Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || !res.OK {
+	if res, err := services[0].Dispatcher.TestAndEnable(t.Context(), "a", webhook.ByOperator); err != nil || !res.OK {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	letters := func() int {

@@ -263,7 +263,7 @@ func TestEndpointsOfAMissingKey(t *testing.T) {
 			}
 		}
 		waitFor(t, "kept", has("kept"))
-		if err := s.Dispatcher.Enable(t.Context(), "o"); err != nil {
+		if err := s.Dispatcher.SetState(t.Context(), "o", webhook.Enabled, webhook.ByOperator, ""); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, "o", has("o"))
