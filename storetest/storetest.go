@@ -19,71 +19,88 @@ type Store interface {
 	deadletter.Store
 }
 
+// rule is a test of the suite: its name is the rule that a store has to keep.
+type rule struct {
+	name string
+	test func(*testing.T, Store)
+}
+
+// deliveries are the rules that a dispatcher depends upon.
+var deliveries = []rule{
+	{"EndpointsAreVersioned", testEndpoints},
+	{"EndpointVersionIsCompared", testExpectedVersion},
+	{"OneOfManyWritersWins", testVersionRace},
+	{"EndpointChangesAreRead", testEndpointChanges},
+	{"NoEndpointChangeIsMissed", testEndpointChangeRace},
+	{"OperatorsDisableStays", testDisabledByOperator},
+	{"DisabledOnceWithItsAlert", testDisabledOnce},
+	{"ListsAreOfAnApplication", testByApplication},
+	{"EndpointsOfAnApplicationAreLimited", testLimitOfEndpoints},
+	{"AcceptIsIdempotent", testAccept},
+	{"MessageIsIDAndEndpoint", testIdentity},
+	{"ConflictIsRefused", testConflict},
+	{"OneOfManyWins", testConflictRace},
+	{"DuplicateHoldsNoKey", testDuplicateHoldsNoKey},
+	{"MessageComesBackWhole", testWhole},
+	{"ClaimTakesDueOnly", testDue},
+	{"ClaimKeepsToItsLanes", testLanes},
+	{"ClaimsDoNotOverlap", testOverlap},
+	{"FinishIsFenced", testFence},
+	{"TurnDoesBoth", testTurn},
+	{"CrashBurnsNoAttempt", testReclaim},
+	{"ProgressSurvives", testProgress},
+	{"KeyKeepsItsOrder", testOrder},
+	{"OrderIsThatOfArrival", testOrderOfArrival},
+	{"OrderUnderConcurrency", testOrderRace},
+	{"OverdueIsFound", testOverdue},
+	{"SweepLeavesWhatIsNotFinished", testSweep},
+	{"DispatchersAreCounted", testHeartbeat},
+	{"HoldsAreShared", testHolds},
+	{"HoldBeginsOnce", testHoldRace},
+	{"CanceledCallerHarmsNobody", testCanceled},
+	{"BadMemberHarmsNobody", testBadMember},
+	{"MessagesAreListed", testMessages},
+	{"CancelLetsTheNextGo", testCancel},
+	{"LetterComesWithItsAlert", testLetter},
+	{"LettersAreFiltered", testFilter},
+	{"RedriveIsLimited", testRedriveLimit},
+	{"JobsAreFenced", testJobs},
+	{"AlertsCoalesceAndAreKept", testAlerts},
+}
+
+// operations are the rules of what operators do.
+var operations = []rule{
+	{"ApplicationsAreStored", testApplications},
+	{"EndpointsKeepTheirApplication", testTenants},
+	{"BodiesGoFirst", testBodies},
+	{"ContentsAreRead", testContents},
+	{"ErasedIsGone", testErase},
+	{"CancelEndsARedrive", testCancelRedriven},
+	{"SendAgainIsTheSameMessage", testSendAgain},
+	{"SendAgainSaysWhyNot", testSendAgainRefused},
+	{"DeletedEndpointLeavesLetters", testAbandon},
+	{"LettersSayWhy", testCauses},
+	{"DeliveriesSayWhy", testCauseOfDelivery},
+	{"DiscardIsAudited", testDiscard},
+	{"DiscardByFilter", testDiscardMany},
+	{"RedriveKeepsIDAndKey", testRedrive},
+	{"RedriveSendsItsOwn", testRedriveIdentity},
+	{"RedriveOfWhatArrived", testRedriveOfDelivered},
+	{"RedriveKeepsItsKey", testRedriveKeepsKey},
+}
+
 // Run runs the suite; open returns an empty store, which the test cleans up.
-// The names of its tests are the rules that a store has to keep.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, Store)
-	}{
-		{"EndpointsAreVersioned", testEndpoints},
-		{"EndpointVersionIsCompared", testExpectedVersion},
-		{"OneOfManyWritersWins", testVersionRace},
-		{"EndpointChangesAreRead", testEndpointChanges},
-		{"NoEndpointChangeIsMissed", testEndpointChangeRace},
-		{"ApplicationsAreStored", testApplications},
-		{"EndpointsKeepTheirApplication", testTenants},
-		{"OperatorsDisableStays", testDisabledByOperator},
-		{"DisabledOnceWithItsAlert", testDisabledOnce},
-		{"ListsAreOfAnApplication", testByApplication},
-		{"EndpointsOfAnApplicationAreLimited", testLimitOfEndpoints},
-		{"AcceptIsIdempotent", testAccept},
-		{"MessageIsIDAndEndpoint", testIdentity},
-		{"ConflictIsRefused", testConflict},
-		{"OneOfManyWins", testConflictRace},
-		{"DuplicateHoldsNoKey", testDuplicateHoldsNoKey},
-		{"MessageComesBackWhole", testWhole},
-		{"ClaimTakesDueOnly", testDue},
-		{"ClaimKeepsToItsLanes", testLanes},
-		{"ClaimsDoNotOverlap", testOverlap},
-		{"FinishIsFenced", testFence},
-		{"TurnDoesBoth", testTurn},
-		{"CrashBurnsNoAttempt", testReclaim},
-		{"ProgressSurvives", testProgress},
-		{"KeyKeepsItsOrder", testOrder},
-		{"OrderIsThatOfArrival", testOrderOfArrival},
-		{"OrderUnderConcurrency", testOrderRace},
-		{"OverdueIsFound", testOverdue},
-		{"SweepLeavesWhatIsNotFinished", testSweep},
-		{"BodiesGoFirst", testBodies},
-		{"ContentsAreRead", testContents},
-		{"ErasedIsGone", testErase},
-		{"DispatchersAreCounted", testHeartbeat},
-		{"HoldsAreShared", testHolds},
-		{"HoldBeginsOnce", testHoldRace},
-		{"CanceledCallerHarmsNobody", testCanceled},
-		{"BadMemberHarmsNobody", testBadMember},
-		{"MessagesAreListed", testMessages},
-		{"CancelLetsTheNextGo", testCancel},
-		{"CancelEndsARedrive", testCancelRedriven},
-		{"SendAgainIsTheSameMessage", testSendAgain},
-		{"SendAgainSaysWhyNot", testSendAgainRefused},
-		{"DeletedEndpointLeavesLetters", testAbandon},
-		{"LetterComesWithItsAlert", testLetter},
-		{"LettersAreFiltered", testFilter},
-		{"LettersSayWhy", testCauses},
-		{"DeliveriesSayWhy", testCauseOfDelivery},
-		{"DiscardIsAudited", testDiscard},
-		{"DiscardByFilter", testDiscardMany},
-		{"RedriveKeepsIDAndKey", testRedrive},
-		{"RedriveSendsItsOwn", testRedriveIdentity},
-		{"RedriveOfWhatArrived", testRedriveOfDelivered},
-		{"RedriveKeepsItsKey", testRedriveKeepsKey},
-		{"RedriveIsLimited", testRedriveLimit},
-		{"JobsAreFenced", testJobs},
-		{"AlertsCoalesceAndAreKept", testAlerts},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	RunDeliveries(t, open)
+	run(t, operations, open)
+}
+
+// RunDeliveries runs the part of the suite that a dispatcher depends upon.
+func RunDeliveries(t *testing.T, open func(t *testing.T) Store) { run(t, deliveries, open) }
+
+func run(t *testing.T, rules []rule, open func(t *testing.T) Store) {
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) { r.test(t, open(t)) })
 	}
 }
 

@@ -1,11 +1,8 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -48,31 +45,6 @@ func (m *Store) Application(_ context.Context, id string) (webhook.Application, 
 		return a, fmt.Errorf("application %q: %w", id, webhook.ErrNotFound)
 	}
 	return a, nil
-}
-
-// Applications implements store.Store.
-func (m *Store) Applications(_ context.Context, after string, limit int) ([]webhook.Application, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := slices.SortedFunc(maps.Values(m.applications), func(a, b webhook.Application) int { return cmp.Compare(a.ID, b.ID) })
-	list = slices.DeleteFunc(list, func(a webhook.Application) bool { return a.ID <= after })
-	return list[:min(limit, len(list))], nil
-}
-
-// DeleteApplication implements store.Store.
-func (m *Store) DeleteApplication(_ context.Context, id string, version int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch a, ok := m.applications[id]; {
-	case !ok:
-		return fmt.Errorf("application %q: %w", id, webhook.ErrNotFound)
-	case version != 0 && version != a.Version:
-		return fmt.Errorf("application %q: %w", id, webhook.ErrVersion)
-	case m.endpointsOf(id) > 0:
-		return fmt.Errorf("application %q: %w", id, webhook.ErrInUse)
-	}
-	delete(m.applications, id)
-	return nil
 }
 
 // endpointsOf counts the endpoints of an application. The caller holds mu.

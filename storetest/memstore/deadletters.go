@@ -136,27 +136,6 @@ func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 	return list, nil
 }
 
-// Causes implements deadletter.Store.
-func (m *Store) Causes(_ context.Context, limit int) (list []deadletter.CauseStat, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, l := range m.letters {
-		if l.State != deadletter.Dead {
-			continue
-		}
-		i := slices.IndexFunc(list, func(c deadletter.CauseStat) bool {
-			return c.Queue == l.Queue && c.Reason == l.Reason && c.Cause == l.Cause
-		})
-		if i < 0 {
-			i, list = len(list), append(list, deadletter.CauseStat{Oldest: l.DeadAt})
-		}
-		list[i].Latest(*l)
-		list[i].Count++
-	}
-	slices.SortFunc(list, deadletter.CauseStat.Compare)
-	return list[:min(len(list), limit)], nil
-}
-
 // dead returns the dead letter with that id, or why there is none. A letter
 // that is being redriven, or was discarded or resolved, is in another state
 // and is refused: discard and redrive both start from here.
@@ -169,34 +148,6 @@ func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	default:
 		return l, nil
 	}
-}
-
-// Discard implements deadletter.Store.
-func (m *Store) Discard(_ context.Context, id, by, why string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, err := m.dead(id)
-	if err != nil {
-		return err
-	}
-	l.State, l.Discard = deadletter.Discarded, why
-	m.audit(deadletter.Entry{Who: by, Action: "discard", Target: id, Detail: why})
-	return nil
-}
-
-// DiscardMany implements deadletter.Store.
-func (m *Store) DiscardMany(_ context.Context, f deadletter.Filter, by, why string) (n int, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f.State = deadletter.Dead
-	for _, l := range m.letters {
-		if n < deadletter.MaxList && chosen(&f, l) {
-			l.State, l.Discard = deadletter.Discarded, why
-			m.audit(deadletter.Entry{Who: by, Action: "discard", Target: l.ID, Detail: why})
-			n++
-		}
-	}
-	return n, nil
 }
 
 // A letter that is being redriven stays: the delivery's outcome has to find

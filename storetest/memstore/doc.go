@@ -1,7 +1,7 @@
 // Package memstore has the stores of webhook, deadletter, idempotency and budget
 // in memory: for tests, examples and benchmarks of what uses one, and for
-// nothing that must last. Each passes the suite of package storetest, and each
-// is ready as its zero value:
+// nothing that must last. Each passes the suite of package storetest, but for what
+// operators do with deliveries and letters, and each is ready as its zero value:
 //
 //	&memstore.Store{}       // store.Store and deadletter.Store
 //	&memstore.Idempotency{} // idempotency.Store

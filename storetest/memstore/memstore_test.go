@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Store { return &memstore.Store{} })
+	storetest.RunDeliveries(t, func(*testing.T) storetest.Store { return &memstore.Store{} })
 }
 
 func TestIdempotency(t *testing.T) {

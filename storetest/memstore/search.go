@@ -39,7 +39,7 @@ func (d *delivery) chosen(f *store.MessageFilter) bool {
 // info is the delivery as a list has it.
 func (d *delivery) info() store.MessageInfo {
 	i := store.MessageInfo{
-		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(), Erased: d.erased,
+		Number: d.ID, ID: d.Message.ID, Endpoint: d.Endpoint, Type: d.Message.Type, Key: d.Message.Key, State: d.shown(),
 		Created: d.Message.Created, Finished: d.finished,
 	}
 	if d.finished.IsZero() {
@@ -102,50 +102,6 @@ func (m *Store) cancel(d *delivery) {
 		l.State, l.Discard = deadletter.Discarded, "canceled"
 	}
 	m.promote(d)
-}
-
-// SendAgain implements store.Store.
-func (m *Store) SendAgain(_ context.Context, numbers []int64, redrives int, by string) ([]store.MessageResult, error) {
-	return m.act(numbers, by, "message-send-again", func(d *delivery, r *store.MessageResult) {
-		if r.Why = m.sendAgain(d, redrives, by); r.Why == "" {
-			r.State = store.StateWaiting
-		}
-	}), nil
-}
-
-// sendAgain makes a delivery due again, or says what stands against it.
-func (m *Store) sendAgain(d *delivery, redrives int, by string) string {
-	letter := ""
-	switch _, err := m.endpoint(d.Endpoint); {
-	case d.finished.IsZero():
-		return store.WhyUnderWay
-	case d.dropped:
-		return store.WhyBodyDropped
-	case err != nil:
-		return store.WhyNoEndpoint
-	case d.state == stateDead:
-		l := find(m.letters, func(l *deadletter.Letter) bool {
-			return l.EventID == d.Message.ID && l.Destination == d.Endpoint && l.State == deadletter.Dead
-		})
-		switch {
-		case l == nil:
-			return store.WhyLetter
-		case l.Redrives >= redrives:
-			return store.WhyLimit
-		}
-		l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.RedriveNone, "", by, time.Now()
-		l.Redrives++
-		letter = l.ID
-	}
-	m.restart(d, letter)
-	return ""
-}
-
-// restart makes a delivery that had ended due, with a fresh count of attempts.
-func (m *Store) restart(d *delivery, letter string) {
-	d.Progress = store.Delivery{}.Progress
-	d.finished, d.Canceled, d.Letter, d.Start, d.Due = time.Time{}, false, letter, time.Now(), time.Now()
-	m.again(d)
 }
 
 // Abandon implements store.Store.

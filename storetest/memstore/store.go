@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ import (
 // a synctest bubble may turn its clock, and is safe for concurrent use. The zero
 // value is empty and ready.
 type Store struct {
+	operations
+
 	mu        sync.Mutex
 	seq       int64 // the last delivery's id
 	endpoints map[string]*endpoint
@@ -40,6 +43,20 @@ type Store struct {
 	jobs    []*job
 	alerts  []*alert
 	audits  []deadletter.Entry
+}
+
+// operations are what only operators do: they are stores' own to test, and not here. A call
+// panics.
+type operations interface {
+	Applications(ctx context.Context, after string, limit int) ([]webhook.Application, error)
+	DeleteApplication(ctx context.Context, id string, version int64) error
+	SendAgain(ctx context.Context, numbers []int64, redrives int, by string) ([]store.MessageResult, error)
+	Contents(ctx context.Context, message string, endpoints []string, limit int) ([]store.MessageContent, error)
+	Erase(ctx context.Context, message string, endpoints []string, by string) (int, error)
+	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
+	Causes(ctx context.Context, limit int) ([]deadletter.CauseStat, error)
+	Discard(ctx context.Context, id, by, why string) error
+	DiscardMany(ctx context.Context, f deadletter.Filter, by, why string) (int, error)
 }
 
 // laneKey names a queue of messages that keep their order: a key is ordered
@@ -68,7 +85,6 @@ type delivery struct {
 	lease    time.Time
 	finished time.Time
 	dropped  bool // the message has a digest in the place of its body
-	erased   bool // the message has a digest in the place of all of it
 	history  []deadletter.Attempt
 }
 

@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,44 +87,4 @@ func (m *Store) promote(d *delivery) {
 	if queue[0].state == stateHeld {
 		m.wait(queue[0], queue[0].Due)
 	}
-}
-
-// It is repeatable: a redrive whose worker died between requeueing and
-// recording it is requeued again, and must not send the message twice.
-// Requeue implements store.Store.
-func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	// Each case is harmless to repeat.
-	msg := store.FromLetter(l)
-	d := m.known(l.EventID, l.Destination)
-	switch {
-	case d == nil:
-		m.add(msg, l.Destination, ordered).Letter = l.ID
-	case !d.same(&msg):
-		return conflict(l.EventID, l.Destination)
-	case d.state == stateDone:
-		m.endRedrive(l.ID, deadletter.RedriveDelivered)
-	case d.state != stateDead && d.state != stateCanceled:
-		d.Letter = cmp.Or(d.Letter, l.ID)
-	default:
-		m.restart(d, l.ID)
-	}
-	return nil
-}
-
-// again puts a finished delivery back on its way: behind the one of its key
-// that is already under way, and before those that wait. Ordered delivery
-// means one at a time, and the redriven message is the oldest that is open.
-func (m *Store) again(d *delivery) {
-	if d.OrderKey != "" {
-		k := laneKey{d.Endpoint, d.OrderKey}
-		if queue := m.keys[k]; len(queue) > 0 {
-			d.state = stateHeld
-			m.keys[k] = slices.Insert(queue, 1, d)
-			return
-		}
-		m.keys[k] = []*delivery{d}
-	}
-	m.wait(d, d.Due)
 }
