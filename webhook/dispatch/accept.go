@@ -111,7 +111,7 @@ func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []st
 	for _, e := range m.Endpoints {
 		r := d.receiver(e)
 		if r == nil {
-			return nil, cmp.Or(d.receivers.unservable(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
+			return nil, cmp.Or(d.receivers.outdated(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
 		}
 		if err := r.endpoint().conf.Tenant.CheckSuspended(); err != nil {
 			return nil, err

@@ -86,7 +86,6 @@ type Dispatcher struct {
 	client *http.Client // for tokens; attempts use the transport itself
 	inside *http.Client // for tokens that are fetched in clear
 	now    func() time.Time
-	tls    *tlsTransports
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
 	receivers   receivers
@@ -175,7 +174,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		inside = cfg.Wrap(inside)
 	}
 	d := &Dispatcher{
-		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox, tls: &tlsTransports{guard: cfg.Guard, wrap: cfg.Wrap},
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox,
 		client:  &http.Client{Transport: resend.Once(cfg.Transport), CheckRedirect: noRedirect},
 		inside:  &http.Client{Transport: resend.Once(inside), CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), joins: make(chan struct{}, 1), finds: make(chan struct{}, 1), stop: make(chan struct{}),

@@ -41,7 +41,9 @@ func (r *receiver) newEndpoint(stored webhook.Endpoint, old *endpoint) (*endpoin
 	if e.plain, err = http.NewRequestWithContext(context.Background(), http.MethodPost, stored.URL, nil); err != nil {
 		return nil, bare(err)
 	}
-	if stored.TLS != nil {
+	if old != nil && reflect.DeepEqual(old.conf.TLS, stored.TLS) {
+		e.tls = old.tls
+	} else if stored.TLS != nil {
 		e.tls = &endpointTLS{d: r.d, conf: *stored.TLS}
 	}
 	if old != nil && old.conf.URL == e.conf.URL && old.slots() == e.slots() && reflect.DeepEqual(old.conf.Policy, e.conf.Policy) {

@@ -295,7 +295,7 @@ func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, er
 	id := m.Endpoints[0]
 	r := d.receiver(id)
 	if r == nil {
-		return TestResult{}, cmp.Or(d.receivers.unservable(id), fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
+		return TestResult{}, cmp.Or(d.receivers.outdated(id), fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
 	}
 	ep := r.endpoint()
 	if err := ep.conf.Tenant.CheckSuspended(); err != nil {

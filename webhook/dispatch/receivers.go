@@ -37,14 +37,6 @@ func (s *receivers) served(e *webhook.Endpoint, err error) bool {
 	return known
 }
 
-// unservable returns why an endpoint has no receiver; nil where it has one or does not exist.
-func (s *receivers) unservable(id string) error {
-	if s.of(id) != nil {
-		return nil
-	}
-	return s.outdated(id)
-}
-
 // outdated returns why an endpoint is not served as it is stored; nil where it is.
 func (s *receivers) outdated(id string) error {
 	u, _ := s.unserved.Load(id)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +23,6 @@ const (
 	// tlsGrace is how long what was read last stays in use when a certificate and its
 	// key do not fit: one of them may be about to be replaced as well.
 	tlsGrace = 10 * time.Second
-	// tlsUnused is after how long a transport goes that no attempt has used.
-	tlsUnused = 10 * time.Minute
 )
 
 // tlsMaterial is what the references of an endpoint's TLS name at one time.
@@ -107,8 +104,7 @@ func (t *endpointTLS) transport(ctx context.Context) (http.RoundTripper, error) 
 		m, err := loadTLS(ctx, t.d.cfg.Secrets, &t.conf)
 		switch {
 		case err == nil:
-			in = &tlsInUse{m, t.d.tls.transport(m), now}
-			t.inUse.Store(in)
+			in = t.use(m, in, now)
 		case in == nil || !errors.Is(err, errPair) || now.Sub(in.looked) > tlsGrace:
 			return nil, err
 		}
@@ -116,47 +112,17 @@ func (t *endpointTLS) transport(ctx context.Context) (http.RoundTripper, error) 
 	return in.rt, in.valid(t.conf.Cert, t.d.now())
 }
 
-// tlsTransports are the transports of endpoints with TLS settings of their own, one for
-// all that have the same. It is safe for concurrent use.
-type tlsTransports struct {
-	guard webhook.Guard
-	wrap  func(http.RoundTripper) http.RoundTripper
-
-	mu  sync.Mutex
-	all map[[sha256.Size]byte]*tlsTransport
-}
-
-type tlsTransport struct {
-	http.RoundTripper // wrapped
-	base              *http.Transport
-	used              time.Time
-}
-
-// transport returns the transport for what an endpoint's settings name. One that no
-// attempt uses any more goes when another one comes.
-func (s *tlsTransports) transport(m *tlsMaterial) http.RoundTripper {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	t := s.all[m.sum]
-	if t == nil {
-		for sum, old := range s.all {
-			if now.Sub(old.used) > tlsUnused {
-				old.base.CloseIdleConnections()
-				delete(s.all, sum)
-			}
-		}
-		t = &tlsTransport{base: secureTransport(s.guard, m)}
-		if t.RoundTripper = t.base; s.wrap != nil {
-			t.RoundTripper = s.wrap(t.base)
-		}
-		if s.all == nil {
-			s.all = map[[sha256.Size]byte]*tlsTransport{}
-		}
-		s.all[m.sum] = t
+// use takes what the references name at a time into use. While that is the same, so are
+// the connections.
+func (t *endpointTLS) use(m *tlsMaterial, old *tlsInUse, now time.Time) *tlsInUse {
+	in := &tlsInUse{tlsMaterial: m, looked: now}
+	if old != nil && old.sum == m.sum {
+		in.rt = old.rt
+	} else if in.rt = secureTransport(t.d.cfg.Guard, m); t.d.cfg.Wrap != nil {
+		in.rt = t.d.cfg.Wrap(in.rt)
 	}
-	t.used = now
-	return t.RoundTripper
+	t.inUse.Store(in)
+	return in
 }
 
 // secureTransport is the guard's transport with certificates. It waits for what a server

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/certtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -15,30 +16,37 @@ import (
 func TestTLSTransportIsGuarded(t *testing.T) {
 	sink := httptest.NewTLSServer(http.NotFoundHandler())
 	defer sink.Close()
-	s := &tlsTransports{}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, sink.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := s.transport(&tlsMaterial{}).RoundTrip(req); !errors.Is(err, webhook.ErrBlocked) {
+	if resp, err := secureTransport(webhook.Guard{}, &tlsMaterial{}).RoundTrip(req); !errors.Is(err, webhook.ErrBlocked) {
 		t.Errorf("%+v, %v", resp, err)
 	}
 }
 
-// Endpoints with the same settings share a transport, and one without use goes.
-func TestTLSTransportsAreShared(t *testing.T) {
+// Connections are kept while the settings are the same, and what they name.
+func TestTLSConnectionsAreKept(t *testing.T) {
+	one, other := certtest.NewCA(t, "one"), certtest.NewCA(t, "other")
+	t.Setenv("TEST_CA", string(one.PEM))
 	synctest.Test(t, func(t *testing.T) {
-		s := &tlsTransports{}
-		a, again, b := s.transport(&tlsMaterial{}), s.transport(&tlsMaterial{}), s.transport(&tlsMaterial{sum: [32]byte{1}})
-		if a != again || a == b || len(s.all) != 2 {
-			t.Errorf("%d transports", len(s.all))
+		r := newRig(t, status(200), webhook.Endpoint{TLS: &webhook.TLS{CA: "env:CA"}})
+		transport := func() http.RoundTripper {
+			rt, err := r.to.endpoint().transport(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * tlsLook)
+			return rt
 		}
-		time.Sleep(tlsUnused / 2)
-		s.transport(&tlsMaterial{})
-		time.Sleep(tlsUnused/2 + time.Second)
-		s.transport(&tlsMaterial{sum: [32]byte{2}})
-		if len(s.all) != 2 || s.all[[32]byte{1}] != nil {
-			t.Errorf("%d transports are left", len(s.all))
+		first := transport()
+		_, err := r.d.UpdateEndpoint(t.Context(), "a", func(e *webhook.Endpoint) error { e.Concurrency = 3; return nil })
+		if transport() != first || err != nil {
+			t.Errorf("another change makes new connections, %v", err)
+		}
+		t.Setenv("TEST_CA", string(other.PEM))
+		if transport() == first {
+			t.Error("other authorities have no effect")
 		}
 	})
 }
