@@ -139,12 +139,12 @@ const (
 	RedriveNone      RedriveResult = ""          // not attempted yet
 	RedriveFailing   RedriveResult = "failing"   // attempted, failed, and being retried
 	RedriveDelivered RedriveResult = "delivered" // done
-	RedriveDead      RedriveResult = "dead"      // failed for good again
+	RedriveDead      RedriveResult = "dead"      // dead-lettered again
 )
 
 // Reasons beyond those of [forbear.Reason].
 const (
-	ReasonGone        = "gone"        // the receiver said that it is no more
+	ReasonGone        = "gone"        // the receiver responded 410
 	ReasonDeleted     = "deleted"     // its endpoint was deleted
 	ReasonInvalid     = "invalid"     // it could never have been sent
 	ReasonConflict    = "conflict"    // its id stands for another message

@@ -45,7 +45,7 @@ func NewRedriver(store Store, owner string, targets map[string]Target, log *slog
 	return r
 }
 
-// Health returns how the look for jobs fares, and those that this process has taken up.
+// Health returns the health of the look for jobs, and of those that this process has taken up.
 func (r *Redriver) Health() Health { return Health(pulse.First(&r.looks, &r.steps)) }
 
 // Plan says what a job would do, without doing it: the letters that it would

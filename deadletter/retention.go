@@ -34,7 +34,7 @@ type Retention struct {
 	runs atomic.Pointer[pulse.Part]
 }
 
-// Health returns how Run fares.
+// Health returns the health of Run.
 func (r *Retention) Health() Health {
 	if p := r.runs.Load(); p != nil {
 		return Health(p.State())
@@ -84,7 +84,7 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 		if err != nil {
 			return removed, err
 		}
-		// What is kept is passed over, so that it holds up no other.
+		// What is kept is passed over, so that it does not delay the others.
 		kept := false
 		for _, l := range list {
 			if l.State == Redriving || l.Unreadable != "" {

@@ -2,7 +2,7 @@ package webhook
 
 import "errors"
 
-// The errors about endpoints and messages, of whoever keeps them.
+// The errors about endpoints and messages.
 var (
 	// ErrInvalid is what errors about messages and endpoints match.
 	ErrInvalid = errors.New("invalid")

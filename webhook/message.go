@@ -5,7 +5,7 @@ import "time"
 // Message is what is to be delivered. Body is required, and either Endpoints or
 // Application.
 type Message struct {
-	// ID and an endpoint identify the message for good: the id is sent as
+	// ID and an endpoint identify the message permanently: the id is sent as
 	// webhook-id in every attempt, as [Message.SentID] has it. The same message again is a duplicate, and
 	// another one with the same id and endpoint is refused with [ErrConflict].
 	// An ID is made when it is empty.

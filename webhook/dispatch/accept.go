@@ -145,9 +145,9 @@ const (
 
 // watchOutbox relays until ctx ends.
 func (d *Dispatcher) watchOutbox(ctx context.Context) {
-	var last, told time.Time
+	var last, warned time.Time
 	for ctx.Err() == nil {
-		if d.relay(ctx, &told) {
+		if d.relay(ctx, &warned) {
 			last = time.Now()
 		}
 		pause := d.cfg.Poll / 4
@@ -161,8 +161,8 @@ func (d *Dispatcher) watchOutbox(ctx context.Context) {
 // relay empties the outbox, as messages that are accepted like all others, and
 // reports whether there were any. A row that is refused has become a dead letter, of
 // which the observers learn here: there is no endpoint, and so no receiver, whose Retryer
-// could say so. told is when the log has last said that rows stay.
-func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
+// could say so. warned is when the log has last said that rows stay.
+func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
@@ -181,8 +181,8 @@ func (d *Dispatcher) relay(ctx context.Context, told *time.Time) (found bool) {
 		for _, l := range done.Dead {
 			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
 		}
-		if len(done.Stuck) > 0 && time.Since(*told) > stuckEvery {
-			*told = time.Now()
+		if len(done.Stuck) > 0 && time.Since(*warned) > stuckEvery {
+			*warned = time.Now()
 			d.warn(ctx, "rows stay in the outbox", some(done.Stuck))
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
@@ -234,7 +234,7 @@ func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
 	return err
 }
 
-// unredrivable marks what a redrive cannot mend.
+// unredrivable marks errors that a redrive cannot fix.
 func unredrivable(err error) error {
 	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrSuspended, webhook.ErrConflict} {
 		if errors.Is(err, final) {
@@ -244,7 +244,7 @@ func unredrivable(err error) error {
 	return err
 }
 
-// Deliveries returns how a message fares at each of its endpoints, with the
+// Deliveries returns the state of a message at each of its endpoints, with the
 // history of its attempts. The error matches [webhook.ErrNotFound] when the store
 // has no such message, or has it no more.
 func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]store.DeliveryInfo, error) {

@@ -24,8 +24,8 @@ const (
 )
 
 // startChores starts the goroutines that write alerts and states. A store that is
-// away must not hold up the workers, which may raise an alert with each attempt.
-// There are two, so that an alert that is tried again and again does not hold up
+// away must not delay the workers, which may raise an alert with each attempt.
+// There are two, so that an alert that is tried again and again does not delay
 // the state of an endpoint. The returned function lets the chores that there are
 // finish; nothing may be added from then on.
 func (d *Dispatcher) startChores(ctx context.Context) (end func()) {
@@ -85,7 +85,7 @@ func (d *Dispatcher) disable(id, why string, failing time.Time) {
 	})
 }
 
-// storeState stores how an endpoint fares, and reports whether it did. A write that fails
+// storeState stores the state of an endpoint, and reports whether it did. A write that fails
 // is not repeated: the next change brings another, and a late one could undo that.
 func (d *Dispatcher) storeState(ctx context.Context, id string, s webhook.EndpointState, why string, failing time.Time) bool {
 	err := d.parts[partStates].Do(func() error {
@@ -116,7 +116,7 @@ func (d *Dispatcher) reclaim(ctx context.Context) {
 }
 
 // sweep deletes old history, and bodies before that where they are kept for less, in
-// turns: bodies that come faster than they go hold up no history.
+// turns: bodies that come faster than they go do not delay the history.
 func (d *Dispatcher) sweep(ctx context.Context) {
 	bodies, history := d.cfg.BodyRetention < d.cfg.Retention, true
 	for bodies || history {
@@ -190,7 +190,7 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, r *receiver) {
 			found = found || !met[dl.ID]
 			met[dl.ID] = true
 			if dl.Unreadable != nil {
-				r.putOff(dl)
+				r.postpone(dl)
 			} else {
 				j.release(max(dl.Due.Sub(d.now()), 0))
 			}

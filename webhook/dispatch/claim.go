@@ -118,7 +118,7 @@ func (d *Dispatcher) hand(c claim, done *store.StepResult) {
 		more := len(got) == c.specs[i].Max
 		r.take(slices.DeleteFunc(got, func(dl *store.Delivery) bool {
 			if dl.Unreadable != nil {
-				r.putOff(dl)
+				r.postpone(dl)
 			}
 			return dl.Unreadable != nil
 		}), c.specs[i].Max)

@@ -171,7 +171,7 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 // Show returns an endpoint as it may be shown, with what this process holds it for.
 func (d *Dispatcher) Show(e webhook.Endpoint) webhook.Endpoint {
 	e = e.Mask()
-	e.Unsigned = e.Error == "" && len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // one of before, too
+	e.Unsigned = e.Error == "" && len(e.Secrets) == 0 && (e.Unsigned || e.Tenant == nil || len(e.Tenant.Secrets) == 0) // and one that an earlier version has stored
 	if err := e.Tenant.CheckSuspended(); err != nil {
 		e.Held = err.Error()
 	} else if r := d.receiver(e.ID); r != nil {

@@ -191,7 +191,7 @@ func (d *Dispatcher) heed(h *store.Hold) {
 
 // heed learns what another process has found, and reports whether that changes anything.
 func (r *receiver) heed(h *store.Hold) bool {
-	if r.isDown(h) {
+	if r.followsDown(h) {
 		if b := r.endpoint().retryer.Breaker(); b != nil {
 			b.Follow(r.d.now()) // which breakerMoved hears of
 		}
@@ -229,9 +229,9 @@ func (r *receiver) heed(h *store.Hold) bool {
 	return true
 }
 
-// isDown reports whether another process's word that the endpoint is down is to be
+// followsDown reports whether another process's word that the endpoint is down is to be
 // followed.
-func (r *receiver) isDown(h *store.Hold) bool {
+func (r *receiver) followsDown(h *store.Hold) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return h.Kind == kindOf[down].name && !h.Over && r.enabledLocked() && !r.knowsBetter(h)

@@ -57,10 +57,10 @@ var kindOf = [kinds]kindFacts{
 
 // hold keeps a receiver from claiming more than single deliveries, as probes. It begins
 // with the first attempt that finds out. What is due stays in the store meanwhile, for
-// other processes too, which may fare better. The receiver's lock guards it.
+// other processes too, which may reach the endpoint. The receiver's lock guards it.
 type hold struct {
 	on      bool
-	alerted bool      // the others know of it
+	alerted bool      // other processes know
 	why     string    // empty: the endpoint was changed, and no probe was made since
 	looks   int       // that found nothing, since the endpoint was changed
 	until   time.Time // of the next look, on the monotonic clock
@@ -113,8 +113,8 @@ func (h *hold) waits(now time.Time) bool { return h.on && now.Before(h.until) }
 // What follows are the receiver's holds; its lock is held.
 
 // missing records that a look of a kind found nothing, and reports whether that counts. The
-// alert is raised, and the others told, when the hold begins; of a name when a lookup has
-// failed as well: one failure is soon over, mostly.
+// alert is raised, and other processes learn of it, when the hold begins; for a name, when
+// a lookup has failed as well: one failure is soon over, mostly.
 func (r *receiver) missing(k kind, why string, look time.Time) (counts bool) {
 	h := &r.holds[k]
 	began, counts := h.missing(k, why, look)
@@ -161,7 +161,7 @@ func (r *receiver) began(k kind, why string) {
 	r.d.find(n)
 }
 
-// finding is what others are to know of a hold.
+// finding is what other processes need to know about a hold.
 func (r *receiver) finding(k kind) finding {
 	h := &r.holds[k]
 	return finding{next: h.until, HoldWrite: store.HoldWrite{Hold: store.Hold{Endpoint: r.id, Kind: kindOf[k].name, Why: h.why, Looks: h.looks}}}

@@ -83,7 +83,7 @@ func (j *job) start() time.Time {
 	return start
 }
 
-// early returns for how long a message is put off that is scheduled for later. The store
+// early returns for how long a message is postponed that is scheduled for later. The store
 // found it due, but a clock that jumps ahead for a moment must not send it: the clock of
 // this process has to agree.
 func (j *job) early() time.Duration {
@@ -94,7 +94,7 @@ func (j *job) early() time.Duration {
 	return min(left, earlyFor<<min(j.delivery.Claims-1, 8))
 }
 
-// untilCanceled is how long a delivery is put off that was canceled while it was
+// untilCanceled is how long a delivery is postponed that was canceled while it was
 // under way: the store ends it by then.
 const untilCanceled = 15 * time.Second
 

@@ -83,7 +83,7 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 }
 
 // step makes one step beside the loop, and wakes it at the end: what the step
-// held up can go on.
+// delayed can go on.
 func (l *loop) step(ctx context.Context, c claim, back []store.WriteBack) {
 	claims, writes := len(c.of) > 0, len(back) > 0
 	if claims {

@@ -62,7 +62,7 @@ func (p *parts) begin(poll time.Duration) {
 	}
 }
 
-// Health returns how the dispatcher's work with its store fares, by its parts. One that
+// Health returns how the dispatcher's work with its store goes, by its parts. One that
 // fails for longer than its interval, and for a quarter of a minute at least, is not
 // healthy, nor is one that does not come to an end for as long. The first success makes
 // it healthy again.

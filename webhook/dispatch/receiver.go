@@ -55,12 +55,12 @@ import (
 //     better the next time. Such ends count a twentieth each: with twenty in a row rejecting
 //     is on.
 //   - A refused credential: a token that can be fetched anew is, and the delivery is sent
-//     again. One that is not to be had is no attempt: credential is on, and the delivery is
+//     again. Without one no attempt is made: credential is on, and the delivery is
 //     due at once. Other processes are not held, since they may have it.
 //   - A slow endpoint: nothing is taken ahead of its slots, so that no lease runs out.
-//   - A process that is cut off from the network: its own holds are on. It tells the others
-//     of them, who then send single messages, find the endpoint well and say so, which
-//     makes every process look for itself: this one's holds stay.
+//   - A process that is cut off from the network: its own holds are on. The others read
+//     them, send single messages, find the endpoint well and store that. Then every process
+//     looks for itself: this one's holds stay.
 type receiver struct {
 	d  *Dispatcher
 	id string
@@ -82,7 +82,7 @@ type receiver struct {
 // health is what is known of a URL: another one is another receiver.
 type health struct {
 	holds    [kinds]hold
-	failures int           // in a row, of attempts and lookups, those included that others told of
+	failures int           // in a row, of attempts and lookups, those included that other processes have seen
 	openFor  time.Duration // of the breaker, when down began
 	good     time.Time     // the latest success, on the monotonic clock
 	refusals int           // since the latest success, weighed

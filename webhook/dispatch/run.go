@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	abandonEvery = 5 * time.Second        // look for what waits for an endpoint that is no more
+	abandonEvery = 5 * time.Second        // look for what waits for a deleted endpoint
 	overdueEvery = 30 * time.Second       // look for what waits for too long
 	sweepEvery   = 30 * time.Second       // delete old history
 	headsEvery   = 25 * time.Millisecond  // read what is due, at most

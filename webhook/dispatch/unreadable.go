@@ -13,7 +13,7 @@ import (
 // A delivery whose message cannot be read, since this process lacks its encryption key,
 // is neither lost nor dead: it waits until a process with the key looks at it.
 const (
-	// unreadableFor is how long it is put off, at least.
+	// unreadableFor is how long it is postponed, at least.
 	unreadableFor = time.Minute
 	// unreadableGap is between two that are due again: however many there are, to look
 	// at them leaves the store to what can be sent.
@@ -54,9 +54,9 @@ func (r *receiver) saysUnreadable(now time.Time) bool {
 	return true
 }
 
-// putOff gives a delivery back that cannot be read. It has used neither a slot nor the
+// postpone gives a delivery back that cannot be read. It has used neither a slot nor the
 // endpoint's rate.
-func (r *receiver) putOff(dl *store.Delivery) {
+func (r *receiver) postpone(dl *store.Delivery) {
 	d, now := r.d, time.Now()
 	if r.saysUnreadable(now) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))

@@ -22,7 +22,7 @@ func (j *job) writeBack(kind store.WriteBackKind, after time.Duration) {
 // release gives the delivery back as it was, unattempted.
 func (j *job) release(after time.Duration) { j.writeBack(store.Released, after) }
 
-// deadLetter ends the delivery for good. The store writes the letter with the
+// deadLetter ends the delivery. The store writes the letter with the
 // outcome, in one step, and raises its alert.
 func (j *job) deadLetter(why forbear.Reason) {
 	d, ep := j.to.d, j.to.config()
@@ -48,7 +48,7 @@ func (j *job) outcome(kind store.WriteBackKind) store.WriteBack {
 	return o
 }
 
-// written learns from outcomes that the store has taken: when what was put off is
+// written learns from outcomes that the store has taken: when what was postponed is
 // due, and which dead letters the observers have to see. ok is false for a
 // delivery whose lease has passed to another process.
 func (d *Dispatcher) written(batch []store.WriteBack, ok []bool) {

@@ -7,14 +7,14 @@ import (
 )
 
 // Hold is what a dispatcher has found out about an endpoint, for the others that share
-// the store: it takes nothing at present, and is sent single messages until it does. It
-// is of one kind; an endpoint may have one of each.
+// the store: the endpoint takes nothing at present, and is sent single messages until it
+// does. An endpoint may have one hold of each kind.
 type Hold struct {
 	Endpoint string
 	Kind     string
 	Owner    string // the dispatcher that wrote it last
 	Why      string // such as http_404
-	// Looks is how many found nothing so far; 0: it is no one else's to follow.
+	// Looks counts those that found nothing so far; 0: other processes do not follow.
 	Looks int
 	// In is when the next look is due; negative when it is.
 	In   time.Duration

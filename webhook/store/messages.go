@@ -32,7 +32,7 @@ type MessageStore interface {
 	// rows of the outbox there were, and is harmless to repeat.
 	Erase(ctx context.Context, message string, endpoints []string, by string) (int, error)
 	// Abandon makes dead letters of up to limit deliveries that wait for an endpoint
-	// which is no more, and returns their number. What cannot be read waits; where there
+	// which was deleted, and returns their number. What cannot be read waits; where there
 	// is nothing else it is [webhook.ErrUnreadable].
 	Abandon(ctx context.Context, limit int) (int, error)
 	// PutTallies stores what a process, the owner, has counted in whole slots, in the

@@ -50,7 +50,7 @@ func (c *Counts) within(total int64, share float64) time.Duration {
 	return c.Longest
 }
 
-// EndpointStats is how an endpoint fares, as the store knows it: any process has the
+// EndpointStats is the state of an endpoint as the store knows it: any process has the
 // same. Attempts are those that processes have reported, which lags by some seconds.
 type EndpointStats struct {
 	Endpoint string `json:"endpoint"`

@@ -73,5 +73,5 @@ const (
 	Retried                 // failed, and due again
 	Postponed               // no attempt made, due again
 	Released                // given back as it was, unattempted
-	Dead                    // failed for good
+	Dead                    // failed, and not retried
 )

@@ -79,7 +79,7 @@ type Store interface {
 	// Relay accepts up to limit rows of the outbox table, in the order of their
 	// ids, each in the transaction that removes it. One process works at a time:
 	// for the others there is nothing. A row that cannot be accepted becomes a
-	// dead letter and holds no other up. admit completes a message and names
+	// dead letter and does not delay the others. admit completes a message and names
 	// those of its endpoints that keep the order of keys; with [webhook.ErrInvalid],
 	// [webhook.ErrUnknownEndpoint] or [webhook.ErrUnknownApplication] it says that the row is at fault.
 	// With [webhook.ErrSuspended] the row is put aside until its application is suspended no
@@ -167,7 +167,7 @@ type RelayResult struct {
 	// Dead are the letters of rows that could not be accepted, in brief.
 	Dead []deadletter.Letter
 	// Stuck are reasons why rows stay: those that others pass, since they can be neither
-	// accepted nor refused, or that all of them have waited for long. No error: it holds
-	// up none of the others.
+	// accepted nor refused, or that all of them have waited for long. It is not an
+	// error: the others go on.
 	Stuck []error
 }
