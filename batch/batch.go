@@ -52,7 +52,7 @@ type Options[T any] struct {
 	Progress func(Report)
 }
 
-// DeadLetters takes what cannot be done; a deadletter.Store does.
+// DeadLetters takes what cannot be done; a queue.Store does.
 type DeadLetters interface {
 	Put(ctx context.Context, l deadletter.Letter) error
 }

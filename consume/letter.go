@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// DeadLetters takes what cannot be done. A deadletter.Store does; its Put
+// DeadLetters takes what cannot be done. A queue.Store does; its Put
 // raises the alert that R-8 demands, and other implementations have to.
 type DeadLetters interface {
 	Put(ctx context.Context, l deadletter.Letter) error

@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // Redrive runs the event of a dead letter again, in this process, and reports
-// to the queue what became of it: it is the [deadletter.Target] of the
+// to the queue what became of it: it is the [queue.Target] of the
 // consumer's queue. Retries are those in place only: an event that fails again
 // is a dead letter again, with its alert. The error is that of a letter whose
 // outcome is not known yet, such as one that ctx has cut short; it may be
@@ -47,7 +48,7 @@ func FromLetter(l deadletter.Letter) Event {
 func (c *Consumer) redriven(ctx context.Context, e *Event, o deadletter.RedriveResult) {
 	q, ok := c.DLQ.(interface {
 		RecordRedrive(ctx context.Context, id string, o deadletter.RedriveResult) error
-		Raise(ctx context.Context, a deadletter.Alert) error
+		Raise(ctx context.Context, a queue.Alert) error
 	})
 	if !ok || !e.Redrive {
 		return
@@ -57,6 +58,6 @@ func (c *Consumer) redriven(ctx context.Context, e *Event, o deadletter.RedriveR
 	id := c.LetterID(*e)
 	_ = q.RecordRedrive(ctx, id, o)
 	if o == deadletter.RedriveDead {
-		_ = q.Raise(ctx, deadletter.Alert{Queue: c.Queue, Reason: "redrive_failed", Letter: id})
+		_ = q.Raise(ctx, queue.Alert{Queue: c.Queue, Reason: "redrive_failed", Letter: id})
 	}
 }

@@ -9,31 +9,32 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
 // queue is a dead-letter queue that is told of redrives.
-type queue struct {
+type dlq struct {
 	letters
 	outcomes []deadletter.RedriveResult
 	alerts   int
 }
 
-func (q *queue) RecordRedrive(_ context.Context, id string, o deadletter.RedriveResult) error {
+func (q *dlq) RecordRedrive(_ context.Context, id string, o deadletter.RedriveResult) error {
 	if _, ok := q.byID[id]; !ok {
-		return deadletter.ErrNotFound
+		return queue.ErrNotFound
 	}
 	q.outcomes = append(q.outcomes, o)
 	return nil
 }
 
-func (q *queue) Raise(context.Context, deadletter.Alert) error {
+func (q *dlq) Raise(context.Context, queue.Alert) error {
 	q.alerts++
 	return nil
 }
 
 func TestRedriveOfALetter(t *testing.T) {
-	q := &queue{}
+	q := &dlq{}
 	o := options(t, &q.letters)
 	o.DLQ, o.InPlace = q, -1
 	err, n := forbear.Terminal(errors.New("bad")), 0
@@ -95,7 +96,7 @@ func TestHeldRecordHoldsItsEvent(t *testing.T) {
 
 // A redrive that is cut short has no outcome, and may be repeated.
 func TestRedriveCutShort(t *testing.T) {
-	q := &queue{}
+	q := &dlq{}
 	o := options(t, &q.letters)
 	o.DLQ = q
 	ctx, stop := context.WithCancel(t.Context())

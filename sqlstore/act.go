@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -81,7 +82,7 @@ func (w *Webhooks) cancelMarked(ctx context.Context, limit int) (int, error) {
 // auditResults adds a line for what was done: it names the message, or says how
 // many there were.
 func (t *tx) auditResults(by, action string, results []store.MessageResult) error {
-	entry, n := deadletter.Entry{Who: by, Action: action}, 0
+	entry, n := queue.Entry{Who: by, Action: action}, 0
 	for _, r := range results {
 		if !r.Done {
 			continue

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // An alert gathers what is raised for one queue and reason while it is open. A
@@ -19,20 +19,20 @@ import (
 // claimed.
 const alertUndone = `state < ` + string(alertSent)
 
-// Raise implements deadletter.Store.
-func (l *DeadLetters) Raise(ctx context.Context, a deadletter.Alert) error {
+// Raise implements queue.Store.
+func (l *DeadLetters) Raise(ctx context.Context, a queue.Alert) error {
 	return l.db.write(ctx, func(t *tx) error { t.raise(a); return nil })
 }
 
 // raise raises an alert with the transaction, at its end.
-func (t *tx) raise(a deadletter.Alert) { t.alerts = append(t.alerts, a) }
+func (t *tx) raise(a queue.Alert) { t.alerts = append(t.alerts, a) }
 
 // raiseAll raises the alerts of the transaction, in one order: the open alert
 // of a queue and reason is a row that all writers want. They are its last
 // locks, and held for the time of a commit.
 func (t *tx) raiseAll() error {
 	// A group may raise hundreds of one kind, in any order.
-	slices.SortStableFunc(t.alerts, func(a, b deadletter.Alert) int {
+	slices.SortStableFunc(t.alerts, func(a, b queue.Alert) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason))
 	})
 	for _, a := range t.alerts {
@@ -46,13 +46,13 @@ func (t *tx) raiseAll() error {
 
 // joinAlert joins the open alert of the queue and reason, or opens one: due at
 // once when the last one is long ago, otherwise when the gathering ends.
-func (t *tx) joinAlert(a deadletter.Alert) error {
+func (t *tx) joinAlert(a queue.Alert) error {
 	// The condition of ON CONFLICT must be the unique index's own.
 	const isOpen, isClosed = `state = ` + string(alertOpen), `state > ` + string(alertOpen)
 	_, err := t.exec(`INSERT INTO forbear_alerts (queue, reason, state, count, first_at, last_at, due, letter, detail)
 		VALUES (?, ?, `+string(alertOpen)+`, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND `+isClosed+`), 0) < ? THEN {t} ELSE {t} END, ?, ?)
 		ON CONFLICT (queue, reason) WHERE `+isOpen+` DO UPDATE SET count = forbear_alerts.count + 1, last_at = EXCLUDED.last_at, letter = EXCLUDED.letter, detail = EXCLUDED.detail`,
-		a.Queue, a.Reason, after(0), after(0), after(0), a.Queue, a.Reason, deadletter.CoalesceFor.Microseconds(), after(deadletter.CoalesceFor), after(0), a.Letter, a.Detail)
+		a.Queue, a.Reason, after(0), after(0), after(0), a.Queue, a.Reason, queue.CoalesceFor.Microseconds(), after(queue.CoalesceFor), after(0), a.Letter, a.Detail)
 	return err
 }
 
@@ -60,7 +60,7 @@ func (t *tx) joinAlert(a deadletter.Alert) error {
 // its specification, which is the rest.
 const alertColumns = `id, queue, reason, state, count, first_at, last_at, letter, detail, spec`
 
-func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
+func scanAlert(r *sql.Rows) (a queue.Alert, err error) {
 	var state rowState
 	var first, last int64
 	var id int64
@@ -75,17 +75,17 @@ func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
 	return a, err
 }
 
-// ClaimAlerts implements deadletter.Store. A claimed alert is due again when
+// ClaimAlerts implements queue.Store. A claimed alert is due again when
 // its lease ends: a process that dies while sending loses nothing.
-func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
-	return do(ctx, l.db, func(t *tx) ([]deadletter.Alert, error) {
+func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]queue.Alert, error) {
+	return do(ctx, l.db, func(t *tx) ([]queue.Alert, error) {
 		return collect(t, scanAlert, `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND (due <= {now} OR due > {now}) ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
 			after(lease), after(0), after(latest), limit)
 	})
 }
 
-// WriteBackAlert implements deadletter.Store.
-func (l *DeadLetters) WriteBackAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+// WriteBackAlert implements queue.Store.
+func (l *DeadLetters) WriteBackAlert(ctx context.Context, a queue.Alert, sent bool, wait time.Duration) error {
 	spec, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -101,13 +101,13 @@ func (l *DeadLetters) WriteBackAlert(ctx context.Context, a deadletter.Alert, se
 	})
 }
 
-// Alerts implements deadletter.Store.
-func (l *DeadLetters) Alerts(ctx context.Context, limit int) ([]deadletter.Alert, error) {
+// Alerts implements queue.Store.
+func (l *DeadLetters) Alerts(ctx context.Context, limit int) ([]queue.Alert, error) {
 	return l.AlertPage(ctx, 0, limit)
 }
 
 // AlertPage returns up to limit alerts, the newest first, from the one behind after on,
 // which is the id of an earlier page's last; 0 begins with the newest.
-func (l *DeadLetters) AlertPage(ctx context.Context, after int64, limit int) ([]deadletter.Alert, error) {
+func (l *DeadLetters) AlertPage(ctx context.Context, after int64, limit int) ([]queue.Alert, error) {
 	return readAll(ctx, l.db, scanAlert, `SELECT `+alertColumns+` FROM forbear_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`, cmp.Or(after, math.MaxInt64), limit)
 }

@@ -5,19 +5,19 @@ import (
 	"database/sql"
 	"math"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // The audit trail is only added to: nothing here changes or deletes a line.
 
-// Audit implements deadletter.Store.
-func (l *DeadLetters) Audit(ctx context.Context, e deadletter.Entry) error {
+// Audit implements queue.Store.
+func (l *DeadLetters) Audit(ctx context.Context, e queue.Entry) error {
 	return l.db.write(ctx, func(t *tx) error { return t.audit(e) })
 }
 
 // audit adds a line in the transaction of what it is about: neither is there
 // without the other.
-func (t *tx) audit(e deadletter.Entry) error {
+func (t *tx) audit(e queue.Entry) error {
 	_, err := t.exec(`INSERT INTO forbear_audit (at, who, action, target, detail) VALUES ({t}, ?, ?, ?, ?)`, after(0), e.Who, e.Action, e.Target, e.Detail)
 	return err
 }
@@ -25,15 +25,15 @@ func (t *tx) audit(e deadletter.Entry) error {
 // auditColumns are what scanEntry reads.
 const auditColumns = `id, at, who, action, target, detail`
 
-// AuditTrail implements deadletter.Store.
-func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) ([]deadletter.Entry, error) {
+// AuditTrail implements queue.Store.
+func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) ([]queue.Entry, error) {
 	return readAll(ctx, l.db, scanEntry, `SELECT `+auditColumns+` FROM forbear_audit ORDER BY id DESC LIMIT ?`, limit)
 }
 
 // AuditPage returns up to limit lines that a filter chooses, the newest first, from
 // before on, which is the next of an earlier page and 0 at first. It looks at a bounded
 // number of lines: a page may be short, or empty, when next says that there are more.
-func (l *DeadLetters) AuditPage(ctx context.Context, f deadletter.AuditFilter, before int64, limit int) (list []deadletter.Entry, next int64, err error) {
+func (l *DeadLetters) AuditPage(ctx context.Context, f queue.AuditFilter, before int64, limit int) (list []queue.Entry, next int64, err error) {
 	top, latest := int64(math.MaxInt64), int64(0)
 	if before > 0 {
 		top = before
@@ -79,7 +79,7 @@ func (l *DeadLetters) AuditPage(ctx context.Context, f deadletter.AuditFilter, b
 }
 
 // scanEntry reads one line of the audit trail.
-func scanEntry(r *sql.Rows) (e deadletter.Entry, err error) {
+func scanEntry(r *sql.Rows) (e queue.Entry, err error) {
 	var us int64
 	err = r.Scan(&e.Number, &us, &e.Who, &e.Action, &e.Target, &e.Detail)
 	e.At = at(us)

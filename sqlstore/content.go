@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -152,7 +153,7 @@ func (t *tx) erase(message string, endpoints []string, by string) (n int, err er
 	if n = len(list) + len(letters) + rows; err != nil || n == 0 {
 		return 0, err
 	}
-	entry := deadletter.Entry{Who: by, Action: "message-erase", Target: message, Detail: fmt.Sprintf("%d deliveries, %d dead letters, %d rows of the outbox", len(list), len(letters), rows)}
+	entry := queue.Entry{Who: by, Action: "message-erase", Target: message, Detail: fmt.Sprintf("%d deliveries, %d dead letters, %d rows of the outbox", len(list), len(letters), rows)}
 	if err := t.audit(entry); err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -17,7 +18,7 @@ import (
 // redrive_job.go for redrives, in alerts.go and in audit.go.
 
 // DeadLetters is the view of a database that keeps dead letters, redrives, their
-// alerts and the audit trail. It implements deadletter.Store. Make it with
+// alerts and the audit trail. It implements queue.Store. Make it with
 // [DB.DeadLetters]. It is safe for concurrent use.
 type DeadLetters struct{ db *DB }
 
@@ -117,11 +118,11 @@ func (l *letterRow) endpoint() string {
 }
 
 // alertOf is the alert that a letter raises.
-func alertOf(l deadletter.Letter) deadletter.Alert {
-	return deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description}
+func alertOf(l deadletter.Letter) queue.Alert {
+	return queue.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description}
 }
 
-// Put implements deadletter.Store.
+// Put implements queue.Store.
 func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
 	row, err := l.db.encodeLetter(letter)
 	if err != nil {
@@ -178,10 +179,10 @@ func (db *DB) readLetter(r *sql.Rows) (l deadletter.Letter, unreadable, err erro
 	return l, unreadable, nil
 }
 
-// Get implements deadletter.Store.
+// Get implements queue.Store.
 func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
-	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
-	letter, err := first(list, err, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound))
+	list, err := l.List(ctx, queue.Filter{IDs: []string{id}, Limit: 1})
+	letter, err := first(list, err, fmt.Errorf("dead letter %q: %w", id, queue.ErrNotFound))
 	if err == nil && letter.Unreadable == "" {
 		err = l.db.addRefused(ctx, &letter)
 	}
@@ -191,25 +192,25 @@ func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, er
 // defaultList is the number of letters in a page when the filter says none.
 const defaultList = 100
 
-// List implements deadletter.Store.
-func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) ([]deadletter.Letter, error) {
+// List implements queue.Store.
+func (l *DeadLetters) List(ctx context.Context, f queue.Filter) ([]deadletter.Letter, error) {
 	cond, args := letterFilter(f)
 	if f.After != "" {
 		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
 	}
-	limit := min(cmp.Or(max(f.Limit, 0), defaultList), deadletter.MaxList)
+	limit := min(cmp.Or(max(f.Limit, 0), defaultList), queue.MaxList)
 	return readAll(ctx, l.db, l.db.scanAnyLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
 }
 
-// Count implements deadletter.Store.
-func (l *DeadLetters) Count(ctx context.Context, f deadletter.Filter) (n int, err error) {
+// Count implements queue.Store.
+func (l *DeadLetters) Count(ctx context.Context, f queue.Filter) (n int, err error) {
 	cond, args := letterFilter(f)
 	err = l.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM forbear_letters WHERE `+cond, args...)
 	return n, err
 }
 
 // letterFilter turns a filter into a condition, but for what pages a list.
-func letterFilter(f deadletter.Filter) (string, []any) {
+func letterFilter(f queue.Filter) (string, []any) {
 	// Conditions of equal form come from a table, so that a new column is one
 	// line.
 	cond, args := []string{"1 = 1"}, []any(nil)
@@ -252,29 +253,29 @@ func letterFilter(f deadletter.Filter) (string, []any) {
 }
 
 // scanStat reads the count of one queue, reason and state.
-func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
+func scanStat(r *sql.Rows) (s queue.Stat, err error) {
 	var oldest, newest int64
 	err = r.Scan(&s.Queue, &s.Reason, &s.State, &s.Count, &oldest, &newest)
 	s.Oldest, s.Newest = at(oldest), at(newest)
 	return s, err
 }
 
-// Stats implements deadletter.Store.
-func (l *DeadLetters) Stats(ctx context.Context) ([]deadletter.Stat, error) {
+// Stats implements queue.Store.
+func (l *DeadLetters) Stats(ctx context.Context) ([]queue.Stat, error) {
 	return readAll(ctx, l.db, scanStat, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
 }
 
-// Causes implements deadletter.Store.
-func (l *DeadLetters) Causes(ctx context.Context, limit int) ([]deadletter.CauseStat, error) {
+// Causes implements queue.Store.
+func (l *DeadLetters) Causes(ctx context.Context, limit int) ([]queue.CauseStat, error) {
 	list, err := readAll(ctx, l.db, scanCause, `SELECT g.n, g.oldest, l.id, l.dead_at, l.meta FROM
 		(SELECT count(*) AS n, min(dead_at) AS oldest, max(seq) AS last FROM forbear_letters WHERE `+letterDead+` GROUP BY queue, reason, cause ORDER BY n DESC LIMIT ?) g
 		JOIN forbear_letters l ON l.seq = g.last`, limit)
-	slices.SortFunc(list, deadletter.CauseStat.Compare)
+	slices.SortFunc(list, queue.CauseStat.Compare)
 	return list, err
 }
 
 // scanCause reads the count of one cause and the latest letter of it.
-func scanCause(r *sql.Rows) (c deadletter.CauseStat, err error) {
+func scanCause(r *sql.Rows) (c queue.CauseStat, err error) {
 	var l deadletter.Letter
 	var id, meta string
 	var oldest, newest int64
@@ -289,7 +290,7 @@ func scanCause(r *sql.Rows) (c deadletter.CauseStat, err error) {
 	return c, nil
 }
 
-// Discard implements deadletter.Store.
+// Discard implements queue.Store.
 func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
 	return l.db.write(ctx, func(t *tx) error {
 		n, err := t.exec(`UPDATE forbear_letters SET `+letterDiscarded+`, discard = ? WHERE id = ? AND `+letterDead, why, id)
@@ -301,18 +302,18 @@ func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
 		if n == 0 {
 			return t.whyNot(id)
 		}
-		return t.audit(deadletter.Entry{Who: by, Action: "discard", Target: id, Detail: why})
+		return t.audit(queue.Entry{Who: by, Action: "discard", Target: id, Detail: why})
 	})
 }
 
-// DiscardMany implements deadletter.Store.
-func (l *DeadLetters) DiscardMany(ctx context.Context, f deadletter.Filter, by, why string) (n int, err error) {
+// DiscardMany implements queue.Store.
+func (l *DeadLetters) DiscardMany(ctx context.Context, f queue.Filter, by, why string) (n int, err error) {
 	f.State = deadletter.Dead
 	cond, args := letterFilter(f)
 	return do(ctx, l.db, func(t *tx) (int, error) {
 		// What another has changed in between is looked at again, and left alone.
 		ids, err := collect(t, one[string], `UPDATE forbear_letters SET `+letterDiscarded+`, discard = ? WHERE `+letterDead+` AND seq IN
-			(SELECT seq FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?) RETURNING id`, append(append([]any{why}, args...), deadletter.MaxList)...)
+			(SELECT seq FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?) RETURNING id`, append(append([]any{why}, args...), queue.MaxList)...)
 		if err != nil || len(ids) == 0 {
 			return 0, err
 		}
@@ -330,13 +331,13 @@ func (t *tx) whyNot(id string) error {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("dead letter %q: %w", id, own(deadletter.ErrNotFound))
+		return fmt.Errorf("dead letter %q: %w", id, own(queue.ErrNotFound))
 	default:
-		return fmt.Errorf("dead letter %q is %s: %w", id, state, own(deadletter.ErrState))
+		return fmt.Errorf("dead letter %q is %s: %w", id, state, own(queue.ErrState))
 	}
 }
 
-// Remove implements deadletter.Store.
+// Remove implements queue.Store.
 func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
 	return do(ctx, l.db, func(t *tx) (removed int, err error) {
 		// One that is being redriven is left: its delivery will come back to it.

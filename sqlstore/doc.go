@@ -7,7 +7,7 @@
 //	db := sqlstore.Postgres(pool)
 //	_, err := db.Migrate(ctx)
 //	db.Webhooks()      // store.Store: endpoints, deliveries, the outbox
-//	db.DeadLetters()   // deadletter.Store: letters, redrives, alerts, the audit
+//	db.DeadLetters()   // queue.Store: letters, redrives, alerts, the audit
 //	db.Idempotency()   // idempotency.Store
 //	db.Transactions(p) // idempotency.Transactor and consume.Transactor, with the application's pool
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // letter in the transaction of that write-back. Between the two the process may
 // die: then the job that redrives does both again, which is harmless.
 
-// BeginRedrive implements deadletter.Store.
+// BeginRedrive implements queue.Store.
 func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	return do(ctx, l.db, func(t *tx) (deadletter.Letter, error) {
 		var list []deadletter.Letter
@@ -28,15 +29,15 @@ func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limi
 		case err != nil:
 			return deadletter.Letter{}, err
 		case n > 0:
-			return list[0], t.audit(deadletter.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
+			return list[0], t.audit(queue.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
 		case len(list) > 0 && list[0].State == deadletter.Dead:
-			return deadletter.Letter{}, fmt.Errorf("dead letter %q was redriven %d times: %w", id, list[0].Redrives, own(deadletter.ErrRedriveLimit))
+			return deadletter.Letter{}, fmt.Errorf("dead letter %q was redriven %d times: %w", id, list[0].Redrives, own(queue.ErrRedriveLimit))
 		}
 		return deadletter.Letter{}, t.whyNot(id)
 	})
 }
 
-// RecordRedrive implements deadletter.Store.
+// RecordRedrive implements queue.Store.
 func (l *DeadLetters) RecordRedrive(ctx context.Context, id string, o deadletter.RedriveResult) error {
 	return l.db.write(ctx, func(t *tx) error { return t.endRedrive(id, o) })
 }

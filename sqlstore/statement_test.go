@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -50,17 +51,17 @@ func TestLetterFilter(t *testing.T) {
 	since := time.UnixMicro(7)
 	for _, tt := range []struct {
 		name string
-		f    deadletter.Filter
+		f    queue.Filter
 		want string
 		args []any
 	}{
-		{"all", deadletter.Filter{}, "1 = 1", nil},
-		{"a page is no condition", deadletter.Filter{After: "x", Limit: 5}, "1 = 1", nil},
-		{"columns", deadletter.Filter{Queue: "q", State: deadletter.Dead}, "1 = 1 AND queue = ? AND state = ?", []any{"q", "dead"}},
-		{"ids", deadletter.Filter{IDs: []string{"a", "b"}}, "1 = 1 AND id IN (?, ?)", []any{"a", "b"}},
-		{"no outcome yet", deadletter.Filter{Outcome: &none}, "1 = 1 AND outcome = ?", []any{""}},
-		{"times", deadletter.Filter{Since: since, Until: since}, "1 = 1 AND dead_at >= ? AND dead_at < ?", []any{since, since}},
-		{"redrives", deadletter.Filter{MaxRedrives: 3}, "1 = 1 AND redrives < ?", []any{3}},
+		{"all", queue.Filter{}, "1 = 1", nil},
+		{"a page is no condition", queue.Filter{After: "x", Limit: 5}, "1 = 1", nil},
+		{"columns", queue.Filter{Queue: "q", State: deadletter.Dead}, "1 = 1 AND queue = ? AND state = ?", []any{"q", "dead"}},
+		{"ids", queue.Filter{IDs: []string{"a", "b"}}, "1 = 1 AND id IN (?, ?)", []any{"a", "b"}},
+		{"no outcome yet", queue.Filter{Outcome: &none}, "1 = 1 AND outcome = ?", []any{""}},
+		{"times", queue.Filter{Since: since, Until: since}, "1 = 1 AND dead_at >= ? AND dead_at < ?", []any{since, since}},
+		{"redrives", queue.Filter{MaxRedrives: 3}, "1 = 1 AND redrives < ?", []any{3}},
 	} {
 		cond, args := letterFilter(tt.f)
 		if cond != tt.want || !slices.Equal(args, tt.args) {

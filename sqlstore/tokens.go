@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // Tokens of the API are kept as digests: who reads the database learns none. They
@@ -75,7 +75,7 @@ func (k *Tokens) Create(ctx context.Context, t Token, lifetime time.Duration) (t
 			ON CONFLICT (name) DO NOTHING RETURNING created, expires`,
 			t.Name, digest(text), string(t.Scope), t.Application, after(0), t.Creator, after(lifetime))
 		if err == nil && ok {
-			err = tx.audit(deadletter.Entry{Who: t.Creator, Action: "token-create", Target: t.Name, Detail: fmt.Sprintf("%s %s, until %s", t.Scope, t.Application, at(expires).Format(time.RFC3339))})
+			err = tx.audit(queue.Entry{Who: t.Creator, Action: "token-create", Target: t.Name, Detail: fmt.Sprintf("%s %s, until %s", t.Scope, t.Application, at(expires).Format(time.RFC3339))})
 		}
 		return ok, err
 	})
@@ -132,7 +132,7 @@ func (k *Tokens) Revoke(ctx context.Context, name, who string) error {
 		case n == 0:
 			return own(fmt.Errorf("token %q: %w", name, ErrTokenNotFound))
 		}
-		return tx.audit(deadletter.Entry{Who: who, Action: "token-revoke", Target: name})
+		return tx.audit(queue.Entry{Who: who, Action: "token-revoke", Target: name})
 	})
 }
 

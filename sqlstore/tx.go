@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // tx is a transaction, or a connection on which each statement is one, as the
@@ -18,7 +18,7 @@ type tx struct {
 	db       *DB
 	conn     session
 	prepared map[string]*sql.Stmt // by text, where the driver does not keep its own; nil: not
-	alerts   []deadletter.Alert   // raised at the end of the transaction
+	alerts   []queue.Alert        // raised at the end of the transaction
 	until    time.Time            // when a writer's connection has been used for long enough; zero: never
 	log      os.FileInfo          // the write-ahead log of an SQLite file; nil: not seen yet
 }

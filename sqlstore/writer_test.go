@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -162,8 +162,8 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 	claim := &op{last: step("claim"), done: make(chan error, 1)}
 	back := &op{done: make(chan error, 1), keys: 1, run: func(t *tx) error {
 		f.note("write-back")
-		t.raise(deadletter.Alert{Queue: "q", Reason: "z"})
-		t.raise(deadletter.Alert{Queue: "q", Reason: "a"})
+		t.raise(queue.Alert{Queue: "q", Reason: "z"})
+		t.raise(queue.Alert{Queue: "q", Reason: "a"})
 		return nil
 	}}
 	accept := &op{done: make(chan error, 1), accept: &acceptance{rows: []encoded{{Message: webhook.Message{ID: "m", Endpoints: []string{"a"}}}}}}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -182,8 +182,8 @@ func testByApplication(t *testing.T, s Store) {
 		}
 	}
 	for application, want := range map[string]int{"acme": 2, "other": 2, "none": 0, "": 6} {
-		letters := must(s.List(t.Context(), deadletter.Filter{Application: application}))(t)
-		if n := must(s.Count(t.Context(), deadletter.Filter{Application: application}))(t); n != want || len(letters) != want {
+		letters := must(s.List(t.Context(), queue.Filter{Application: application}))(t)
+		if n := must(s.Count(t.Context(), queue.Filter{Application: application}))(t); n != want || len(letters) != want {
 			t.Errorf("%q has %d letters, %d counted, want %d", application, len(letters), n, want)
 		}
 		for _, l := range letters {
@@ -193,7 +193,7 @@ func testByApplication(t *testing.T, s Store) {
 		}
 	}
 	for _, application := range []string{"acme", "other", ""} {
-		check(t, s.PutJob(t.Context(), deadletter.Job{ID: "job-" + application, State: deadletter.JobPaused, Filter: deadletter.Filter{Application: application}}))
+		check(t, s.PutJob(t.Context(), queue.Job{ID: "job-" + application, State: queue.JobPaused, Filter: queue.Filter{Application: application}}))
 	}
 	for application, want := range map[string]int{"acme": 1, "none": 0, "": 3} {
 		jobs := must(s.Jobs(t.Context(), application))(t)

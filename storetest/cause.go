@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -48,7 +49,7 @@ func testCauses(t *testing.T, s Store) {
 	if n := len(must(s.Causes(t.Context(), 1))(t)); n != 1 {
 		t.Errorf("%d causes, want the one that was asked for", n)
 	}
-	list := must(s.List(t.Context(), deadletter.Filter{Cause: got.Cause}))(t)
+	list := must(s.List(t.Context(), queue.Filter{Cause: got.Cause}))(t)
 	if len(list) != 2 || list[0].ID != "l0" || list[1].ID != "l1" {
 		t.Errorf("the cause chose %+v", list)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -43,7 +43,7 @@ func testCanceled(t *testing.T, s Store) {
 // transaction. The duplicate job is such a write: its key violates a
 // constraint, and PostgreSQL then aborts the whole transaction.
 func testBadMember(t *testing.T, s Store) {
-	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
+	job := queue.Job{ID: "j", By: "ann", State: queue.JobPaused}
 	check(t, s.PutJob(t.Context(), job))
 	parallel(60, func(i int) {
 		// A third of the writes are refused, so that groups with and

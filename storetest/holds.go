@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -13,7 +13,7 @@ import (
 // What one finds out about an endpoint the others read: that it begins, goes on and is
 // over. It begins once, with its alert, whoever else finds it.
 func testHolds(t *testing.T, s Store) {
-	alert := deadletter.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
+	alert := queue.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
 	var mark int64
 	put := func(owner string, w store.HoldWrite) {
 		t.Helper()
@@ -92,7 +92,7 @@ func testHolds(t *testing.T, s Store) {
 // Of many that find the same at a time one begins the hold, and one alert is raised; no
 // reader misses a change.
 func testHoldRace(t *testing.T, s Store) {
-	alert := deadletter.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
+	alert := queue.Alert{Queue: "webhook:a", Reason: "endpoint_slowed", Detail: "down"}
 	parallel(8, func(int) {
 		for range 5 {
 			err := s.PutHolds(t.Context(), "x", []store.HoldWrite{{Hold: store.Hold{Endpoint: "a", Kind: "slowed", Looks: 1, In: time.Hour}, Begins: true, Alert: alert}})

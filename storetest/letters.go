@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -66,7 +67,7 @@ func testFilter(t *testing.T, s Store) {
 		// A consumer repeats a Put whose response was lost.
 		check(t, s.Put(t.Context(), l)) // once more: left as it is
 	}
-	f := deadletter.Filter{Queue: "orders", Reason: "terminal", State: deadletter.Dead}
+	f := queue.Filter{Queue: "orders", Reason: "terminal", State: deadletter.Dead}
 	if n := must(s.Count(t.Context(), f))(t); n != 5 {
 		t.Errorf("counted %d, want 5", n)
 	}
@@ -91,13 +92,13 @@ func testFilter(t *testing.T, s Store) {
 	if len(stats) != 2 || stats[0].Count != 5 || stats[0].Queue != "orders" || stats[0].Oldest.IsZero() {
 		t.Errorf("stats are %+v", stats)
 	}
-	if n := must(s.Count(t.Context(), deadletter.Filter{Since: time.Now().Add(time.Hour)}))(t); n != 0 {
+	if n := must(s.Count(t.Context(), queue.Filter{Since: time.Now().Add(time.Hour)}))(t); n != 0 {
 		t.Errorf("%d letters of the future", n)
 	}
 	if n := must(s.Remove(t.Context(), []string{"l0", "l1", "none"}))(t); n != 2 {
 		t.Errorf("removed %d, want 2", n)
 	}
-	wantErr(t, "removed letter", errOf(s.Get(t.Context(), "l0")), deadletter.ErrNotFound)
+	wantErr(t, "removed letter", errOf(s.Get(t.Context(), "l0")), queue.ErrNotFound)
 }
 
 // Discarding is final, needs a reason, and leaves an entry in the audit
@@ -108,8 +109,8 @@ func testDiscard(t *testing.T, s Store) {
 	if l := must(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Discarded || l.Discard != "test data" {
 		t.Errorf("got %+v", l)
 	}
-	wantErr(t, "second time", s.Discard(t.Context(), "l1", "ann", "again"), deadletter.ErrState)
-	wantErr(t, "unknown", s.Discard(t.Context(), "none", "ann", ""), deadletter.ErrNotFound)
+	wantErr(t, "second time", s.Discard(t.Context(), "l1", "ann", "again"), queue.ErrState)
+	wantErr(t, "unknown", s.Discard(t.Context(), "none", "ann", ""), queue.ErrNotFound)
 	// One entry: the refused attempts are not in the trail.
 	a := must(s.AuditTrail(t.Context(), 10))(t)
 	if len(a) != 1 || a[0].Who != "ann" || a[0].Action != "discard" || a[0].Target != "l1" || a[0].At.IsZero() {
@@ -121,7 +122,7 @@ func testDiscard(t *testing.T, s Store) {
 // audit trail. Other letters, and those in another state, stay as they are, and a filter
 // that chooses everything is refused.
 func testDiscardMany(t *testing.T, s Store) {
-	const many = deadletter.MaxList + 20
+	const many = queue.MaxList + 20
 	for i := range many + 3 {
 		l := letter(fmt.Sprint("l", i))
 		if l.Destination = "gone"; i >= many {
@@ -130,11 +131,11 @@ func testDiscardMany(t *testing.T, s Store) {
 		check(t, s.Put(t.Context(), l))
 	}
 	check(t, s.Discard(t.Context(), "l0", "ann", "by itself"))
-	f := deadletter.Filter{Destination: "gone"}
-	if n := must(s.DiscardMany(t.Context(), f, "ann", "one step"))(t); n != deadletter.MaxList {
+	f := queue.Filter{Destination: "gone"}
+	if n := must(s.DiscardMany(t.Context(), f, "ann", "one step"))(t); n != queue.MaxList {
 		t.Errorf("one step discarded %d", n)
 	}
-	if n := must(deadletter.DiscardAll(t.Context(), s, f, "bob", "the rest"))(t); n != many-1-deadletter.MaxList {
+	if n := must(queue.DiscardAll(t.Context(), s, f, "bob", "the rest"))(t); n != many-1-queue.MaxList {
 		t.Errorf("the rest were %d", n)
 	}
 	for id, want := range map[string]string{"l0": "by itself", "l1": "one step", fmt.Sprint("l", many-1): "the rest", fmt.Sprint("l", many): ""} {
@@ -142,7 +143,7 @@ func testDiscardMany(t *testing.T, s Store) {
 			t.Errorf("%s is %s, %q; want %q", id, l.State, l.Discard, want)
 		}
 	}
-	if n := must(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead}))(t); n != 3 {
+	if n := must(s.Count(t.Context(), queue.Filter{State: deadletter.Dead}))(t); n != 3 {
 		t.Errorf("%d letters are dead", n)
 	}
 	audited := map[string]string{}
@@ -152,8 +153,8 @@ func testDiscardMany(t *testing.T, s Store) {
 	if len(audited) != many || audited["l1"] != "ann discard one step" || audited[fmt.Sprint("l", many-1)] != "bob discard the rest" {
 		t.Errorf("%d lines in the audit trail, that of l1 is %q", len(audited), audited["l1"])
 	}
-	for _, f := range []deadletter.Filter{{}, {Destination: "gone", State: deadletter.Resolved}} {
-		if n, err := deadletter.DiscardAll(t.Context(), s, f, "ann", "why"); n != 0 || err == nil {
+	for _, f := range []queue.Filter{{}, {Destination: "gone", State: deadletter.Resolved}} {
+		if n, err := queue.DiscardAll(t.Context(), s, f, "ann", "why"); n != 0 || err == nil {
 			t.Errorf("%+v: discarded %d, %v", f, n, err)
 		}
 	}
@@ -193,7 +194,7 @@ func testRedrive(t *testing.T, s Store) {
 	if l := must(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
 		t.Errorf("dead again: %+v", l)
 	}
-	wantErr(t, "a second letter was written", errOf(s.Get(t.Context(), "new")), deadletter.ErrNotFound)
+	wantErr(t, "a second letter was written", errOf(s.Get(t.Context(), "new")), queue.ErrNotFound)
 	l = must(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, false))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], store.Delivered))
@@ -208,12 +209,12 @@ func testRedriveLimit(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))
 	for range 2 {
 		must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2))(t)
-		wantErr(t, "while it is being redriven", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), deadletter.ErrState)
+		wantErr(t, "while it is being redriven", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), queue.ErrState)
 		check(t, s.RecordRedrive(t.Context(), "l1", deadletter.RedriveDead))
 	}
-	wantErr(t, "third time", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), deadletter.ErrRedriveLimit)
+	wantErr(t, "third time", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), queue.ErrRedriveLimit)
 	// What the limit refuses is not counted for a new job either.
-	if n := must(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
+	if n := must(s.Count(t.Context(), queue.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
 		t.Errorf("%d letters left for a redrive", n)
 	}
 }
@@ -222,7 +223,7 @@ func testRedriveLimit(t *testing.T, s Store) {
 // the job over, and the first holder's progress is refused. A pause or a
 // cancellation by an operator wins over progress that was on its way.
 func testJobs(t *testing.T, s Store) {
-	check(t, s.PutJob(t.Context(), deadletter.Job{ID: "j1", By: "ann", State: deadletter.JobRunning, Rate: 10, Total: 3}))
+	check(t, s.PutJob(t.Context(), queue.Job{ID: "j1", By: "ann", State: queue.JobRunning, Rate: 10, Total: 3}))
 	j, ok, err := s.ClaimJob(t.Context(), "w1", time.Millisecond)
 	if check(t, err); !ok || j.ID != "j1" || j.Rate != 10 || j.Total != 3 {
 		t.Fatalf("got %+v, %v", j, ok)
@@ -235,25 +236,25 @@ func testJobs(t *testing.T, s Store) {
 	if _, ok, err := s.ClaimJob(t.Context(), "w3", lease); ok || err != nil {
 		t.Fatalf("a held job was given away: %v", err)
 	}
-	wantErr(t, "the old holder wrote", errOf(s.UpdateJob(t.Context(), j, lease)), deadletter.ErrFenced)
+	wantErr(t, "the old holder wrote", errOf(s.UpdateJob(t.Context(), j, lease)), queue.ErrFenced)
 	// The pause arrives while the holder has not yet written its progress.
-	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobPaused, "bob"))
+	check(t, s.SetJobState(t.Context(), "j1", queue.JobPaused, "bob"))
 	j2.Begun = 2
 	now := must(s.UpdateJob(t.Context(), j2, lease))(t)
-	if now.State != deadletter.JobPaused {
+	if now.State != queue.JobPaused {
 		t.Errorf("the pause was overwritten: %s", now.State)
 	}
-	if got := must(s.Job(t.Context(), "j1"))(t); got.Begun != 2 || got.State != deadletter.JobPaused {
+	if got := must(s.Job(t.Context(), "j1"))(t); got.Begun != 2 || got.State != queue.JobPaused {
 		t.Errorf("got %+v", got)
 	}
-	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobCanceled, "bob"))
-	wantErr(t, "a canceled job was resumed", s.SetJobState(t.Context(), "j1", deadletter.JobRunning, "bob"), deadletter.ErrState)
+	check(t, s.SetJobState(t.Context(), "j1", queue.JobCanceled, "bob"))
+	wantErr(t, "a canceled job was resumed", s.SetJobState(t.Context(), "j1", queue.JobRunning, "bob"), queue.ErrState)
 
 	// Jobs of one application take turns; those of others, and the operator's, do not wait.
 	for _, j := range []struct{ id, application string }{{"a1", "a"}, {"a2", "a"}, {"b1", "b"}, {"all", ""}, {"all2", ""}} {
-		check(t, s.PutJob(t.Context(), deadletter.Job{ID: j.id, By: "ann", State: deadletter.JobRunning, Rate: 10, Total: 1, Filter: deadletter.Filter{Application: j.application}}))
+		check(t, s.PutJob(t.Context(), queue.Job{ID: j.id, By: "ann", State: queue.JobRunning, Rate: 10, Total: 1, Filter: queue.Filter{Application: j.application}}))
 	}
-	held := map[string]deadletter.Job{}
+	held := map[string]queue.Job{}
 	for range 6 {
 		j, ok, err := s.ClaimJob(t.Context(), "w1", lease)
 		if check(t, err); ok {
@@ -264,7 +265,7 @@ func testJobs(t *testing.T, s Store) {
 		t.Errorf("held are %v", held)
 	}
 	first := held["a1"]
-	first.State = deadletter.JobDone
+	first.State = queue.JobDone
 	must(s.UpdateJob(t.Context(), first, lease))(t)
 	if j, ok, err = s.ClaimJob(t.Context(), "w1", lease); err != nil || !ok || j.ID != "a2" {
 		t.Errorf("after the first of its application: %+v, %v", j, ok)
@@ -277,10 +278,10 @@ func testJobs(t *testing.T, s Store) {
 // sent.
 func testAlerts(t *testing.T, s Store) {
 	for range 100 {
-		check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))
+		check(t, s.Raise(t.Context(), queue.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))
 	}
 	// Another reason is another alert: it needs another remedy.
-	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "tls_certificate"}))
+	check(t, s.Raise(t.Context(), queue.Alert{Queue: "q", Reason: "tls_certificate"}))
 	list := must(s.ClaimAlerts(t.Context(), 10, time.Millisecond))(t)
 	if len(list) != 2 {
 		t.Fatalf("%d alerts, want one for each reason", len(list))
@@ -307,7 +308,7 @@ func testAlerts(t *testing.T, s Store) {
 		check(t, s.WriteBackAlert(t.Context(), a, true, 0))
 	}
 	// What comes right after is gathered, not dropped and not sent at once.
-	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted"}))
+	check(t, s.Raise(t.Context(), queue.Alert{Queue: "q", Reason: "exhausted"}))
 	if again := must(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
 		t.Errorf("the next alert did not wait: %+v", again)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -267,7 +268,7 @@ func testAbandon(t *testing.T, s Store) {
 	if n := must(s.Abandon(t.Context(), 10))(t); n != 1 {
 		t.Errorf("%d abandoned after the last attempt, want 1", n)
 	}
-	letters := must(s.List(t.Context(), deadletter.Filter{Reason: deadletter.ReasonDeleted, Destination: "a"}))(t)
+	letters := must(s.List(t.Context(), queue.Filter{Reason: deadletter.ReasonDeleted, Destination: "a"}))(t)
 	if len(letters) != 5 || string(letters[0].Payload) != `{"n":1}` {
 		t.Errorf("letters are %+v", letters)
 	}

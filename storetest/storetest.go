@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -16,7 +17,7 @@ import (
 // delivery that dies and its letter are one write.
 type Store interface {
 	store.Store
-	deadletter.Store
+	queue.Store
 }
 
 // rule is a test of the suite: its name is the rule that a store has to keep.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/redisstore"
@@ -106,7 +106,7 @@ const customerKey = "planted-0b8a6a0e-3c5e-4f6b-9f5e"
 
 // An operator finds what a customer complains of by the customer's key, and
 // settles it with the response that was lost: duplicates get it from then on.
-func (p *payments) settledWithResponse(audit func(context.Context, int) ([]deadletter.Entry, error)) {
+func (p *payments) settledWithResponse(audit func(context.Context, int) ([]queue.Entry, error)) {
 	t := p.t
 	for _, principal := range []string{"ann", "bob"} {
 		p.post(principal, customerKey)

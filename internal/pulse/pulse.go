@@ -66,7 +66,7 @@ func (p *Part) limit() time.Duration { return max(patience, p.Every) }
 // tried again, if there were anything to do.
 func (p *Part) memory() time.Duration { return p.Every + p.limit() }
 
-// State is how a part fares. It has the fields of deadletter.Health, which is made of it.
+// State is how a part fares. It has the fields of queue.Health, which is made of it.
 type State struct {
 	Name                     string
 	Healthy                  bool

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -76,11 +76,11 @@ func clockWasAhead(t *testing.T) {
 	accept("new", 0)
 	accept("scheduled", 10*time.Hour)
 	members("dies", 1)
-	if err := s.PutJob(t.Context(), deadletter.Job{ID: "j", State: deadletter.JobRunning}); err != nil {
+	if err := s.PutJob(t.Context(), queue.Job{ID: "j", State: queue.JobRunning}); err != nil {
 		t.Fatal(err)
 	}
 	job(true)
-	if err := s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "r"}); err != nil {
+	if err := s.Raise(t.Context(), queue.Alert{Queue: "q", Reason: "r"}); err != nil {
 		t.Fatal(err)
 	}
 

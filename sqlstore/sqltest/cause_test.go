@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -65,7 +66,7 @@ func TestLetterOfAnEarlierVersion(t *testing.T) {
 	if err != nil || string(l.Payload) != "\x01" || l.Error != "" || l.Cause != "" || len(l.History) != 1 {
 		t.Errorf("got %+v, %v", l, err)
 	}
-	stats, err := deadletter.StatsByCause(t.Context(), db.DeadLetters(), 10)
+	stats, err := queue.StatsByCause(t.Context(), db.DeadLetters(), 10)
 	if err != nil || len(stats) != 1 || stats[0].Count != 1 || len(stats[0].Causes) != 1 || stats[0].Causes[0].Letter != "old" || stats[0].Causes[0].Cause != "" {
 		t.Errorf("stats %+v, %v", stats, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -71,7 +72,7 @@ func TestTenantFindsItsOwnInACrowd(t *testing.T) {
 			t.Errorf("a page has %+v, next %d, %v", page.Messages, page.Next, err)
 		}
 		began = time.Now()
-		list, err := letters.List(t.Context(), deadletter.Filter{Application: "customer", State: deadletter.Dead})
+		list, err := letters.List(t.Context(), queue.Filter{Application: "customer", State: deadletter.Dead})
 		if err != nil || len(list) != 1 || list[0].ID != "first" || list[0].Application != "customer" {
 			t.Errorf("letters are %+v, %v", list, err)
 		}

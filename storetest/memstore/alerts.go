@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // alert is an alert with what decides when it is sent: it gathers while
@@ -13,14 +13,14 @@ import (
 // WriteBackAlert does after a failure, so that an alert whose sender died comes
 // back by itself.
 type alert struct {
-	deadletter.Alert
+	queue.Alert
 
 	open bool // still gathering
 	due  time.Time
 }
 
-// Raise implements deadletter.Store.
-func (m *Store) Raise(_ context.Context, a deadletter.Alert) error {
+// Raise implements queue.Store.
+func (m *Store) Raise(_ context.Context, a queue.Alert) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.raise(a)
@@ -31,7 +31,7 @@ func (m *Store) Raise(_ context.Context, a deadletter.Alert) error {
 // once when the last one is long ago, otherwise when the gathering ends. The
 // first failure thus pages immediately, and an outage of a thousand letters
 // pages once per gathering and not a thousand times. m.mu is held.
-func (m *Store) raise(a deadletter.Alert) {
+func (m *Store) raise(a queue.Alert) {
 	now := time.Now()
 	due := now
 	for _, old := range m.alerts {
@@ -43,8 +43,8 @@ func (m *Store) raise(a deadletter.Alert) {
 			old.Last, old.Letter, old.Detail = now, a.Letter, a.Detail
 			return
 		}
-		if now.Sub(old.Last) < deadletter.CoalesceFor {
-			due = now.Add(deadletter.CoalesceFor)
+		if now.Sub(old.Last) < queue.CoalesceFor {
+			due = now.Add(queue.CoalesceFor)
 		}
 	}
 	a.ID, a.Count, a.First, a.Last = int64(len(m.alerts)+1), 1, now, now
@@ -53,8 +53,8 @@ func (m *Store) raise(a deadletter.Alert) {
 
 // Claiming closes an alert: later letters open the next one, so that the
 // count that was sent never changes afterwards.
-// ClaimAlerts implements deadletter.Store.
-func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []deadletter.Alert, err error) {
+// ClaimAlerts implements queue.Store.
+func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []queue.Alert, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -69,8 +69,8 @@ func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (
 
 // An alert that is still open, or done, was claimed by no one, and the call
 // changes nothing.
-// WriteBackAlert implements deadletter.Store.
-func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
+// WriteBackAlert implements queue.Store.
+func (m *Store) WriteBackAlert(_ context.Context, a queue.Alert, sent bool, after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, old := range m.alerts {
@@ -83,8 +83,8 @@ func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool,
 }
 
 // The newest come first, which is what an operator looks for.
-// Alerts implements deadletter.Store.
-func (m *Store) Alerts(_ context.Context, limit int) (list []deadletter.Alert, err error) {
+// Alerts implements queue.Store.
+func (m *Store) Alerts(_ context.Context, limit int) (list []queue.Alert, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range slices.Backward(m.alerts) {
@@ -95,8 +95,8 @@ func (m *Store) Alerts(_ context.Context, limit int) (list []deadletter.Alert, e
 	return list, nil
 }
 
-// Audit implements deadletter.Store.
-func (m *Store) Audit(_ context.Context, e deadletter.Entry) error {
+// Audit implements queue.Store.
+func (m *Store) Audit(_ context.Context, e queue.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.audit(e)
@@ -104,13 +104,13 @@ func (m *Store) Audit(_ context.Context, e deadletter.Entry) error {
 }
 
 // audit adds a line to the audit trail; m.mu is held.
-func (m *Store) audit(e deadletter.Entry) {
+func (m *Store) audit(e queue.Entry) {
 	e.At = time.Now()
 	m.audits = append(m.audits, e)
 }
 
-// AuditTrail implements deadletter.Store.
-func (m *Store) AuditTrail(_ context.Context, limit int) (list []deadletter.Entry, err error) {
+// AuditTrail implements queue.Store.
+func (m *Store) AuditTrail(_ context.Context, limit int) (list []queue.Entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range slices.Backward(m.audits) {

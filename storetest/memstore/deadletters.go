@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -29,7 +30,7 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	old.State, old.Outcome, old.DeadAt = deadletter.Dead, deadletter.RedriveDead, time.Now()
 	old.Reason, old.ErrorType, old.History, old.LastAttempt = l.Reason, l.ErrorType, l.History, l.LastAttempt
 	old.Error, old.Chain, old.Description, old.Cause = l.Error, l.Chain, l.Description, l.Fingerprint()
-	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
+	m.raise(queue.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
 
 // put adds a letter and raises its alert. A letter with a known id is left
@@ -50,10 +51,10 @@ func (m *Store) put(l deadletter.Letter) {
 		l.Application = cmp.Or(l.Application, m.applicationOf(l.Destination))
 	}
 	m.letters = append(m.letters, &l)
-	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+	m.raise(queue.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
 }
 
-// Put implements deadletter.Store.
+// Put implements queue.Store.
 func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
@@ -66,20 +67,20 @@ func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 
 // The letter is a copy, although its slices are shared: callers do not write
 // into them.
-// Get implements deadletter.Store.
+// Get implements queue.Store.
 func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l := m.letter(id); l != nil {
 		return *l, nil
 	}
-	return deadletter.Letter{}, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
+	return deadletter.Letter{}, fmt.Errorf("dead letter %q: %w", id, queue.ErrNotFound)
 }
 
 // chosen reports whether f chooses l. All fields have to match, and an empty
 // field matches everything. Until is exclusive, so that consecutive periods
 // count each letter once.
-func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
+func chosen(f *queue.Filter, l *deadletter.Letter) bool {
 	// An empty field of the filter chooses all.
 	is := func(want, got string) bool { return want == "" || want == got }
 	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Application, l.Application) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
@@ -92,8 +93,8 @@ func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 
 // After is the id of the last letter of the page before. Unlike an offset it
 // stays right when letters are removed between two pages.
-// List implements deadletter.Store.
-func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+// List implements queue.Store.
+func (m *Store) List(_ context.Context, f queue.Filter) (list []deadletter.Letter, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Letters are in the order of their arrival, which is that of the list.
@@ -107,8 +108,8 @@ func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.
 	return list, nil
 }
 
-// Count implements deadletter.Store.
-func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error) {
+// Count implements queue.Store.
+func (m *Store) Count(_ context.Context, f queue.Filter) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.letters {
@@ -121,14 +122,14 @@ func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error)
 
 // Letters are walked in the order of their arrival, so that the first of a
 // group is its oldest and the last its newest.
-// Stats implements deadletter.Store.
-func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
+// Stats implements queue.Store.
+func (m *Store) Stats(context.Context) (list []queue.Stat, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.letters {
-		i := slices.IndexFunc(list, func(s deadletter.Stat) bool { return s.Queue == l.Queue && s.Reason == l.Reason && s.State == l.State })
+		i := slices.IndexFunc(list, func(s queue.Stat) bool { return s.Queue == l.Queue && s.Reason == l.Reason && s.State == l.State })
 		if i < 0 {
-			i, list = len(list), append(list, deadletter.Stat{Queue: l.Queue, Reason: l.Reason, State: l.State, Oldest: l.DeadAt})
+			i, list = len(list), append(list, queue.Stat{Queue: l.Queue, Reason: l.Reason, State: l.State, Oldest: l.DeadAt})
 		}
 		list[i].Count++
 		list[i].Newest = l.DeadAt
@@ -142,9 +143,9 @@ func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	switch l := m.letter(id); {
 	case l == nil:
-		return nil, fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
+		return nil, fmt.Errorf("dead letter %q: %w", id, queue.ErrNotFound)
 	case l.State != deadletter.Dead:
-		return nil, fmt.Errorf("dead letter %q is %s: %w", id, l.State, deadletter.ErrState)
+		return nil, fmt.Errorf("dead letter %q is %s: %w", id, l.State, queue.ErrState)
 	default:
 		return l, nil
 	}
@@ -152,7 +153,7 @@ func (m *Store) dead(id string) (*deadletter.Letter, error) {
 
 // A letter that is being redriven stays: the delivery's outcome has to find
 // it.
-// Remove implements deadletter.Store.
+// Remove implements queue.Store.
 func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +167,7 @@ func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 // Taking a letter, counting the redrive and the audit entry are one step
 // under the lock: two operators who redrive the same letter start one
 // delivery.
-// BeginRedrive implements deadletter.Store.
+// BeginRedrive implements queue.Store.
 func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -176,15 +177,15 @@ func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (
 	}
 	// Counted before the redrive: the limit is on those that began.
 	if l.Redrives >= limit {
-		return *l, fmt.Errorf("dead letter %q was redriven %d times: %w", id, l.Redrives, deadletter.ErrRedriveLimit)
+		return *l, fmt.Errorf("dead letter %q was redriven %d times: %w", id, l.Redrives, queue.ErrRedriveLimit)
 	}
 	l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.RedriveNone, job, by, time.Now()
 	l.Redrives++
-	m.audit(deadletter.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
+	m.audit(queue.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
 	return *l, nil
 }
 
-// RecordRedrive implements deadletter.Store.
+// RecordRedrive implements queue.Store.
 func (m *Store) RecordRedrive(_ context.Context, id string, o deadletter.RedriveResult) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

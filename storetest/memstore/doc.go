@@ -3,7 +3,7 @@
 // nothing that must last. Each passes the suite of package storetest, but for what
 // operators do with deliveries and letters, and each is ready as its zero value:
 //
-//	&memstore.Store{}       // store.Store and deadletter.Store
+//	&memstore.Store{}       // store.Store and queue.Store
 //	&memstore.Idempotency{} // idempotency.Store
 //	&memstore.Budget{}      // budget.Store, which fails on demand
 //

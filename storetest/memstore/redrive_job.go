@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // job is a redrive with the end of its holder's lease. The holder's name is
 // not kept: the fence alone decides whose progress counts.
 type job struct {
-	deadletter.Job
+	queue.Job
 
 	lease time.Time
 }
@@ -24,8 +24,8 @@ func (m *Store) job(id string) *job {
 
 // Ids are unique: an operator who repeats a command gets an error and not a
 // second redrive of the same letters.
-// PutJob implements deadletter.Store.
-func (m *Store) PutJob(_ context.Context, j deadletter.Job) error {
+// PutJob implements queue.Store.
+func (m *Store) PutJob(_ context.Context, j queue.Job) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.job(j.ID) != nil {
@@ -33,23 +33,23 @@ func (m *Store) PutJob(_ context.Context, j deadletter.Job) error {
 	}
 	j.Created = time.Now()
 	m.jobs = append(m.jobs, &job{Job: j})
-	m.audit(deadletter.Entry{Who: j.By, Action: "redrive-start", Target: j.ID, Detail: fmt.Sprintf("%d letters", j.Total)})
+	m.audit(queue.Entry{Who: j.By, Action: "redrive-start", Target: j.ID, Detail: fmt.Sprintf("%d letters", j.Total)})
 	return nil
 }
 
-// Job implements deadletter.Store.
-func (m *Store) Job(_ context.Context, id string) (deadletter.Job, error) {
+// Job implements queue.Store.
+func (m *Store) Job(_ context.Context, id string) (queue.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.job(id); j != nil {
 		return j.Job, nil
 	}
-	return deadletter.Job{}, fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
+	return queue.Job{}, fmt.Errorf("redrive %q: %w", id, queue.ErrNotFound)
 }
 
 // The newest come first.
-// Jobs implements deadletter.Store.
-func (m *Store) Jobs(_ context.Context, application string) (list []deadletter.Job, err error) {
+// Jobs implements queue.Store.
+func (m *Store) Jobs(_ context.Context, application string) (list []queue.Job, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range slices.Backward(m.jobs) {
@@ -63,37 +63,37 @@ func (m *Store) Jobs(_ context.Context, application string) (list []deadletter.J
 // The first running job without a live lease goes to the caller. The fence
 // counts each claim, so that a holder that lost its lease cannot write
 // progress.
-// ClaimJob implements deadletter.Store.
-func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (deadletter.Job, bool, error) {
+// ClaimJob implements queue.Store.
+func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (queue.Job, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
 	held := map[string]bool{} // applications
 	for _, j := range m.jobs {
-		if j.Filter.Application != "" && j.State == deadletter.JobRunning && !j.lease.Before(now) {
+		if j.Filter.Application != "" && j.State == queue.JobRunning && !j.lease.Before(now) {
 			held[j.Filter.Application] = true
 		}
 	}
 	for _, j := range m.jobs {
-		if j.State == deadletter.JobRunning && j.lease.Before(now) && !held[j.Filter.Application] {
+		if j.State == queue.JobRunning && j.lease.Before(now) && !held[j.Filter.Application] {
 			j.lease = now.Add(lease)
 			j.Fence++
 			return j.Job, true, nil
 		}
 	}
-	return deadletter.Job{}, false, nil
+	return queue.Job{}, false, nil
 }
 
-// UpdateJob implements deadletter.Store.
-func (m *Store) UpdateJob(_ context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
+// UpdateJob implements queue.Store.
+func (m *Store) UpdateJob(_ context.Context, j queue.Job, lease time.Duration) (queue.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.job(j.ID)
 	// Another process has claimed it since.
 	if old == nil || old.Fence != j.Fence {
-		return j, fmt.Errorf("redrive %q: %w", j.ID, deadletter.ErrFenced)
+		return j, fmt.Errorf("redrive %q: %w", j.ID, queue.ErrFenced)
 	}
-	if old.State != deadletter.JobRunning {
+	if old.State != queue.JobRunning {
 		j.State = old.State // a pause or a cancellation stays
 	}
 	old.Job, old.lease = j, time.Now().Add(lease)
@@ -102,15 +102,15 @@ func (m *Store) UpdateJob(_ context.Context, j deadletter.Job, lease time.Durati
 
 // A job that is paused or canceled loses its lease at once: when it is
 // resumed, any process may claim it without waiting.
-// SetJobState implements deadletter.Store.
-func (m *Store) SetJobState(_ context.Context, id string, s deadletter.JobState, by string) error {
+// SetJobState implements queue.Store.
+func (m *Store) SetJobState(_ context.Context, id string, s queue.JobState, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.job(id)
 	if j == nil || !j.State.Open() {
-		return fmt.Errorf("redrive %q: %w", id, deadletter.ErrState)
+		return fmt.Errorf("redrive %q: %w", id, queue.ErrState)
 	}
 	j.State, j.lease = s, time.Time{}
-	m.audit(deadletter.Entry{Who: by, Action: "redrive-" + string(s), Target: id})
+	m.audit(queue.Entry{Who: by, Action: "redrive-" + string(s), Target: id})
 	return nil
 }

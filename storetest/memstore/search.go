@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -73,7 +74,7 @@ func (m *Store) act(numbers []int64, by, action string, f func(*delivery, *store
 		r := store.MessageResult{ID: d.Message.ID, Endpoint: d.Endpoint, State: d.state}
 		f(d, &r)
 		if r.Done = r.Why == ""; r.Done {
-			m.audits = append(m.audits, deadletter.Entry{At: time.Now(), Who: by, Action: action, Target: r.ID, Detail: "endpoint " + r.Endpoint})
+			m.audits = append(m.audits, queue.Entry{At: time.Now(), Who: by, Action: action, Target: r.ID, Detail: "endpoint " + r.Endpoint})
 		}
 		list = append(list, r)
 	}

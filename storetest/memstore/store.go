@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Store is a store.Store and a deadletter.Store in memory: one, since a
+// Store is a store.Store and a queue.Store in memory: one, since a
 // delivery that dies and its letter are one write. It goes by time.Now, so that
 // a synctest bubble may turn its clock, and is safe for concurrent use. The zero
 // value is empty and ready.
@@ -42,7 +43,7 @@ type Store struct {
 	letters []*deadletter.Letter
 	jobs    []*job
 	alerts  []*alert
-	audits  []deadletter.Entry
+	audits  []queue.Entry
 }
 
 // operations are what only operators do: they are stores' own to test, and not here. A call
@@ -54,9 +55,9 @@ type operations interface {
 	Contents(ctx context.Context, message string, endpoints []string, limit int) ([]store.MessageContent, error)
 	Erase(ctx context.Context, message string, endpoints []string, by string) (int, error)
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
-	Causes(ctx context.Context, limit int) ([]deadletter.CauseStat, error)
+	Causes(ctx context.Context, limit int) ([]queue.CauseStat, error)
 	Discard(ctx context.Context, id, by, why string) error
-	DiscardMany(ctx context.Context, f deadletter.Filter, by, why string) (int, error)
+	DiscardMany(ctx context.Context, f queue.Filter, by, why string) (int, error)
 }
 
 // laneKey names a queue of messages that keep their order: a key is ordered

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -203,7 +204,7 @@ func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) 
 
 // Redrive is the target of the webhooks' dead letters: it puts the message of a
 // letter on its way again, with a count of attempts and 24 hours of its own. An
-// error that matches [deadletter.ErrRefused] would come again each time. done says that
+// error that matches [queue.ErrRefused] would come again each time. done says that
 // the letter's part is over: its message, which had been accepted nowhere, is accepted
 // by the endpoints of its application now.
 func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done bool, err error) {
@@ -229,7 +230,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done boo
 func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
 	list, err := d.Accept(ctx, m)
 	if err == nil && len(list[0].Endpoints) == 0 {
-		err = fmt.Errorf("%w: no endpoint of application %q wants it", deadletter.ErrRefused, m.Application)
+		err = fmt.Errorf("%w: no endpoint of application %q wants it", queue.ErrRefused, m.Application)
 	}
 	return err
 }
@@ -238,7 +239,7 @@ func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
 func unredrivable(err error) error {
 	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrSuspended, webhook.ErrConflict} {
 		if errors.Is(err, final) {
-			return fmt.Errorf("%w: %w", deadletter.ErrRefused, err)
+			return fmt.Errorf("%w: %w", queue.ErrRefused, err)
 		}
 	}
 	return err

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Notifier is a [deadletter.Notifier] that delivers alerts as messages: signed,
+// Notifier is a [queue.Notifier] that delivers alerts as messages: signed,
 // durably, through the same address guard as everything else. An alert counts
 // as taken when its message is on disk. Alerts about that very endpoint are
 // left to the other notifiers, or each would bring the next.
@@ -49,12 +49,12 @@ func (r *receiver) configured(c webhook.Endpoint) bool {
 	return err == nil && err2 == nil && string(a) == string(b)
 }
 
-// Name implements [deadletter.Notifier].
+// Name implements [queue.Notifier].
 func (n *Notifier) Name() string { return "webhook" }
 
-// Notify implements [deadletter.Notifier]. A test alert is sent at once and past
+// Notify implements [queue.Notifier]. A test alert is sent at once and past
 // the queue, so that the operator who asked for it learns how it was taken.
-func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
+func (n *Notifier) Notify(ctx context.Context, a queue.Alert) error {
 	if a.Queue == webhook.AlertQueue {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
 	if err != nil {
 		return err
 	}
-	if a.Queue != deadletter.TestQueue {
+	if a.Queue != queue.TestQueue {
 		_, err = n.d.Accept(ctx, m)
 		return err
 	}
@@ -75,8 +75,8 @@ func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
 
 // alertMessage returns the message that an alert is delivered as: the alert in
 // the envelope of Standard Webhooks.
-func alertMessage(a deadletter.Alert) (webhook.Message, error) {
-	plain, err := deadletter.FormatPlain.Encode(a)
+func alertMessage(a queue.Alert) (webhook.Message, error) {
+	plain, err := queue.FormatPlain.Encode(a)
 	if err != nil {
 		return webhook.Message{}, err
 	}
@@ -88,7 +88,7 @@ func alertMessage(a deadletter.Alert) (webhook.Message, error) {
 	}, err
 }
 
-// Health implements [deadletter.Reporter]: what is accepted may still fail, and is not
+// Health implements [queue.Reporter]: what is accepted may still fail, and is not
 // sent before it is claimed.
 func (n *Notifier) Health() error {
 	if p := pulse.First(&n.d.parts[partDue], &n.d.parts[partClaims]); !p.Healthy {

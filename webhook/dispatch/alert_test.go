@@ -11,21 +11,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // alerting runs a dispatcher and an alerter that delivers by it.
-func alerting(t *testing.T, s *memstore.Store, r http.RoundTripper, secret string) (*dispatch.Dispatcher, *deadletter.Alerter) {
+func alerting(t *testing.T, s *memstore.Store, r http.RoundTripper, secret string) (*dispatch.Dispatcher, *queue.Alerter) {
 	t.Helper()
 	d := run(t, s, dispatch.Config{Transport: r})
 	n, err := dispatch.NewNotifier(t.Context(), d, webhook.Endpoint{URL: "https://ops.example.com/", Secrets: []string{secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := deadletter.NewAlerter(s, quiet, n)
+	a := queue.NewAlerter(s, quiet, n)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { a.Run(ctx); close(done) }()
@@ -56,7 +56,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 		// Before the alerter runs: one that takes the alert in between leaves the rest of
 		// them to a second one.
 		for range 7 {
-			if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted", Letter: "l1", Detail: "http_503"}); err != nil {
+			if err := s.Raise(t.Context(), queue.Alert{Queue: "orders", Reason: "exhausted", Letter: "l1", Detail: "http_503"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 		}
 		var got struct {
 			Type string
-			Data deadletter.Alert
+			Data queue.Alert
 		}
 		if err := json.Unmarshal([]byte(bodies[0]), &got); err != nil || got.Type != "forbear.alert" || got.Data.Queue != "orders" || got.Data.Count != 7 || got.Data.Letter != "l1" {
 			t.Errorf("got %+v, %v", got, err)
@@ -93,11 +93,11 @@ func TestAlertsDoNotBreedAlerts(t *testing.T) {
 		r := &receiver{respond: always(400)}
 		s := &memstore.Store{}
 		_, a := alerting(t, s, r, webhook.NewSecret())
-		if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
+		if err := s.Raise(t.Context(), queue.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Hour)
-		letters, _ := s.List(t.Context(), deadletter.Filter{})
+		letters, _ := s.List(t.Context(), queue.Filter{})
 		if len(letters) != 1 || letters[0].Queue != webhook.AlertQueue || letters[0].Destination != webhook.AlertEndpoint {
 			t.Errorf("letters are %+v", letters)
 		}

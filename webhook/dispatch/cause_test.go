@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -33,7 +33,7 @@ func TestDeadLetterSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(24 * time.Hour)
-		list, err := s.List(t.Context(), deadletter.Filter{})
+		list, err := s.List(t.Context(), queue.Filter{})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%d letters, %v", len(list), err)
 		}

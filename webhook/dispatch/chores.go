@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
@@ -52,12 +52,12 @@ func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
 
 // raise stores an alert. It must not be lost, so that it is tried until the
 // store takes it, or the grace of a stop is over.
-func (d *Dispatcher) raise(a deadletter.Alert) {
+func (d *Dispatcher) raise(a queue.Alert) {
 	d.chore(func(ctx context.Context) { d.storeAlert(ctx, a) })
 }
 
 // storeAlert stores an alert, if it can before ctx ends.
-func (d *Dispatcher) storeAlert(ctx context.Context, a deadletter.Alert) {
+func (d *Dispatcher) storeAlert(ctx context.Context, a queue.Alert) {
 	backoff := wait.Backoff{Base: 100 * time.Millisecond, Cap: 10 * time.Second}
 	for ctx.Err() == nil {
 		err := d.parts[partAlerts].Do(func() error { return d.cfg.Alerts.Raise(ctx, a) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -35,7 +36,7 @@ func TestDeletionGoesOnElsewhere(t *testing.T) {
 		time.Sleep(time.Minute)
 		offer("m2")
 		time.Sleep(time.Minute)
-		letters, err := s.List(t.Context(), deadletter.Filter{Reason: deadletter.ReasonDeleted})
+		letters, err := s.List(t.Context(), queue.Filter{Reason: deadletter.ReasonDeleted})
 		if err != nil || len(letters) != 2 || to.since(began) != 0 {
 			t.Errorf("%d letters, %v, and %d sends, want 2 and none", len(letters), err, to.since(began))
 		}

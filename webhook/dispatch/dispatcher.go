@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/rate"
 	"github.com/forbear-go/forbear/internal/resend"
@@ -21,9 +21,9 @@ import (
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
-// Alerter takes what an operator has to know, durably. A [deadletter.Store] is one.
+// Alerter takes what an operator has to know, durably. A [queue.Store] is one.
 type Alerter interface {
-	Raise(ctx context.Context, a deadletter.Alert) error
+	Raise(ctx context.Context, a queue.Alert) error
 }
 
 // Config says how a dispatcher works. Store and Alerts are required.

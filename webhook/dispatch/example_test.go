@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -73,7 +73,7 @@ func ExampleNewNotifier() {
 		fmt.Println(err)
 		return
 	}
-	alerter := deadletter.NewAlerter(store, quiet, n)
+	alerter := queue.NewAlerter(store, quiet, n)
 	for _, h := range alerter.Health() {
 		fmt.Println(h.Name, h.Healthy)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -127,7 +127,7 @@ func (d *Dispatcher) shares(ctx context.Context) {
 // share stores a batch of what was found, and reports whether there may be more. The
 // store raises the alerts with it; when it cannot, raise does, and the rest is tried
 // again later.
-func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (more bool) {
+func (d *Dispatcher) share(ctx context.Context, raise func(queue.Alert)) (more bool) {
 	list := d.ledger.take(shareBatch)
 	if len(list) == 0 {
 		return false
@@ -145,7 +145,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (m
 	for i := range list {
 		if a := &list[i].Alert; a.Queue != "" {
 			raise(*a)
-			*a = deadletter.Alert{}
+			*a = queue.Alert{}
 		}
 	}
 	d.ledger.putBack(list)
@@ -154,7 +154,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(deadletter.Alert)) (m
 
 // shareAll stores what is left at the end.
 func (d *Dispatcher) shareAll(ctx context.Context) {
-	for d.share(ctx, func(a deadletter.Alert) { d.storeAlert(ctx, a) }) {
+	for d.share(ctx, func(a queue.Alert) { d.storeAlert(ctx, a) }) {
 	}
 }
 

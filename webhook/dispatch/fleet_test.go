@@ -19,6 +19,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -268,7 +269,7 @@ func (d *day) send(minute int) {
 func (d *day) letters() map[string]deadletter.Letter {
 	letters := map[string]deadletter.Letter{}
 	for after := ""; ; {
-		list, err := d.store.List(d.Context(), deadletter.Filter{After: after, Limit: deadletter.MaxList})
+		list, err := d.store.List(d.Context(), queue.Filter{After: after, Limit: queue.MaxList})
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func (s *calmStore) SetEndpointState(ctx context.Context, id string, state webho
 }
 
 // counting counts an alert that a write raises.
-func (s *calmStore) counting(ctx context.Context, a deadletter.Alert, write func() error) error {
+func (s *calmStore) counting(ctx context.Context, a queue.Alert, write func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.count(ctx, a.Reason)
@@ -320,7 +321,7 @@ func (s *calmStore) count(ctx context.Context, reason string) (n int) {
 }
 
 // Raise counts the alerts about endpoints.
-func (d *day) Raise(_ context.Context, a deadletter.Alert) error {
+func (d *day) Raise(_ context.Context, a queue.Alert) error {
 	var name string
 	if _, err := fmt.Sscanf(a.Detail, "endpoint %s", &name); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -103,7 +103,7 @@ func (s *ailing) PutTallies(ctx context.Context, owner string, list []store.Tall
 	return s.Store.PutTallies(ctx, owner, list)
 }
 
-func (s *ailing) Raise(ctx context.Context, a deadletter.Alert) error {
+func (s *ailing) Raise(ctx context.Context, a queue.Alert) error {
 	if err := s.fault(ctx, "alerts"); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func TestHealthTellsTheTruth(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					ill := func() (list []deadletter.Health) {
+					ill := func() (list []queue.Health) {
 						for _, h := range d.Health() {
 							if !h.Healthy {
 								list = append(list, h)

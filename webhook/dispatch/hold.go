@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -157,7 +157,7 @@ func (r *receiver) began(k kind, why string) {
 			r.d.log.Error("endpoint held", slog.String("endpoint", r.id), slog.String("reason", kindOf[k].alert), slog.String("cause", why))
 		})
 	}
-	n.Begins, n.Alert = true, deadletter.Alert{Queue: webhook.QueueOf(r.id), Reason: kindOf[k].alert, Detail: detail}
+	n.Begins, n.Alert = true, queue.Alert{Queue: webhook.QueueOf(r.id), Reason: kindOf[k].alert, Detail: detail}
 	r.d.find(n)
 }
 

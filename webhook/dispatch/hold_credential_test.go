@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -235,11 +235,11 @@ func TestHeldDeliveriesEndAt24Hours(t *testing.T) {
 		n := ringtest.Size(30, 300)
 		batch(t, d, n)
 		time.Sleep(24*time.Hour - time.Minute)
-		if list, _ := s.List(t.Context(), deadletter.Filter{Limit: 1000}); len(list) != 0 {
+		if list, _ := s.List(t.Context(), queue.Filter{Limit: 1000}); len(list) != 0 {
 			t.Errorf("%d letters before 24 hours", len(list))
 		}
 		time.Sleep(3 * time.Minute)
-		list, err := s.List(t.Context(), deadletter.Filter{Limit: 1000})
+		list, err := s.List(t.Context(), queue.Filter{Limit: 1000})
 		if err != nil || len(list) != n || list[0].Reason != "deadline" || list[0].Attempts != 0 {
 			t.Errorf("%d letters, %v", len(list), err)
 		}

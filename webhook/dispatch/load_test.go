@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -38,7 +38,7 @@ func (s *lateStore) EndpointChanges(context.Context, int64) (store.EndpointChang
 
 type noAlerts struct{}
 
-func (noAlerts) Raise(context.Context, deadletter.Alert) error { return nil }
+func (noAlerts) Raise(context.Context, queue.Alert) error { return nil }
 
 // A list of endpoints that was read before a change must not undo the change.
 func TestLoadKeepsTheNewerList(t *testing.T) {

@@ -3,7 +3,7 @@ package dispatch
 import (
 	"context"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -22,7 +22,7 @@ func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]
 
 // SendAgain makes messages due again that have ended: see [store.MessageStore].
 func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
-	results, err := d.cfg.Store.SendAgain(ctx, numbers, deadletter.DefaultMaxRedrives, by)
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, queue.DefaultMaxRedrives, by)
 	d.look()
 	return results, err
 }

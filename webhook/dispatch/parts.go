@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pulse"
 )
 
@@ -66,10 +66,10 @@ func (p *parts) begin(poll time.Duration) {
 // fails for longer than its interval, and for a quarter of a minute at least, is not
 // healthy, nor is one that does not come to an end for as long. The first success makes
 // it healthy again.
-func (d *Dispatcher) Health() []deadletter.Health {
-	list := make([]deadletter.Health, partsLen)
+func (d *Dispatcher) Health() []queue.Health {
+	list := make([]queue.Health, partsLen)
 	for i := range list {
-		list[i] = deadletter.Health(d.parts[i].State())
+		list[i] = queue.Health(d.parts[i].State())
 	}
 	return list
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/certtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -130,7 +131,7 @@ func TestEndpointTLS(t *testing.T) {
 			}
 			var letters []deadletter.Letter
 			awaited(t, "the letter", func() bool {
-				letters, _ = s.List(t.Context(), deadletter.Filter{})
+				letters, _ = s.List(t.Context(), queue.Filter{})
 				return len(letters) > 0
 			})
 			if l := letters[0]; !strings.HasPrefix(l.ErrorType, "tls_") || l.Attempts != 1 || sink.has("m") != "" {
@@ -193,7 +194,7 @@ func TestEndpointTLSRotates(t *testing.T) {
 	certtest.Write(t, filepath.Join(dir, "cert"), two.Cert)
 	certtest.Write(t, filepath.Join(dir, "key"), two.Key)
 	goesOn("expired")
-	if list, err := s.List(t.Context(), deadletter.Filter{}); err != nil || len(list) != 0 {
+	if list, err := s.List(t.Context(), queue.Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("%d letters, %v", len(list), err)
 	}
 }

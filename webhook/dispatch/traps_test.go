@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -89,7 +89,7 @@ func TestDeadlineIsLookedAtRightBeforeTheSend(t *testing.T) {
 		if len(late) != 1 {
 			t.Fatalf("sent at %v, want nothing behind 24 hours", late)
 		}
-		letters, err := s.List(t.Context(), deadletter.Filter{})
+		letters, err := s.List(t.Context(), queue.Filter{})
 		if err != nil || len(letters) != 1 || letters[0].Reason != "deadline" || letters[0].Attempts != 1 {
 			t.Errorf("letters are %+v, %v", letters, err)
 		}

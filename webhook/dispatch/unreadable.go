@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -60,7 +60,7 @@ func (r *receiver) postpone(dl *store.Delivery) {
 	d, now := r.d, time.Now()
 	if r.saysUnreadable(now) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
-		d.raise(deadletter.Alert{
+		d.raise(queue.Alert{
 			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",
 			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read, and waits, perhaps with others: " + dl.Unreadable.Error(),
 		})

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -9,6 +9,6 @@ import (
 const AlertDisabled = "endpoint_disabled"
 
 // DisabledAlert returns the alert that an endpoint was disabled by forbear, and why.
-func DisabledAlert(id, why string) deadletter.Alert {
-	return deadletter.Alert{Queue: webhook.QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
+func DisabledAlert(id, why string) queue.Alert {
+	return queue.Alert{Queue: webhook.QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // Hold is what a dispatcher has found out about an endpoint, for the others that share
@@ -28,7 +28,7 @@ type HoldWrite struct {
 	// raised with it, unless that is zero. Without Begins, what does not go on is not
 	// written.
 	Begins bool
-	Alert  deadletter.Alert
+	Alert  queue.Alert
 }
 
 // HoldFor is how long a hold counts that no one writes again: by then, all that was

@@ -31,7 +31,7 @@ func (l *ledger) book(order string) error {
 	return nil
 }
 
-// printer stands for a deadletter.Store.
+// printer stands for a queue.Store.
 type printer struct{}
 
 func (printer) Put(_ context.Context, l deadletter.Letter) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // Command returns the command dlq.
@@ -70,15 +71,15 @@ type dlq struct {
 	*verb.Run
 	db *verb.Database
 
-	filter deadletter.Filter
+	filter queue.Filter
 	why    string // of a discard
 	reveal bool   // payloads and credentials too
 
 	// Of a redrive.
-	job    deadletter.Job // its rate and its limits
-	all    bool           // every letter, without a filter
-	dryRun bool           // only count
-	wait   bool           // until it is over
+	job    queue.Job // its rate and its limits
+	all    bool      // every letter, without a filter
+	dryRun bool      // only count
+	wait   bool      // until it is over
 }
 
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
@@ -91,9 +92,9 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 		{Name: "show", Operand: letter, Check: q.check, Do: q.show},
 		{Name: "redrive", Operand: letter, Optional: true, Check: q.checkChosen, Do: q.redrive},
 		{Name: "redrives", Check: q.check, Do: q.redrives},
-		{Name: "pause", Operand: redrive, Do: q.setJob(deadletter.JobPaused)},
-		{Name: "resume", Operand: redrive, Do: q.setJob(deadletter.JobRunning)},
-		{Name: "cancel", Operand: redrive, Do: q.setJob(deadletter.JobCanceled)},
+		{Name: "pause", Operand: redrive, Do: q.setJob(queue.JobPaused)},
+		{Name: "resume", Operand: redrive, Do: q.setJob(queue.JobRunning)},
+		{Name: "cancel", Operand: redrive, Do: q.setJob(queue.JobCanceled)},
 		{Name: "discard", Operand: letter, Optional: true, Check: q.checkDiscard, Do: q.discard},
 		{Name: "export", Do: q.export},
 		{Name: "read", Operand: "the file of an export", Do: q.read},
@@ -123,11 +124,11 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters of the queue")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive, discard: only count")
 	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
-	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: this `number` of letters a second")
+	f.Float64Var(&q.job.Rate, "rate", queue.DefaultRate, "redrive: this `number` of letters a second")
 	// A redrive into a dependency that is still broken stops by itself,
 	// before it has used up the letters' redrives.
-	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `share` of the letters fails; 1 never stops")
-	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: skip letters that were redriven this `number` of times")
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", queue.DefaultStopRatio, "redrive: stop when more than this `share` of the letters fails; 1 never stops")
+	f.IntVar(&q.job.MaxRedrives, "max-redrives", queue.DefaultMaxRedrives, "redrive: skip letters that were redriven this `number` of times")
 	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
 }
 
@@ -145,8 +146,8 @@ func stateFlag(s *deadletter.State) func(string) error {
 }
 
 func (q *dlq) check() error {
-	if q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList {
-		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
+	if q.filter.Limit < 1 || q.filter.Limit > queue.MaxList {
+		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, queue.MaxList)
 	}
 	return nil
 }

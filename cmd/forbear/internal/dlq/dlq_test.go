@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -165,7 +166,7 @@ func TestDLQVerbs(t *testing.T) {
 func TestDLQHoldsARedrive(t *testing.T) {
 	db := deadDatabase(t, 2, "")
 	r := clitest.Run(t, Command(), "", "redrive", "--all", "-o", "json", "--actor", "ann", "--database", db)
-	var j deadletter.Job
+	var j queue.Job
 	if err := json.Unmarshal([]byte(r.Out), &j); err != nil || j.Total != 2 {
 		t.Fatalf("%+v: %v", r, err)
 	}
@@ -213,7 +214,7 @@ func TestDLQWithEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := deadletter.ExportSealed(&b, dead(7), c); err != nil {
+	if err := queue.ExportSealed(&b, dead(7), c); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "dead-letters-2026-03-01.jsonl")
@@ -270,7 +271,7 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 			t.Errorf("%s says %q", c.args, r.Errors)
 		}
 		n := 0
-		err := deadletter.ReadExport(strings.NewReader(r.Out), nil, func(l deadletter.Letter) error {
+		err := queue.ReadExport(strings.NewReader(r.Out), nil, func(l deadletter.Letter) error {
 			n++
 			if want := map[bool]string{true: "", false: "planted-payload"}[c.says]; string(l.Payload) != want || c.says && l.Payload != nil {
 				t.Errorf("%s has the payload %q", c.args, l.Payload)

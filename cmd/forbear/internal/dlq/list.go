@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // errNone is the result of a filter that chooses nothing.
@@ -54,12 +55,12 @@ const shortError = 100
 
 // stats counts the letters, and the dead ones by cause. An empty queue is a good result.
 func (q *dlq) stats(ctx context.Context) error {
-	list, err := deadletter.StatsByCause(ctx, q.db.DeadLetters(), q.filter.Limit)
+	list, err := queue.StatsByCause(ctx, q.db.DeadLetters(), q.filter.Limit)
 	if err != nil {
 		return err
 	}
 	// JSON has [] for none, and not null, which scripts do not expect.
-	if q.JSON(append([]deadletter.Stat{}, list...)) {
+	if q.JSON(append([]queue.Stat{}, list...)) {
 		return nil
 	}
 	counts, causes := q.Table("QUEUE REASON STATE COUNT OLDEST NEWEST"), q.Table("CAUSE COUNT DESTINATION ERROR NEWEST LATEST WHAT")
@@ -81,7 +82,7 @@ func (q *dlq) stats(ctx context.Context) error {
 // audit writes the latest entries of the audit trail, the newest first, within the
 // times that are asked for.
 func (q *dlq) audit(ctx context.Context) error {
-	f := deadletter.AuditFilter{Since: q.filter.Since, Until: q.filter.Until}
+	f := queue.AuditFilter{Since: q.filter.Since, Until: q.filter.Until}
 	t := q.Table("AT WHO ACTION TARGET DETAIL")
 	for next := int64(0); t.Rows < q.filter.Limit; {
 		list, after, err := q.db.DeadLetters().AuditPage(ctx, f, next, q.filter.Limit-t.Rows)
@@ -110,7 +111,7 @@ func (q *dlq) export(ctx context.Context) error {
 		return err
 	}
 	// --limit is for lists: a cut-off export would look complete.
-	q.filter.Limit = deadletter.MaxList
+	q.filter.Limit = queue.MaxList
 	n, unreadable := 0, error(nil)
 	for {
 		list, err := q.db.DeadLetters().List(ctx, q.filter)
@@ -152,7 +153,7 @@ func (q *dlq) read(ctx context.Context) error {
 	if err := q.note(ctx, "file "+q.ID); err != nil {
 		return err
 	}
-	if err := deadletter.ReadExport(f, q.db.Cipher, q.write); err != nil {
+	if err := queue.ReadExport(f, q.db.Cipher, q.write); err != nil {
 		return fmt.Errorf("%s: %w", q.ID, err)
 	}
 	if !q.reveal {
@@ -166,7 +167,7 @@ func (q *dlq) write(l deadletter.Letter) error {
 	if !q.reveal {
 		l = l.Mask()
 	}
-	return deadletter.Export(q.Out, l)
+	return queue.Export(q.Out, l)
 }
 
 // sayMasked says what a masked export lacks: a file that is kept for later must not be

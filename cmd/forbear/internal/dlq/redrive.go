@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -27,7 +28,7 @@ func (q *dlq) redrive(ctx context.Context) error {
 	// The limit is that of a list: a redrive takes all that the filter chooses.
 	q.filter.Queue, q.filter.Limit = cmp.Or(q.filter.Queue, webhook.Queue), 0
 	// The target is nil: serve sends, and here the job is only written.
-	r := deadletter.NewRedriver(q.db.DeadLetters(), "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
+	r := queue.NewRedriver(q.db.DeadLetters(), "", map[string]queue.Target{q.filter.Queue: nil}, nil)
 	q.job.Filter, q.job.By = q.filter, q.Actor
 	plan, err := r.Plan(ctx, q.job)
 	switch {
@@ -54,7 +55,7 @@ func (q *dlq) redrive(ctx context.Context) error {
 // await waits for the end of a redrive, with its progress on a terminal: in a file it
 // would be thousands of lines. The job belongs to serve, and goes on when the operator
 // stops waiting.
-func (q *dlq) await(ctx context.Context, j deadletter.Job) (err error) {
+func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 	live := cli.Terminal(q.Err)
 	for j.State.Open() {
 		select {
@@ -75,7 +76,7 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (err error) {
 	}
 	q.Say(j, "%s", progress(&j))
 	// Canceled, stopped by its failures, or had to leave some: not all letters were sent.
-	if j.State != deadletter.JobDone || j.Why != "" {
+	if j.State != queue.JobDone || j.Why != "" {
 		return verb.ErrNegative
 	}
 	return nil
@@ -83,7 +84,7 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (err error) {
 
 // progress is a redrive in one line, short enough to be rewritten in place. Why is set
 // when it stopped itself, or had to leave letters that cannot be read.
-func progress(j *deadletter.Job) string {
+func progress(j *queue.Job) string {
 	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
 	if j.Why != "" {
 		s += " (" + j.Why + ")"
@@ -114,7 +115,7 @@ func (q *dlq) redrives(ctx context.Context) error {
 // setJob pauses, resumes or cancels a redrive. The state is in the database:
 // a serve that sends its letters reads it there before each batch, wherever
 // it runs.
-func (q *dlq) setJob(state deadletter.JobState) func(context.Context) error {
+func (q *dlq) setJob(state queue.JobState) func(context.Context) error {
 	return func(ctx context.Context) error {
 		// An unknown id is distinguished from a redrive that is over: both
 		// refuse, with different errors.
@@ -149,7 +150,7 @@ func (q *dlq) discard(ctx context.Context) error {
 		done = "would be discarded"
 		n, err = letters.Count(ctx, f)
 	} else {
-		n, err = deadletter.DiscardAll(ctx, letters, f, q.Actor, q.why)
+		n, err = queue.DiscardAll(ctx, letters, f, q.Actor, q.why)
 	}
 	switch {
 	case err != nil:

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // listAlerts lists alerts, the newest first.
@@ -16,7 +16,7 @@ func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().AlertPage(r.Context(), after, limit)
-	return http.StatusOK, page("alerts", list, limit, func(a deadletter.Alert) string { return cursor(a.ID) }), err
+	return http.StatusOK, page("alerts", list, limit, func(a queue.Alert) string { return cursor(a.ID) }), err
 }
 
 // alertHealth shows which notifiers took their latest alert, and which parts of what
@@ -27,13 +27,13 @@ func (s *Service) alertHealth(*http.Request) (int, any, error) {
 }
 
 // parts returns how what runs by itself fares with the store.
-func (s *Service) parts() []deadletter.Health {
+func (s *Service) parts() []queue.Health {
 	return append(s.Dispatcher.Health(), s.Redriver.Health(), s.retention.Health())
 }
 
 // shown are they with the causes in words of ours: an error of the database may name its
 // address, and what a row has.
-func shown(list []deadletter.Health) []deadletter.Health {
+func shown(list []queue.Health) []queue.Health {
 	for i := range list {
 		if h := &list[i]; h.Cause != nil {
 			h.Error = strings.TrimSuffix(h.Error, h.Cause.Error()) + database.Cause(h.Cause)

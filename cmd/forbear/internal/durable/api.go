@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -84,9 +84,9 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/redrives", tenants, s.listRedrives},
 		{"POST", "/v1/redrives", tenants, takes(s.postRedrive)},
 		{"GET", "/v1/redrives/{id}", tenants, s.getRedrive},
-		{"POST", "/v1/redrives/{id}/pause", tenants, s.setRedrive(deadletter.JobPaused)},
-		{"POST", "/v1/redrives/{id}/resume", tenants, s.setRedrive(deadletter.JobRunning)},
-		{"POST", "/v1/redrives/{id}/cancel", tenants, s.setRedrive(deadletter.JobCanceled)},
+		{"POST", "/v1/redrives/{id}/pause", tenants, s.setRedrive(queue.JobPaused)},
+		{"POST", "/v1/redrives/{id}/resume", tenants, s.setRedrive(queue.JobRunning)},
+		{"POST", "/v1/redrives/{id}/cancel", tenants, s.setRedrive(queue.JobCanceled)},
 		{"GET", "/v1/alerts", operators, s.listAlerts},
 		{"GET", "/v1/alerts/health", operators, s.alertHealth},
 		{"POST", "/v1/alerts/test", operators, s.testAlerts},

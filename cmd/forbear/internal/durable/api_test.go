@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -262,13 +262,13 @@ func TestRedriveStops(t *testing.T) {
 				if n := sends(); n != 40 {
 					t.Fatalf("%d sends, want 40", n)
 				}
-				j, err := s.Redriver.Start(t.Context(), deadletter.Job{Filter: deadletter.Filter{Queue: webhook.Queue}, By: "ann", Canary: c.canary}, "job")
+				j, err := s.Redriver.Start(t.Context(), queue.Job{Filter: queue.Filter{Queue: webhook.Queue}, By: "ann", Canary: c.canary}, "job")
 				if err != nil || j.Total != 40 {
 					t.Fatalf("got %+v, %v", j, err)
 				}
 				time.Sleep(30 * time.Second)
 				j, err = s.DB.DeadLetters().Job(t.Context(), "job")
-				if n := sends() - 40; err != nil || j.State != deadletter.JobStopped || !strings.Contains(j.Why, c.why) || n > c.most || n == 0 {
+				if n := sends() - 40; err != nil || j.State != queue.JobStopped || !strings.Contains(j.Why, c.why) || n > c.most || n == 0 {
 					t.Errorf("%d sends; job %+v, %v", n, j, err)
 				}
 				stop()
@@ -283,7 +283,7 @@ func TestAlertsAreNotLost(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		down := true
-		notifier := notify(func(a deadletter.Alert) error {
+		notifier := notify(func(a queue.Alert) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if down {
@@ -292,7 +292,7 @@ func TestAlertsAreNotLost(t *testing.T) {
 			got = append(got, fmt.Sprint(a.Count, " ", a.Reason))
 			return nil
 		})
-		s, stop := start(t, Options{Poll: 5 * time.Second, Notifiers: []deadletter.Notifier{notifier}, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil })})
+		s, stop := start(t, Options{Poll: 5 * time.Second, Notifiers: []queue.Notifier{notifier}, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil })})
 		put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		total := 0
 		for range 30 {
@@ -322,19 +322,19 @@ func TestAlertsAreNotLost(t *testing.T) {
 	})
 }
 
-type notify func(deadletter.Alert) error
+type notify func(queue.Alert) error
 
 func (notify) Name() string { return "test" }
 
-func (f notify) Notify(_ context.Context, a deadletter.Alert) error {
+func (f notify) Notify(_ context.Context, a queue.Alert) error {
 	return f(a)
 }
 
 func TestAlertFormats(t *testing.T) {
-	a := deadletter.Alert{ID: 7, Queue: "webhooks", Reason: "exhausted", Count: 3, Detail: `"quoted"`, First: time.Unix(1, 0)}
-	for f, want := range map[deadletter.AlertFormat]string{
-		deadletter.FormatPlain: `"count":3`, deadletter.FormatSlack: `{"text":"forbear: 3 x exhausted in queue webhooks`,
-		deadletter.FormatAlertmanager: `"alertname":"ForbearDeadLetter"`,
+	a := queue.Alert{ID: 7, Queue: "webhooks", Reason: "exhausted", Count: 3, Detail: `"quoted"`, First: time.Unix(1, 0)}
+	for f, want := range map[queue.AlertFormat]string{
+		queue.FormatPlain: `"count":3`, queue.FormatSlack: `{"text":"forbear: 3 x exhausted in queue webhooks`,
+		queue.FormatAlertmanager: `"alertname":"ForbearDeadLetter"`,
 	} {
 		text, err := f.Encode(a)
 		if err != nil || !strings.Contains(string(text), want) || !json.Valid(text) {
@@ -347,16 +347,16 @@ func TestAlertFormats(t *testing.T) {
 		w.WriteHeader(500)
 	}))
 	defer srv.Close()
-	n := &deadletter.HTTPNotifier{Label: "slack", URL: srv.URL + "/services/secret-token", Format: deadletter.FormatSlack}
+	n := &queue.HTTPNotifier{Label: "slack", URL: srv.URL + "/services/secret-token", Format: queue.FormatSlack}
 	if err := n.Notify(t.Context(), a); err == nil || strings.Contains(err.Error(), "secret-token") || <-bodies != "/services/secret-token" {
 		t.Errorf("got %v", err)
 	}
 	out := t.TempDir() + "/alert"
-	c := &deadletter.CommandNotifier{Label: "command", Args: []string{"tee", out}}
+	c := &queue.CommandNotifier{Label: "command", Args: []string{"tee", out}}
 	if err := c.Notify(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	if err := (&deadletter.CommandNotifier{Label: "command", Args: []string{"false"}}).Notify(t.Context(), a); err == nil {
+	if err := (&queue.CommandNotifier{Label: "command", Args: []string{"false"}}).Notify(t.Context(), a); err == nil {
 		t.Error("a failing command is no error")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -173,7 +174,7 @@ func TestApplicationsConfigureTheirEndpoints(t *testing.T) {
 func waitState(t *testing.T, s *Service, state string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 10})
+		list, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/sqlstore"
 )
@@ -32,7 +32,7 @@ func actor(r *http.Request) string {
 // listAudit lists who did what, the newest first.
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
 	q := r.URL.Query()
-	f := deadletter.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Target: q.Get("target")}
+	f := queue.AuditFilter{Who: q.Get("who"), Action: q.Get("action"), Target: q.Get("target")}
 	after, limit, err := pageOf(q)
 	if err != nil {
 		return 0, nil, err
@@ -48,7 +48,7 @@ func (s *Service) listAudit(r *http.Request) (int, any, error) {
 // it in the same transaction instead; here the deed is done, and a failure to
 // record it is an error in the log. The detail holds no payloads and no secrets.
 func (s *Service) audit(r *http.Request, action, target, detail string) {
-	if err := s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
+	if err := s.DB.DeadLetters().Audit(r.Context(), queue.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
 		s.log.Error("audit not written", "action", action, "target", target, "error", err.Error())
 	}
 }
@@ -65,7 +65,7 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 		if c := callerOf(r); c.Scope == sqlstore.ScopeReadOnly {
 			return false, fmt.Errorf("%w: the token %q shows no payloads", errForbidden, c.Name)
 		}
-		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
+		return true, s.DB.DeadLetters().Audit(r.Context(), queue.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:
 		return false, fmt.Errorf("%w: reveal: want true or false, got %.20q", errBadRequest, v)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // The audit trail is read in pages, from the newest, to its end, and by who, what and
@@ -17,7 +17,7 @@ func TestAuditInPages(t *testing.T) {
 		began := time.Now().Add(-time.Second)
 		for i := range 25 {
 			who := []string{"ci (ann) at 127.0.0.1", "(ci-2) at 127.0.0.1", "ci", "cities at 127.0.0.1", "bob (ci) at 127.0.0.1"}[i%5]
-			entry := deadletter.Entry{Who: who, Action: "reveal", Target: fmt.Sprint("m", i)}
+			entry := queue.Entry{Who: who, Action: "reveal", Target: fmt.Sprint("m", i)}
 			if i == 7 {
 				entry.Action, entry.Target = "redrive", "100%_"
 			}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
@@ -156,7 +156,7 @@ func restore(t *testing.T, from string, backup func(from string) (to string)) {
 		left = slices.DeleteFunc(left, arrived)
 		return len(left) == 0 && unfinished == 0
 	})
-	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	end()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -211,7 +211,7 @@ func dayAhead(r *clockRig) clockSteps {
 	return clockSteps{func() {
 		r.lookedAt(s, ids...) // all are older than their 24 hours, by the store's clock
 	}, func() { set(webhook.Enabled) }, func() {
-		if n, err := s.DB.DeadLetters().Count(r.Context(), deadletter.Filter{}); n != 0 || err != nil {
+		if n, err := s.DB.DeadLetters().Count(r.Context(), queue.Filter{}); n != 0 || err != nil {
 			r.Errorf("%d dead letters, %v", n, err)
 		}
 		r.receiver.arrive(r.T, ids...)

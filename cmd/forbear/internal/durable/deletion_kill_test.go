@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // An endpoint is deleted while messages to it are on their way, and the process that was
@@ -78,7 +78,7 @@ func TestKilledWhileItDeletes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = svc.Close() }()
-		list, err := svc.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 500})
+		list, err := svc.DB.DeadLetters().List(t.Context(), queue.Filter{Limit: 500})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -47,7 +47,7 @@ type Options struct {
 	History    time.Duration   // of finished deliveries: see dispatch.Config.Retention
 	Bodies     time.Duration   // of what they carried: see dispatch.Config.BodyRetention
 	Cipher     sqlstore.Cipher // encryption at rest; nil: off
-	Notifiers  []deadletter.Notifier
+	Notifiers  []queue.Notifier
 	// Alerts is where alerts are delivered as webhooks; nil: nowhere.
 	Alerts *webhook.Endpoint
 	// Observers are what each endpoint's Retryer is built with: the log, metrics,
@@ -77,8 +77,8 @@ const SecretPrefix = "FORBEAR_SECRET_"
 type Service struct {
 	DB         *database.DB
 	Dispatcher *dispatch.Dispatcher
-	Redriver   *deadletter.Redriver
-	Alerter    *deadletter.Alerter
+	Redriver   *queue.Redriver
+	Alerter    *queue.Alerter
 	Handler    http.Handler
 
 	tokens    tokenCache
@@ -86,7 +86,7 @@ type Service struct {
 	admission *admission
 	deadlines deadlines
 	refusals  refusals
-	retention *deadletter.Retention
+	retention *queue.Retention
 	path      string
 	// maxRequest bounds a request to the API, in bytes.
 	maxRequest int64
@@ -154,8 +154,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	// Alerts that could not be delivered are redriven like messages.
-	targets := map[string]deadletter.Target{webhook.Queue: s.redrive, webhook.AlertQueue: s.redrive}
-	s.Redriver = deadletter.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
+	targets := map[string]queue.Target{webhook.Queue: s.redrive, webhook.AlertQueue: s.redrive}
+	s.Redriver = queue.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
 		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
 		if err != nil {
@@ -163,9 +163,9 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		}
 		o.Notifiers = append(o.Notifiers, n)
 	}
-	s.Alerter = deadletter.NewAlerter(db.DeadLetters(), o.Logger, o.Notifiers...)
+	s.Alerter = queue.NewAlerter(db.DeadLetters(), o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
-	s.retention = &deadletter.Retention{Store: db.DeadLetters(), Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
+	s.retention = &queue.Retention{Store: db.DeadLetters(), Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	if s.queries, err = readQueries(); err != nil {
 		return nil, err
 	}

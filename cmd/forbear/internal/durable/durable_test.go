@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -145,7 +146,7 @@ func TestWholeSchedule(t *testing.T) {
 			}
 			previous = at
 		}
-		letters, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
+		letters, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{})
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("got %d letters, %v", len(letters), err)
 		}
@@ -187,7 +188,7 @@ func TestAttemptCountSurvivesRestart(t *testing.T) {
 		if n != 5 || fmt.Sprint(retryHeaders) != "[0 1 2 3 4]" {
 			t.Errorf("%d attempts numbered %v, want 5 numbered 0 to 4", n, retryHeaders)
 		}
-		if l, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{}); err != nil || len(l) != 1 || l[0].Attempts != 5 {
+		if l, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{}); err != nil || len(l) != 1 || l[0].Attempts != 5 {
 			t.Errorf("letters: %+v, %v", l, err)
 		}
 		stop()
@@ -225,7 +226,7 @@ func TestRetryAfter(t *testing.T) {
 				if c.attempts > 1 && sent[1].Sub(sent[0]) < c.floor {
 					t.Errorf("came back after %v, before %v", sent[1].Sub(sent[0]), c.floor)
 				}
-				letters, _ := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
+				letters, _ := s.DB.DeadLetters().List(t.Context(), queue.Filter{})
 				if c.reason == "" && len(letters) != 0 || c.reason != "" && (len(letters) != 1 || letters[0].Reason != c.reason) {
 					t.Errorf("letters are %+v", letters)
 				}
@@ -296,11 +297,11 @@ func TestDeadlineIn24Hours(t *testing.T) {
 			day.Store(int64(24*time.Hour - 5*time.Minute))
 		}
 		time.Sleep(24*time.Hour - time.Minute - time.Duration(day.Load()))
-		if n, _ := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 {
+		if n, _ := s.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 0 {
 			t.Errorf("%d letters before 24 hours", n)
 		}
 		time.Sleep(3 * time.Minute)
-		l, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
+		l, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{})
 		if err != nil || len(l) != 1 || l[0].Reason != "deadline" || l[0].Attempts != 0 {
 			t.Errorf("letters are %+v, %v", l, err)
 		}
@@ -339,7 +340,7 @@ func TestBudgetPostponesAndConsumesNothing(t *testing.T) {
 			t.Errorf("%d sends during the outage of %d messages: a flood", during, total)
 		}
 		st := s.Dispatcher.Stats()
-		letters, _ := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{})
+		letters, _ := s.DB.DeadLetters().Count(t.Context(), queue.Filter{})
 		t.Logf("%d sends during the outage, %d postponements, %d delivered, %d dead", during, st.Postponed, st.Delivered, letters)
 		if int(st.Delivered)+letters != total {
 			t.Errorf("%d delivered and %d dead of %d", st.Delivered, letters, total)
@@ -431,7 +432,7 @@ func TestCertificateFailureIsDeadAtOnce(t *testing.T) {
 func waitLetters(t *testing.T, s *Service, n int) []deadletter.Letter {
 	t.Helper()
 	for range 4000 {
-		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
+		list, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

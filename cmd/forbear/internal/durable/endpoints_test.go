@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -232,7 +232,7 @@ func TestPatchIsAudited(t *testing.T) {
 	ask(t, s, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/","rate":5,"policy":{"max_attempts":7}}`)
 	ask(t, s, "PATCH", "/v1/endpoints/a", `{"url":"https://example.com/?planted","rate":5,"headers":[{"name":"X-Planted","value":"planted"}],"policy":{"max_attempts":6}}`, "X-Forbear-Actor", "ann")
 	list, err := s.DB.DeadLetters().AuditTrail(t.Context(), 10)
-	i := slices.IndexFunc(list, func(e deadletter.Entry) bool { return e.Action == "endpoint-patch" })
+	i := slices.IndexFunc(list, func(e queue.Entry) bool { return e.Action == "endpoint-patch" })
 	if err != nil || i < 0 {
 		t.Fatalf("the audit is %+v, %v", list, err)
 	}

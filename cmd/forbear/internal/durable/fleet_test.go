@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
@@ -84,7 +84,7 @@ func oneOutage(t *testing.T, database string, unit, found time.Duration, lost in
 		t.Errorf("got %+v, %v", res, err)
 	}
 	letters := func() int {
-		n, err := services[0].DB.DeadLetters().Count(t.Context(), deadletter.Filter{})
+		n, err := services[0].DB.DeadLetters().Count(t.Context(), queue.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -24,8 +24,8 @@ func TestHealthOfParts(t *testing.T) {
 	} {
 		t.Run(table, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pager := notify(func(deadletter.Alert) error { return nil })
-				s, _ := start(t, Options{Notifiers: []deadletter.Notifier{pager}, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200), nil })})
+				pager := notify(func(queue.Alert) error { return nil })
+				s, _ := start(t, Options{Notifiers: []queue.Notifier{pager}, Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200), nil })})
 				put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 				rename := func(from, to string) {
 					t.Helper()
@@ -49,7 +49,7 @@ func TestHealthOfParts(t *testing.T) {
 						t.Fatalf("%d %v", status, v)
 					}
 					text, _ := json.Marshal(v)
-					var health struct{ Notifiers, Parts []deadletter.Health }
+					var health struct{ Notifiers, Parts []queue.Health }
 					if err := json.Unmarshal(text, &health); err != nil || len(health.Notifiers) != 2 || len(health.Parts) < 10 {
 						t.Fatalf("%s, %v", text, err)
 					}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -73,7 +74,7 @@ func TestOneRuleForOutboxAndAPI(t *testing.T) {
 			if code == http.StatusConflict && (v["type"] != "urn:forbear:problem:message-conflict" || !strings.Contains(fmt.Sprint(v["detail"]), step.id)) {
 				t.Errorf("%s: the problem is %v", name, v)
 			}
-			if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{Reason: deadletter.ReasonConflict}); n != step.letters || err != nil {
+			if n, err := svc.DB.DeadLetters().Count(t.Context(), queue.Filter{Reason: deadletter.ReasonConflict}); n != step.letters || err != nil {
 				t.Errorf("%s: %d letters, %v; want %d", name, n, err, step.letters)
 			}
 		}
@@ -99,7 +100,7 @@ func TestOneRuleForOutboxAndAPI(t *testing.T) {
 		if list, _ := v["deliveries"].([]any); len(list) != 3 {
 			t.Errorf("order-1 is listed as %v", v)
 		}
-		letters, err := svc.DB.DeadLetters().List(t.Context(), deadletter.Filter{EventID: "order-1"})
+		letters, err := svc.DB.DeadLetters().List(t.Context(), queue.Filter{EventID: "order-1"})
 		if err != nil || len(letters) != 2 || letters[0].Destination != "cust_a" || string(letters[0].Payload) != `"for b"` || letters[1].Destination != "cust_c" || string(letters[1].Payload) != `"another"` {
 			t.Errorf("letters are %+v, %v", letters, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // listLetters lists dead letters, masked. Letters that come or go meanwhile shift nothing:
@@ -46,7 +47,7 @@ func (s *Service) getLetter(r *http.Request) (int, any, error) {
 func (s *Service) letter(r *http.Request, id string) (deadletter.Letter, error) {
 	l, err := s.DB.DeadLetters().Get(r.Context(), id)
 	if c := callerOf(r); err == nil && c.Application != "" && l.Application != c.Application {
-		err = fmt.Errorf("dead letter %q: %w", id, deadletter.ErrNotFound)
+		err = fmt.Errorf("dead letter %q: %w", id, queue.ErrNotFound)
 	}
 	return l, err
 }
@@ -66,7 +67,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f.Limit = deadletter.MaxList
+	f.Limit = queue.MaxList
 	return http.StatusOK, stream{"application/jsonl", func(w io.Writer) error {
 		for {
 			leave, err := s.admission.looks.enter(r)
@@ -82,7 +83,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 				if !shown {
 					l = l.Mask()
 				}
-				if err := deadletter.Export(w, l); err != nil {
+				if err := queue.Export(w, l); err != nil {
 					return err
 				}
 			}
@@ -92,7 +93,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 
 // letterStats counts the letters, with the most frequent causes of what is dead.
 func (s *Service) letterStats(r *http.Request) (int, any, error) {
-	list, err := deadletter.StatsByCause(r.Context(), s.DB.DeadLetters(), 100)
+	list, err := queue.StatsByCause(r.Context(), s.DB.DeadLetters(), 100)
 	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
@@ -117,9 +118,9 @@ func (s *Service) discardLetter(r *http.Request, body because) (int, any, error)
 
 // discardMany is the body of POST /v1/dead-letters/discard.
 type discardMany struct {
-	Filter deadletter.Filter `json:"filter"`
-	Reason string            `json:"reason"`
-	DryRun bool              `json:"dry_run"`
+	Filter queue.Filter `json:"filter"`
+	Reason string       `json:"reason"`
+	DryRun bool         `json:"dry_run"`
 }
 
 // discardLetters gives all letters up that a filter chooses, or counts them. The
@@ -135,16 +136,16 @@ func (s *Service) discardLetters(r *http.Request, body discardMany) (int, any, e
 	case strings.TrimSpace(body.Reason) == "":
 		return 0, nil, fmt.Errorf("%w: reason: want why the letters are discarded", errBadRequest)
 	}
-	n, err := deadletter.DiscardAll(r.Context(), s.DB.DeadLetters(), f, actor(r), body.Reason)
+	n, err := queue.DiscardAll(r.Context(), s.DB.DeadLetters(), f, actor(r), body.Reason)
 	return http.StatusOK, map[string]any{"count": n}, err
 }
 
 // filterOf reads a filter from a query. A value that cannot be read is refused: a
 // filter that is passed over would show, or redrive, too much. Times are RFC 3339,
-// limits 1 to deadletter.MaxList.
-func filterOf(r *http.Request) (deadletter.Filter, error) {
+// limits 1 to queue.MaxList.
+func filterOf(r *http.Request) (queue.Filter, error) {
 	q := r.URL.Query()
-	f := deadletter.Filter{
+	f := queue.Filter{
 		Queue: q.Get("queue"), Destination: q.Get("destination"), Application: q.Get("application"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
 		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
 	}
@@ -163,12 +164,12 @@ func filterOf(r *http.Request) (deadletter.Filter, error) {
 
 // checkAfter refuses to go on behind a letter that is not there, or not any more: the
 // list would seem to end.
-func (s *Service) checkAfter(r *http.Request, f deadletter.Filter) error {
+func (s *Service) checkAfter(r *http.Request, f queue.Filter) error {
 	if f.After == "" {
 		return nil
 	}
 	_, err := s.letter(r, f.After)
-	if errors.Is(err, deadletter.ErrNotFound) {
+	if errors.Is(err, queue.ErrNotFound) {
 		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, f.After)
 	}
 	return err

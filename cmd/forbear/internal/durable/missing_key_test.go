@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -154,7 +155,7 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 			var list []deadletter.Letter
 			waitFor(t, "the letters", func() (ok bool) {
 				var err error
-				if list, err = s.DB.DeadLetters().List(t.Context(), deadletter.Filter{Limit: 1000}); err != nil {
+				if list, err = s.DB.DeadLetters().List(t.Context(), queue.Filter{Limit: 1000}); err != nil {
 					t.Fatal(err)
 				}
 				return len(list) >= n
@@ -284,7 +285,7 @@ func TestEndpointsOfAMissingKey(t *testing.T) {
 		if n := numberOf(t, db, `SELECT count(*) FROM forbear_outbox`); n != 2 {
 			t.Errorf("%d rows wait in the outbox, want 2", n)
 		}
-		if list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{}); err != nil || len(list) != 0 {
+		if list, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{}); err != nil || len(list) != 0 {
 			t.Errorf("letters: %+v, %v", list, err)
 		}
 		stop()

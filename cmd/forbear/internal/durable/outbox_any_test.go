@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -268,7 +269,7 @@ func (s *Service) postgres() bool { return strings.HasPrefix(s.path, "postgres")
 func readLetters(t *testing.T, svc *Service) map[string]deadletter.Letter {
 	t.Helper()
 	letters := map[string]deadletter.Letter{}
-	for f := (deadletter.Filter{Limit: 50}); ; {
+	for f := (queue.Filter{Limit: 50}); ; {
 		list, err := svc.DB.DeadLetters().List(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
@@ -364,14 +365,14 @@ func TestRefusedRowIsKept(t *testing.T) {
 			t.Errorf("alerts are %v, %v", reasons, err)
 		}
 		// None of them is sent by a redrive either, and none is stuck on the way.
-		if _, err := svc.Redriver.Start(t.Context(), deadletter.Job{Filter: deadletter.Filter{Queue: webhook.Queue}, By: "ann", StopRatio: 1}, "job"); err != nil {
+		if _, err := svc.Redriver.Start(t.Context(), queue.Job{Filter: queue.Filter{Queue: webhook.Queue}, By: "ann", StopRatio: 1}, "job"); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, "the redrive's end", func() bool {
 			j, err := svc.DB.DeadLetters().Job(context.WithoutCancel(t.Context()), "job")
-			return err == nil && j.State != deadletter.JobRunning
+			return err == nil && j.State != queue.JobRunning
 		})
-		if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{State: deadletter.Dead}); n != 5 || err != nil { // m3's not_before is not the message's any more
+		if n, err := svc.DB.DeadLetters().Count(t.Context(), queue.Filter{State: deadletter.Dead}); n != 5 || err != nil { // m3's not_before is not the message's any more
 			t.Errorf("%d letters are dead after the redrive, %v", n, err)
 		}
 	})

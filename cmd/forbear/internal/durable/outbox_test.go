@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -196,7 +197,7 @@ func TestOutboxKnowsNewEndpoints(t *testing.T) {
 		ids = append(ids, "m"+id)
 	}
 	s.arrive(t, ids)
-	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	stop()
@@ -227,7 +228,7 @@ func TestOutboxAcrossCrashes(t *testing.T) {
 		}
 	}
 	twice := s.arrive(t, committed)
-	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	t.Logf("%d rows around four crashes, 0 lost, 0 blamed, %d delivered twice", len(committed), twice)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -22,7 +22,7 @@ func TestAlertsAndTokensInPages(t *testing.T) {
 			if _, _, err := s.DB.Tokens().Create(t.Context(), sqlstore.Token{Name: names[i], Scope: sqlstore.ScopeReadOnly}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.DB.DeadLetters().Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: reasons[0]}); err != nil {
+			if err := s.DB.DeadLetters().Raise(t.Context(), queue.Alert{Queue: "q", Reason: reasons[0]}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
@@ -222,7 +222,7 @@ func (c *crowd) deliver(t *testing.T, s *Service, messages int, every time.Durat
 func lettersOf(t *testing.T, s *Service) map[string]bool {
 	letters := map[string]bool{}
 	for after := ""; ; {
-		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{After: after, Limit: 500})
+		list, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{After: after, Limit: 500})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func (c *crowd) waits(t *testing.T, s *Service, id string) {
 		case "waiting", "sending":
 			return
 		case "dead":
-			letters, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{EventID: id})
+			letters, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{EventID: id})
 			if err == nil && len(letters) == 1 {
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -69,7 +70,7 @@ func TestPayloadUpToTheLimit(t *testing.T) {
 		}
 		waitFor(t, "messages", func() bool { return arrived("api") && arrived("outbox") })
 		waitFor(t, "letters", func() bool {
-			n, err := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{})
+			n, err := s.DB.DeadLetters().Count(t.Context(), queue.Filter{})
 			return n == 2 && err == nil
 		})
 		letters := map[string]deadletter.Letter{}
@@ -80,10 +81,10 @@ func TestPayloadUpToTheLimit(t *testing.T) {
 			t.Errorf("the letter of what was too large is %s %q of %d bytes", l.Reason, l.Description, len(l.Payload))
 		}
 		var file bytes.Buffer
-		if err := deadletter.ExportSealed(&file, letters["dead"], cipher); err != nil {
+		if err := queue.ExportSealed(&file, letters["dead"], cipher); err != nil {
 			t.Fatal(err)
 		}
-		if err := deadletter.ReadExport(&file, cipher, func(l deadletter.Letter) error {
+		if err := queue.ReadExport(&file, cipher, func(l deadletter.Letter) error {
 			if string(l.Payload) != full {
 				t.Errorf("%d bytes came back from the export", len(l.Payload))
 			}

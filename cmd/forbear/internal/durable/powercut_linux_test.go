@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -201,7 +202,7 @@ func TestPowerCutKeepsLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = again.Close() }()
-	if n, err := again.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 50 || err != nil {
+	if n, err := again.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 50 || err != nil {
 		t.Errorf("%d letters of 50, %v", n, err)
 	}
 	alerts, err := again.DB.DeadLetters().Alerts(t.Context(), 10)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -34,7 +34,7 @@ var faults = []struct {
 	kind   string
 }{
 	{errBadRequest, http.StatusBadRequest, "bad-request"},
-	{deadletter.ErrInvalid, http.StatusBadRequest, "bad-request"},
+	{queue.ErrInvalid, http.StatusBadRequest, "bad-request"},
 	{errPrecondition, http.StatusPreconditionFailed, "precondition-failed"},
 	{webhook.ErrVersion, http.StatusPreconditionFailed, "precondition-failed"},
 	{errMediaType, http.StatusUnsupportedMediaType, "unsupported-media-type"},
@@ -56,11 +56,11 @@ var faults = []struct {
 	{sqlstore.ErrTokenExists, http.StatusConflict, "conflict"},
 	{sqlstore.ErrTokenNotFound, http.StatusNotFound, "not-found"},
 	{webhook.ErrNotFound, http.StatusNotFound, "not-found"},
-	{deadletter.ErrNotFound, http.StatusNotFound, "not-found"},
+	{queue.ErrNotFound, http.StatusNotFound, "not-found"},
 	{store.ErrDeleting, http.StatusConflict, "conflict"},
 	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
-	{deadletter.ErrState, http.StatusConflict, "conflict"},
-	{deadletter.ErrRedriveLimit, http.StatusConflict, "conflict"},
+	{queue.ErrState, http.StatusConflict, "conflict"},
+	{queue.ErrRedriveLimit, http.StatusConflict, "conflict"},
 	{webhook.ErrUnreadable, http.StatusServiceUnavailable, "unreadable"},
 }
 

@@ -9,19 +9,20 @@ import (
 	"reflect"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/webhook"
 )
 
 // newRedrive is the body of POST /v1/redrives. What is left out has the defaults of
 // package deadletter.
 type newRedrive struct {
-	Filter      deadletter.Filter `json:"filter"`
-	All         bool              `json:"all"` // the filter chooses all
-	DryRun      bool              `json:"dry_run"`
-	Rate        float64           `json:"rate"`
-	Canary      bool              `json:"canary"`
-	StopRatio   float64           `json:"stop_ratio"`
-	MaxRedrives int               `json:"max_redrives"`
+	Filter      queue.Filter `json:"filter"`
+	All         bool         `json:"all"` // the filter chooses all
+	DryRun      bool         `json:"dry_run"`
+	Rate        float64      `json:"rate"`
+	Canary      bool         `json:"canary"`
+	StopRatio   float64      `json:"stop_ratio"`
+	MaxRedrives int          `json:"max_redrives"`
 }
 
 // postRedrive starts a redrive, or only counts its letters. The count comes first
@@ -36,8 +37,8 @@ func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 	if err := cmp.Or(checkLetterState(n.Filter.State), c.confine(&n.Filter.Application)); err != nil {
 		return 0, nil, err
 	}
-	if c.Application != "" && n.MaxRedrives > deadletter.DefaultMaxRedrives {
-		return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", deadletter.DefaultMaxRedrives))
+	if c.Application != "" && n.MaxRedrives > queue.DefaultMaxRedrives {
+		return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", queue.DefaultMaxRedrives))
 	}
 	if c.Application != "" {
 		// What it redrives is sent beside its messages, and no faster.
@@ -46,11 +47,11 @@ func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 			return 0, nil, err
 		}
 		if a.Rate > 0 {
-			n.Rate = min(cmp.Or(n.Rate, deadletter.DefaultRate), a.Rate)
+			n.Rate = min(cmp.Or(n.Rate, queue.DefaultRate), a.Rate)
 		}
 	}
 	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
-	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
+	j := queue.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
 	plan, err := s.Redriver.Plan(r.Context(), j)
 	if err != nil {
 		return 0, nil, err
@@ -71,14 +72,14 @@ func (s *Service) listRedrives(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if after != "" {
-		if _, err := s.job(r, after); errors.Is(err, deadletter.ErrNotFound) {
+		if _, err := s.job(r, after); errors.Is(err, queue.ErrNotFound) {
 			return 0, nil, fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, after)
 		} else if err != nil {
 			return 0, nil, err
 		}
 	}
 	list, err := s.DB.DeadLetters().JobPage(r.Context(), application, after, limit)
-	return http.StatusOK, page("redrives", list, limit, func(j deadletter.Job) string { return j.ID }), err
+	return http.StatusOK, page("redrives", list, limit, func(j queue.Job) string { return j.ID }), err
 }
 
 // getRedrive shows how far a redrive is.
@@ -88,17 +89,17 @@ func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 }
 
 // job returns a redrive that the caller may see: another application's is not found.
-func (s *Service) job(r *http.Request, id string) (deadletter.Job, error) {
+func (s *Service) job(r *http.Request, id string) (queue.Job, error) {
 	j, err := s.DB.DeadLetters().Job(r.Context(), id)
 	if c := callerOf(r); err == nil && c.Application != "" && j.Filter.Application != c.Application {
-		err = fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
+		err = fmt.Errorf("redrive %q: %w", id, queue.ErrNotFound)
 	}
 	return j, err
 }
 
 // setRedrive pauses, resumes or cancels a redrive. One that is not there is 404,
 // whatever state was asked for. A change that the job's state does not allow is 409.
-func (s *Service) setRedrive(state deadletter.JobState) operation {
+func (s *Service) setRedrive(state queue.JobState) operation {
 	return func(r *http.Request) (int, any, error) {
 		if _, _, err := s.getRedrive(r); err != nil {
 			return 0, nil, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // Redrives are listed page by page, and a tenant that makes many of nothing neither makes
@@ -24,7 +24,7 @@ func TestRedrivesInPages(t *testing.T) {
 		redrive := func(auth, body string) {
 			t.Helper()
 			status, v := call(t, s, "POST", "/v1/redrives", body, "Authorization", auth)
-			if status != 202 || v["state"] != string(deadletter.JobDone) || fmt.Sprint(v["total"]) != "0" {
+			if status != 202 || v["state"] != string(queue.JobDone) || fmt.Sprint(v["total"]) != "0" {
 				t.Fatalf("%d %v, want one that is done", status, v)
 			}
 			if want := map[bool]float64{true: 10, false: 2.5}[auth == root]; v["rate"] != want {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -111,7 +111,7 @@ func sourceOf(remote string) string {
 
 // auditRefused records in the audit trail that calls were refused.
 func (s *Service) auditRefused(r *http.Request, calls int, why, path string) {
-	e := deadletter.Entry{Who: actor(r), Action: "refused", Target: path, Detail: plural(calls) + " refused of late from there: " + why}
+	e := queue.Entry{Who: actor(r), Action: "refused", Target: path, Detail: plural(calls) + " refused of late from there: " + why}
 	if err := s.DB.DeadLetters().Audit(r.Context(), e); err != nil {
 		s.log.Error("audit not written", "action", e.Action, "target", path, "error", err.Error())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -207,15 +208,15 @@ func TestExportsAfterARotation(t *testing.T) {
 	}
 	var file bytes.Buffer
 	for i, c := range []sqlstore.Cipher{first, both} {
-		if err := deadletter.ExportSealed(&file, deadletter.Letter{ID: fmt.Sprint(i), Queue: "q", Payload: []byte("planted")}, c); err != nil {
+		if err := queue.ExportSealed(&file, deadletter.Letter{ID: fmt.Sprint(i), Queue: "q", Payload: []byte("planted")}, c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	text, n := file.String(), 0
-	if err := deadletter.ReadExport(strings.NewReader(text), both, func(l deadletter.Letter) error { n++; return nil }); err != nil || n != 2 {
+	if err := queue.ReadExport(strings.NewReader(text), both, func(l deadletter.Letter) error { n++; return nil }); err != nil || n != 2 {
 		t.Errorf("%d letters, %v", n, err)
 	}
-	if err := deadletter.ReadExport(strings.NewReader(text), first, func(deadletter.Letter) error { return nil }); !errors.Is(err, sqlstore.ErrKey) || !strings.HasPrefix(err.Error(), "line 2: ") {
+	if err := queue.ReadExport(strings.NewReader(text), first, func(deadletter.Letter) error { return nil }); !errors.Is(err, sqlstore.ErrKey) || !strings.HasPrefix(err.Error(), "line 2: ") {
 		t.Errorf("without the new key: %v", err)
 	}
 }

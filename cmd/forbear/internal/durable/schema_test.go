@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -47,7 +48,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Header": reflect.TypeFor[webhook.Header](), "NewMessage": reflect.TypeFor[newMessage](), "Accepted": reflect.TypeFor[webhook.Accepted](),
 		"Attempt": reflect.TypeFor[deadletter.Attempt](), "Delivery": reflect.TypeFor[store.DeliveryInfo](), "Auth": reflect.TypeFor[webhook.Auth](),
 		"Policy": reflect.TypeFor[forbear.Policy](), "Endpoint": reflect.TypeFor[shownEndpoint](), "TestResult": reflect.TypeFor[dispatch.TestResult](),
-		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[deadletter.CauseStat](), "Filter": reflect.TypeFor[deadletter.Filter](),
+		"Letter": reflect.TypeFor[deadletter.Letter](), "CauseStat": reflect.TypeFor[queue.CauseStat](), "Filter": reflect.TypeFor[queue.Filter](),
 		"Message": reflect.TypeFor[messageShown](), "TestMessage": reflect.TypeFor[testMessage](), "MessageContent": reflect.TypeFor[store.MessageContent](), "MessageInfo": reflect.TypeFor[store.MessageInfo](), "MessageList": reflect.TypeFor[messageList](), "MessageFilter": reflect.TypeFor[store.MessageFilter](),
 		"MessageResult": reflect.TypeFor[store.MessageResult](), "OneMessage": reflect.TypeFor[oneMessage](), "ManyMessages": reflect.TypeFor[manyMessages](), "ManyResult": reflect.TypeFor[manyResult](),
 		"AttemptStats": reflect.TypeFor[store.AttemptStats](), "ProcessStats": reflect.TypeFor[dispatch.LaneStats](), "OutboxStats": reflect.TypeFor[store.OutboxStats](),

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // A suspended application is refused what it sends, by each process, and sent nothing; its
@@ -95,7 +95,7 @@ func TestSuspendedApplication(t *testing.T) {
 		if v := must(200, "GET", "/v1/stats", ""); fmt.Sprint(v["outbox"].(map[string]any)["aside"]) != "3" {
 			t.Errorf("the outbox is %v", v["outbox"])
 		}
-		if list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{}); err != nil || len(list) != 0 {
+		if list, err := s.DB.DeadLetters().List(t.Context(), queue.Filter{}); err != nil || len(list) != 0 {
 			t.Errorf("letters: %+v, %v", list, err)
 		}
 

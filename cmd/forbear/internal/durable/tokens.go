@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -112,7 +112,7 @@ func (s *Service) sayOpen(ctx context.Context, o Options) error {
 	if err != nil || some {
 		return err
 	}
-	list, _, err := s.DB.DeadLetters().AuditPage(ctx, deadletter.AuditFilter{Action: "token-revoke"}, 0, 1)
+	list, _, err := s.DB.DeadLetters().AuditPage(ctx, queue.AuditFilter{Action: "token-revoke"}, 0, 1)
 	if len(list) > 0 {
 		s.log.Warn("the delivery API requires no token, because its tokens were revoked: any process on this machine can use it; forbear token create makes one")
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -239,7 +239,7 @@ func TestWhatNoKeyOpensIsErased(t *testing.T) {
 		if job["state"] != "done" || job["begun"] != 1. || !strings.Contains(fmt.Sprint(job["why"]), `1 were left`) || !strings.Contains(fmt.Sprint(job["why"]), "ne1ne1e1") {
 			t.Errorf("the redrive is %v", job)
 		}
-		kept := deadletter.Retention{Store: w.DB.DeadLetters(), Age: time.Nanosecond, Dir: t.TempDir()}
+		kept := queue.Retention{Store: w.DB.DeadLetters(), Age: time.Nanosecond, Dir: t.TempDir()}
 		if n, err := kept.Once(t.Context()); n != 1 || err == nil || !strings.Contains(err.Error(), "ne1ne1e1") {
 			t.Errorf("%d letters are exported, %v", n, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 )
 
 // check holds what came of a scenario to what was expected.
@@ -69,7 +70,7 @@ func (w *eventWorld) check(e *eventExpectation) {
 // letters are those in the queue.
 func (w *eventWorld) letters() []deadletter.Letter {
 	w.t.Helper()
-	list, err := w.db.DeadLetters().List(w.t.Context(), deadletter.Filter{State: deadletter.Dead, Limit: deadletter.MaxList})
+	list, err := w.db.DeadLetters().List(w.t.Context(), queue.Filter{State: deadletter.Dead, Limit: queue.MaxList})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func (w *eventWorld) alerts() (n int) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
-		deadletter.NewAlerter(w.db.DeadLetters(), slog.New(slog.DiscardHandler), (*pager)(w)).Run(ctx)
+		queue.NewAlerter(w.db.DeadLetters(), slog.New(slog.DiscardHandler), (*pager)(w)).Run(ctx)
 		close(done)
 	}()
 	time.Sleep(3 * time.Second)
@@ -108,7 +109,7 @@ type pager eventWorld
 
 func (*pager) Name() string { return "pager" }
 
-func (p *pager) Notify(context.Context, deadletter.Alert) error {
+func (p *pager) Notify(context.Context, queue.Alert) error {
 	p.alerted.Add(1)
 	return nil
 }

@@ -17,18 +17,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/promretry"
 	"github.com/forbear-go/forbear/storetest/memstore"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // TestEventVectors runs the scenarios of events over package consume, on every
@@ -133,7 +133,7 @@ func newEventWorld(t *testing.T, store, place, redis string) *eventWorld {
 
 // switched is a dead-letter queue that can be down.
 type switched struct {
-	deadletter.Store
+	queue.Store
 	mu   sync.Mutex
 	down bool
 }
@@ -336,7 +336,7 @@ func (w *eventWorld) redrive(s *eventStep) {
 	if w.store == "postgres" { // whose letters are dated by its own clock
 		until = w.clock()
 	}
-	job := deadletter.Job{Filter: deadletter.Filter{Queue: defaultGroup, Until: until}, By: "scenario", Rate: s.Rate, Canary: s.StopAfter == 1}
+	job := queue.Job{Filter: queue.Filter{Queue: defaultGroup, Until: until}, By: "scenario", Rate: s.Rate, Canary: s.StopAfter == 1}
 	if s.Redrive != "all" {
 		job.Filter.EventID = s.Redrive
 	}
@@ -344,7 +344,7 @@ func (w *eventWorld) redrive(s *eventStep) {
 		w.redriven = append(w.redriven, time.Now())
 		return w.consumer(l.Destination, 0).Redrive(ctx, l)
 	}
-	r := deadletter.NewRedriver(w.db.DeadLetters(), "scenario", map[string]deadletter.Target{defaultGroup: target}, slog.New(slog.DiscardHandler))
+	r := queue.NewRedriver(w.db.DeadLetters(), "scenario", map[string]queue.Target{defaultGroup: target}, slog.New(slog.DiscardHandler))
 	for range max(s.Times, 1) {
 		j, err := r.Start(t.Context(), job, fmt.Sprint("job-", time.Now().UnixNano()))
 		if err != nil {
@@ -353,7 +353,7 @@ func (w *eventWorld) redrive(s *eventStep) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { r.Run(ctx); close(done) }()
-		for state := deadletter.JobRunning; state == deadletter.JobRunning; {
+		for state := queue.JobRunning; state == queue.JobRunning; {
 			time.Sleep(time.Second)
 			now, err := w.db.DeadLetters().Job(t.Context(), j.ID)
 			if err != nil {

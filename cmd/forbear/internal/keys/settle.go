@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -133,7 +133,7 @@ func (k *keys) settle(ctx context.Context) error {
 	if strings.HasPrefix(id.Scope, idempotency.EventScope) && (len(k.word.header) > 0 || k.word.body != "") {
 		return errors.New("an event has no response: --done alone")
 	}
-	entry := deadletter.Entry{Who: k.Actor, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
+	entry := queue.Entry{Who: k.Actor, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
 	if err := k.db.audit(ctx, entry); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/redisstore"
 )
@@ -21,7 +21,7 @@ type keyStore struct {
 		List(context.Context, idempotency.Filter) ([]idempotency.Record, error)
 		Resolve(context.Context, idempotency.ID, idempotency.Resolution) error
 	}
-	audit func(context.Context, deadletter.Entry) error
+	audit func(context.Context, queue.Entry) error
 	close func() error
 }
 
@@ -39,7 +39,7 @@ func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &keyStore{r, func(context.Context, deadletter.Entry) error { return nil }, r.Close}, nil
+		return &keyStore{r, func(context.Context, queue.Entry) error { return nil }, r.Close}, nil
 	}
 	// Ignoring it would search another service's records without a word.
 	if prefix != "" {

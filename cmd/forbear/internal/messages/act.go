@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -26,7 +26,7 @@ var acts = []act{
 		return s.Cancel(ctx, page.Numbers(), by)
 	}},
 	{"send-again", "sent again", []string{store.StateDelivered, store.StateDead, store.StateCanceled}, func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error) {
-		return s.SendAgain(ctx, page.Numbers(), deadletter.DefaultMaxRedrives, by)
+		return s.SendAgain(ctx, page.Numbers(), queue.DefaultMaxRedrives, by)
 	}},
 	{"erase", "erased", states, func(ctx context.Context, s *sqlstore.Webhooks, page store.MessagePage, by string) ([]store.MessageResult, error) {
 		return s.EraseAll(ctx, page.Messages, by)

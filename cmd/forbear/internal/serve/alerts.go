@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -41,23 +41,23 @@ func (a *alertFlags) register(f *flag.FlagSet) {
 // notifiers returns the receivers that alerts are sent to directly. They reach public
 // addresses, and those that are allowed: the operator chose the name in a flag, but it may
 // resolve to an address that the operator never meant.
-func (a *alertFlags) notifiers(allow []netip.Prefix) (list []deadletter.Notifier, err error) {
+func (a *alertFlags) notifiers(allow []netip.Prefix) (list []queue.Notifier, err error) {
 	guard := webhook.Guard{Allow: slices.Concat(allow, a.reach)}
 	client := &http.Client{Transport: guard.Transport(httpretry.DefaultConnect), Timeout: 10 * time.Second}
 	for _, n := range []struct {
 		label, url string
-		format     deadletter.AlertFormat
-	}{{"slack", a.slack, deadletter.FormatSlack}, {"alertmanager", alertmanager(a.manager), deadletter.FormatAlertmanager}} {
+		format     queue.AlertFormat
+	}{{"slack", a.slack, queue.FormatSlack}, {"alertmanager", alertmanager(a.manager), queue.FormatAlertmanager}} {
 		if n.url == "" {
 			continue
 		}
 		if err := guard.CheckURL(n.url); err != nil {
 			return nil, fmt.Errorf("--alert-%s: %w (see --alert-allow-target)", n.label, err)
 		}
-		list = append(list, &deadletter.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format, Client: client})
+		list = append(list, &queue.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format, Client: client})
 	}
 	if args := strings.Fields(a.command); len(args) > 0 {
-		list = append(list, &deadletter.CommandNotifier{Label: "command", Args: args})
+		list = append(list, &queue.CommandNotifier{Label: "command", Args: args})
 	}
 	return list, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -41,7 +41,7 @@ func (d *delivery) register(all *flag.FlagSet) {
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
 	database.KeyFlag(f, &d.keys, "encrypt payloads at rest, and exports, under the key in this `file`")
 	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
-	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
+	f.DurationVar(&o.Retention, "dlq-retention", queue.DefaultRetention, "how long dead letters are kept")
 	f.DurationVar(&o.History, "history-retention", dispatch.MinRetention, "how long finished deliveries are kept, with their attempts; an id stands for its message as long, so at least 168h")
 	f.DurationVar(&o.Bodies, "body-retention", 0, "how long the payloads of delivered messages are kept, at least 1h; 0: as long as the history")
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -62,5 +62,5 @@ func (d *Database) open(ctx context.Context) (err error) {
 // Reveal writes to the audit trail before anything is revealed: what cannot be recorded
 // is not shown.
 func (d *Database) Reveal(ctx context.Context, r *Run, target, detail string) error {
-	return d.DeadLetters().Audit(ctx, deadletter.Entry{Who: r.Actor, Action: "reveal", Target: target, Detail: detail})
+	return d.DeadLetters().Audit(ctx, queue.Entry{Who: r.Actor, Action: "reveal", Target: target, Detail: detail})
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -141,7 +141,7 @@ type negative struct{ error }
 // negatives are errors of the stores that are results: what was named is not there, or
 // is in a state in which it cannot be done.
 var negatives = []error{
-	deadletter.ErrNotFound, deadletter.ErrState, deadletter.ErrRedriveLimit, store.ErrSending,
+	queue.ErrNotFound, queue.ErrState, queue.ErrRedriveLimit, store.ErrSending,
 	idempotency.ErrNotFound, idempotency.ErrNotHeld, sqlstore.ErrTokenNotFound,
 }
 

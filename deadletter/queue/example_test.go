@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 // Keep what could not be done, before its source is acknowledged.
 func ExampleStore() {
 	ctx := context.Background()
-	var store deadletter.Store = &memstore.Store{} // sqlstore's lasts
+	var store queue.Store = &memstore.Store{} // sqlstore's lasts
 	err := store.Put(ctx, deadletter.Letter{
 		ID: "dlq_1", Queue: "orders", Destination: "billing", EventID: "order-4711", Reason: "exhausted", ErrorType: "http_503",
 		Payload: []byte(`{"card":"4111"}`), Headers: []deadletter.Header{{Name: "Authorization", Value: "Bearer t0k3n"}},
@@ -21,7 +22,7 @@ func ExampleStore() {
 		fmt.Println(err) // the source keeps it
 		return
 	}
-	letters, err := store.List(ctx, deadletter.Filter{Queue: "orders", State: deadletter.Dead})
+	letters, err := store.List(ctx, queue.Filter{Queue: "orders", State: deadletter.Dead})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,14 +43,14 @@ func ExampleRedriver() {
 	for i := range 3 {
 		_ = store.Put(ctx, deadletter.Letter{ID: fmt.Sprint("dlq_", i), Queue: "orders", EventID: fmt.Sprint("order-", i), Reason: "exhausted"})
 	}
-	redriver := deadletter.NewRedriver(store, "worker-1", map[string]deadletter.Target{
+	redriver := queue.NewRedriver(store, "worker-1", map[string]queue.Target{
 		"orders": func(ctx context.Context, l deadletter.Letter) error {
 			// The work is done here, under the letter's own id and key.
 			return store.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		},
 	}, quiet)
 	redriver.Poll = 10 * time.Millisecond
-	job := deadletter.Job{Filter: deadletter.Filter{Queue: "orders"}, By: "ann", Canary: true, Rate: 100}
+	job := queue.Job{Filter: queue.Filter{Queue: "orders"}, By: "ann", Canary: true, Rate: 100}
 
 	plan, err := redriver.Plan(ctx, job)
 	if err != nil {

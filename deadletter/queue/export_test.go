@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
@@ -36,7 +37,7 @@ func (m mirror) Open(sealed []byte) ([]byte, error) {
 // What has expired is exported, encrypted where the store is, and only then
 // removed; a letter that is being redriven stays.
 func TestRetentionExports(t *testing.T) {
-	for name, cipher := range map[string]deadletter.Cipher{"plain": nil, "sealed": mirror{}} {
+	for name, cipher := range map[string]queue.Cipher{"plain": nil, "sealed": mirror{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &memstore.Store{}
@@ -45,11 +46,11 @@ func TestRetentionExports(t *testing.T) {
 					t.Fatal(err)
 				}
 				dir := t.TempDir()
-				r := &deadletter.Retention{Store: s, Dir: dir, Cipher: cipher}
+				r := &queue.Retention{Store: s, Dir: dir, Cipher: cipher}
 				if n, err := r.Once(t.Context()); n != 0 || err != nil {
 					t.Fatalf("young letters: removed %d, %v", n, err)
 				}
-				time.Sleep(deadletter.DefaultRetention + time.Hour)
+				time.Sleep(queue.DefaultRetention + time.Hour)
 				if n, err := r.Once(t.Context()); n != 19 || err != nil {
 					t.Fatalf("removed %d, %v; want all but the one on its way", n, err)
 				}
@@ -71,7 +72,7 @@ func TestRetentionExports(t *testing.T) {
 					}
 				}
 				ids := map[string]bool{}
-				err = deadletter.ReadExport(bytes.NewReader(text), cipher, func(l deadletter.Letter) error {
+				err = queue.ReadExport(bytes.NewReader(text), cipher, func(l deadletter.Letter) error {
 					ids[l.ID] = string(l.Payload) == `{"card":"4111"}` && l.Headers[0].Value == "Bearer planted"
 					return nil
 				})
@@ -92,14 +93,14 @@ func TestRetentionKeepsWhatItCannotExport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		bury(t, s, 3)
-		time.Sleep(deadletter.DefaultRetention + time.Hour)
+		time.Sleep(queue.DefaultRetention + time.Hour)
 		for _, dir := range []string{"", filepath.Join(t.TempDir(), "missing")} {
-			r := &deadletter.Retention{Store: s, Dir: dir}
+			r := &queue.Retention{Store: s, Dir: dir}
 			if n, err := r.Once(t.Context()); n != 0 || (err == nil) != (dir == "") {
 				t.Errorf("%q: removed %d, %v", dir, n, err)
 			}
 		}
-		if n, _ := s.Count(t.Context(), deadletter.Filter{}); n != 3 {
+		if n, _ := s.Count(t.Context(), queue.Filter{}); n != 3 {
 			t.Errorf("%d letters left of 3", n)
 		}
 		alerts, _ := s.Alerts(t.Context(), 10)
@@ -115,12 +116,12 @@ func TestRetentionBehindHalfALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		bury(t, s, 3)
-		time.Sleep(deadletter.DefaultRetention + time.Hour)
+		time.Sleep(queue.DefaultRetention + time.Hour)
 		name := filepath.Join(t.TempDir(), "dead-letters-"+time.Now().UTC().Format("2006-01-02")+".jsonl")
 		if err := os.WriteFile(name, []byte(`{"id":"half","que`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := &deadletter.Retention{Store: s, Dir: filepath.Dir(name)}
+		r := &queue.Retention{Store: s, Dir: filepath.Dir(name)}
 		if n, err := r.Once(t.Context()); n != 3 || err != nil {
 			t.Fatalf("removed %d, %v", n, err)
 		}
@@ -129,7 +130,7 @@ func TestRetentionBehindHalfALine(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := 0
-		err = deadletter.ReadExport(bytes.NewReader(text), nil, func(deadletter.Letter) error { read++; return nil })
+		err = queue.ReadExport(bytes.NewReader(text), nil, func(deadletter.Letter) error { read++; return nil })
 		if read != 3 || err == nil || !strings.HasPrefix(err.Error(), "line 1: ") {
 			t.Errorf("%d of 3 letters can be read, %v", read, err)
 		}
@@ -145,7 +146,7 @@ func TestReadExportFaults(t *testing.T) {
 		"without a key":  {`{"sealed":"YWJj"}`, "line 1: encrypted"},
 		"a line too far": {strings.Repeat("x", 5<<20), "line 1: "},
 	} {
-		err := deadletter.ReadExport(strings.NewReader(c.text), nil, func(deadletter.Letter) error { return nil })
+		err := queue.ReadExport(strings.NewReader(c.text), nil, func(deadletter.Letter) error { return nil })
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -157,16 +158,16 @@ func FuzzReadExport(f *testing.F) {
 	f.Add([]byte(`{"id":"l","queue":"q"}`))
 	f.Add([]byte("{\"sealed\":\"YWJj\"}\n\n{\"sealed\":\"\"}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_ = deadletter.ReadExport(bytes.NewReader(text), mirror{}, func(l deadletter.Letter) error {
+		_ = queue.ReadExport(bytes.NewReader(text), mirror{}, func(l deadletter.Letter) error {
 			if l.ID == "" || l.Queue == "" {
 				t.Errorf("no letter: %+v", l)
 			}
 			var b bytes.Buffer
-			if err := deadletter.ExportSealed(&b, l, mirror{}); err != nil {
+			if err := queue.ExportSealed(&b, l, mirror{}); err != nil {
 				return nil // a time that JSON does not know
 			}
 			n := 0
-			err := deadletter.ReadExport(&b, mirror{}, func(again deadletter.Letter) error {
+			err := queue.ReadExport(&b, mirror{}, func(again deadletter.Letter) error {
 				n++
 				if again.ID != l.ID || !bytes.Equal(again.Payload, l.Payload) {
 					t.Errorf("got %+v, want %+v", again, l)

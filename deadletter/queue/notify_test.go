@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/hostiletest"
 )
 
@@ -16,8 +16,8 @@ func TestAlertsToHostileServers(t *testing.T) {
 	hostiletest.Each(t, func(t *testing.T, servers []hostiletest.Server, transport *http.Transport) {
 		client := &http.Client{Timeout: time.Second, Transport: transport}
 		hostiletest.Hold(t, servers, func(t *testing.T, s hostiletest.Server, url string) int {
-			n := &deadletter.HTTPNotifier{Label: "slack", URL: url, Client: client}
-			if err := n.Notify(t.Context(), deadletter.Alert{ID: 1}); err == nil && s.Status/100 != 2 {
+			n := &queue.HTTPNotifier{Label: "slack", URL: url, Client: client}
+			if err := n.Notify(t.Context(), queue.Alert{ID: 1}); err == nil && s.Status/100 != 2 {
 				t.Errorf("%s: %v", s.Name, err)
 			}
 			return 1
@@ -29,15 +29,15 @@ func TestAlertsToHostileServers(t *testing.T) {
 // and begins no line.
 func TestNamesInAlertsAreData(t *testing.T) {
 	const name = "<!channel> <https://evil.example|your bank> &lt; *x*\r\nFAKE\x1b[31m\u202e\u0085"
-	a := deadletter.Alert{ID: 1, Queue: "webhooks:" + name, Reason: "exhausted" + name, Detail: "endpoint " + name, Letter: name, Count: 1}
-	for _, f := range []deadletter.AlertFormat{deadletter.FormatSlack, deadletter.FormatAlertmanager, deadletter.FormatPlain} {
+	a := queue.Alert{ID: 1, Queue: "webhooks:" + name, Reason: "exhausted" + name, Detail: "endpoint " + name, Letter: name, Count: 1}
+	for _, f := range []queue.AlertFormat{queue.FormatSlack, queue.FormatAlertmanager, queue.FormatPlain} {
 		text, err := f.Encode(a)
 		var v any
 		if err != nil || json.Unmarshal(text, &v) != nil {
 			t.Fatalf("%s: %s, %v", f, text, err)
 		}
 		shown := strings.Join(texts(v), "\x00")
-		if f == deadletter.FormatPlain {
+		if f == queue.FormatPlain {
 			if !strings.Contains(shown, a.Queue) {
 				t.Errorf("the name is not there as it is: %q", shown)
 			}
@@ -47,7 +47,7 @@ func TestNamesInAlertsAreData(t *testing.T) {
 			t.Errorf("%s: %q", f, shown)
 		}
 	}
-	text, _ := deadletter.FormatSlack.Encode(a)
+	text, _ := queue.FormatSlack.Encode(a)
 	var slack map[string]any
 	_ = json.Unmarshal(text, &slack)
 	if s, _ := slack["text"].(string); slack["mrkdwn"] != false || slack["parse"] != "none" || !strings.Contains(s, "&lt;!channel&gt;") || !strings.Contains(s, "&amp;lt;") {

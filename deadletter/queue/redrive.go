@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
@@ -17,7 +18,7 @@ import (
 // key, and may be called again for the same letter after a crash. The
 // outcome is reported with [Store.RecordRedrive], by the target or by the
 // worker that does the work.
-type Target func(ctx context.Context, l Letter) error
+type Target func(ctx context.Context, l deadletter.Letter) error
 
 // Redriver runs redrive jobs. Any number of processes may run one over the same
 // store: a job belongs to one of them at a time. It is safe for concurrent use.
@@ -58,7 +59,7 @@ func (r *Redriver) Plan(ctx context.Context, j Job) (Job, error) {
 	if _, ok := r.targets[j.Filter.Queue]; !ok {
 		return j, fmt.Errorf("%w redrive: queue %q has nowhere to redrive to", ErrInvalid, j.Filter.Queue)
 	}
-	j.Filter.State, j.Filter.MaxRedrives, j.Filter.Job, j.Filter.Outcome = Dead, j.MaxRedrives, "", nil
+	j.Filter.State, j.Filter.MaxRedrives, j.Filter.Job, j.Filter.Outcome = deadletter.Dead, j.MaxRedrives, "", nil
 	j.Total, err = r.store.Count(ctx, j.Filter)
 	return j, err
 }
@@ -176,16 +177,16 @@ func (j *Job) budget(n int) int {
 // count reads from the store what became of the letters that the job has
 // sent.
 func (r *Redriver) count(ctx context.Context, j *Job) error {
-	counts := map[RedriveResult]int{}
-	for _, o := range []RedriveResult{RedriveNone, RedriveDelivered, RedriveFailing, RedriveDead} {
+	counts := map[deadletter.RedriveResult]int{}
+	for _, o := range []deadletter.RedriveResult{deadletter.RedriveNone, deadletter.RedriveDelivered, deadletter.RedriveFailing, deadletter.RedriveDead} {
 		n, err := r.store.Count(ctx, Filter{Job: j.ID, Outcome: &o})
 		if err != nil {
 			return err
 		}
 		counts[o] = n
 	}
-	j.Delivered, j.Failing = counts[RedriveDelivered], counts[RedriveFailing]+counts[RedriveDead]
-	j.Begun = counts[RedriveNone] + j.Delivered + j.Failing
+	j.Delivered, j.Failing = counts[deadletter.RedriveDelivered], counts[deadletter.RedriveFailing]+counts[deadletter.RedriveDead]
+	j.Begun = counts[deadletter.RedriveNone] + j.Delivered + j.Failing
 	return nil
 }
 
@@ -224,7 +225,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 
 // readable lists the first letters of a filter that can be read, and says what it had to
 // leave before them.
-func (r *Redriver) readable(ctx context.Context, f Filter) (list []Letter, left string, err error) {
+func (r *Redriver) readable(ctx context.Context, f Filter) (list []deadletter.Letter, left string, err error) {
 	for n := 0; ; f.Limit = MaxList {
 		page, err := r.store.List(ctx, f)
 		if err != nil {
@@ -248,8 +249,8 @@ func (r *Redriver) readable(ctx context.Context, f Filter) (list []Letter, left 
 // resume sends again what a crash may have left between being marked and being
 // sent. Targets take that.
 func (r *Redriver) resume(ctx context.Context, j *Job) error {
-	none := RedriveNone
-	f := Filter{Job: j.ID, State: Redriving, Outcome: &none, Limit: MaxList}
+	none := deadletter.RedriveNone
+	f := Filter{Job: j.ID, State: deadletter.Redriving, Outcome: &none, Limit: MaxList}
 	for {
 		list, err := r.store.List(ctx, f)
 		if err != nil || len(list) == 0 {
@@ -269,7 +270,7 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 
 // send hands a letter to its target. One that the target refuses is dead again,
 // and the audit has the reason: the job goes on with the others.
-func (r *Redriver) send(ctx context.Context, l Letter) error {
+func (r *Redriver) send(ctx context.Context, l deadletter.Letter) error {
 	if err := l.CheckReadable(); err != nil {
 		return err // a process that can read it sends it
 	}
@@ -278,7 +279,7 @@ func (r *Redriver) send(ctx context.Context, l Letter) error {
 		return err
 	}
 	r.log.Warn("redrive refused", slog.String("letter", l.ID), slog.String("error", err.Error()))
-	if err := r.store.RecordRedrive(ctx, l.ID, RedriveDead); err != nil {
+	if err := r.store.RecordRedrive(ctx, l.ID, deadletter.RedriveDead); err != nil {
 		return err
 	}
 	return r.store.Audit(ctx, Entry{Who: l.RedrivenBy, Action: "redrive-refused", Target: l.ID, Detail: err.Error()})

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // Discardable returns the filter of the letters that f chooses and that can be
@@ -15,10 +17,10 @@ func (f Filter) Discardable() (Filter, error) {
 	if reflect.ValueOf(f).IsZero() {
 		return f, errors.New("which letters? an empty filter would discard all")
 	}
-	if f.State != "" && f.State != Dead {
-		return f, fmt.Errorf("letters in state %s cannot be discarded, those in state %s can", f.State, Dead)
+	if f.State != "" && f.State != deadletter.Dead {
+		return f, fmt.Errorf("letters in state %s cannot be discarded, those in state %s can", f.State, deadletter.Dead)
 	}
-	f.State, f.After, f.Limit = Dead, "", 0
+	f.State, f.After, f.Limit = deadletter.Dead, "", 0
 	if f.Until.IsZero() {
 		f.Until = time.Now().Add(time.Second) // letters that die meanwhile are others
 	}

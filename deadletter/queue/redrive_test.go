@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
 // bury puts n letters of the queue "orders" into a store.
-func bury(t *testing.T, s deadletter.Store, n int) {
+func bury(t *testing.T, s queue.Store, n int) {
 	t.Helper()
 	for i := range n {
 		l := deadletter.Letter{
@@ -32,58 +33,28 @@ func bury(t *testing.T, s deadletter.Store, n int) {
 	}
 }
 
-func TestMask(t *testing.T) {
-	l := deadletter.Letter{
-		Payload: []byte("planted"), History: []deadletter.Attempt{{Number: 1, Status: 503, Response: "planted"}},
-		Headers: []deadletter.Header{
-			{Name: "authorization", Value: "planted"},
-			{Name: "Cookie", Value: "planted"},
-			{Name: "X-Api-Key", Value: "planted"},
-			{Name: "X-Hub-Signature", Value: "planted"},
-			{Name: "x-session-id", Value: "planted"},
-			{Name: "Stripe-Token", Value: "planted"},
-			{Name: "X-Order", Value: "planted"},
-			{Name: "content-type", Value: "text/4711"},
-			{Name: "traceparent", Value: "00-4712"},
-		},
-	}
-	m := l.Mask()
-	if text := fmt.Sprintf("%s %+v %+v", m.Payload, m.Headers, m.History); strings.Contains(text, "planted") || !strings.Contains(text, "4711") || !strings.Contains(text, "4712") {
-		t.Errorf("masked: %s", text)
-	}
-	if m.History[0].Status != 503 || len(m.Headers) != 9 {
-		t.Errorf("more is gone than what is secret: %+v", m)
-	}
-	if string(l.Payload) != "planted" || l.Headers[0].Value != "planted" || l.History[0].Response != "planted" {
-		t.Error("the original was changed")
-	}
-	if m := (deadletter.Letter{}).Mask(); m.Payload != nil {
-		t.Errorf("a letter without a payload has one: %q", m.Payload)
-	}
-}
-
 func TestJobsAreChecked(t *testing.T) {
 	s := &memstore.Store{}
 	bury(t, s, 3)
-	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": nil}, quiet)
-	orders := deadletter.Filter{Queue: "orders"}
+	r := queue.NewRedriver(s, "w", map[string]queue.Target{"orders": nil}, quiet)
+	orders := queue.Filter{Queue: "orders"}
 	for _, c := range []struct {
 		name, want string
-		job        deadletter.Job
+		job        queue.Job
 	}{
-		{"nobody asked", "who asked", deadletter.Job{Filter: orders}},
-		{"rate", "rate -1 is outside", deadletter.Job{Filter: orders, By: "ann", Rate: -1}},
-		{"too fast", "rate 501 is outside", deadletter.Job{Filter: orders, By: "ann", Rate: 501}},
-		{"ratio", "stop_ratio 2 is outside", deadletter.Job{Filter: orders, By: "ann", StopRatio: 2}},
-		{"redrives", "max_redrives -1 is negative", deadletter.Job{Filter: orders, By: "ann", MaxRedrives: -1}},
-		{"unknown queue", "nowhere to redrive to", deadletter.Job{Filter: deadletter.Filter{Queue: "none"}, By: "ann"}},
+		{"nobody asked", "who asked", queue.Job{Filter: orders}},
+		{"rate", "rate -1 is outside", queue.Job{Filter: orders, By: "ann", Rate: -1}},
+		{"too fast", "rate 501 is outside", queue.Job{Filter: orders, By: "ann", Rate: 501}},
+		{"ratio", "stop_ratio 2 is outside", queue.Job{Filter: orders, By: "ann", StopRatio: 2}},
+		{"redrives", "max_redrives -1 is negative", queue.Job{Filter: orders, By: "ann", MaxRedrives: -1}},
+		{"unknown queue", "nowhere to redrive to", queue.Job{Filter: queue.Filter{Queue: "none"}, By: "ann"}},
 	} {
 		if _, err := r.Plan(t.Context(), c.job); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
-	j, err := r.Plan(t.Context(), deadletter.Job{Filter: orders, By: "ann"})
-	if err != nil || j.Total != 3 || j.Rate != deadletter.DefaultRate || j.StopRatio != deadletter.DefaultStopRatio || j.MaxRedrives != deadletter.DefaultMaxRedrives {
+	j, err := r.Plan(t.Context(), queue.Job{Filter: orders, By: "ann"})
+	if err != nil || j.Total != 3 || j.Rate != queue.DefaultRate || j.StopRatio != queue.DefaultStopRatio || j.MaxRedrives != queue.DefaultMaxRedrives {
 		t.Errorf("got %+v, %v", j, err)
 	}
 	if jobs, _ := s.Jobs(t.Context(), ""); len(jobs) != 0 {
@@ -92,9 +63,9 @@ func TestJobsAreChecked(t *testing.T) {
 }
 
 // redriving runs a redriver whose target is told of each letter.
-func redriving(t *testing.T, s *memstore.Store, target deadletter.Target) *deadletter.Redriver {
+func redriving(t *testing.T, s *memstore.Store, target queue.Target) *queue.Redriver {
 	t.Helper()
-	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": target}, quiet)
+	r := queue.NewRedriver(s, "w", map[string]queue.Target{"orders": target}, quiet)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { r.Run(ctx); close(done) }()
@@ -107,28 +78,28 @@ func TestRedriveOfAnotherProcessesQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		bury(t, s, 3)
-		other := deadletter.NewRedriver(s, "other", map[string]deadletter.Target{"webhooks": func(context.Context, deadletter.Letter) error {
+		other := queue.NewRedriver(s, "other", map[string]queue.Target{"webhooks": func(context.Context, deadletter.Letter) error {
 			t.Error("a letter of another queue")
 			return nil
 		}, "orders": nil}, quiet)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go other.Run(ctx)
-		start(t, other, deadletter.Job{})
+		start(t, other, queue.Job{})
 		time.Sleep(time.Minute) // with the job all to itself
 		redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
 			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
 		time.Sleep(5 * time.Minute)
-		if j, err := s.Job(t.Context(), "job"); err != nil || j.State != deadletter.JobDone || j.Delivered != 3 {
+		if j, err := s.Job(t.Context(), "job"); err != nil || j.State != queue.JobDone || j.Delivered != 3 {
 			t.Errorf("got %+v, %v", j, err)
 		}
 	})
 }
 
-func start(t *testing.T, r *deadletter.Redriver, j deadletter.Job) {
+func start(t *testing.T, r *queue.Redriver, j queue.Job) {
 	t.Helper()
-	j.Filter, j.By = deadletter.Filter{Queue: "orders"}, "ann"
+	j.Filter, j.By = queue.Filter{Queue: "orders"}, "ann"
 	if _, err := r.Start(t.Context(), j, "job"); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +120,7 @@ func TestRedriveKeepsItsRate(t *testing.T) {
 			sent, ids[l.EventID] = append(sent, time.Now()), true
 			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
-		start(t, r, deadletter.Job{Rate: 20})
+		start(t, r, queue.Job{Rate: 20})
 		time.Sleep(20 * time.Second)
 		mu.Lock()
 		defer mu.Unlock()
@@ -160,7 +131,7 @@ func TestRedriveKeepsItsRate(t *testing.T) {
 			t.Errorf("100 letters at 20 a second took %v", took)
 		}
 		j, err := s.Job(t.Context(), "job")
-		if err != nil || j.State != deadletter.JobDone || j.Delivered != 100 || j.Begun != 100 {
+		if err != nil || j.State != queue.JobDone || j.Delivered != 100 || j.Begun != 100 {
 			t.Errorf("got %+v, %v", j, err)
 		}
 	})
@@ -180,23 +151,23 @@ func TestRedriveIsPausedAndCanceled(t *testing.T) {
 			mu.Unlock()
 			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
-		start(t, r, deadletter.Job{Rate: 10})
+		start(t, r, queue.Job{Rate: 10})
 		time.Sleep(3 * time.Second)
-		set := func(state deadletter.JobState) {
+		set := func(state queue.JobState) {
 			if err := s.SetJobState(t.Context(), "job", state, "bob"); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}
-		set(deadletter.JobPaused)
+		set(queue.JobPaused)
 		paused := count()
 		time.Sleep(time.Minute)
 		if n := count(); n != paused || n == 0 || n > 50 {
 			t.Errorf("%d letters, and %d during a pause", paused, n-paused)
 		}
-		set(deadletter.JobRunning)
+		set(queue.JobRunning)
 		time.Sleep(2 * time.Second)
-		set(deadletter.JobCanceled)
+		set(queue.JobCanceled)
 		canceled := count()
 		time.Sleep(time.Minute)
 		if n := count(); n != canceled || canceled <= paused || n == 100 {
@@ -210,7 +181,7 @@ func TestRedriveResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		bury(t, s, 2)
-		if err := s.PutJob(t.Context(), deadletter.Job{ID: "job", Filter: deadletter.Filter{Queue: "orders", State: deadletter.Dead}, By: "ann", State: deadletter.JobRunning, Rate: 10, StopRatio: 1, MaxRedrives: 3}); err != nil {
+		if err := s.PutJob(t.Context(), queue.Job{ID: "job", Filter: queue.Filter{Queue: "orders", State: deadletter.Dead}, By: "ann", State: queue.JobRunning, Rate: 10, StopRatio: 1, MaxRedrives: 3}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.BeginRedrive(t.Context(), "l000", "job", "ann", 3); err != nil {
@@ -237,12 +208,12 @@ func TestRedriveResumes(t *testing.T) {
 type flaky struct {
 	mu   sync.Mutex
 	down bool
-	got  []deadletter.Alert
+	got  []queue.Alert
 }
 
 func (f *flaky) Name() string { return "flaky" }
 
-func (f *flaky) Notify(_ context.Context, a deadletter.Alert) error {
+func (f *flaky) Notify(_ context.Context, a queue.Alert) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.down {
@@ -252,7 +223,7 @@ func (f *flaky) Notify(_ context.Context, a deadletter.Alert) error {
 	return nil
 }
 
-func (f *flaky) told() []deadletter.Alert { f.mu.Lock(); defer f.mu.Unlock(); return f.got }
+func (f *flaky) told() []queue.Alert { f.mu.Lock(); defer f.mu.Unlock(); return f.got }
 
 func (f *flaky) set(down bool) { f.mu.Lock(); f.down = down; f.mu.Unlock() }
 
@@ -261,7 +232,7 @@ func TestAlerterTellsEachOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		bad, good := &flaky{down: true}, named{&flaky{}, "good"}
-		a := deadletter.NewAlerter(s, quiet, bad, good)
+		a := queue.NewAlerter(s, quiet, bad, good)
 		bury(t, s, 5) // all before the first is told of, or they are two alerts
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
@@ -279,7 +250,7 @@ func TestAlerterTellsEachOnce(t *testing.T) {
 		if h := a.Health(); !h[1].Healthy || h[1].Failures != 0 {
 			t.Errorf("health is %+v", h)
 		}
-		if h := a.Test(t.Context(), "ann"); len(h) != 3 || len(bad.told()) != 2 || bad.told()[1].Queue != deadletter.TestQueue {
+		if h := a.Test(t.Context(), "ann"); len(h) != 3 || len(bad.told()) != 2 || bad.told()[1].Queue != queue.TestQueue {
 			t.Errorf("the test button: %+v, %+v", h, bad.told())
 		}
 	})

@@ -1,10 +1,12 @@
-package deadletter
+package queue
 
 import (
 	"cmp"
 	"context"
 	"slices"
 	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // CauseStat counts the dead letters of one queue, reason and cause, and describes
@@ -25,7 +27,7 @@ type CauseStat struct {
 }
 
 // Latest takes over what l says, as that of the latest letter. Stores call it.
-func (c *CauseStat) Latest(l Letter) {
+func (c *CauseStat) Latest(l deadletter.Letter) {
 	l = l.Mask()
 	c.Cause, c.Queue, c.Reason, c.Destination, c.ErrorType = l.Cause, l.Queue, l.Reason, l.Destination, l.ErrorType
 	c.Newest, c.Letter, c.Error = l.DeadAt, l.ID, cmp.Or(l.Panic, l.Error)
@@ -45,7 +47,7 @@ func StatsByCause(ctx context.Context, s Store, limit int) ([]Stat, error) {
 	}
 	causes, err := s.Causes(ctx, limit)
 	for _, c := range causes {
-		if i := slices.IndexFunc(list, func(s Stat) bool { return s.Queue == c.Queue && s.Reason == c.Reason && s.State == Dead }); i >= 0 {
+		if i := slices.IndexFunc(list, func(s Stat) bool { return s.Queue == c.Queue && s.Reason == c.Reason && s.State == deadletter.Dead }); i >= 0 {
 			list[i].Causes = append(list[i].Causes, c)
 		}
 	}

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/internal/wait"
 )
@@ -87,7 +88,7 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 		// What is kept is passed over, so that it does not delay the others.
 		kept := false
 		for _, l := range list {
-			if l.State == Redriving || l.Unreadable != "" {
+			if l.State == deadletter.Redriving || l.Unreadable != "" {
 				f.After, kept = l.ID, true
 			}
 			unreadable = cmp.Or(unreadable, l.CheckReadable())
@@ -108,7 +109,7 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 // export appends letters to a file of the day that only its owner may read, and syncs
 // it and its name. Each is written in one piece, since another process may append to the
 // same file, and begins a line, also behind one that a crash or a full disk has cut short.
-func (r *Retention) export(list []Letter) (ids []string, undecided int, err error) {
+func (r *Retention) export(list []deadletter.Letter) (ids []string, undecided int, err error) {
 	name := filepath.Join(r.Dir, "dead-letters-"+time.Now().UTC().Format("2006-01-02")+".jsonl")
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -122,10 +123,10 @@ func (r *Retention) export(list []Letter) (ids []string, undecided int, err erro
 		line.WriteByte('\n')
 	}
 	for _, l := range list {
-		if l.State == Redriving || l.Unreadable != "" {
+		if l.State == deadletter.Redriving || l.Unreadable != "" {
 			continue
 		}
-		if l.State == Dead {
+		if l.State == deadletter.Dead {
 			undecided++
 		}
 		if err := r.write(&line, l); err != nil {
@@ -161,7 +162,7 @@ func syncFolder(path string) error {
 }
 
 // write writes a letter, encrypted when there is a cipher.
-func (r *Retention) write(w io.Writer, l Letter) error {
+func (r *Retention) write(w io.Writer, l deadletter.Letter) error {
 	if r.Cipher != nil {
 		return ExportSealed(w, l, r.Cipher)
 	}

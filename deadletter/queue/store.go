@@ -1,9 +1,11 @@
-package deadletter
+package queue
 
 import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // The errors of a [Store].
@@ -25,19 +27,19 @@ var (
 
 // Filter chooses letters. Empty fields choose all.
 type Filter struct {
-	IDs         []string       `json:"ids,omitempty"`
-	Queue       string         `json:"queue,omitempty"`
-	Destination string         `json:"destination,omitempty"`
-	Application string         `json:"application,omitempty"`
-	Reason      string         `json:"reason,omitempty"`
-	ErrorType   string         `json:"error_type,omitempty"`
-	EventID     string         `json:"event_id,omitempty"`
-	Cause       string         `json:"cause,omitempty"` // a Letter.Fingerprint
-	State       State          `json:"state,omitempty"`
-	Since       time.Time      `json:"since,omitzero"` // dead-lettered at or after
-	Until       time.Time      `json:"until,omitzero"` // dead-lettered before
-	Job         string         `json:"redrive,omitempty"`
-	Outcome     *RedriveResult `json:"outcome,omitempty"`
+	IDs         []string                  `json:"ids,omitempty"`
+	Queue       string                    `json:"queue,omitempty"`
+	Destination string                    `json:"destination,omitempty"`
+	Application string                    `json:"application,omitempty"`
+	Reason      string                    `json:"reason,omitempty"`
+	ErrorType   string                    `json:"error_type,omitempty"`
+	EventID     string                    `json:"event_id,omitempty"`
+	Cause       string                    `json:"cause,omitempty"` // a Letter.Fingerprint
+	State       deadletter.State          `json:"state,omitempty"`
+	Since       time.Time                 `json:"since,omitzero"` // dead-lettered at or after
+	Until       time.Time                 `json:"until,omitzero"` // dead-lettered before
+	Job         string                    `json:"redrive,omitempty"`
+	Outcome     *deadletter.RedriveResult `json:"outcome,omitempty"`
 	// MaxRedrives leaves out letters that were redriven this often, when it is
 	// positive.
 	MaxRedrives int `json:"max_redrives,omitempty"`
@@ -53,12 +55,12 @@ const MaxList = 1000
 
 // Stat counts letters of one queue, reason and state.
 type Stat struct {
-	Queue  string    `json:"queue"`
-	Reason string    `json:"reason"`
-	State  State     `json:"state"`
-	Count  int       `json:"count"`
-	Oldest time.Time `json:"oldest,omitzero"`
-	Newest time.Time `json:"newest,omitzero"`
+	Queue  string           `json:"queue"`
+	Reason string           `json:"reason"`
+	State  deadletter.State `json:"state"`
+	Count  int              `json:"count"`
+	Oldest time.Time        `json:"oldest,omitzero"`
+	Newest time.Time        `json:"newest,omitzero"`
 	// Causes are those of the dead letters among them, the most frequent first;
 	// only [StatsByCause] fills them in.
 	Causes []CauseStat `json:"causes,omitempty"`
@@ -72,10 +74,10 @@ type Store interface {
 	// with a known id is left as it is, without error: the source was not
 	// acknowledged the first time. One that is being redriven has died again: it
 	// says why from then on, and [Store.RecordRedrive] makes it dead.
-	Put(ctx context.Context, l Letter) error
+	Put(ctx context.Context, l deadletter.Letter) error
 	// Get and List return letters that cannot be read as well, with their Unreadable.
-	Get(ctx context.Context, id string) (Letter, error)
-	List(ctx context.Context, f Filter) ([]Letter, error)
+	Get(ctx context.Context, id string) (deadletter.Letter, error)
+	List(ctx context.Context, f Filter) ([]deadletter.Letter, error)
 	Count(ctx context.Context, f Filter) (int, error)
 	Stats(ctx context.Context) ([]Stat, error)
 	// Causes counts the letters in state Dead by queue, reason and cause, the most
@@ -94,9 +96,9 @@ type Store interface {
 
 	// BeginRedrive marks a dead letter as being redriven, counting the
 	// redrive, unless it was redriven limit times.
-	BeginRedrive(ctx context.Context, id, job, by string, limit int) (Letter, error)
+	BeginRedrive(ctx context.Context, id, job, by string, limit int) (deadletter.Letter, error)
 	// RecordRedrive records the outcome of a redrive.
-	RecordRedrive(ctx context.Context, id string, o RedriveResult) error
+	RecordRedrive(ctx context.Context, id string, o deadletter.RedriveResult) error
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // Cipher encrypts and decrypts exported letters, as sqlstore.Cipher does those
@@ -24,9 +26,9 @@ type sealedLine struct {
 
 // Export writes a letter as one line of JSON, as it is; see [Letter.Mask]. A payload
 // that was left out is null: in base64, any text in its place would pass for one.
-func Export(w io.Writer, l Letter) error {
+func Export(w io.Writer, l deadletter.Letter) error {
 	return export(w, struct {
-		Letter
+		deadletter.Letter
 		Payload []byte `json:"payload"`
 	}{l, l.Payload})
 }
@@ -40,7 +42,7 @@ func export(w io.Writer, v any) error {
 
 // ExportSealed writes a letter as one line that [ReadExport] makes a letter of
 // again, under the same cipher.
-func ExportSealed(w io.Writer, l Letter, c Cipher) error {
+func ExportSealed(w io.Writer, l deadletter.Letter, c Cipher) error {
 	plain, err := json.Marshal(l)
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ const maxLine = 8 << 20
 // nil when none is sealed. An error names the line. An error of each ends the reading. A
 // line that is not a letter, such as one that was cut short, is passed over; the error is
 // that of the first.
-func ReadExport(r io.Reader, c Cipher, each func(Letter) error) error {
+func ReadExport(r io.Reader, c Cipher, each func(deadletter.Letter) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -87,7 +89,7 @@ func ReadExport(r io.Reader, c Cipher, each func(Letter) error) error {
 
 // readLine reads a letter, decrypting a sealed one. A line without id or
 // queue is JSON of another kind.
-func readLine(line []byte, c Cipher) (l Letter, err error) {
+func readLine(line []byte, c Cipher) (l deadletter.Letter, err error) {
 	var s sealedLine
 	if err := json.Unmarshal(line, &s); err != nil {
 		return l, fmt.Errorf("not a letter: %w", err)

@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
@@ -33,35 +34,35 @@ type ailing struct {
 	claims, notes, jobs, counts, letters illness
 }
 
-func (s *ailing) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
+func (s *ailing) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]queue.Alert, error) {
 	if err := s.claims.fault(); err != nil {
 		return nil, err
 	}
 	return s.Store.ClaimAlerts(ctx, limit, lease)
 }
 
-func (s *ailing) WriteBackAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+func (s *ailing) WriteBackAlert(ctx context.Context, a queue.Alert, sent bool, wait time.Duration) error {
 	if err := s.notes.fault(); err != nil {
 		return err
 	}
 	return s.Store.WriteBackAlert(ctx, a, sent, wait)
 }
 
-func (s *ailing) ClaimJob(ctx context.Context, owner string, lease time.Duration) (deadletter.Job, bool, error) {
+func (s *ailing) ClaimJob(ctx context.Context, owner string, lease time.Duration) (queue.Job, bool, error) {
 	if err := s.jobs.fault(); err != nil {
-		return deadletter.Job{}, false, err
+		return queue.Job{}, false, err
 	}
 	return s.Store.ClaimJob(ctx, owner, lease)
 }
 
-func (s *ailing) Count(ctx context.Context, f deadletter.Filter) (int, error) {
+func (s *ailing) Count(ctx context.Context, f queue.Filter) (int, error) {
 	if err := s.counts.fault(); err != nil {
 		return 0, err
 	}
 	return s.Store.Count(ctx, f)
 }
 
-func (s *ailing) List(ctx context.Context, f deadletter.Filter) ([]deadletter.Letter, error) {
+func (s *ailing) List(ctx context.Context, f queue.Filter) ([]deadletter.Letter, error) {
 	if f.Queue != "" { // a redrive's
 		return s.Store.List(ctx, f)
 	}
@@ -88,26 +89,26 @@ func TestHealthKnowsItsStore(t *testing.T) {
 			t.Run(name+map[bool]string{false: "", true: ", and nothing returns"}[hangs], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &ailing{Store: &memstore.Store{}}
-					a := deadletter.NewAlerter(s, quiet, named{&flaky{}, "good"})
+					a := queue.NewAlerter(s, quiet, named{&flaky{}, "good"})
 					bury(t, s.Store, 3)
 					sent := func(context.Context, deadletter.Letter) error { return nil } // and what becomes of it stays unknown
-					r := deadletter.NewRedriver(s, "me", map[string]deadletter.Target{"orders": sent}, quiet)
-					if _, err := r.Start(t.Context(), deadletter.Job{Filter: deadletter.Filter{Queue: "orders"}, By: "ann"}, "job"); err != nil {
+					r := queue.NewRedriver(s, "me", map[string]queue.Target{"orders": sent}, quiet)
+					if _, err := r.Start(t.Context(), queue.Job{Filter: queue.Filter{Queue: "orders"}, By: "ann"}, "job"); err != nil {
 						t.Fatal(err)
 					}
-					kept := &deadletter.Retention{Store: s, Log: quiet}
+					kept := &queue.Retention{Store: s, Log: quiet}
 					ctx, stop := context.WithCancel(t.Context())
 					for _, run := range []func(context.Context){a.Run, r.Run, kept.Run} {
 						go run(ctx)
 					}
 					defer func() { stop(); synctest.Wait() }()
 					raise := func() {
-						if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
+						if err := s.Raise(t.Context(), queue.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
 							t.Error(err)
 						}
 					}
-					of := func(which int) deadletter.Health {
-						return []deadletter.Health{a.Health()[1], r.Health(), kept.Health()}[which]
+					of := func(which int) queue.Health {
+						return []queue.Health{a.Health()[1], r.Health(), kept.Health()}[which]
 					}
 					raise()
 					time.Sleep(11 * time.Minute)
@@ -151,11 +152,11 @@ func TestHealthLearnsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		here, there := &flaky{down: true}, &flaky{}
-		a, b := deadletter.NewAlerter(s, quiet, named{here, "pager"}), deadletter.NewAlerter(s, quiet, named{there, "pager"})
+		a, b := queue.NewAlerter(s, quiet, named{here, "pager"}), queue.NewAlerter(s, quiet, named{there, "pager"})
 		ctx, stop := context.WithCancel(t.Context())
 		defer func() { stop(); synctest.Wait() }()
 		go a.Run(ctx)
-		if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
+		if err := s.Raise(t.Context(), queue.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
