@@ -24,7 +24,7 @@ type sealedLine struct {
 	Sealed []byte `json:"sealed"`
 }
 
-// Export writes a letter as one line of JSON, as it is; see [Letter.Mask]. A payload
+// Export writes a letter as one line of JSON, as it is; see [deadletter.Letter.Mask]. A payload
 // that was left out is null: in base64, any text in its place would pass for one.
 func Export(w io.Writer, l deadletter.Letter) error {
 	return export(w, struct {

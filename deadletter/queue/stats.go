@@ -22,7 +22,7 @@ type CauseStat struct {
 	Oldest      time.Time `json:"oldest,omitzero"`
 	Newest      time.Time `json:"newest,omitzero"`
 	Letter      string    `json:"letter"` // its id
-	// Error is its error as [Letter.Mask] shows it.
+	// Error is its error as [deadletter.Letter.Mask] shows it.
 	Error string `json:"error,omitempty"`
 }
 
