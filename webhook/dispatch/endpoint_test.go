@@ -164,3 +164,20 @@ func TestEnabledEndpointForgetsItsFailures(t *testing.T) {
 		}
 	})
 }
+
+// What an address responds that the endpoint has no more says nothing of the new one.
+func TestFormerAddressSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{})
+		late := gone
+		late.ep, late.look = r.to.endpoint(), time.Now()
+		r.to.begin()
+		if _, err := r.d.UpdateEndpoint(t.Context(), "a", func(e *webhook.Endpoint) error { e.URL = "https://other.example.com/"; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		r.to.learn(&late)
+		if r.to.sending != 0 || !r.to.enabled() || r.to.failures != 0 || len(r.alerts()) != 0 {
+			t.Errorf("%d under way, enabled %v, %d failures", r.to.sending, r.to.enabled(), r.to.failures)
+		}
+	})
+}
