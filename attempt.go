@@ -17,8 +17,8 @@ import (
 // when the attempt is. Timer and channel are made when the operation first waits
 // for the end, or derives a context; one that does neither costs next to nothing.
 //
-// One that was kept beyond its attempt goes on saying what it said, with its own
-// values. It is never used again, therefore.
+// One that is kept beyond its attempt still gives the same answers, with its own values,
+// so it is never used again.
 type attemptContext struct {
 	context.Context               // the caller's
 	until           time.Duration // since the windows' epoch
@@ -87,7 +87,7 @@ func (c *attemptContext) Err() error {
 }
 
 // Value implements [context.Context]. It leads the standard library to inner, so
-// that derived contexts need no goroutine to hear of the end.
+// that derived contexts need no goroutine to learn of the end.
 func (c *attemptContext) Value(key any) any {
 	if inner := c.inner.Load(); inner != nil && inner != ended {
 		return inner.Value(key)
@@ -157,7 +157,7 @@ type retryContext struct {
 // run runs op within the time of the attempt under way: the policy's, if it sets
 // one, and what is left of the whole. A first attempt that the caller bounds
 // more closely runs under the caller's own context.
-func (c *Call) run(ctx context.Context, op func(context.Context) error) error {
+func (c *call) run(ctx context.Context, op func(context.Context) error) error {
 	until := duration.Sum(c.began, c.r.policy.Total)
 	if usual := c.r.policy.PerAttempt; usual > 0 {
 		until = c.attempted + limit(usual, c.permit, until-c.attempted)

@@ -7,31 +7,17 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/window"
-	"github.com/forbear-go/forbear/pace"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // This file says how a live call begins: what lets it in, and how one ends that
 // was not let in.
 
-// Begin starts a logical call: it counts its first attempt in the budget.
-// An ended context is an error, without an attempt.
-func (r *Retryer) Begin(ctx context.Context) (c Call, err error) {
-	err = r.begin(ctx, &c)
-	return c, err
-}
-
-// BeginPaced is [Retryer.Begin] for a call that p paces in place of the Retryer's own:
-// for edges that are given a Pacer. A nil p changes nothing.
-func (r *Retryer) BeginPaced(ctx context.Context, p *pace.Pacer) (c Call, err error) {
-	c.pacer = p
-	err = r.begin(ctx, &c)
-	return c, err
-}
-
-// begin is Begin for a Call that already is where it shall stay. It is most of
-// what a success costs: a Call is large to copy, and the monotonic clock alone
-// takes half of what time.Now takes.
-func (r *Retryer) begin(ctx context.Context, c *Call) error {
+// begin starts a logical call and counts its first attempt in the budget. An ended
+// context is an error, without an attempt. It is most of what a success costs: a call
+// is large to copy, so that begin fills one in its place, and the monotonic clock
+// alone takes half of what time.Now takes.
+func (r *Retryer) begin(ctx context.Context, c *call) error {
 	c.r, c.began = r, time.Since(window.Epoch())
 	c.attempted = c.began
 	if c.pacer == nil {
@@ -41,10 +27,10 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 		f, _ := callerEnded(ctx, nil)
 		return r.refuse(ctx, c, endedReason(f), f)
 	}
-	if refused := r.admitCall(ctx, c); refused != ReasonNone {
+	if refused := r.admitCall(ctx, c); refused != reason.None {
 		c.leave()
 		c.giveBack()
-		if refused == ReasonCanceled { // while it waited for its turn
+		if refused == reason.Canceled { // while it waited for its turn
 			f, _ := callerEnded(ctx, nil)
 			return r.refuse(ctx, c, endedReason(f), f)
 		}
@@ -62,18 +48,18 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 }
 
 // admitCall asks, from the outside in, whether the call may begin: enough time, its
-// turn, a place in the bulkhead, a breaker that is not open. Who waits for a turn
-// takes no place from those who are under way.
-func (r *Retryer) admitCall(ctx context.Context, c *Call) (why Reason) {
+// turn, a place in the bulkhead, a breaker that is not open. A call that waits for its turn
+// takes no place from calls under way.
+func (r *Retryer) admitCall(ctx context.Context, c *call) (why Reason) {
 	// The default MinAttempt is about retries; a caller in a hurry may still
 	// try once.
 	if least := r.given.MinAttempt; least > 0 {
 		if d, ok := ctx.Deadline(); ok && d.Sub(c.start()) < least {
-			return ReasonDeadline
+			return reason.Deadline
 		}
 	}
 	if c.paced() {
-		if why = c.turn(ctx, c.began); why != ReasonNone {
+		if why = c.turn(ctx, c.began); why != reason.None {
 			return why
 		}
 	}
@@ -83,23 +69,23 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) (why Reason) {
 				permit, _ := r.breaker.Glance()
 				r.breaker.Record(permit, breaker.Failed, c.tried())
 			}
-			return ReasonBulkheadFull
+			return reason.BulkheadFull
 		}
 		c.entered = true
 	}
 	if r.breaker == nil {
-		return ReasonNone
+		return reason.None
 	}
 	var closed bool
 	if c.permit, closed = r.breaker.Glance(); closed {
-		return ReasonNone
+		return reason.None
 	}
 	c.permit, why = r.admit(c.tried())
 	return why
 }
 
 // refuse ends a call that was not let in.
-func (r *Retryer) refuse(ctx context.Context, c *Call, why Reason, f Failure) error {
+func (r *Retryer) refuse(ctx context.Context, c *call, why Reason, f Failure) error {
 	d := Decision{Reason: why, Class: f.Class}
 	c.stopped(ctx, d, f, c.start(), 0)
 	e := c.Err(d, f)
@@ -110,7 +96,7 @@ func (r *Retryer) refuse(ctx context.Context, c *Call, why Reason, f Failure) er
 // endedReason returns why a call is over whose caller has ended.
 func endedReason(f Failure) Reason {
 	if f.Type == errtype.CallerDeadline {
-		return ReasonDeadline
+		return reason.Deadline
 	}
-	return ReasonCanceled
+	return reason.Canceled
 }

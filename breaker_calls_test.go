@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -111,8 +112,8 @@ func TestLayerBelowIsNoticed(t *testing.T) {
 			layer.NoteSend(ctx, 1) // this one is
 			return forbear.Retryable(errFlaky, forbear.Hint{})
 		})
-		if len(seen) != 1 || seen[0].Sends != 2 || r.LayeredSends() != 3 {
-			t.Errorf("reported %+v, counted %d; want one report of 2 sends, and 3 counted", seen, r.LayeredSends())
+		if len(seen) != 1 || seen[0].Sends != 2 || edge.LayeredSends(r) != 3 {
+			t.Errorf("reported %+v, counted %d; want one report of 2 sends, and 3 counted", seen, edge.LayeredSends(r))
 		}
 	})
 }

@@ -9,27 +9,16 @@ import (
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/pace"
+	"github.com/forbear-go/forbear/reason"
 )
 
-// Call is one logical call in progress, for those who write an edge: a
-// transport, an interceptor, a consumer. [Retryer.Do] is the example of its
-// use:
-//
-//	call, err := r.Begin(ctx)
-//	for {
-//		// one attempt, under call.Context(ctx)
-//		// on success: call.Succeed(ctx), return
-//		d := call.Fail(ctx, failure)
-//		if !d.Retry { return call.Err(d, failure) }
-//		if err := call.Wait(ctx, d, failure); err != nil { return err }
-//	}
-//
-// A Call belongs to one goroutine. The zero value is not usable.
-type Call struct {
-	// State and Facts may be adjusted before Fail: NeedsKey, Key, Unreplayable,
-	// Refreshable; ExhaustedBelow.
+// call is one logical call in progress: what [Retryer.Do] drives, and what package
+// edge hands to transports and interceptors as its Call, whose comments say what each
+// method is for. It belongs to one goroutine.
+type call struct {
+	// State may be adjusted before Fail: NeedsKey, Key, Unreplayable, Refreshable,
+	// ExhaustedBelow, Inner.
 	State State
-	Facts Facts
 
 	r           *Retryer
 	pacer       *pace.Pacer    // nil when attempts are not paced
@@ -52,20 +41,20 @@ type Call struct {
 }
 
 // Attempt returns the number of the attempt under way; the first is 1.
-func (c *Call) Attempt() int { return c.State.attempt() }
+func (c *call) Attempt() int { return c.State.attempt() }
 
 // start returns when the call began.
-func (c *Call) start() time.Time { return window.Epoch().Add(c.began) }
+func (c *call) start() time.Time { return window.Epoch().Add(c.began) }
 
 // tried returns when the attempt under way began.
-func (c *Call) tried() time.Time { return window.Epoch().Add(c.attempted) }
+func (c *call) tried() time.Time { return window.Epoch().Add(c.attempted) }
 
 // elapsed returns how long the call has taken so far.
-func (c *Call) elapsed() time.Duration { return time.Since(window.Epoch()) - c.began }
+func (c *call) elapsed() time.Duration { return time.Since(window.Epoch()) - c.began }
 
 // Context returns the context of the attempt under way: the caller's own for
 // the first, one that carries the number for each retry.
-func (c *Call) Context(ctx context.Context) context.Context {
+func (c *call) Context(ctx context.Context) context.Context {
 	if c.Attempt() == 1 {
 		return ctx
 	}
@@ -75,15 +64,15 @@ func (c *Call) Context(ctx context.Context) context.Context {
 // Limit returns the time that the attempt under way gets of the usual one: half for
 // a probe of a dependency that was down (INTG-STD-033), and never more than is left
 // of the policy's total.
-func (c *Call) Limit(usual time.Duration) time.Duration {
+func (c *call) Limit(usual time.Duration) time.Duration {
 	return limit(usual, c.permit, c.r.policy.Total-c.elapsed())
 }
 
 // latency returns how long the attempt under way has taken.
-func (c *Call) latency() time.Duration { return time.Since(window.Epoch()) - c.attempted }
+func (c *call) latency() time.Duration { return time.Since(window.Epoch()) - c.attempted }
 
 // Succeed ends the call after a good attempt.
-func (c *Call) Succeed(ctx context.Context) {
+func (c *call) Succeed(ctx context.Context) {
 	c.passed()
 	if c.r.breaker != nil || c.r.earned != nil || c.r.gate != nil {
 		c.r.recordGood(c.permit, c.latency(), c.tried())
@@ -93,7 +82,7 @@ func (c *Call) Succeed(ctx context.Context) {
 
 // succeedUntimed is Succeed for calls whose policy does not say what is slow:
 // it saves the reading of the clock.
-func (c *Call) succeedUntimed(ctx context.Context) {
+func (c *call) succeedUntimed(ctx context.Context) {
 	c.passed()
 	if c.r.earned != nil {
 		c.r.earned.ended(breaker.Good, c.tried())
@@ -108,7 +97,7 @@ func (c *Call) succeedUntimed(ctx context.Context) {
 }
 
 // succeeded is the part of Succeed that needs no clock.
-func (c *Call) succeeded(ctx context.Context) {
+func (c *call) succeeded(ctx context.Context) {
 	c.leave()
 	r := c.r
 	if r.outcomes != nil {
@@ -128,20 +117,20 @@ func (c *Call) succeeded(ctx context.Context) {
 
 // Fail decides what follows a failed attempt. On a retry the caller calls Wait
 // next; on a stop it ends with Err.
-func (c *Call) Fail(ctx context.Context, f Failure) Decision {
+func (c *call) Fail(ctx context.Context, f Failure) Decision {
 	now := time.Now()
 	c.sent = c.sent || !f.Unsent
 	if !c.read {
 		c.read = true
 		c.State.Start = c.start()
-		readContext(ctx, &c.State, &c.Facts)
+		readContext(ctx, &c.State)
 	}
 	if c.r.observers.ended {
 		c.r.attemptEnded(ctx, c.info(ctx, true), f, c.latency())
 	}
 	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
 	c.learn(&f, now)
-	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
+	d := c.r.next(&c.State, c.permit, &f, now)
 	if d.Retry {
 		c.lastCost, c.lastPaced, c.lastFree = d.Cost, d.Paced, d.free
 		if c.r.observers.scheduled {
@@ -156,7 +145,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 }
 
 // stopped reports the end of the call after so many attempts.
-func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time, attempts int) {
+func (c *call) stopped(ctx context.Context, d Decision, f Failure, now time.Time, attempts int) {
 	if c.r.observers.stopped {
 		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.start()), attempts)
 	}
@@ -164,8 +153,8 @@ func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time
 
 // Abandon ends a call because an attempt that was granted could not be made at
 // all, and returns the error to end with. The budget gets its retry back.
-func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
-	if why == ReasonCanceled {
+func (c *call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
+	if why == reason.Canceled {
 		why = endedReason(f)
 	}
 	d := Decision{Reason: why, Class: f.Class}
@@ -185,13 +174,13 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 
 // Aborted gives back what the attempt under way holds, the breaker's permit and
 // the place in the bulkhead, when it ended in a panic and nothing else is called.
-func (c *Call) Aborted() {
+func (c *call) Aborted() {
 	c.r.withdraw(c.permit)
 	c.leave()
 }
 
 // Err returns the error that ends the call after the refusal d of failure f.
-func (c *Call) Err(d Decision, f Failure) *Error {
+func (c *call) Err(d Decision, f Failure) *Error {
 	elapsed := c.elapsed()
 	e := &Error{
 		Dependency: c.r.dependency,
@@ -205,9 +194,9 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 	}
 	c.r.figures(e, d, c.start().Add(elapsed))
 	switch d.Reason {
-	case ReasonHintTooLong:
+	case reason.HintTooLong:
 		e.RetryAfter = f.Hint.Floor
-	case ReasonPaced:
+	case reason.Paced:
 		e.Until = window.Epoch().Add(c.until)
 	}
 	return e
@@ -215,9 +204,9 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 
 // info returns what all events of the call have in common. name asks for a
 // correlation id to be made where there is none.
-func (c *Call) info(ctx context.Context, name bool) Info {
+func (c *call) info(ctx context.Context, name bool) Info {
 	if c.correlation == "" {
-		c.correlation = c.r.CorrelationID(ctx)
+		c.correlation = c.r.correlation(ctx)
 	}
 	if c.correlation == "" && name {
 		c.correlation = newID()
@@ -235,10 +224,10 @@ func (c *Call) info(ctx context.Context, name bool) Info {
 	}
 }
 
-// CorrelationID returns the id under which the calls made under ctx are logged:
-// that of [WithCorrelationID], or of [WithCorrelation]; "" when one will be made.
-func (r *Retryer) CorrelationID(ctx context.Context) string {
-	id := CorrelationID(ctx)
+// correlation returns the id under which the calls made under ctx are logged: that of
+// [WithCorrelationID], or of [WithCorrelation]; "" when one will be made.
+func (r *Retryer) correlation(ctx context.Context) string {
+	id := layer.Correlation(ctx)
 	if id == "" && r.correlate != nil {
 		id = r.correlate(ctx)
 	}
@@ -246,8 +235,8 @@ func (r *Retryer) CorrelationID(ctx context.Context) string {
 }
 
 // unmade takes back the attempt that d granted.
-func (c *Call) unmade(d Decision) {
-	c.r.Refund(d, time.Now())
+func (c *call) unmade(d Decision) {
+	c.r.refund(d, time.Now())
 	c.State.Attempt--
 	c.leave()
 }
@@ -255,7 +244,7 @@ func (c *Call) unmade(d Decision) {
 // Hold hands the call's place in the bulkhead to the caller, who gives it back with
 // Leave: for edges whose work goes on after the call has ended, such as a response
 // whose body is still being read. It is nil when the policy sets no bound.
-func (c *Call) Hold() *breaker.Bulkhead {
+func (c *call) Hold() *breaker.Bulkhead {
 	if !c.entered {
 		return nil
 	}
@@ -264,9 +253,21 @@ func (c *Call) Hold() *breaker.Bulkhead {
 }
 
 // leave gives the place in the bulkhead back. It may be called more than once.
-func (c *Call) leave() {
+func (c *call) leave() {
 	if c.entered {
 		c.entered = false
 		c.r.bulkhead.Leave()
 	}
 }
+
+// Begin ends the call as Succeed does, but for what breaker and health gate make of
+// its attempt, and returns what they need to know of it.
+func (c *call) Begin(ctx context.Context) (permit breaker.Permit, took time.Duration, tried time.Time) {
+	c.passed()
+	permit, took, tried = c.permit, c.latency(), c.tried()
+	c.succeeded(ctx)
+	return permit, took, tried
+}
+
+// Retryer returns the Retryer whose call it is.
+func (c *call) Retryer() *Retryer { return c.r }

@@ -54,7 +54,7 @@ func (r *Retryer) classify(ctx context.Context, err error) Failure {
 // the operation is safe to repeat, all that may go away. Another one keeps its
 // name alone: what it means for the operation is unknown.
 func (r *Retryer) network(ctx context.Context, err error) Failure {
-	f, ok := ClassifyNet(err)
+	f, ok := classifyNet(err)
 	switch {
 	case !ok || !f.Class.Retryable():
 		return Failure{Type: errtype.Unknown, Err: err}
@@ -101,4 +101,17 @@ func (e *abandoned) Unwrap() []error {
 		return []error{e.cause, e.end}
 	}
 	return []error{e.last, e.cause, e.end}
+}
+
+// An operation may call other dependencies through Retryers of their own. This file
+// is what their failures mean to the one around it: each breaker judges the dependency
+// that it is named after, so that one dead mail server does not stop the work of all
+// who write to the ledger and sometimes send a mail.
+
+// elsewhere returns the end of a call to another dependency that err holds, or nil.
+func (r *Retryer) elsewhere(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Dependency != r.dependency {
+		return e
+	}
+	return nil
 }

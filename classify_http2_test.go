@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // HTTP/2 frame types of RFC 9113 section 6.
@@ -97,7 +99,7 @@ func TestClassifyNetKnowsRealHTTP2Errors(t *testing.T) {
 				resp.Body.Close()
 				t.Fatal("no error")
 			}
-			f, ok := forbear.ClassifyNet(err)
+			f, ok := edge.ClassifyNet(err)
 			if !ok || f.Class != tt.class || f.Type != tt.label {
 				t.Errorf("%v: got %v %q, want %v %q", err, f.Class, f.Type, tt.class, tt.label)
 			}
@@ -114,29 +116,29 @@ func TestDisownedIsSentAgainOnce(t *testing.T) {
 		"disowned": {Class: forbear.ClassTransient, Type: "http2_goaway", Unsent: true, Disowned: true},
 		"refused":  {Class: forbear.ClassTransient, Type: "http2_refused_stream", Unsent: true, Disowned: true},
 	} {
-		spent := forbear.Facts{BudgetSpent: true}
-		first := p.Decide(forbear.State{NeedsKey: true}, spent, f, now, draw)
-		if !first.Retry || first.Wait != 0 || first.Reason != forbear.ReasonResend {
+		first := forbear.Decide(&p, forbear.State{NeedsKey: true, BudgetSpent: true}, f, now, draw)
+		if !first.Retry || first.Wait != 0 || first.Reason != reason.Resend {
 			t.Errorf("%s: got %+v, want one re-send at once", label, first)
 		}
 		next := forbear.State{NeedsKey: true}.After(first)
-		if d := p.Decide(next, forbear.Facts{}, f, now, draw); d.Retry || d.Reason != forbear.ReasonNoKey {
+		if d := forbear.Decide(&p, next, f, now, draw); d.Retry || d.Reason != reason.NoKey {
 			t.Errorf("%s, again: got %+v, want no further one without a key", label, d)
 		}
 		keyed := forbear.State{NeedsKey: true, Key: "k1"}.After(first)
-		if d := p.Decide(keyed, forbear.Facts{}, f, now, draw); !d.Retry || d.Ceiling == 0 {
+		if d := forbear.Decide(&p, keyed, f, now, draw); !d.Retry || d.Ceiling == 0 {
 			t.Errorf("%s, again with a key: got %+v, want a retry after the backoff", label, d)
 		}
-		if d := p.Decide(keyed, spent, f, now, draw); d.Reason != forbear.ReasonBudget {
+		keyed.BudgetSpent = true
+		if d := forbear.Decide(&p, keyed, f, now, draw); d.Reason != reason.Budget {
 			t.Errorf("%s, again with the budget spent: got %+v", label, d)
 		}
-		if d := p.Decide(forbear.State{NeedsKey: true, Unreplayable: true}, forbear.Facts{}, f, now, draw); d.Reason != forbear.ReasonNotReplayable {
+		if d := forbear.Decide(&p, forbear.State{NeedsKey: true, Unreplayable: true}, f, now, draw); d.Reason != reason.NotReplayable {
 			t.Errorf("%s, without its body: got %+v", label, d)
 		}
 	}
 	// One that never found a connection is still R-6's: retry_unsent is the policy's word.
 	f := forbear.Failure{Class: forbear.ClassTransient, Type: "connection_refused", Unsent: true}
-	if d := p.Decide(forbear.State{NeedsKey: true}, forbear.Facts{}, f, now, draw); d.Reason != forbear.ReasonNoKey {
+	if d := forbear.Decide(&p, forbear.State{NeedsKey: true}, f, now, draw); d.Reason != reason.NoKey {
 		t.Errorf("refused connection: got %+v", d)
 	}
 }

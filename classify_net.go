@@ -18,13 +18,13 @@ import (
 	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
-// ClassifyNet recognises the network failures of through any
+// classifyNet recognises the network failures of through any
 // wrapping, by type and never by message, but for those of net/http that have no
 // type of their own (see classify_text.go). It fits [WithClassifier] for
 // operations that are safe to repeat; the HTTP and gRPC edges use it by
 // themselves. A context error is taken for the attempt's own timeout: whether
 // the caller has ended is for the edge to know.
-func ClassifyNet(err error) (Failure, bool) {
+func classifyNet(err error) (Failure, bool) {
 	if f, ok := certificate(err); ok {
 		return f, true
 	}
@@ -154,7 +154,7 @@ func otherProtocol(err error) (Class, string, bool) {
 	return ClassTerminal, label, label != ""
 }
 
-// tlsFailure knows handshakes that fail for good: alerts, and peers that do not
+// tlsFailure knows handshakes that would fail again: alerts, and peers that do not
 // speak TLS. A handshake that times out is a timeout.
 func tlsFailure(err error) (Class, string, bool) {
 	if anyInTree(err, isAlert) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // opError is what package net returns of a failed call to the system.
@@ -119,7 +120,7 @@ func TestEndOfTheCaller(t *testing.T) {
 			open := quiet(t, forbear.Policy{})
 			open.Breaker().Force(breaker.Open, "jane", time.Now())
 			time.AfterFunc(time.Millisecond, end)
-			return open.Ready(ctx)
+			return edge.Ready(ctx, open)
 		}},
 		{"before the first attempt", func(ctx context.Context, end func()) error {
 			end()

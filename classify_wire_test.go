@@ -20,6 +20,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // The errors of this file are those of the toolchain's own net/http, over real
@@ -86,7 +87,7 @@ func get(t *testing.T, url string) *http.Request {
 func classified(t *testing.T, err error, class forbear.Class, label string, unsent bool) {
 	t.Helper()
 	for _, e := range []error{err, fmt.Errorf("asking the dependency: %w", err), errors.Join(errors.New("other"), err)} {
-		f, ok := forbear.ClassifyNet(e)
+		f, ok := edge.ClassifyNet(e)
 		if !ok || f.Class != class || f.Type != label || f.Unsent != unsent || f.Err != e {
 			t.Errorf("%v: got %v %q, unsent %v; want %v %q, unsent %v", e, f.Class, f.Type, f.Unsent, class, label, unsent)
 		}
@@ -95,7 +96,7 @@ func classified(t *testing.T, err error, class forbear.Class, label string, unse
 		}
 		// A connection that ends in good order speaks against no one.
 		want := !f.Disowned || label == "http2_refused_stream"
-		if o, counts := f.Outcome(); class.Retryable() && (counts != want || want && o != breaker.Failed) {
+		if o, counts := edge.Outcome(&f); class.Retryable() && (counts != want || want && o != breaker.Failed) {
 			t.Errorf("%v: a breaker counts %v, %v; want a failure: %v", e, o, counts, want)
 		}
 	}
@@ -201,7 +202,7 @@ func TestProxyRefusesToConnect(t *testing.T) {
 		&url.Error{Op: "Get", URL: "http://dependency.test/", Err: errors.New("Bad Gateway")},
 		&url.Error{Op: "Get", URL: "https://dependency.test/", Err: fmt.Errorf("charge: %w", errors.New("Bad Gateway"))},
 	} {
-		if f, ok := forbear.ClassifyNet(err); ok {
+		if f, ok := edge.ClassifyNet(err); ok {
 			t.Errorf("%#v: got %v %q, want nothing", err, f.Class, f.Type)
 		}
 	}
@@ -247,7 +248,7 @@ func TestHTTPToHTTPSClient(t *testing.T) {
 	// http.Client has another error for it, which no one need recognize: what is
 	// unknown is not retried.
 	err = failed(t, &http.Transport{}, get(t, strings.Replace(s.URL, "http:", "https:", 1)))
-	if f, ok := forbear.ClassifyNet(err); ok && f.Class.Retryable() {
+	if f, ok := edge.ClassifyNet(err); ok && f.Class.Retryable() {
 		t.Errorf("%v: got %v %q, want nothing that is retried", err, f.Class, f.Type)
 	}
 }
@@ -274,7 +275,7 @@ func TestUnixSocketIsMissing(t *testing.T) {
 	classified(t, dial(stale), forbear.ClassTransient, "connection_refused", true)
 	// A file that is missing is no socket.
 	_, err = os.Open(filepath.Join(dir, "none"))
-	if f, ok := forbear.ClassifyNet(err); ok {
+	if f, ok := edge.ClassifyNet(err); ok {
 		t.Errorf("%v: got %v %q, want nothing", err, f.Class, f.Type)
 	}
 }
@@ -319,7 +320,7 @@ func TestClosedUnderTheRequest(t *testing.T) {
 			_ = resp.Body.Close()
 			continue
 		}
-		f, ok := forbear.ClassifyNet(err)
+		f, ok := edge.ClassifyNet(err)
 		if !ok || f.Class != forbear.ClassTransient || f.Unsent {
 			t.Fatalf("%v: got %v %q", err, f.Class, f.Type)
 		}
@@ -346,7 +347,7 @@ func TestProxiesSpellInTheirOwnWay(t *testing.T) {
 	for text, label := range map[string]string{
 		"Gateway Time-out": "proxy_504", "Proxy Error": "proxy_502", "Service unavailable": "proxy_503",
 	} {
-		f, ok := forbear.ClassifyNet(&url.Error{Op: "Get", URL: "https://a/", Err: errors.New(text)})
+		f, ok := edge.ClassifyNet(&url.Error{Op: "Get", URL: "https://a/", Err: errors.New(text)})
 		if !ok || f.Type != label || !f.Unsent || !f.Class.Retryable() {
 			t.Errorf("%s: got %v %q", text, f.Class, f.Type)
 		}

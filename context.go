@@ -10,31 +10,20 @@ import (
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
-type ctxKey uint8
-
-const (
-	keyMaxRetries ctxKey = iota
-	keyCorrelation
-	keyTrace
-)
+// keyMaxRetries is the key of what [WithMaxRetries] says.
+type keyMaxRetries struct{}
 
 // WithMaxRetries sets the number of retries of the calls made under the
 // returned context, 0 included. It may exceed the policy's number but never the
 // allowed range of the policy's kind. A negative n counts as 0.
 func WithMaxRetries(ctx context.Context, n int) context.Context {
-	return context.WithValue(ctx, keyMaxRetries, max(n, 0))
+	return context.WithValue(ctx, keyMaxRetries{}, max(n, 0))
 }
 
 // WithCorrelationID names the logical operation that calls under the returned
 // context belong to. It is logged with every retry.
 func WithCorrelationID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, keyCorrelation, id)
-}
-
-// CorrelationID returns the correlation id of ctx, or "".
-func CorrelationID(ctx context.Context) string {
-	id, _ := ctx.Value(keyCorrelation).(string)
-	return id
+	return layer.WithCorrelation(ctx, id)
 }
 
 // WithIdempotencyKey names the key that the operation under the returned
@@ -50,17 +39,16 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 // retries resets and time-outs by itself, and the HTTP edge asks for no key.
 func Idempotent(ctx context.Context) context.Context { return layer.WithIdempotent(ctx) }
 
-// readContext copies into s and known what the caller's context says about the
-// call.
-func readContext(ctx context.Context, s *State, known *Facts) {
+// readContext copies into s what the caller's context says about the call.
+func readContext(ctx context.Context, s *State) {
 	if d, ok := ctx.Deadline(); ok {
 		s.Deadline = earlier(s.Deadline, d)
 	}
-	if n, ok := ctx.Value(keyMaxRetries).(int); ok {
+	if n, ok := ctx.Value(keyMaxRetries{}).(int); ok {
 		s.Limit, s.Limited = n, true
 	}
 	if n, _ := AttemptFrom(ctx); n > 1 {
-		known.Inner = true
+		s.Inner = true
 	}
 	// Where safety hangs on the key, the edge knows whether it was sent.
 	if s.Key == "" && !s.NeedsKey {
@@ -95,4 +83,34 @@ func AttemptFrom(ctx context.Context) (number int, ok bool) {
 		return a.Number, true
 	}
 	return 0, false
+}
+
+// One layer retries: the one right above the dependency. This file is how the
+// layers learn of each other; what follows from it is decided in Decide.
+
+// noteExhaustion passes the end of a call on to the request it was made for.
+func noteExhaustion(ctx context.Context, d Decision) {
+	if d.Reason.Binding() {
+		layer.Exhausted(ctx)
+	}
+}
+
+// watcher is a Retryer as its attempts' contexts know it.
+type watcher Retryer
+
+// Repeated implements [layer.Reporter]: it is reported once for each dependency.
+func (w *watcher) Repeated(ctx context.Context, attempt, sends int) {
+	(*Retryer)(w).layered(ctx, LayeredRetry{Info: Info{Attempt: attempt}, Sends: sends})
+}
+
+// retryContext returns the context of attempt number of r's, a retry.
+func (r *Retryer) retryContext(ctx context.Context, number int) context.Context {
+	a := new(layer.Attempt)
+	r.number(ctx, a, number)
+	return a
+}
+
+// number makes a the context of attempt number of r's.
+func (r *Retryer) number(ctx context.Context, a *layer.Attempt, number int) {
+	a.Context, a.Dependency, a.Number, a.Reporter = ctx, r.dependency, number, (*watcher)(r)
 }

@@ -4,14 +4,10 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/reason"
 )
-
-// Decide decides whether, when and why a failed attempt may be followed by
-// another, when nothing is known of the moment: see [Policy.Decide].
-func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
-	return p.Decide(s, Facts{}, f, now, draw)
-}
 
 // Decide decides whether, when and why a failed attempt may be followed by
 // another. It is a pure function: the time and the randomness are arguments,
@@ -20,119 +16,124 @@ func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) D
 // The questions come in a fixed order, and the first that says stop wins:
 // canceled? class terminal? replayable and keyed? breaker and health? retries
 // left? does the wait fit into what is left of the deadline? budget?
-func (p *Policy) Decide(s State, known Facts, f Failure, now time.Time, draw func() float64) Decision {
+func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
 	q := p.WithDefaults()
-	return q.decide(&s, &known, &f, now, draw)
+	return q.decide(&s, &f, now, draw)
 }
 
 // decide is Decide for a policy whose defaults are filled in.
-func (p *Policy) decide(s *State, known *Facts, f *Failure, now time.Time, draw func() float64) Decision {
+func (p *Policy) decide(s *State, f *Failure, now time.Time, draw func() float64) Decision {
 	d := Decision{Class: p.classOf(f), Cost: costOf(f.Class)}
-	if r := p.refusal(s, known, f, &d); r != ReasonNone {
+	if r := p.refusal(s, f, &d); r != reason.None {
 		return d.stop(r)
 	}
-	if d.Reason == ReasonNone {
-		d.Reason = ReasonRetryable
+	if d.Reason == reason.None {
+		d.Reason = reason.Retryable
 	}
-	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent && !f.free(d.Reason) {
-		return d.stop(ReasonBudget)
+	w := p.span(s, f.Hint, d.Reason)
+	room, r := askTime(p, s, f.Hint, w, now)
+	if r != reason.None {
+		return d.stop(r)
 	}
-	return d
+	if s.BudgetSpent && !f.free(d.Reason) {
+		return d.stop(reason.Budget)
+	}
+	return d.wait(w, f.Hint, room, draw)
 }
 
 // refusal asks the questions in their order; the first that objects wins.
-func (p *Policy) refusal(s *State, known *Facts, f *Failure, d *Decision) Reason {
-	if r := askCanceled(f, d); r != ReasonNone {
+func (p *Policy) refusal(s *State, f *Failure, d *Decision) Reason {
+	if r := askCanceled(f, d); r != reason.None {
 		return r
 	}
-	if r := askClass(p, s, known, f, d); r != ReasonNone {
+	if r := askClass(p, s, f, d); r != reason.None {
 		return r
 	}
-	if r := askReplay(p, s, f); r != ReasonNone {
+	if r := askReplay(p, s, f); r != reason.None {
 		return r
 	}
-	if r := askHealth(known); r != ReasonNone {
+	if r := askHealth(s); r != reason.None {
 		return r
 	}
-	return askCount(p, s, known, f, d)
+	return askCount(p, s, f, d)
 }
 
 func askCanceled(f *Failure, d *Decision) Reason {
 	if d.Class != ClassCanceled {
-		return ReasonNone
+		return reason.None
 	}
 	switch f.Type {
 	case errtype.CallerDeadline:
-		return ReasonDeadline
+		return reason.Deadline
 	case errtype.RequestBody: // it has not gone, but its part has failed
-		return ReasonTerminal
+		return reason.Terminal
 	}
-	return ReasonCanceled
+	return reason.Canceled
 }
 
-func askClass(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason {
+func askClass(p *Policy, s *State, f *Failure, d *Decision) Reason {
 	switch {
 	case d.Class == ClassSuccess:
-		return ReasonSuccess
+		return reason.Success
 	case d.Class == ClassCertificate:
-		return ReasonCertificate
+		return reason.Certificate
 	case d.Class == ClassTerminal:
-		return ReasonTerminal
+		return reason.Terminal
 	case d.Class == ClassUnauthorized:
 		if !s.Refreshable || s.Refreshes > 0 {
-			return ReasonUnauthorized
+			return reason.Unauthorized
 		}
-		d.Reason = ReasonRefresh
+		d.Reason = reason.Refresh
 	case !d.Class.Retryable():
-		return ReasonUnknown
+		return reason.Unknown
 	}
 	if f.Hint.Stop {
-		return ReasonServerStop
+		return reason.ServerStop
 	}
 	// What one layer has given up, a synchronous one above does not try
 	// again; a durable one may come back later.
-	if known.ExhaustedBelow && !p.Kind.Durable() {
-		return ReasonExhaustedBelow
+	if s.ExhaustedBelow && !p.Kind.Durable() {
+		return reason.ExhaustedBelow
 	}
 	if (f.Type == errtype.Resend || f.Disowned) && s.Resends == 0 {
-		d.Reason = ReasonResend
+		d.Reason = reason.Resend
 	}
-	return ReasonNone
+	return reason.None
 }
 
 func askReplay(p *Policy, s *State, f *Failure) Reason {
 	safe := f.Unsent && p.RetryUnsent || f.Disowned && s.Resends == 0
 	if s.NeedsKey && (p.Keys == KeyRefuse || !s.keyed()) && !safe {
-		return ReasonNoKey
+		return reason.NoKey
 	}
 	if s.Unreplayable {
-		return ReasonNotReplayable
+		return reason.NotReplayable
 	}
-	return ReasonNone
+	return reason.None
 }
 
-func askHealth(known *Facts) Reason {
-	if known.Breaker == breaker.Open {
-		return ReasonBreakerOpen
+func askHealth(s *State) Reason {
+	if s.Breaker == breaker.Open {
+		return reason.BreakerOpen
 	}
-	if known.Unhealthy {
-		return ReasonUnhealthy
+	if s.Unhealthy {
+		return reason.Unhealthy
 	}
-	return ReasonNone
+	return reason.None
 }
 
-func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason {
+func askCount(p *Policy, s *State, f *Failure, d *Decision) Reason {
 	switch limit := p.limit(s, f.Hint); {
-	case known.Inner:
-		return ReasonInner
-	case known.NotOwner:
-		return ReasonNotOwner
-	case d.Reason == ReasonRefresh:
-		return ReasonNone // outside the count, inside the deadline
+	case s.Inner:
+		return reason.Inner
+	case s.NotOwner:
+		return reason.NotOwner
+	case d.Reason == reason.Refresh:
+		return reason.None // outside the count, inside the deadline
 	case limit <= 0:
-		return ReasonDisabled
+		return reason.Disabled
 	case s.retries() >= limit:
-		return ReasonExhausted
+		return reason.Exhausted
 	}
 	if d.Class == ClassDNS {
 		failed := s.DNSFailures
@@ -140,8 +141,77 @@ func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 			failed = s.attempt()
 		}
 		if failed >= 2 {
-			return ReasonDNSLimit
+			return reason.DNSLimit
 		}
 	}
-	return ReasonNone
+	return reason.None
+}
+
+// askTime asks whether the wait and another attempt fit into what is left, and returns
+// the room for the wait.
+func askTime(p *Policy, s *State, h Hint, w span, now time.Time) (room time.Duration, why Reason) {
+	left := p.remaining(s, now)
+	if left <= p.MinAttempt { // before subtracting: left may be very negative
+		return 0, reason.Deadline
+	}
+	room = left - p.MinAttempt
+	switch {
+	case h.Floor > room:
+		return 0, reason.HintTooLong
+	case w.low > room:
+		return 0, reason.Deadline
+	}
+	return room, reason.None
+}
+
+// remaining returns what is left of the call: the earlier of the caller's
+// deadline and the policy's total.
+func (p *Policy) remaining(s *State, now time.Time) time.Duration {
+	left := p.Total
+	if !s.Start.IsZero() {
+		// A start in the future comes from another machine's clock.
+		left -= max(now.Sub(s.Start), 0)
+	}
+	if !s.Deadline.IsZero() {
+		left = min(left, s.Deadline.Sub(now))
+	}
+	return left
+}
+
+// Decision says what follows one failure.
+type Decision struct {
+	// Retry says whether another attempt may be made, after Wait.
+	Retry bool
+	Wait  time.Duration
+	// Floor and Ceiling bound every Wait that could have been drawn here, the
+	// hint's spread included.
+	Floor, Ceiling time.Duration
+	Reason         Reason
+	// Class is the failure's class under the policy's overrides.
+	Class Class
+	// Cost is what the retry costs the budget.
+	Cost budget.Cost
+	// Paced says that the budget is spent and the retry one of those that
+	// durable work may make beyond it.
+	Paced bool
+	// free says that the retry was not taken from the budget: see Failure.free.
+	free bool
+	// Level is the budget's reading, when it refused the retry.
+	Level budget.Level
+}
+
+// stop returns d as a refusal for the given reason.
+func (d Decision) stop(r Reason) Decision {
+	return Decision{Reason: r, Class: d.Class, Cost: d.Cost}
+}
+
+func costOf(c Class) budget.Cost {
+	switch c {
+	case ClassTimeout:
+		return budget.Timeout
+	case ClassThrottled:
+		return budget.Throttled
+	default:
+		return budget.Transient
+	}
 }

@@ -3,13 +3,15 @@ package forbear
 import (
 	"context"
 	"errors"
+
+	"github.com/forbear-go/forbear/reason"
 )
 
-// Do calls op until it succeeds, fails for good, or the policy, the deadline or
-// the budget says stop. op must be safe to repeat; it marks its own errors with
+// Do calls op until it succeeds or fails in a way that a retry cannot help, or until the
+// policy, the deadline or the budget stops it. op must be safe to repeat; it marks its own errors with
 // [Retryable] and [Terminal]. Of the others Do retries what failed before anything was
 // sent, and with [Idempotent] or Policy.Idempotent every network failure that may go
-// away; an error that neither a classifier nor [ClassifyNet] knows is not retried.
+// away; an error that neither a classifier nor the network knows is not retried.
 //
 // What op is given ends when op returns, and at the policy's total or its
 // per-attempt timeout at the latest. What lives on that context, such as the body of a
@@ -21,19 +23,19 @@ func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) er
 	if op == nil {
 		return errNilFunc
 	}
-	var call Call
-	err := r.begin(ctx, &call)
+	var c call
+	err := r.begin(ctx, &c)
 	if err != nil {
 		return err
 	}
 	if r.bulkhead != nil {
-		defer call.leave() // a panic of op must not keep the place
+		defer c.leave() // a panic of op must not keep the place
 	}
-	if err = r.attempt(ctx, &call, op); err == nil {
-		r.succeed(ctx, &call)
+	if err = r.attempt(ctx, &c, op); err == nil {
+		r.succeed(ctx, &c)
 		return nil
 	}
-	return r.retry(ctx, &call, op, err)
+	return r.retry(ctx, &c, op, err)
 }
 
 // DoValue is [Retryer.Do] for an operation that returns a value. The value must not
@@ -51,47 +53,47 @@ func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context
 }
 
 // attempt runs op once.
-func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Context) error) error {
-	if !call.permit.Probe {
-		return call.run(ctx, op)
+func (r *Retryer) attempt(ctx context.Context, c *call, op func(context.Context) error) error {
+	if !c.permit.Probe {
+		return c.run(ctx, op)
 	}
 	// A panic must not keep the permit: with all of them gone the breaker would
 	// never close again.
 	panicked := true
 	defer func() {
 		if panicked {
-			call.Aborted()
+			c.Aborted()
 		}
 	}()
-	err := call.run(ctx, op)
+	err := c.run(ctx, op)
 	panicked = false
 	return err
 }
 
 // succeed ends a call of Do. Without a timeout of its own an attempt is slow
 // only if the policy says what slow is.
-func (r *Retryer) succeed(ctx context.Context, call *Call) {
+func (r *Retryer) succeed(ctx context.Context, c *call) {
 	if r.policy.PerAttempt > 0 || r.given.Breaker.SlowCall > 0 {
-		call.Succeed(ctx)
+		c.Succeed(ctx)
 		return
 	}
-	call.succeedUntimed(ctx)
+	c.succeedUntimed(ctx)
 }
 
 // retry is the slow path of Do: everything after a failed first attempt.
-func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context) error, err error) error {
+func (r *Retryer) retry(ctx context.Context, c *call, op func(context.Context) error, err error) error {
 	for {
 		f := r.classify(ctx, err)
-		call.Facts.ExhaustedBelow = ExhaustedBelow(err)
-		d := call.Fail(ctx, f)
+		c.State.ExhaustedBelow = exhaustedBelow(err)
+		d := c.Fail(ctx, f)
 		if !d.Retry {
-			return r.finish(ctx, call.Err(d, f))
+			return r.finish(ctx, c.Err(d, f))
 		}
-		if err := call.Wait(ctx, d, f); err != nil {
+		if err := c.Wait(ctx, d, f); err != nil {
 			return err
 		}
-		if err = r.attempt(ctx, call, op); err == nil {
-			r.succeed(ctx, call)
+		if err = r.attempt(ctx, c, op); err == nil {
+			r.succeed(ctx, c)
 			return nil
 		}
 	}
@@ -99,7 +101,7 @@ func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context
 
 // finish hands the failed work of a durable kind to the dead-letter sink.
 func (r *Retryer) finish(ctx context.Context, e *Error) error {
-	if r.sink == nil || e.Reason == ReasonCanceled {
+	if r.sink == nil || e.Reason == reason.Canceled {
 		return e
 	}
 	if err := r.sink.DeadLetter(context.WithoutCancel(ctx), e); err != nil {
@@ -109,14 +111,13 @@ func (r *Retryer) finish(ctx context.Context, e *Error) error {
 	if q, ok := r.sink.(interface{ Queue() string }); ok {
 		queue = q.Queue()
 	}
-	r.DeadLettered(ctx, queue, e.Reason)
+	r.deadLettered(ctx, queue, e.Reason)
 	return e
 }
 
-// ExhaustedBelow reports whether err holds the end of a call that a forbear
-// below has given up, so that a synchronous layer above should not begin its
-// own retries.
-func ExhaustedBelow(err error) bool {
+// exhaustedBelow reports whether err holds the end of a call that a forbear below has
+// given up, so that a synchronous layer above should not begin its own retries.
+func exhaustedBelow(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.spent()
+	return ok && e.Reason.Binding()
 }

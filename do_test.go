@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // failing is an operation that always fails, retryably.
@@ -134,7 +135,7 @@ func TestPerAttemptTimeout(t *testing.T) {
 		return ctx.Err()
 	}
 	bubble(t, "a slow attempt is retried", func(t *testing.T) {
-		r := quiet(t, forbear.Policy{PerAttempt: time.Second}, forbear.WithClassifier(forbear.ClassifyNet), forbear.WithRand(half))
+		r := quiet(t, forbear.Policy{PerAttempt: time.Second}, forbear.WithClassifier(edge.ClassifyNet), forbear.WithRand(half))
 		runs, start := 0, time.Now()
 		err := r.Do(t.Context(), func(ctx context.Context) error {
 			if runs++; runs < 3 {
@@ -147,7 +148,7 @@ func TestPerAttemptTimeout(t *testing.T) {
 		}
 	})
 	bubble(t, "the caller's deadline is not the attempt's", func(t *testing.T) {
-		r := quiet(t, forbear.Policy{PerAttempt: time.Minute}, forbear.WithClassifier(forbear.ClassifyNet))
+		r := quiet(t, forbear.Policy{PerAttempt: time.Minute}, forbear.WithClassifier(edge.ClassifyNet))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := r.Do(ctx, hang)

@@ -27,7 +27,7 @@
 //     that cannot be reached, a name that does not resolve (twice in all, R-4);
 //   - an attempt that Policy.PerAttempt has ended;
 //   - with [Idempotent] on the context or Policy.Idempotent, every network failure that
-//     [ClassifyNet] takes for one that may go away, resets and time-outs among them.
+//     the network takes for one that may go away, resets and time-outs among them.
 //     It may have been done all the same, which is why Do must be told.
 //
 // A refused certificate is never retried, whatever anyone says, nor is an error
@@ -57,11 +57,10 @@
 //
 // # The decision
 //
-// [Decide] is the heart: a pure function of the policy, the [State] of the call,
-// the [Failure] of its latest attempt, the time and a source of randomness.
-// [Policy.Decide] takes the [Facts] of the moment as well: the circuit breaker, the
-// health gate, the budget. It asks its questions in a fixed order, and the first
-// that objects gives the [Reason]:
+// [Decide] is the heart: a pure function of the policy, the [State] of the call and what
+// is known of the moment, the [Failure] of its latest attempt, the time and a source of
+// randomness. It asks its questions in a fixed order, and the first that objects gives
+// the [Reason]:
 //
 //	canceled? class terminal? replayable and keyed? breaker, health?
 //	retries left? does the wait fit into what is left? budget?
@@ -88,26 +87,21 @@
 // A Retryer logs every retry and every failed call to slog.Default(), unless
 // it has an [Observer] of its own: at WARN what the dependency or the policy ended, at
 // DEBUG what is the caller's own affair, since the caller has the error, such as a
-// failure that is final or unknown; at ERROR a refused certificate. Observers that are no log, such as those of the
-// modules promretry and otelretry, stand beside it.
-//
-// # Writing an edge
-//
-// A protocol, a queue or a schedule that wants forbear's retries keeps a call
-// itself. A [Call] is live: it waits in its goroutine. A [DurableCall] waits
-// elsewhere, in a database or in a queue, and its [Progress] is stored between
-// attempts; webhooks, event consumers and batches are made of it.
+// failure that is final or unknown; at ERROR a refused certificate. Observers that
+// do not log, such as those of the modules promretry and otelretry, leave the log on.
 //
 // # Where things are
 //
-//   - policy.go, defaults.go, kind.go, profile.go, validate.go: what may be retried,
-//     the figures of the standard, and what is refused.
-//   - decide.go, decision.go, state.go, facts.go, backoff.go: the decision.
-//   - failure.go, classify.go, classify_net.go, classify_text.go, outcome.go, reason.go,
-//     errors.go: what failed, what a breaker makes of it, and why a call ended.
-//   - retryer.go, options.go, set.go, next.go: what is shared, and the commit.
-//   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; durable.go,
-//     progress.go, earned.go: one that survives.
-//   - observe.go, dispatch.go, log.go: events; context.go, layers.go: what contexts
-//     carry.
+// A protocol, a queue or a schedule that wants forbear's retries keeps a call itself:
+// package edge is for those who write one. Package reason has the values of [Reason].
+//
+//   - policy.go, kind.go, defaults.go, validate.go: what may be retried, the figures of
+//     the standard, its profiles, and what is refused.
+//   - decide.go, state.go, backoff.go: the decision.
+//   - failure.go, classify.go and its kin, outcome.go, explain.go: what failed, and what a
+//     breaker makes of it; errors.go, sentinels.go: how a call ends.
+//   - retryer.go, options.go, next.go, earned.go: what is shared, and the commit.
+//   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; engine.go: what package
+//     edge sees of all this.
+//   - observe.go, log.go: events; context.go: what contexts carry.
 package forbear

@@ -11,6 +11,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // batchRetryer returns a Retryer of kind Batch without a floor in its budget
@@ -23,9 +25,9 @@ func batchRetryer(t *testing.T, p forbear.Policy, opts ...forbear.Option) *forbe
 }
 
 // begun returns a call whose first attempt is under way.
-func begun(t *testing.T, r *forbear.Retryer) *forbear.DurableCall {
+func begun(t *testing.T, r *forbear.Retryer) *edge.DurableCall {
 	t.Helper()
-	c := r.Durable(t.Context(), forbear.Progress{})
+	c := edge.Durable(t.Context(), r, edge.Progress{})
 	if d := c.Ask(t.Context(), time.Now()); !d.Retry || d.Wait != 0 {
 		t.Fatalf("the first attempt was refused: %s", d.Reason)
 	}
@@ -46,7 +48,7 @@ func TestResumeAfterTheBudget(t *testing.T) {
 		c.Postpone(ctx, d, time.Now())
 		for range 5 {
 			time.Sleep(20 * time.Millisecond)
-			if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != forbear.ReasonBudget || c.State.Attempt != 1 {
+			if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != reason.Budget || c.State.Attempt != 1 {
 				t.Fatalf("got %s, attempt %d; want it put off", d.Reason, c.State.Attempt)
 			}
 		}
@@ -60,7 +62,7 @@ func TestResumeAfterTheBudget(t *testing.T) {
 		if d = c.Ask(ctx, time.Now()); !d.Retry || d.Wait != 0 {
 			t.Fatalf("got %s after the wait", d.Reason)
 		}
-		if d, _ = c.Try(ctx, works); d.Reason != forbear.ReasonSuccess {
+		if d, _ = c.Try(ctx, works); d.Reason != reason.Success {
 			t.Fatalf("got %s, want success", d.Reason)
 		}
 		want := []string{
@@ -96,14 +98,14 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 			t.Fatal(s)
 		}
 		time.Sleep(d.Wait)
-		if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != forbear.ReasonBreakerOpen || c.State.Attempt != 1 || r.Level(time.Now()).Used != 0 {
+		if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != reason.BreakerOpen || c.State.Attempt != 1 || r.Level(time.Now()).Used != 0 {
 			t.Fatalf("got %s, attempt %d, %+v; want it put off and the retry given back", d.Reason, c.State.Attempt, r.Level(time.Now()))
 		}
 		time.Sleep(r.Breaker().Wait(time.Now()))
 		if d = c.Ask(ctx, time.Now()); !d.Retry || d.Wait != 0 || c.Timeout(time.Now()) != 2500*time.Millisecond {
 			t.Fatalf("got %s, wait %v, %v for the attempt; want a probe with half of the time", d.Reason, d.Wait, c.Timeout(time.Now()))
 		}
-		if d, _ = c.Try(ctx, works); d.Reason != forbear.ReasonSuccess {
+		if d, _ = c.Try(ctx, works); d.Reason != reason.Success {
 			t.Errorf("got %s, want success", d.Reason)
 		}
 	})
@@ -120,7 +122,7 @@ func TestResumeKeepsNoProbe(t *testing.T) {
 		r.Breaker().Release()
 		time.Sleep(10 * time.Second)
 		for range 3 {
-			if d = c.Ask(ctx, time.Now()); d.Reason != forbear.ReasonBudget {
+			if d = c.Ask(ctx, time.Now()); d.Reason != reason.Budget {
 				t.Fatalf("got %s, want the budget to refuse", d.Reason)
 			}
 		}
@@ -133,25 +135,25 @@ func TestResumeKeepsNoProbe(t *testing.T) {
 // What waits ends with its total, with its caller, or when it is given up.
 func TestResumeEnds(t *testing.T) {
 	for name, test := range map[string]struct {
-		end  func(c *forbear.DurableCall) forbear.Reason
+		end  func(c *edge.DurableCall) forbear.Reason
 		want forbear.Reason
 	}{
-		"total": {func(c *forbear.DurableCall) forbear.Reason {
+		"total": {func(c *edge.DurableCall) forbear.Reason {
 			time.Sleep(30 * time.Second)
 			return c.Ask(context.Background(), time.Now()).Reason
-		}, forbear.ReasonDeadline},
-		"caller": {func(c *forbear.DurableCall) forbear.Reason {
+		}, reason.Deadline},
+		"caller": {func(c *edge.DurableCall) forbear.Reason {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			return c.Ask(ctx, time.Now()).Reason
-		}, forbear.ReasonCanceled},
-		"given up": {func(c *forbear.DurableCall) forbear.Reason {
-			e := c.GiveUp(context.Background(), forbear.ReasonCanceled, time.Now())
+		}, reason.Canceled},
+		"given up": {func(c *edge.DurableCall) forbear.Reason {
+			e := c.GiveUp(context.Background(), reason.Canceled, time.Now())
 			if e.Attempts != 1 || !errors.Is(e, errFlaky) {
 				t.Errorf("%+v", e)
 			}
 			return e.Reason
-		}, forbear.ReasonCanceled},
+		}, reason.Canceled},
 	} {
 		for _, granted := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,7 +201,7 @@ func TestResumeAndTheBulkhead(t *testing.T) {
 		if !r.Bulkhead().Enter() {
 			t.Fatal("no place")
 		}
-		if d = c.Ask(ctx, time.Now()); d.Reason != forbear.ReasonBulkheadFull {
+		if d = c.Ask(ctx, time.Now()); d.Reason != reason.BulkheadFull {
 			t.Fatalf("got %s, want it put off", d.Reason)
 		}
 		r.Bulkhead().Leave()

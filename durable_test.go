@@ -10,6 +10,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // webhooks returns a Retryer of a durable kind whose budget allows one retry in
@@ -26,21 +28,21 @@ var unavailable = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503
 // asked about, and whoever asks: here another process each time.
 func TestPendingFailureCountsOnce(t *testing.T) {
 	r, now, ctx := webhooks(t, forbear.WithoutLog()), time.Now(), t.Context()
-	ask := func(p forbear.Progress) (*forbear.DurableCall, forbear.Decision) {
-		c := r.Durable(ctx, p)
+	ask := func(p edge.Progress) (*edge.DurableCall, forbear.Decision) {
+		c := edge.Durable(ctx, r, p)
 		return c, c.Ask(ctx, now)
 	}
-	first, _ := ask(forbear.Progress{})
+	first, _ := ask(edge.Progress{})
 	if d := first.Fail(ctx, unavailable, 0, now); !d.Retry {
 		t.Fatalf("the floor of one retry was refused: %s", d.Reason)
 	}
-	late, _ := ask(forbear.Progress{})
-	if d := late.Fail(ctx, forbear.Failure{Class: forbear.ClassDNS, Type: "dns"}, 0, now); d.Reason != forbear.ReasonBudget {
+	late, _ := ask(edge.Progress{})
+	if d := late.Fail(ctx, forbear.Failure{Class: forbear.ClassDNS, Type: "dns"}, 0, now); d.Reason != reason.Budget {
 		t.Fatalf("got %s, want the budget to be spent", d.Reason)
 	}
 	for range 100 {
 		c, d := ask(stored(t, late.Progress))
-		if s := c.State; d.Reason != forbear.ReasonBudget || s.Attempt != 1 || s.DNSFailures != 1 || c.Attempts != 1 {
+		if s := c.State; d.Reason != reason.Budget || s.Attempt != 1 || s.DNSFailures != 1 || c.Attempts != 1 {
 			t.Fatalf("got %s with %+v, want it put off and nothing consumed", d.Reason, c.Progress)
 		}
 	}
@@ -54,7 +56,7 @@ func TestPendingFailureCountsOnce(t *testing.T) {
 }
 
 // stored returns what another process reads of p.
-func stored(t *testing.T, p forbear.Progress) (read forbear.Progress) {
+func stored(t *testing.T, p edge.Progress) (read edge.Progress) {
 	t.Helper()
 	text, err := json.Marshal(p)
 	if err == nil {
@@ -69,15 +71,15 @@ func stored(t *testing.T, p forbear.Progress) (read forbear.Progress) {
 // What an open breaker has put off is let through later, as a probe.
 func TestDurableBehindAnOpenBreaker(t *testing.T) {
 	r, now, ctx := webhooks(t, forbear.WithoutLog()), time.Now(), t.Context()
-	var c *forbear.DurableCall
+	var c *edge.DurableCall
 	for range 20 {
-		c = r.Durable(ctx, forbear.Progress{})
+		c = edge.Durable(ctx, r, edge.Progress{})
 		if d := c.Ask(ctx, now); d.Retry {
 			c.Fail(ctx, unavailable, 0, now)
 		}
 	}
 	d := c.Ask(ctx, now)
-	if d.Reason != forbear.ReasonBreakerOpen {
+	if d.Reason != reason.BreakerOpen {
 		t.Fatalf("got %s, want an open breaker", d.Reason)
 	}
 	if wait := c.Postpone(ctx, d, now); wait < 5*time.Second || wait > 6250*time.Millisecond {
@@ -96,7 +98,7 @@ func TestDurableBehindAnOpenBreaker(t *testing.T) {
 func TestPostponeGrows(t *testing.T) {
 	r, now, ctx := webhooks(t, forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.999 })), time.Now(), t.Context()
 	for range 2 { // the second is beyond the floor of one retry
-		c := r.Durable(ctx, forbear.Progress{})
+		c := edge.Durable(ctx, r, edge.Progress{})
 		c.Ask(ctx, now)
 		d := c.Fail(ctx, unavailable, 0, now)
 		if d.Retry {
@@ -145,13 +147,13 @@ func TestDurableCallsAreObserved(t *testing.T) {
 	o := &durableEvents{}
 	r, now := webhooks(t, forbear.WithObserver(o.observer())), time.Now()
 	ctx := forbear.WithCorrelationID(t.Context(), "c")
-	call := func(p forbear.Progress) *forbear.DurableCall {
+	call := func(p edge.Progress) *edge.DurableCall {
 		p.State.NeedsKey, p.State.Key = true, "k"
-		c := r.Durable(ctx, p)
+		c := edge.Durable(ctx, r, p)
 		c.Ask(ctx, now)
 		return c
 	}
-	c := call(forbear.Progress{})
+	c := call(edge.Progress{})
 	c.Fail(ctx, unavailable, time.Second, now)
 	c = call(c.Progress) // another process, which has nothing to refund
 	c.Postpone(ctx, c.Fail(ctx, unavailable, time.Second, now), now)
@@ -161,7 +163,7 @@ func TestDurableCallsAreObserved(t *testing.T) {
 	now = now.Add(time.Minute)
 	c = call(c.Progress)
 	c.Succeed(ctx, time.Second, now)
-	c = call(forbear.Progress{})
+	c = call(edge.Progress{})
 	c.Fail(ctx, forbear.Failure{Class: forbear.ClassCertificate, Type: "certificate"}, time.Second, now)
 	want := []string{
 		`attempt 1 of 5 "http_503" c`, "retry 2 k",
@@ -183,18 +185,18 @@ func (o *durableEvents) observer() *forbear.Observer {
 func TestTakenBackIsNotCounted(t *testing.T) {
 	o := &durableEvents{}
 	r, now, ctx := webhooks(t, forbear.WithObserver(o.observer())), time.Now(), t.Context()
-	c := r.Durable(ctx, forbear.Progress{State: forbear.State{Refreshable: true}})
+	c := edge.Durable(ctx, r, edge.Progress{State: forbear.State{Refreshable: true}})
 	c.Ask(ctx, now)
 	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
-	if d := c.Fail(ctx, denied, 0, now); d.Reason != forbear.ReasonRefresh {
+	if d := c.Fail(ctx, denied, 0, now); d.Reason != reason.Refresh {
 		t.Fatalf("got %s, want a refresh", d.Reason)
 	}
 	r.Breaker().Force(breaker.Open, "ada", now)
-	if d := c.Ask(ctx, now); d.Reason != forbear.ReasonBreakerOpen || c.State.Refreshes != 0 || c.State.Attempt != 1 {
+	if d := c.Ask(ctx, now); d.Reason != reason.BreakerOpen || c.State.Refreshes != 0 || c.State.Attempt != 1 {
 		t.Fatalf("behind an open breaker: %s, %+v", d.Reason, c.State)
 	}
-	late := r.Durable(ctx, forbear.Progress{})
-	if e := late.GiveUp(ctx, forbear.ReasonCanceled, now); e.Elapsed != 0 {
+	late := edge.Durable(ctx, r, edge.Progress{})
+	if e := late.GiveUp(ctx, reason.Canceled, now); e.Elapsed != 0 {
 		t.Errorf("a call that was never let in took %v", e.Elapsed)
 	}
 	r.Breaker().Force(breaker.Closed, "ada", now)

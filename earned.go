@@ -10,19 +10,18 @@ import (
 
 // earnings let durable work retry beyond its budget's share.
 //
-// A budget measures retries against new requests, and a caller who is refused
-// has a result. Work that must be done has none: at 20 % of hardly anything new
-// it would wait for ever, though the dependency does what it is asked. So a
-// dependency that succeeds earns retries: each success two, the one that it was
-// and one more, so that a backlog starts slowly and doubles. Each retry beyond
-// the share costs one. While most of the latest attempts have failed nothing is
-// earned, and half of what there is goes with every so many. What is earned is
-// little, and forgotten after a minute without a success: nothing is saved up
-// for the next outage.
+// A budget measures retries against new requests. That suits a caller who is refused: he
+// has a result. Queued work has none. With little new traffic, 20 % is almost nothing:
+// queued work would starve although the dependency is healthy.
 //
-// A dependency that fails more often than not is thus left with the budget's
-// share and its floor: what is sent stays below 1.2 of the first attempts and
-// what demonstrably succeeds.
+// So a dependency earns retries by its successes. Each success earns two: one for itself
+// and one more, so that a backlog starts slowly and doubles. Each retry beyond the budget's
+// share costs one. While most of the latest attempts fail, nothing is earned, and every 16
+// attempts halve what is left. The total is bounded by 100 and forgotten after a minute
+// without a success, so that nothing is saved up for the next outage.
+//
+// A dependency that fails more often than not therefore gets only the budget's share and
+// its floor: the sends stay below 1.2 times the first attempts and the successes.
 type earnings struct {
 	mu     sync.Mutex
 	earned int
@@ -98,9 +97,9 @@ func (e *earnings) ended(o breaker.Outcome, now time.Time) {
 	}
 }
 
-// failing reports whether most of the latest attempts have failed, by more than what
-// chance makes of half of them: a dependency that fails 45 % of its attempts would be
-// left with the budget's share for a fifth of the time.
+// failing reports whether most of the latest attempts have failed, by more than chance
+// explains at one half: otherwise a dependency that fails 45 % of its attempts would be
+// limited to the budget's share a fifth of the time.
 func (e *earnings) failing() bool {
 	more := 2*bits.OnesCount64(e.latest) - e.known // failures than successes
 	return e.known >= fewest && more > 0 && more*more > e.known

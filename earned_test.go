@@ -9,7 +9,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // durable is work that is done by luck: its Retryer, and what was sent.
@@ -28,13 +30,13 @@ func newDurable(t *testing.T, k forbear.Kind) *durable {
 var refused = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 
 // first makes the first attempt of a call and returns it with what was decided.
-func (d *durable) first(fails bool) (*forbear.DurableCall, forbear.Decision) {
+func (d *durable) first(fails bool) (*edge.DurableCall, forbear.Decision) {
 	d.firsts++
-	return d.attempt(d.r.Durable(context.Background(), forbear.Progress{}), fails)
+	return d.attempt(edge.Durable(context.Background(), d.r, edge.Progress{}), fails)
 }
 
 // attempt makes one attempt, without regard to any backoff.
-func (d *durable) attempt(c *forbear.DurableCall, fails bool) (*forbear.DurableCall, forbear.Decision) {
+func (d *durable) attempt(c *edge.DurableCall, fails bool) (*edge.DurableCall, forbear.Decision) {
 	ctx := context.Background()
 	for dec := c.Ask(ctx, d.now); dec.Wait > 0 || !dec.Retry; dec = c.Ask(ctx, d.now) {
 		if !dec.Retry {
@@ -52,15 +54,15 @@ func (d *durable) attempt(c *forbear.DurableCall, fails bool) (*forbear.DurableC
 
 // uncounted is a call whose first attempt the budget does not know, so that its
 // share stays at the floor of durable kinds.
-func (d *durable) uncounted(p forbear.Progress) *forbear.DurableCall {
+func (d *durable) uncounted(p edge.Progress) *edge.DurableCall {
 	p.State.Attempt, p.State.Start = 1, d.now
-	return d.r.Durable(context.Background(), p)
+	return edge.Durable(context.Background(), d.r, p)
 }
 
 // reconsider asks about one failure whose retry was put off.
 func (d *durable) reconsider() forbear.Decision {
-	p := &forbear.Pending{Class: refused.Class, Type: refused.Type, At: d.now}
-	return d.uncounted(forbear.Progress{Attempts: 1, Pending: p}).Ask(context.Background(), d.now)
+	p := &edge.Pending{Class: refused.Class, Type: refused.Type, At: d.now}
+	return d.uncounted(edge.Progress{Attempts: 1, Pending: p}).Ask(context.Background(), d.now)
 }
 
 // Each success earns two retries beyond the share, up to a hundred; a minute
@@ -75,7 +77,7 @@ func TestSuccessesEarnRetries(t *testing.T) {
 		}{{0, 0, 0}, {3, 6, 0}, {3, 6, time.Minute}, {3, 0, time.Minute + 1}, {500, 100, 0}} {
 			d := newDurable(t, kind)
 			for range tt.good {
-				d.attempt(d.uncounted(forbear.Progress{}), false)
+				d.attempt(d.uncounted(edge.Progress{}), false)
 			}
 			d.now = d.now.Add(tt.later)
 			got, share := 0, 0
@@ -98,14 +100,14 @@ func TestSuccessesEarnRetries(t *testing.T) {
 // A retry that is not made goes back to where it came from.
 func TestPacedRetryGoesBack(t *testing.T) {
 	d := newDurable(t, forbear.Webhook)
-	d.attempt(d.uncounted(forbear.Progress{}), false)
+	d.attempt(d.uncounted(edge.Progress{}), false)
 	for i := range 10 {
 		dec := d.reconsider()
 		if !dec.Retry || dec.Paced != (i > 0) { // the first is the floor's
 			t.Fatalf("retry %d: %+v", i, dec)
 		}
 		if i > 0 {
-			d.r.Refund(dec, d.now)
+			edge.Refund(d.r, dec, d.now)
 		}
 	}
 }
@@ -127,7 +129,7 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 			}
 		}
 		for _, dec := range back {
-			d.r.Refund(dec, d.now)
+			edge.Refund(d.r, dec, d.now)
 		}
 		return len(back)
 	}
@@ -139,8 +141,8 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 	}
 	fail := func(n int) {
 		for range n {
-			if _, dec := d.attempt(d.uncounted(forbear.Progress{}), true); dec.Paced {
-				d.r.Refund(dec, d.now)
+			if _, dec := d.attempt(d.uncounted(edge.Progress{}), true); dec.Paced {
+				edge.Refund(d.r, dec, d.now)
 			}
 		}
 	}
@@ -184,13 +186,13 @@ func TestPaceIsBounded(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(share), 3))
 			d := newDurable(t, forbear.Webhook)
 			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: breaker.Policy{Disabled: true}}, forbear.WithCallerDeadLetter())
-			var waiting []*forbear.DurableCall
+			var waiting []*edge.DurableCall
 			done, dead, crowded := 0, 0, 0
-			ended := func(c *forbear.DurableCall, dec forbear.Decision) {
+			ended := func(c *edge.DurableCall, dec forbear.Decision) {
 				switch {
 				case dec == forbear.Decision{}:
 					done++
-				case dec.Retry, dec.Reason == forbear.ReasonBudget:
+				case dec.Retry, dec.Reason == reason.Budget:
 					waiting = append(waiting, c)
 				default:
 					dead++

@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Error is how a call ends that did not succeed. Unwrap gives the operation's
@@ -27,7 +28,7 @@ type Error struct {
 	Level budget.Level
 	// Until is when an open circuit breaker lets the first probe through; zero when
 	// no time is known, since it is held open by hand or its probes are under way. Of a
-	// call that was refused with [ReasonPaced] it is when a new one may expect its turn.
+	// call that was refused with [reason.Paced] it is when a new one may expect its turn.
 	Until time.Time
 	// Err is the operation's last error; nil when no attempt was made.
 	Err error
@@ -52,9 +53,9 @@ const (
 // overload most errors are never read.
 func (r *Retryer) figures(e *Error, d Decision, now time.Time) {
 	switch {
-	case e.Reason == ReasonBudget:
+	case e.Reason == reason.Budget:
 		e.Level, e.shares = d.Level, r.shares
-	case e.Reason != ReasonBreakerOpen || r.breaker == nil:
+	case e.Reason != reason.BreakerOpen || r.breaker == nil:
 	case r.breaker.State() == breaker.HalfOpen:
 		e.standing = probing
 	case r.breaker.Forced():
@@ -74,7 +75,7 @@ func (e *Error) Error() string {
 	}
 	e.writeWhy(&b)
 	rule := e.Reason.Rule()
-	if e.Reason == ReasonBreakerOpen {
+	if e.Reason == reason.BreakerOpen {
 		rule = breaker.Rule
 	}
 	if rule != "" {
@@ -105,22 +106,22 @@ func (e *Error) Explain() string {
 
 func (e *Error) writeWhy(b *strings.Builder) {
 	what := "not retried"
-	if err := e.Reason.Err(); err != nil {
+	if err := sentinels[e.Reason]; err != nil {
 		what = err.Error()
 	}
 	b.WriteString(what)
 	switch e.Reason {
-	case ReasonNoKey:
+	case reason.NoKey:
 		b.WriteString(": no idempotency key of 1 to 64 characters")
-	case ReasonUnknown:
+	case reason.Unknown:
 		e.writeUnknown(b)
-	case ReasonHintTooLong:
+	case reason.HintTooLong:
 		fmt.Fprintf(b, ": the server asked for %v", e.RetryAfter)
-	case ReasonBudget:
+	case reason.Budget:
 		e.writeBudget(b)
-	case ReasonBreakerOpen:
+	case reason.BreakerOpen:
 		e.writeBreaker(b)
-	case ReasonPaced:
+	case reason.Paced:
 		if !e.Until.IsZero() {
 			b.WriteString(" before " + clock(e.Until))
 		}
@@ -172,7 +173,7 @@ func (e *Error) writeBreaker(b *strings.Builder) {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is the sentinel of e's reason.
-func (e *Error) Is(target error) bool { return target != nil && target == e.Reason.Err() }
+func (e *Error) Is(target error) bool { return target != nil && target == sentinels[e.Reason] }
 
 // Timeout reports whether the operation's last error was a timeout, as
 // [net.Error] does. An http.Client asks the error of its transport for it, and
@@ -191,9 +192,6 @@ func (e *Error) Timeout() bool {
 // after any.
 func (e *Error) Unsent() bool { return e.Attempts == 0 || e.unsent }
 
-// Rule returns the rule of the standard behind the end of the call.
-func (e *Error) Rule() string { return e.Reason.Rule() }
-
 // Failure returns e as the failure that a layer above sees.
 func (e *Error) Failure() Failure {
 	return Failure{Class: e.class, Type: e.Type, Err: e}
@@ -205,20 +203,8 @@ func (e *Error) Failure() Failure {
 // durable one may come back later.
 func (e *Error) Retryable() bool {
 	switch e.Reason {
-	case ReasonDisabled, ReasonInner, ReasonNotOwner:
+	case reason.Disabled, reason.Inner, reason.NotOwner:
 		return e.class.Retryable()
-	default:
-		return false
-	}
-}
-
-// spent reports whether e ends a call on behalf of everyone above it: this
-// layer tried, or refused for a reason that holds above as well.
-func (e *Error) spent() bool {
-	switch e.Reason {
-	case ReasonExhausted, ReasonDNSLimit, ReasonBudget, ReasonBreakerOpen, ReasonUnhealthy,
-		ReasonHintTooLong, ReasonServerStop, ReasonExhaustedBelow, ReasonBulkheadFull, ReasonPaced:
-		return true
 	default:
 		return false
 	}

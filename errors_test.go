@@ -14,6 +14,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 var noBreaker = breaker.Policy{Disabled: true}
@@ -75,10 +77,10 @@ func TestBudgetErrorHasTheFigures(t *testing.T) {
 // Durable work that its caller gives up for want of a budget says the same.
 func TestGivenUpWorkHasTheFigures(t *testing.T) {
 	r, now := webhooks(t, forbear.WithoutLog()), time.Now()
-	c := r.Durable(t.Context(), forbear.Progress{})
+	c := edge.Durable(t.Context(), r, edge.Progress{})
 	c.Ask(t.Context(), now)
 	c.Fail(t.Context(), unavailable, 0, now)
-	e := r.Durable(t.Context(), forbear.Progress{}).GiveUp(t.Context(), forbear.ReasonBudget, now)
+	e := edge.Durable(t.Context(), r, edge.Progress{}).GiveUp(t.Context(), reason.Budget, now)
 	if want := (budget.Level{Used: 1, Allowed: 1}); e.Level != want || !strings.Contains(e.Error(), "1 of 1 retries") {
 		t.Errorf("got %v, %v; want %v", e, e.Level, want)
 	}
@@ -188,7 +190,7 @@ func TestUnknownErrorsSayWhatWouldHelp(t *testing.T) {
 	} {
 		err := r.Do(t.Context(), func(context.Context) error { return tc.err })
 		e, ok := errors.AsType[*forbear.Error](err)
-		if !ok || e.Reason != forbear.ReasonUnknown || e.Type != tc.label || e.Attempts != 1 || !strings.HasPrefix(e.Error(), tc.want) {
+		if !ok || e.Reason != reason.Unknown || e.Type != tc.label || e.Attempts != 1 || !strings.HasPrefix(e.Error(), tc.want) {
 			t.Errorf("got %v (%s), want %s", err, e.Type, tc.want)
 		}
 	}

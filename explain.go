@@ -8,7 +8,7 @@ import (
 )
 
 // Explain says in a few words what was wrong with a connection, where the label in
-// Type covers several causes that are mended in different places: "the server's
+// Type covers several causes that are fixed in different places: "the server's
 // certificate has expired (2026-11-01)". It is "" for everything else. The words are
 // fixed but for dates: no name, address or text of the peer is in them, so that they
 // may go to a caller and into a log.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // TestExplain: the words for causes that share a label. Those of real sockets are
@@ -34,7 +35,7 @@ func TestExplain(t *testing.T) {
 		{"no quotation", errors.New("malformed HTTP response \\x15"), ""},
 		{"a reset", errors.New("reset"), ""},
 	} {
-		f, _ := forbear.ClassifyNet(tt.err)
+		f, _ := edge.ClassifyNet(tt.err)
 		f.Err = tt.err
 		if got := f.Explain(); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
@@ -54,7 +55,7 @@ func TestLogNamesTheCause(t *testing.T) {
 		var log bytes.Buffer
 		to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		o := forbear.LogObserver(to, nil)
-		r, fault := forbear.New("up", forbear.Policy{Idempotent: true}, forbear.WithClassifier(forbear.ClassifyNet), forbear.WithoutLog(), forbear.WithObserver(o))
+		r, fault := forbear.New("up", forbear.Policy{Idempotent: true}, forbear.WithClassifier(edge.ClassifyNet), forbear.WithoutLog(), forbear.WithObserver(o))
 		if fault != nil {
 			t.Fatal(fault)
 		}

@@ -6,3 +6,6 @@ import "context"
 func Classify(ctx context.Context, err error, chain ...classifier) Failure {
 	return (&Retryer{classifiers: chain}).classify(ctx, err)
 }
+
+// Sentinel is what errors.Is finds in the error of a call that ended for a reason.
+func Sentinel(r Reason) error { return sentinels[r] }

@@ -43,12 +43,12 @@ func FuzzDecide(f *testing.F) {
 		q := situation{
 			policy: forbear.Policy{
 				Kind: forbear.Kind(kind), Disabled: flag(0), RetryUnsent: flag(1),
-				Backoff: forbear.Backoff{Base: time.Duration(max(base, 0)), Cap: time.Duration(max(limit, 0)), Jitter: forbear.Jitter(flags >> 14 & 3)},
+				Backoff: forbear.Backoff{Base: time.Duration(max(base, 0)), Cap: time.Duration(max(limit, 0)), Jitter: allJitters[flags>>14&3%3]},
 			},
 			state: forbear.State{
 				Attempt: attempt, NeedsKey: flag(2), Unreplayable: flag(3), Refreshable: flag(4), PrevWait: time.Duration(max(base, 0)),
+				Unhealthy: flag(6), Inner: flag(7), ExhaustedBelow: flag(8), BudgetSpent: flag(12),
 			},
-			facts: forbear.Facts{Unhealthy: flag(6), Inner: flag(7), ExhaustedBelow: flag(8), BudgetSpent: flag(12)},
 			failure: forbear.Failure{
 				Class: forbear.Class(class % 10), Unsent: flag(9),
 				Hint: forbear.Hint{Floor: time.Duration(floor), Spread: time.Duration(spread), Stop: flag(10), NoBackoff: flag(11)},
@@ -57,6 +57,6 @@ func FuzzDecide(f *testing.F) {
 		if flag(5) {
 			q.state.Deadline = epoch.Add(time.Duration(left))
 		}
-		q.check(t, q.policy.Decide(q.state, q.facts, q.failure, epoch, func() float64 { return u }))
+		q.check(t, forbear.Decide(&q.policy, q.state, q.failure, epoch, func() float64 { return u }))
 	})
 }

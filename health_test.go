@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/health"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // gated is a policy whose health gate alone stands between retries and a
@@ -67,13 +69,13 @@ func TestHealthGatePutsDurableWorkOff(t *testing.T) {
 	p.Kind = forbear.Webhook
 	r, now, ctx := quiet(t, p, forbear.WithCallerDeadLetter()), time.Now(), t.Context()
 	for range 20 {
-		c := r.Durable(ctx, forbear.Progress{})
+		c := edge.Durable(ctx, r, edge.Progress{})
 		c.Ask(ctx, now)
 		c.Fail(ctx, unavailable, 0, now)
 	}
-	c := r.Durable(ctx, forbear.Progress{})
+	c := edge.Durable(ctx, r, edge.Progress{})
 	c.Ask(ctx, now)
-	if d := c.Fail(ctx, unavailable, 0, now); d.Reason != forbear.ReasonUnhealthy || c.Pending == nil || c.Attempts != 1 {
+	if d := c.Fail(ctx, unavailable, 0, now); d.Reason != reason.Unhealthy || c.Pending == nil || c.Attempts != 1 {
 		t.Fatalf("got %s after %d attempts, pending %+v; want the decision put off", d.Reason, c.Attempts, c.Pending)
 	}
 	if d := c.Ask(ctx, now.Add(2*time.Minute)); !d.Retry {

@@ -10,6 +10,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 func TestHints(t *testing.T) {
@@ -49,10 +51,10 @@ func TestHintsThatStop(t *testing.T) {
 		state forbear.State
 		want  forbear.Reason
 	}{
-		{"stop", forbear.Hint{Stop: true}, forbear.State{}, forbear.ReasonServerStop},
-		{"the server's count", forbear.Hint{MaxRetries: 1}, forbear.State{Attempt: 2}, forbear.ReasonExhausted},
-		{"a larger count changes nothing", forbear.Hint{MaxRetries: 9}, forbear.State{Attempt: 4}, forbear.ReasonExhausted},
-		{"the caller's zero holds", forbear.Hint{MaxRetries: 2}, forbear.State{Limited: true}, forbear.ReasonDisabled},
+		{"stop", forbear.Hint{Stop: true}, forbear.State{}, reason.ServerStop},
+		{"the server's count", forbear.Hint{MaxRetries: 1}, forbear.State{Attempt: 2}, reason.Exhausted},
+		{"a larger count changes nothing", forbear.Hint{MaxRetries: 9}, forbear.State{Attempt: 4}, reason.Exhausted},
+		{"the caller's zero holds", forbear.Hint{MaxRetries: 2}, forbear.State{Limited: true}, reason.Disabled},
 	} {
 		d := decide(forbear.Policy{}, tt.state, forbear.Failure{Class: forbear.ClassTransient, Hint: tt.hint})
 		if d.Retry || d.Reason != tt.want {
@@ -66,28 +68,28 @@ func TestTokenRefresh(t *testing.T) {
 	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
 	r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithBudget(unlimited()))
 	s := forbear.State{Refreshable: true}
-	next := func(f forbear.Failure, reason forbear.Reason) {
+	next := func(f forbear.Failure, want forbear.Reason) {
 		t.Helper()
-		if d := r.Next(&s, f, epoch); d.Reason != reason || d.Wait != 0 && reason == forbear.ReasonRefresh {
-			t.Errorf("attempt %d: got %+v, want %v", s.Attempt, d, reason)
+		if d := r.Next(&s, f, epoch); d.Reason != want || d.Wait != 0 && want == reason.Refresh {
+			t.Errorf("attempt %d: got %+v, want %v", s.Attempt, d, want)
 		}
 	}
-	next(denied, forbear.ReasonRefresh)
+	next(denied, reason.Refresh)
 	if s.Attempt-1-s.Refreshes != 0 {
 		t.Errorf("the refresh counts as a retry: %+v", s)
 	}
-	next(denied, forbear.ReasonUnauthorized)
-	next(transient, forbear.ReasonRetryable)
-	next(transient, forbear.ReasonExhausted)
+	next(denied, reason.Unauthorized)
+	next(transient, reason.Retryable)
+	next(transient, reason.Exhausted)
 
-	if d := decide(forbear.Policy{}, forbear.State{}, denied); d.Reason != forbear.ReasonUnauthorized {
+	if d := decide(forbear.Policy{}, forbear.State{}, denied); d.Reason != reason.Unauthorized {
 		t.Errorf("without a source of credentials: got %+v", d)
 	}
-	if d := decide(forbear.Policy{MaxRetries: 1}, forbear.State{Refreshable: true, Attempt: 2}, denied); d.Reason != forbear.ReasonRefresh {
+	if d := decide(forbear.Policy{MaxRetries: 1}, forbear.State{Refreshable: true, Attempt: 2}, denied); d.Reason != reason.Refresh {
 		t.Errorf("with no retry left: got %+v, want a refresh outside the count", d)
 	}
 	late := forbear.State{Refreshable: true, Start: epoch.Add(-time.Minute)}
-	if d := decide(forbear.Policy{}, late, denied); d.Reason != forbear.ReasonDeadline {
+	if d := decide(forbear.Policy{}, late, denied); d.Reason != reason.Deadline {
 		t.Errorf("after the deadline: got %+v", d)
 	}
 }
@@ -102,31 +104,29 @@ func TestTokenRefreshAndTheBudget(t *testing.T) {
 	for call := range 40 {
 		s := forbear.State{Refreshable: true}
 		d := r.Next(&s, denied, epoch)
-		if d.Reason != forbear.ReasonRefresh || d.Wait != 0 {
+		if d.Reason != reason.Refresh || d.Wait != 0 {
 			t.Fatalf("call %d: got %+v, want a refresh", call, d)
 		}
 		if used := bucket.Level(epoch).Used; used != 1 {
 			t.Fatalf("call %d: %v tokens are used, want the one that there is", call, used)
 		}
-		if again := r.Next(&s, denied, epoch); again.Reason != forbear.ReasonUnauthorized {
+		if again := r.Next(&s, denied, epoch); again.Reason != reason.Unauthorized {
 			t.Fatalf("call %d, refused again: got %+v", call, again)
 		}
 		if call == 1 { // one that was not charged gives nothing back
-			if r.Refund(d, epoch); bucket.Level(epoch).Used != 1 {
+			if edge.Refund(r, d, epoch); bucket.Level(epoch).Used != 1 {
 				t.Fatalf("an uncharged refresh was refunded: %+v", bucket.Level(epoch))
 			}
 		}
 	}
 	// Nor does it count as a refusal: a retry after it is refused as before.
-	if d := r.Next(&forbear.State{}, transient, epoch); d.Reason != forbear.ReasonBudget {
+	if d := r.Next(&forbear.State{}, transient, epoch); d.Reason != reason.Budget {
 		t.Errorf("a retry with the budget spent: got %+v", d)
 	}
-	known := forbear.Facts{BudgetSpent: true}
-	if d := (&forbear.Policy{}).Decide(forbear.State{Refreshable: true}, known, denied, epoch, middle); d.Reason != forbear.ReasonRefresh {
+	if d := forbear.Decide(&forbear.Policy{}, forbear.State{Refreshable: true, BudgetSpent: true}, denied, epoch, middle); d.Reason != reason.Refresh {
 		t.Errorf("Decide with the budget spent: got %+v", d)
 	}
-	known = forbear.Facts{Breaker: breaker.Open}
-	if d := (&forbear.Policy{}).Decide(forbear.State{Refreshable: true}, known, denied, epoch, middle); d.Reason != forbear.ReasonBreakerOpen {
+	if d := forbear.Decide(&forbear.Policy{}, forbear.State{Refreshable: true, Breaker: breaker.Open}, denied, epoch, middle); d.Reason != reason.BreakerOpen {
 		t.Errorf("Decide with the breaker open: got %+v", d)
 	}
 }
@@ -150,9 +150,9 @@ func TestDurableTokenRefresh(t *testing.T) {
 	for tokens := range 2 {
 		b := &payback{TokenBucket: budget.NewTokenBucket(tokens, 0)}
 		r, now := webhooks(t, forbear.WithoutLog(), forbear.WithBudget(b)), time.Now()
-		c := r.Durable(t.Context(), forbear.Progress{State: forbear.State{Refreshable: true}})
+		c := edge.Durable(t.Context(), r, edge.Progress{State: forbear.State{Refreshable: true}})
 		c.Ask(t.Context(), now)
-		if d := c.Fail(t.Context(), denied, 0, now); d.Reason != forbear.ReasonRefresh || d.Wait != 0 {
+		if d := c.Fail(t.Context(), denied, 0, now); d.Reason != reason.Refresh || d.Wait != 0 {
 			t.Fatalf("got %+v, want a refresh", d)
 		}
 		c.Ask(t.Context(), now)

@@ -7,6 +7,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // A server that is still at work on the call's own key has not failed: the call
@@ -35,7 +37,7 @@ func TestInProgressIsNoFailure(t *testing.T) {
 					if want := attempt < 4; d.Retry != want || want && d.Wait < time.Second {
 						t.Fatalf("attempt %d: %+v, want a retry after a second: %v", attempt, d, want)
 					}
-					r.Refund(d, at)
+					edge.Refund(r, d, at)
 				}
 			}
 			if got := tc.tokens.Level(at); got != full {
@@ -51,7 +53,7 @@ func TestInProgressIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	working.Hint.Floor = 0
-	if d := r.Next(&forbear.State{}, working, at); d.Reason != forbear.ReasonBudget {
+	if d := r.Next(&forbear.State{}, working, at); d.Reason != reason.Budget {
 		t.Errorf("without a wait of the server's: %+v, want it to cost the budget", d)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // One layer retries: what runs inside a retry makes a single attempt, and what
@@ -175,12 +176,12 @@ func TestRefund(t *testing.T) {
 		if again := r.Next(&forbear.State{}, transient, now); again.Retry {
 			t.Errorf("%s: a second retry from a budget of one", name)
 		} else {
-			r.Refund(again, now) // a refusal gives nothing back
+			edge.Refund(r, again, now) // a refusal gives nothing back
 		}
 		if again := r.Next(&forbear.State{}, transient, now); again.Retry {
 			t.Errorf("%s: refunding a refusal gave a retry", name)
 		}
-		r.Refund(d, now)
+		edge.Refund(r, d, now)
 		if again := r.Next(&forbear.State{}, transient, now); !again.Retry {
 			t.Errorf("%s: after the refund: got %+v", name, again)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // In a storm every retry that is sent is logged, refusals are thinned out, and
@@ -74,7 +75,7 @@ func TestSamplerKeepsCertificates(t *testing.T) {
 	var out bytes.Buffer
 	o := forbear.LogObserver(slog.New(slog.NewJSONHandler(&out, nil)), &forbear.LogSampler{Lines: 1})
 	for range 20 {
-		o.Stopped(t.Context(), forbear.Stopped{Reason: forbear.ReasonCertificate})
+		o.Stopped(t.Context(), forbear.Stopped{Reason: reason.Certificate})
 	}
 	if n := strings.Count(out.String(), `"level":"ERROR"`); n != 20 {
 		t.Errorf("%d lines, want 20", n)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // Observer is a set of callbacks, in the manner of net/http/httptrace.ClientTrace:
@@ -13,7 +14,7 @@ import (
 // observes costs nothing, and a new event breaks no observer. Callbacks run
 // synchronously, from many goroutines; they must be quick.
 type Observer struct {
-	// KeepsLog says that this is no log: the default log stays on beside it.
+	// KeepsLog says that the Observer does not log: the default log stays on beside it.
 	KeepsLog bool
 
 	// Attached is called once for each Retryer that the Observer was passed to,
@@ -30,7 +31,7 @@ type Observer struct {
 	Succeeded func(context.Context, Succeeded)
 	// Stopped is called when a failed call ends: exhausted, suppressed (see
 	// [Reason.Exhausted] and [Reason.Suppressed]) or final. A refused
-	// certificate, which may be an attack, has [ReasonCertificate].
+	// certificate, which may be an attack, has [reason.Certificate].
 	Stopped func(context.Context, Stopped)
 
 	// BreakerMoved is called at each transition of the circuit breaker, with the
@@ -164,4 +165,90 @@ func (o *Observer) empty() bool {
 	return o.Attached == nil && o.AttemptStarted == nil && o.AttemptEnded == nil && o.RetryScheduled == nil &&
 		o.Succeeded == nil && o.Stopped == nil && o.BreakerMoved == nil && o.LayeredRetry == nil &&
 		o.TokenRefreshed == nil && o.DeadLettered == nil
+}
+
+// This file is the one place that calls observers, for live calls and durable
+// ones alike. The caller has asked first whether any observer wants the event, where
+// the success path passes.
+
+func (r *Retryer) attemptStarted(ctx context.Context, i Info) {
+	for _, o := range r.observers.list {
+		if o.AttemptStarted != nil {
+			o.AttemptStarted(ctx, i)
+		}
+	}
+}
+
+// attemptEnded reports the end of an attempt; f is of ClassSuccess for a good one.
+func (r *Retryer) attemptEnded(ctx context.Context, i Info, f Failure, took time.Duration) {
+	e := AttemptEnded{Info: i, Failure: f, Latency: took, Slow: f.Class == ClassSuccess && r.slow(took)}
+	for _, o := range r.observers.list {
+		if o.AttemptEnded != nil {
+			o.AttemptEnded(ctx, e)
+		}
+	}
+}
+
+// callSucceeded reports the good end of a call. before is the error_type of the
+// attempt before the good one, if there was one.
+func (r *Retryer) callSucceeded(ctx context.Context, i Info, elapsed time.Duration, before string) {
+	e := Succeeded{Info: i, Elapsed: elapsed, FailedBefore: before}
+	for _, o := range r.observers.list {
+		if o.Succeeded != nil {
+			o.Succeeded(ctx, e)
+		}
+	}
+}
+
+// retryScheduled reports a retry. i is that of the attempt to come.
+func (r *Retryer) retryScheduled(ctx context.Context, i Info, d Decision, f Failure) {
+	e := RetryScheduled{Info: i, Backoff: d.Wait, Reason: d.Reason, Failure: f, Paced: d.Paced}
+	for _, o := range r.observers.list {
+		if o.RetryScheduled != nil {
+			o.RetryScheduled(ctx, e)
+		}
+	}
+}
+
+// stopped reports the end of a call after so many attempts; 0 attempts for a call
+// refused before its first, and for a retry that is only postponed.
+func (r *Retryer) stopped(ctx context.Context, i Info, d Decision, f Failure, elapsed time.Duration, attempts int) {
+	e := Stopped{Info: i, Reason: d.Reason, Failure: f, Elapsed: elapsed, Attempts: attempts, Level: d.Level, r: r}
+	for _, o := range r.observers.list {
+		if o.Stopped != nil {
+			o.Stopped(ctx, e)
+		}
+	}
+}
+
+// deadLettered reports that failed work has reached the named queue.
+func (r *Retryer) deadLettered(ctx context.Context, queue string, why Reason) {
+	for _, o := range r.observers.list {
+		if o.DeadLettered != nil {
+			o.DeadLettered(ctx, DeadLettered{Dependency: r.dependency, Queue: queue, Reason: why})
+		}
+	}
+}
+
+// refreshed reports that credentials were fetched anew for a retry, or why they could
+// not be.
+func (r *Retryer) refreshed(ctx context.Context, err error) {
+	for _, o := range r.observers.list {
+		if o.TokenRefreshed != nil {
+			o.TokenRefreshed(ctx, TokenRefreshed{Dependency: r.dependency, Err: err})
+		}
+	}
+}
+
+// layered counts a send that another layer has added, and reports the first.
+func (r *Retryer) layered(ctx context.Context, e LayeredRetry) {
+	r.layeredSends.Add(1)
+	r.layeredOnce.Do(func() {
+		e.Dependency, e.CorrelationID, e.MaxAttempts = r.dependency, layer.Correlation(ctx), r.policy.Retries()+1
+		for _, o := range r.observers.list {
+			if o.LayeredRetry != nil {
+				o.LayeredRetry(ctx, e)
+			}
+		}
+	})
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // all keeps every event that recorder does not.
@@ -70,10 +72,10 @@ func TestStoppedCountsAttemptsMade(t *testing.T) {
 		made   int
 		why    forbear.Reason
 	}{
-		"exhausted":      {time.Hour, forbear.Policy{MaxRetries: 2}, failing, 3, forbear.ReasonExhausted},
-		"terminal":       {time.Hour, forbear.Policy{}, func(context.Context) error { return forbear.Terminal(errFlaky) }, 1, forbear.ReasonTerminal},
-		"too late":       {-time.Second, forbear.Policy{}, failing, 0, forbear.ReasonDeadline},
-		"no time at all": {time.Second, forbear.Policy{MinAttempt: 2 * time.Second}, failing, 0, forbear.ReasonDeadline},
+		"exhausted":      {time.Hour, forbear.Policy{MaxRetries: 2}, failing, 3, reason.Exhausted},
+		"terminal":       {time.Hour, forbear.Policy{}, func(context.Context) error { return forbear.Terminal(errFlaky) }, 1, reason.Terminal},
+		"too late":       {-time.Second, forbear.Policy{}, failing, 0, reason.Deadline},
+		"no time at all": {time.Second, forbear.Policy{MinAttempt: 2 * time.Second}, failing, 0, reason.Deadline},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var seen all
@@ -121,7 +123,7 @@ func TestPacedRetriesAreReported(t *testing.T) {
 		if err := r.Do(t.Context(), op); err != nil || !slices.Equal(seen, paced{true}) {
 			t.Errorf("%v, paced %v; want one retry that a success has earned", err, seen)
 		}
-		c, now := r.Durable(t.Context(), forbear.Progress{}), time.Now()
+		c, now := edge.Durable(t.Context(), r, edge.Progress{}), time.Now()
 		c.Ask(t.Context(), now)
 		d := c.Fail(t.Context(), unavailable, 0, now)
 		if !slices.Equal(seen, paced{true, true}) {
@@ -135,10 +137,10 @@ func TestCertificateAndDeadLetterEvents(t *testing.T) {
 		var seen all
 		r := quiet(t, forbear.Policy{Kind: forbear.Event}, forbear.WithObserver(seen.observer()), forbear.WithDeadLetter(&sink{}))
 		_ = r.Do(t.Context(), func(context.Context) error { return x509.UnknownAuthorityError{} })
-		if len(seen.stops) != 1 || seen.stops[0].Reason != forbear.ReasonCertificate || seen.stops[0].Failure.Type != errtype.Certificate {
+		if len(seen.stops) != 1 || seen.stops[0].Reason != reason.Certificate || seen.stops[0].Failure.Type != errtype.Certificate {
 			t.Errorf("certificates: %+v", seen.stops)
 		}
-		if len(seen.dead) != 1 || seen.dead[0].Queue != "payments" || seen.dead[0].Reason != forbear.ReasonCertificate {
+		if len(seen.dead) != 1 || seen.dead[0].Queue != "payments" || seen.dead[0].Reason != reason.Certificate {
 			t.Errorf("dead letters: %+v", seen.dead)
 		}
 	})
@@ -174,10 +176,10 @@ func TestCorrelationComesFromTheContextThenTheTrace(t *testing.T) {
 }
 
 func TestReasonsAreExhaustedOrSuppressedNeverBoth(t *testing.T) {
-	if !forbear.ReasonDeadline.Exhausted() || forbear.ReasonBudget.Exhausted() || !forbear.ReasonBudget.Suppressed() {
+	if !reason.Deadline.Exhausted() || reason.Budget.Exhausted() || !reason.Budget.Suppressed() {
 		t.Error("a spent budget is a refusal, a spent deadline is not")
 	}
-	for r := range forbear.ReasonWeakCredential + 1 {
+	for r := range reason.WeakCredential + 1 {
 		if r.Exhausted() && r.Suppressed() {
 			t.Errorf("%v is both", r)
 		}

@@ -58,7 +58,7 @@ func WithBudget(b budget.Budget) Option {
 
 // WithPacer paces the attempts of live calls: once the dependency has refused some of
 // them for their rate, each waits for its turn, within the time of its own call, or is
-// refused with [ReasonPaced]. A Pacer belongs to one dependency; Retryers that call the
+// refused with [reason.Paced]. A Pacer belongs to one dependency; Retryers that call the
 // same one may share it. Durable calls have a schedule of their own and are not paced.
 func WithPacer(p *pace.Pacer) Option {
 	return func(r *Retryer) error {

@@ -4,11 +4,12 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/mismatch"
+	"github.com/forbear-go/forbear/reason"
 )
 
-// Outcome returns what a circuit breaker makes of f; counts is false for a
+// outcome returns how a circuit breaker counts f; counts is false for a
 // failure that says nothing about the dependency.
-func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
+func (f *Failure) outcome() (o breaker.Outcome, counts bool) {
 	switch {
 	case f.Type == errtype.Resend, f.Type == errtype.Silent, f.Disowned && f.Type != errtype.RefusedStream: // which happens to connections of the best
 		return breaker.Good, false
@@ -25,13 +26,13 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	}
 }
 
-// free reports whether a retry after f, granted for the reason why, is no load that a
-// budget holds off: it goes out in the place of a send that met a dead connection, that
-// the server has disowned or that carried a token which is no longer valid, or it comes
-// back for the response of its own work when the server has said to. Count, a single
-// refresh and total duration bound them.
+// free reports whether a retry after f, granted for the reason why, adds no load that a
+// budget must limit. It replaces a send that met a dead connection, that the server has
+// disowned or that carried an expired token, or it fetches the response of its own work
+// when the server has said to. The count, the single refresh and the total
+// duration bound such retries.
 func (f *Failure) free(why Reason) bool {
-	return f.Type == errtype.Resend || f.Type == errtype.Silent || why == ReasonResend || why == ReasonRefresh || f.asked()
+	return f.Type == errtype.Resend || f.Type == errtype.Silent || why == reason.Resend || why == reason.Refresh || f.asked()
 }
 
 // asked reports whether the server is still at work on the call itself and has said
@@ -40,7 +41,7 @@ func (f *Failure) asked() bool {
 	return f.Type == errtype.InProgress && f.Hint.Floor > 0
 }
 
-// dependencyFailed reports whether f speaks against the dependency: 5xx, 429,
+// dependencyFailed reports whether f is the dependency's failure: 5xx, 429,
 // timeouts and broken connections do (INTG-STD-033), and what gRPC has for the
 // 5xx that are not retried.
 func dependencyFailed(f *Failure) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/pace"
+	"github.com/forbear-go/forbear/reason"
 )
 
 var errLimited = errors.New("too many requests")
@@ -41,7 +42,7 @@ func TestPacedCallIsRefusedAtOnce(t *testing.T) {
 		for range 100 {
 			err := r.Do(ctx, func(context.Context) error { t.Error("an attempt was made"); return nil })
 			e, ok := errors.AsType[*forbear.Error](err)
-			if !ok || !errors.Is(err, forbear.ErrPaced) || e.Reason != forbear.ReasonPaced || e.Attempts != 0 {
+			if !ok || !errors.Is(err, forbear.ErrPaced) || e.Reason != reason.Paced || e.Attempts != 0 {
 				t.Fatalf("got %v, want a paced call", err)
 			}
 			if in := e.Until.Sub(began); in < 19*time.Second || in > 21*time.Second {

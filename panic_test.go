@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // TestPanicsDoNotWedgeTheBreaker: an operation that panics while it tries out a
@@ -50,7 +51,7 @@ func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
 // gives back its place and its permit.
 func TestGoexitEndsADurableCall(t *testing.T) {
 	r := quiet(t, forbear.Policy{Kind: forbear.Batch, MaxConcurrent: 1}, forbear.WithCallerDeadLetter())
-	c := r.Durable(t.Context(), forbear.Progress{})
+	c := edge.Durable(t.Context(), r, edge.Progress{})
 	c.Ask(t.Context(), time.Now())
 	ended := make(chan struct{})
 	go func() {
@@ -62,7 +63,7 @@ func TestGoexitEndsADurableCall(t *testing.T) {
 	if n := r.Bulkhead().Available(); n != 1 || c.Attempts != 1 {
 		t.Errorf("%d places are free after %d attempts, want 1 and 1", n, c.Attempts)
 	}
-	if d := r.Durable(t.Context(), forbear.Progress{}).Ask(t.Context(), time.Now()); !d.Retry {
+	if d := edge.Durable(t.Context(), r, edge.Progress{}).Ask(t.Context(), time.Now()); !d.Retry {
 		t.Errorf("the next call: %v", d.Reason)
 	}
 }

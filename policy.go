@@ -7,7 +7,6 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/health"
-	"github.com/forbear-go/forbear/internal/enum"
 )
 
 // Policy says how the calls to one dependency may be retried. It is plain
@@ -45,7 +44,7 @@ type Policy struct {
 	Backoff Backoff        `json:"backoff,omitzero"`
 	Budget  budget.Policy  `json:"budget,omitzero"`
 	Breaker breaker.Policy `json:"breaker,omitzero"`
-	// Health stops retries while too few attempts succeed. Zero is no gate.
+	// Health stops retries while too few attempts succeed. Zero sets no gate.
 	Health health.Policy `json:"health,omitzero"`
 	// MaxConcurrent bounds the calls under way at once; 0 sets no bound.
 	MaxConcurrent int `json:"max_concurrent,omitzero"`
@@ -67,10 +66,16 @@ type Policy struct {
 	Classify map[string]Class `json:"classify,omitempty"`
 
 	// WaitHeaders names headers of responses that tell how long to wait, beside
-	// Retry-After and those of well-known vendors, each with its form. Retry-After goes
-	// first. One with Reset in its name is the end of a limit: it counts with 429 and
-	// 503, and not while the header with Remaining in that place is above zero.
-	WaitHeaders map[string]WaitForm `json:"wait_headers,omitempty"`
+	// Retry-After and those of well-known vendors, each with its form: "seconds" and
+	// "milliseconds", which may have a fraction; "http-date" as Retry-After has it (RFC
+	// 9110 section 5.6.7), "unix" in seconds since 1970 and "rfc3339", dates relative to
+	// the response's own Date where it has one; "duration" such as 6m0s or 250ms; or
+	// "auto", any of them, where the size tells seconds from dates.
+	//
+	// Retry-After goes first. A header with Reset in its name is the end of a limit: it
+	// counts with 429 and 503, and not while the header with Remaining in that place is
+	// above zero.
+	WaitHeaders map[string]string `json:"wait_headers,omitempty"`
 
 	// Owner names the service that may retry this dependency.
 	Owner string `json:"owner,omitzero"`
@@ -91,48 +96,29 @@ type Backoff struct {
 
 // Jitter chooses how a wait is drawn. The zero value is full jitter, or, where a
 // schedule rules, a draw between the step before and the step itself.
-type Jitter uint8
+type Jitter string
 
 const (
 	// JitterFull draws from [0, ceiling].
-	JitterFull Jitter = iota + 1
+	JitterFull Jitter = "full"
 	// JitterDecorrelated draws from [base, 3 x previous wait]; what is over the
 	// cap is the cap.
-	JitterDecorrelated
+	JitterDecorrelated Jitter = "decorrelated"
 )
 
-// KeyMode says what becomes of an operation that is not idempotent by itself.
-type KeyMode uint8
+// KeyMode says what becomes of an operation that is not idempotent by itself. The zero
+// value is KeyReuse.
+type KeyMode string
 
 const (
 	// KeyReuse retries when the caller brought an idempotency key, with that
-	// same key. It is the default.
-	KeyReuse KeyMode = iota
+	// same key.
+	KeyReuse KeyMode = "reuse"
 	// KeyGenerate makes a key where the caller brought none. Only for servers
 	// that honour keys: elsewhere a generated key is a lie.
-	KeyGenerate
+	KeyGenerate KeyMode = "generate"
 	// KeyRefuse never retries such operations.
-	KeyRefuse
-)
-
-// WaitForm says how a header tells a wait. A date is relative to the response's own
-// Date, where it has one. The zero value is WaitAuto.
-type WaitForm uint8
-
-const (
-	// WaitAuto reads any of the forms below; the size tells seconds from dates.
-	WaitAuto WaitForm = iota + 1
-	// WaitSeconds and WaitMilliseconds may have a fraction.
-	WaitSeconds
-	WaitMilliseconds
-	// WaitHTTPDate is a date as Retry-After has it (RFC 9110 section 5.6.7).
-	WaitHTTPDate
-	// WaitUnix is a date in seconds since 1970.
-	WaitUnix
-	// WaitRFC3339 is a date such as 2026-11-20T12:00:30Z.
-	WaitRFC3339
-	// WaitDuration is a time such as 6m0s or 250ms.
-	WaitDuration
+	KeyRefuse KeyMode = "refuse"
 )
 
 // AttemptTimeout returns the time that one attempt gets: PerAttempt, or the
@@ -197,53 +183,4 @@ func group(label string) string {
 		return ""
 	}
 	return label[:len(prefix)+1] + "xx"
-}
-
-// The enumerations of a Policy read and write themselves by the names that
-// policy files use.
-
-var (
-	jitterNames  = []string{"default", "full", "decorrelated"}
-	keyModeNames = []string{"reuse", "generate", "refuse"}
-
-	waitFormNames = []string{"default", "auto", "seconds", "milliseconds", "http-date", "unix", "rfc3339", "duration"}
-)
-
-// String returns "default", "full" or "decorrelated".
-func (j Jitter) String() string { return enum.Name(jitterNames, uint8(j)) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (j Jitter) MarshalText() ([]byte, error) { return []byte(j.String()), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (j *Jitter) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("jitter", jitterNames, text)
-	*j = Jitter(i)
-	return err
-}
-
-// String returns "reuse", "generate" or "refuse".
-func (m KeyMode) String() string { return enum.Name(keyModeNames, uint8(m)) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (m KeyMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (m *KeyMode) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("idempotency mode", keyModeNames, text)
-	*m = KeyMode(i)
-	return err
-}
-
-// String returns the name of the form, such as "auto" or "milliseconds".
-func (f WaitForm) String() string { return enum.Name(waitFormNames, uint8(f)) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (f WaitForm) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (f *WaitForm) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("form of a wait", waitFormNames, text)
-	*f = WaitForm(i)
-	return err
 }

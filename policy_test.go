@@ -14,6 +14,8 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/health"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/waitform"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Each way in which a policy may leave the standard, and what the user reads.
@@ -46,7 +48,7 @@ func TestViolations(t *testing.T) {
 		{backoff(forbear.Backoff{Base: -s}), "backoff.base -1s is negative"},
 		{backoff(forbear.Backoff{Cap: -s}), "backoff.cap -1s is negative"},
 		{backoff(forbear.Backoff{Base: 3 * s, Cap: 2 * s}), "backoff.base 3s is over the cap of 2s (R-1)"},
-		{backoff(forbear.Backoff{Jitter: 7}), "backoff.jitter 7 is unknown: want full or decorrelated (R-1)"},
+		{backoff(forbear.Backoff{Jitter: "equal"}), `backoff.jitter "equal" is unknown: want full or decorrelated (R-1)`},
 		{
 			forbear.Policy{Kind: forbear.Webhook, Backoff: forbear.Backoff{Jitter: forbear.JitterDecorrelated, Schedule: []time.Duration{0, 1, 2, 3, 4}}},
 			"backoff.jitter decorrelated does not go with a schedule",
@@ -83,13 +85,14 @@ func TestViolations(t *testing.T) {
 		{classes("tls_certificate", forbear.ClassTransient), "classify.tls_certificate cannot be transient: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", forbear.ClassSuccess), "classify.http_404 cannot be success: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", 99), "classify.http_404 has an unknown class"},
-		{waits("Retry-After", forbear.WaitMilliseconds), "wait_headers.Retry-After is always read, before all others: leave it out"},
-		{waits("retry-after-ms", forbear.WaitAuto), "wait_headers.retry-after-ms is always read, before all others: leave it out"},
-		{waits("X-Wait", 99), "wait_headers.X-Wait has an unknown form"},
-		{waits("X-Wait", forbear.WaitAuto, "x-wait"), "wait_headers.x-wait is there twice, in another case: headers have none"},
-		{waits("X Wait", forbear.WaitAuto), `wait_headers "X Wait" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
-		{waits(strings.Repeat("x", 65), forbear.WaitAuto), `wait_headers "` + strings.Repeat("x", 64) + `" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
-		{waits("X-0", forbear.WaitAuto, strings.Fields("X-1 X-2 X-3 X-4 X-5 X-6 X-7 X-8 X-9 X-10 X-11 X-12 X-13 X-14 X-15 X-16")...), "wait_headers names 17 headers: at most 16 are looked for"},
+		{waits("Retry-After", waitform.Milliseconds), "wait_headers.Retry-After is always read, before all others: leave it out"},
+		{waits("retry-after-ms", waitform.Auto), "wait_headers.retry-after-ms is always read, before all others: leave it out"},
+		{waits("X-Wait", "minutes"), `wait_headers.X-Wait has the unknown form "minutes": want one of [auto seconds milliseconds http-date unix rfc3339 duration]`},
+		{forbear.Policy{Keys: "maybe"}, `idempotency "maybe" is unknown: want reuse, generate or refuse (R-6)`},
+		{waits("X-Wait", waitform.Auto, "x-wait"), "wait_headers.x-wait is there twice, in another case: headers have none"},
+		{waits("X Wait", waitform.Auto), `wait_headers "X Wait" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
+		{waits(strings.Repeat("x", 65), waitform.Auto), `wait_headers "` + strings.Repeat("x", 64) + `" is not the name of a header: want letters, digits, '-', '_' and '.', at most 64`},
+		{waits("X-0", waitform.Auto, strings.Fields("X-1 X-2 X-3 X-4 X-5 X-6 X-7 X-8 X-9 X-10 X-11 X-12 X-13 X-14 X-15 X-16")...), "wait_headers names 17 headers: at most 16 are looked for"},
 	} {
 		err := tt.policy.Validate()
 		if err == nil || err.Error() != tt.want {
@@ -105,8 +108,8 @@ func TestViolations(t *testing.T) {
 }
 
 // waits returns a policy that names headers, all of one form.
-func waits(name string, form forbear.WaitForm, more ...string) forbear.Policy {
-	named := map[string]forbear.WaitForm{name: form}
+func waits(name, form string, more ...string) forbear.Policy {
+	named := map[string]string{name: form}
 	for _, n := range more {
 		named[n] = form
 	}
@@ -259,7 +262,7 @@ func TestNames(t *testing.T) {
 		t.Error("maybe is no class")
 	}
 	seen := map[string]bool{}
-	for r := forbear.ReasonRetryable; r <= forbear.ReasonBudget; r++ {
+	for r := reason.Retryable; r <= reason.Budget; r++ {
 		if name := r.String(); name == "" || name == "invalid" || seen[name] {
 			t.Errorf("reason %d has the name %q", r, name)
 		} else {

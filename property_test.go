@@ -17,13 +17,13 @@ import (
 	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/window"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // situation is what Decide is asked about.
 type situation struct {
 	policy  forbear.Policy
 	state   forbear.State
-	facts   forbear.Facts
 	failure forbear.Failure
 }
 
@@ -52,14 +52,12 @@ func anySituation(rng *rand.Rand) situation {
 		policy: forbear.Policy{
 			Kind: forbear.Kind(rng.IntN(5)), MaxRetries: rng.IntN(12), MaxAttempts: rng.IntN(9),
 			Total: duration(time.Hour), MinAttempt: duration(time.Second),
-			Backoff: forbear.Backoff{Base: duration(time.Minute), Cap: duration(time.Hour), Jitter: forbear.Jitter(rng.IntN(3))},
-			Keys:    forbear.KeyMode(rng.IntN(3)), RetryUnsent: some(2), Disabled: some(10),
+			Backoff: forbear.Backoff{Base: duration(time.Minute), Cap: duration(time.Hour), Jitter: allJitters[rng.IntN(3)]},
+			Keys:    allKeyModes[rng.IntN(3)], RetryUnsent: some(2), Disabled: some(10),
 		},
 		state: forbear.State{
 			Attempt: rng.IntN(12), PrevWait: duration(time.Hour), DNSFailures: rng.IntN(3), Refreshes: rng.IntN(2),
 			Limit: rng.IntN(12), Limited: some(5), NeedsKey: some(4), Unreplayable: some(10), Refreshable: some(2),
-		},
-		facts: forbear.Facts{
 			Breaker: breaker.State(rng.IntN(3) * rng.IntN(2)), Unhealthy: some(10), ExhaustedBelow: some(10), Inner: some(10),
 			BudgetSpent: some(10),
 		},
@@ -95,7 +93,7 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 		if d.Wait != 0 || d.Floor != 0 || d.Ceiling != 0 {
 			broken("a stop waits")
 		}
-		if d.Reason == forbear.ReasonNone || d.Reason.Err() == nil && d.Reason != forbear.ReasonSuccess {
+		if d.Reason == reason.None || forbear.Sentinel(d.Reason) == nil && d.Reason != reason.Success {
 			broken("a stop has no reason")
 		}
 		return
@@ -119,7 +117,7 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 	case forbear.ClassTerminal, forbear.ClassCertificate, forbear.ClassCanceled, forbear.ClassUnknown, forbear.ClassSuccess:
 		broken("a class that is never retried")
 	}
-	if p.Disabled && d.Reason != forbear.ReasonRefresh || q.facts.Inner || q.facts.BudgetSpent && d.Reason != forbear.ReasonRefresh || h.Stop || q.state.Unreplayable {
+	if p.Disabled && d.Reason != reason.Refresh || q.state.Inner || q.state.BudgetSpent && d.Reason != reason.Refresh || h.Stop || q.state.Unreplayable {
 		broken("a retry in spite of a plain no")
 	}
 }
@@ -130,7 +128,7 @@ func TestDecideLaws(t *testing.T) {
 	for range situations {
 		q := anySituation(rng)
 		before := q
-		d := q.policy.Decide(q.state, q.facts, q.failure, epoch, rng.Float64)
+		d := forbear.Decide(&q.policy, q.state, q.failure, epoch, rng.Float64)
 		if q.check(t, d); t.Failed() {
 			return
 		}
@@ -152,7 +150,7 @@ func TestDecideBoundsHoldForEveryDraw(t *testing.T) {
 	for range 20_000 {
 		q := anySituation(rng)
 		for _, u := range []float64{0, math.Nextafter(1, 0), 0.5} {
-			q.check(t, q.policy.Decide(q.state, q.facts, q.failure, epoch, func() float64 { return u }))
+			q.check(t, forbear.Decide(&q.policy, q.state, q.failure, epoch, func() float64 { return u }))
 		}
 		if t.Failed() {
 			return
@@ -173,11 +171,13 @@ func TestStateRoundTripDecidesTheSame(t *testing.T) {
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatal(err)
 		}
-		back.Key = q.state.Key // which is stored with the request
+		// What is stored with the request, and what is known of the moment alone.
+		back.Key, back.Breaker, back.Unhealthy, back.BudgetSpent = q.state.Key, q.state.Breaker, q.state.Unhealthy, q.state.BudgetSpent
+		back.ExhaustedBelow, back.Inner = q.state.ExhaustedBelow, q.state.Inner
 		u := rng.Float64()
 		draw := func() float64 { return u }
-		a := q.policy.Decide(q.state, q.facts, q.failure, epoch, draw)
-		b := q.policy.Decide(back, q.facts, q.failure, epoch, draw)
+		a := forbear.Decide(&q.policy, q.state, q.failure, epoch, draw)
+		b := forbear.Decide(&q.policy, back, q.failure, epoch, draw)
 		if a != b {
 			t.Fatalf("before %+v, after %+v\n%s", a, b, data)
 		}
@@ -349,3 +349,8 @@ func TestTerminalIsAttemptedOnce(t *testing.T) {
 		}
 	})
 }
+
+var (
+	allJitters  = [...]forbear.Jitter{"", forbear.JitterFull, forbear.JitterDecorrelated}
+	allKeyModes = [...]forbear.KeyMode{"", forbear.KeyGenerate, forbear.KeyRefuse}
+)

@@ -144,23 +144,11 @@ func (r *Retryer) Policy() Policy { return r.policy }
 // Level returns the reading of the budget.
 func (r *Retryer) Level(now time.Time) budget.Level { return r.budget.Level(now) }
 
-// Earned returns how many retries beyond the budget's share the dependency has earned
-// by its successes; always 0 for work that is not durable.
-func (r *Retryer) Earned(now time.Time) int {
-	if r.earned == nil {
-		return 0
-	}
-	return r.earned.left(now)
-}
-
 // Breaker returns the circuit breaker, or nil when the policy has none.
 func (r *Retryer) Breaker() *breaker.Breaker { return r.breaker }
 
 // Bulkhead returns the bulkhead, or nil when the policy sets no bound.
 func (r *Retryer) Bulkhead() *breaker.Bulkhead { return r.bulkhead }
-
-// Pacer returns what paces the sends, or nil: see [WithPacer].
-func (r *Retryer) Pacer() *pace.Pacer { return r.pacer }
 
 func (r *Retryer) breakerMoved(e breaker.Transition) {
 	e.Dependency = r.dependency
@@ -193,4 +181,62 @@ type DeadLetterSink interface {
 	// DeadLetter stores the failed work. Its context is detached from the
 	// call's. An error is returned to the caller, joined with the call's own.
 	DeadLetter(ctx context.Context, e *Error) error
+}
+
+// Set owns the Retryers of a service: one per dependency, each with its own
+// budget. It is safe for concurrent use.
+type Set struct {
+	service  string
+	fallback Policy
+	opts     []Option
+
+	mu       sync.RWMutex
+	retryers map[string]*Retryer
+}
+
+// NewSet returns a Set for the named service. Dependencies that are not
+// configured by [Set.Configure] use the fallback policy. The options apply to
+// every Retryer.
+func NewSet(service string, fallback Policy, opts ...Option) (*Set, error) {
+	// Build one now, so that a bad fallback is found here and not on first use.
+	if _, err := build("default", fallback, opts); err != nil {
+		return nil, fmt.Errorf("set %q: %w", service, err)
+	}
+	return &Set{service: service, fallback: fallback, opts: opts, retryers: map[string]*Retryer{}}, nil
+}
+
+// Configure sets the policy of one dependency. A Retryer that was handed out
+// before keeps its old policy.
+func (s *Set) Configure(dependency string, p Policy, opts ...Option) error {
+	r, err := New(dependency, p, append(s.opts[:len(s.opts):len(s.opts)], opts...)...)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retryers[dependency] = r
+	return nil
+}
+
+// Retryer returns the Retryer of a dependency, the same one each time. The
+// names come from code or configuration, never from requests: each new one
+// stays. An empty name is that of the dependency "default".
+func (s *Set) Retryer(dependency string) *Retryer {
+	if dependency == "" {
+		dependency = "default"
+	}
+	s.mu.RLock()
+	r := s.retryers[dependency]
+	s.mu.RUnlock()
+	if r != nil {
+		return r
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r = s.retryers[dependency]; r == nil {
+		// The fallback was accepted in NewSet, under the same options.
+		r = Must(New(dependency, s.fallback, s.opts...))
+		s.retryers[dependency] = r
+	}
+	return r
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // The worked numbers of the standard and its companions, by name.
@@ -121,7 +122,7 @@ func TestLessonPaymentExercise(t *testing.T) {
 	if got := p.WithDefaults().Budget.Allowed(1000); got != 100 {
 		t.Errorf("budget: %d retries for 1,000 calls, want 100", got)
 	}
-	if d := decide(p, forbear.State{NeedsKey: true}, transient); d.Retry || d.Reason != forbear.ReasonNoKey {
+	if d := decide(p, forbear.State{NeedsKey: true}, transient); d.Retry || d.Reason != reason.NoKey {
 		t.Errorf("without a key: got %+v", d)
 	}
 }
@@ -137,7 +138,7 @@ func TestRetryAfter45OverComputed3s(t *testing.T) {
 		t.Errorf("got %+v, want a wait of 45s", d)
 	}
 	// In a synchronous call of 30 s it fails at once.
-	if d := decide(forbear.Policy{}, forbear.State{}, f); d.Retry || d.Reason != forbear.ReasonHintTooLong || d.Reason.Rule() != "R-5" {
+	if d := decide(forbear.Policy{}, forbear.State{}, f); d.Retry || d.Reason != reason.HintTooLong || d.Reason.Rule() != "R-5" {
 		t.Errorf("sync: got %+v, want after_exceeds_deadline", d)
 	}
 }
@@ -174,34 +175,34 @@ func TestDecisionOrder(t *testing.T) {
 	type question struct {
 		name   string
 		reason forbear.Reason
-		object func(s *forbear.State, k *forbear.Facts, f *forbear.Failure)
+		object func(s *forbear.State, f *forbear.Failure)
 	}
 	questions := []question{
-		{"canceled", forbear.ReasonCanceled, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) { f.Class = forbear.ClassCanceled }},
-		{"class", forbear.ReasonTerminal, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) {
+		{"canceled", reason.Canceled, func(_ *forbear.State, f *forbear.Failure) { f.Class = forbear.ClassCanceled }},
+		{"class", reason.Terminal, func(_ *forbear.State, f *forbear.Failure) {
 			if f.Class != forbear.ClassCanceled {
 				f.Class = forbear.ClassTerminal
 			}
 		}},
-		{"server said stop", forbear.ReasonServerStop, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) { f.Hint.Stop = true }},
-		{"exhausted below", forbear.ReasonExhaustedBelow, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.ExhaustedBelow = true }},
-		{"key", forbear.ReasonNoKey, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.NeedsKey = true }},
-		{"replay", forbear.ReasonNotReplayable, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Unreplayable = true }},
-		{"breaker", forbear.ReasonBreakerOpen, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Breaker = breaker.Open }},
-		{"health", forbear.ReasonUnhealthy, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Unhealthy = true }},
-		{"inner layer", forbear.ReasonInner, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Inner = true }},
-		{"count", forbear.ReasonExhausted, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Attempt = 4 }},
-		{"deadline", forbear.ReasonDeadline, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Start = epoch.Add(-time.Hour) }},
+		{"server said stop", reason.ServerStop, func(_ *forbear.State, f *forbear.Failure) { f.Hint.Stop = true }},
+		{"exhausted below", reason.ExhaustedBelow, func(s *forbear.State, _ *forbear.Failure) { s.ExhaustedBelow = true }},
+		{"key", reason.NoKey, func(s *forbear.State, _ *forbear.Failure) { s.NeedsKey = true }},
+		{"replay", reason.NotReplayable, func(s *forbear.State, _ *forbear.Failure) { s.Unreplayable = true }},
+		{"breaker", reason.BreakerOpen, func(s *forbear.State, _ *forbear.Failure) { s.Breaker = breaker.Open }},
+		{"health", reason.Unhealthy, func(s *forbear.State, _ *forbear.Failure) { s.Unhealthy = true }},
+		{"inner layer", reason.Inner, func(s *forbear.State, _ *forbear.Failure) { s.Inner = true }},
+		{"count", reason.Exhausted, func(s *forbear.State, _ *forbear.Failure) { s.Attempt = 4 }},
+		{"deadline", reason.Deadline, func(s *forbear.State, _ *forbear.Failure) { s.Start = epoch.Add(-time.Hour) }},
 	}
 	decideWith := func(objecting ...question) forbear.Reason {
 		// The budget always objects, and must never be asked before the others.
-		p, s, known, f := forbear.Policy{}, forbear.State{Start: epoch}, forbear.Facts{BudgetSpent: true}, transient
+		p, s, f := forbear.Policy{}, forbear.State{Start: epoch, BudgetSpent: true}, transient
 		for _, q := range objecting {
-			q.object(&s, &known, &f)
+			q.object(&s, &f)
 		}
-		return p.Decide(s, known, f, epoch, half).Reason
+		return forbear.Decide(&p, s, f, epoch, half).Reason
 	}
-	if got := decideWith(); got != forbear.ReasonBudget {
+	if got := decideWith(); got != reason.Budget {
 		t.Errorf("budget alone: got %v", got)
 	}
 	for i, q := range questions {
@@ -257,7 +258,7 @@ func TestR3TotalIsHard(t *testing.T) {
 		t.Errorf("a deadline in the first year: got %+v", d)
 	}
 	s.Start = epoch.Add(-29950 * time.Millisecond)
-	if d := decide(forbear.Policy{}, s, transient); d.Retry || d.Reason != forbear.ReasonDeadline {
+	if d := decide(forbear.Policy{}, s, transient); d.Retry || d.Reason != reason.Deadline {
 		t.Errorf("50 ms left: got %+v, want no time for an attempt", d)
 	}
 }
@@ -270,7 +271,7 @@ func TestR4DNSTwoAttempts(t *testing.T) {
 	if d := r.Next(&s, dns, epoch); !d.Retry {
 		t.Errorf("first: got %+v", d)
 	}
-	if d := r.Next(&s, dns, epoch); d.Retry || d.Reason != forbear.ReasonDNSLimit {
+	if d := r.Next(&s, dns, epoch); d.Retry || d.Reason != reason.DNSLimit {
 		t.Errorf("second: got %+v", d)
 	}
 	// Another failure first does not use up DNS's own attempts.

@@ -3,12 +3,14 @@ package forbear
 import (
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // State is what one logical call has used so far. It is plain data, and durable
-// calls store it between their attempts; what is known of the moment is in
-// [Facts]. The zero value is the state of a call that needs no idempotency key and
+// calls store it between their attempts, but for what is known of the moment alone.
+// The zero value is the state of a call that needs no idempotency key and
 // whose first attempt has just failed.
 type State struct {
 	// Attempt is the number of the latest attempt, the first being 1; 0 is
@@ -42,8 +44,29 @@ type State struct {
 	// Unreplayable says that the request cannot be sent again: its body is
 	// gone.
 	Unreplayable bool `json:"unreplayable,omitempty"`
-	// Refreshable says that a source of fresh credentials is at hand.
+	// Refreshable says that fresh credentials can be fetched.
 	Refreshable bool `json:"refreshable,omitempty"`
+
+	// The fields below describe the moment of a decision. They are never stored, since
+	// they may differ at the next failure, and their zero values object to no retry. A
+	// [Retryer] fills in what it knows; only callers of [Decide] set all of them.
+
+	// Breaker is where the dependency's circuit breaker stands.
+	Breaker breaker.State `json:"-"`
+	// Unhealthy says that a health gate, the policy's or the caller's, stops
+	// retries.
+	Unhealthy bool `json:"-"`
+	// BudgetSpent says that the retry budget has no retry left. A [Retryer] does
+	// not set it: it takes the retry from the budget after the decision, so that
+	// no two calls are granted the same one.
+	BudgetSpent bool `json:"-"`
+	// NotOwner says that another service owns the retries of this dependency.
+	NotOwner bool `json:"-"`
+	// ExhaustedBelow says that a layer below has already used its retries.
+	ExhaustedBelow bool `json:"-"`
+	// Inner says that the call runs inside a retry of an outer layer, which
+	// leaves it a single attempt.
+	Inner bool `json:"-"`
 }
 
 // attempt returns the number of the latest attempt.
@@ -65,9 +88,9 @@ func (s State) After(d Decision) State {
 	s.Attempt++
 	s.PrevWait = d.Wait
 	switch d.Reason {
-	case ReasonRefresh:
+	case reason.Refresh:
 		s.Refreshes++
-	case ReasonResend:
+	case reason.Resend:
 		s.Resends++
 	}
 	return s

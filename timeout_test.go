@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // An error of http.Client answers Timeout by asking its transport's error, and
@@ -22,7 +23,7 @@ func TestErrorIsATimeoutWhenItsLastErrorIs(t *testing.T) {
 		{io.EOF, false},
 		{nil, false},
 	} {
-		e := &url.Error{Op: "Get", URL: "http://payments.test/", Err: &forbear.Error{Reason: forbear.ReasonExhausted, Err: tc.err}}
+		e := &url.Error{Op: "Get", URL: "http://payments.test/", Err: &forbear.Error{Reason: reason.Exhausted, Err: tc.err}}
 		if got := e.Timeout(); got != tc.want {
 			t.Errorf("%v: Timeout() = %v", tc.err, got)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // hang waits for the end of its context.
@@ -63,7 +65,7 @@ func TestTotalEndsAHangingOperation(t *testing.T) {
 					return tt.op(ctx)
 				})
 				e, ok := errors.AsType[*forbear.Error](err)
-				if !ok || e.Reason != forbear.ReasonDeadline || e.Type != "timeout" || e.Attempts != fail+1 {
+				if !ok || e.Reason != reason.Deadline || e.Type != "timeout" || e.Attempts != fail+1 {
 					t.Errorf("got %#v, want an attempt's timeout and then the deadline", err)
 				}
 				if took := time.Since(start); took != 10*time.Second {
@@ -82,12 +84,12 @@ func TestTotalEndsAHangingOperation(t *testing.T) {
 func TestTotalEndsAnItemsOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := quiet(t, forbear.Policy{Kind: forbear.Batch, Total: 10 * time.Second})
-		c, start := r.Durable(t.Context(), forbear.Progress{}), time.Now()
+		c, start := edge.Durable(t.Context(), r, edge.Progress{}), time.Now()
 		if d := c.Ask(t.Context(), start); !d.Retry {
 			t.Fatalf("got %s", d.Reason)
 		}
 		d, err := c.Try(t.Context(), hang)
-		if d.Reason != forbear.ReasonDeadline || d.Class != forbear.ClassTimeout || !errors.Is(err, context.DeadlineExceeded) {
+		if d.Reason != reason.Deadline || d.Class != forbear.ClassTimeout || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %s, %v", d.Reason, err)
 		}
 		if took := time.Since(start); took != 10*time.Second {

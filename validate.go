@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 // Violation is one way in which a policy leaves the standard.
@@ -67,6 +68,11 @@ func (p *Policy) violations() []*Violation {
 	p.Health.Check(c.add)
 	if p.MaxConcurrent < 0 {
 		c.add("max_concurrent", "", "%d is negative", p.MaxConcurrent)
+	}
+	switch p.Keys {
+	case "", KeyReuse, KeyGenerate, KeyRefuse:
+	default:
+		c.add("idempotency", "R-6", "%q is unknown: want reuse, generate or refuse", p.Keys)
 	}
 	c.classes(p)
 	c.waits(p)
@@ -134,8 +140,10 @@ func (c *checker) backoff(p *Policy) {
 	} else if b.Base > maxCap && !p.Kind.Durable() {
 		c.add("backoff.base", "R-1", "%v is over %v", b.Base, maxCap)
 	}
-	if b.Jitter > JitterDecorrelated {
-		c.add("backoff.jitter", "R-1", "%d is unknown: want full or decorrelated", b.Jitter)
+	switch b.Jitter {
+	case "", JitterFull, JitterDecorrelated:
+	default:
+		c.add("backoff.jitter", "R-1", "%q is unknown: want full or decorrelated", b.Jitter)
 	}
 	if len(b.Schedule) == 0 {
 		return
@@ -224,8 +232,8 @@ func (c *checker) waits(p *Policy) {
 			c.add(field, "", "is always read, before all others: leave it out")
 		case seen[lower]:
 			c.add(field, "", "is there twice, in another case: headers have none")
-		case form > WaitDuration:
-			c.add(field, "", "has an unknown form")
+		case !slices.Contains(waitform.Names, form):
+			c.add(field, "", "has the unknown form %q: want one of %v", form[:min(len(form), 64)], waitform.Names)
 		}
 		seen[lower] = true
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/faults"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
@@ -89,7 +90,7 @@ func (c *netCase) judge() (string, error) {
 	}
 	answer := ""
 	for _, e := range errs {
-		f := forbear.Classify(faults.Context(c.Input.Kind), e, forbear.ClassifyNet)
+		f := forbear.Classify(faults.Context(c.Input.Kind), e, edge.ClassifyNet)
 		got := "no"
 		if forbear.Decide(&policy, state, f, time.Unix(1000, 0), func() float64 { return 0.5 }).Retry {
 			got = "retry"
@@ -181,7 +182,7 @@ func TestFaultsClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, e := range errs {
-			f := forbear.Classify(faults.Context(kind), e, forbear.ClassifyNet)
+			f := forbear.Classify(faults.Context(kind), e, edge.ClassifyNet)
 			if f.Class != want[kind] {
 				t.Errorf("%s[%d] %T: got class %v (%s), want %v", kind, i, e, f.Class, f.Type, want[kind])
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/reason"
 )
 
 func retryer(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
@@ -137,7 +138,7 @@ func TestItemHas30Seconds(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, batch.Options[int]{})
-		if !errors.Is(err, batch.ErrFailed) || report.Elapsed != 30*time.Second || report.Problems[0].Reason != forbear.ReasonDeadline {
+		if !errors.Is(err, batch.ErrFailed) || report.Elapsed != 30*time.Second || report.Problems[0].Reason != reason.Deadline {
 			t.Errorf("%v, %+v", err, report)
 		}
 	})
@@ -180,7 +181,7 @@ func TestDependencyDownForAWhile(t *testing.T) {
 type refusals struct{ atomic.Int64 }
 
 func (r *refusals) Stopped(_ context.Context, e forbear.Stopped) {
-	if e.Attempts == 0 && e.Failure.Type == forbear.ReasonBreakerOpen.String() {
+	if e.Attempts == 0 && e.Failure.Type == reason.BreakerOpen.String() {
 		r.Add(1)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // A function that ends its goroutine, as FailNow of a test does, has failed its item for
@@ -28,7 +29,7 @@ func TestFunctionThatEndsItsGoroutine(t *testing.T) {
 			}
 			return nil
 		}, batch.Options[int]{ID: name, DLQ: q})
-		if !errors.Is(err, batch.ErrFailed) || report.Done != 16 || report.Failed != 4 || report.Retries != 0 || report.Problems[0].Reason != forbear.ReasonTerminal {
+		if !errors.Is(err, batch.ErrFailed) || report.Done != 16 || report.Failed != 4 || report.Retries != 0 || report.Problems[0].Reason != reason.Terminal {
 			t.Errorf("%v, %+v", err, report)
 		}
 		if n := r.Bulkhead().Available(); n != 2 {

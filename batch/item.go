@@ -11,7 +11,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // item is one item of a run, from its fetch to its end.
@@ -19,10 +21,10 @@ type item[T any] struct {
 	value T
 	id    string // "" without Options.ID
 
-	call  *forbear.DurableCall // nil before it was looked at
-	end   time.Time            // of its total
-	last  forbear.Decision     // the latest
-	ended time.Time            // of the latest attempt
+	call  *edge.DurableCall // nil before it was looked at
+	end   time.Time         // of its total
+	last  forbear.Decision  // the latest
+	ended time.Time         // of the latest attempt
 
 	history []deadletter.Attempt // those that failed, when there is a dead-letter queue
 	cause   deadletter.Cause     // of the latest of them
@@ -45,7 +47,7 @@ func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
 			b.tally.count(func(r *Report) { r.Skipped++ })
 			return true
 		}
-		it.call = b.r.Durable(ctx, forbear.Progress{})
+		it.call = edge.Durable(ctx, b.r, edge.Progress{})
 	}
 	fresh := it.last.Retry // a refusal now is a new one
 	it.last = it.call.Ask(ctx, time.Now())
@@ -76,8 +78,8 @@ func (b *run[T]) attempt(ctx context.Context, it *item[T]) {
 	it.left = true
 	defer func() {
 		if it.left { // fn has ended its goroutine by runtime.Goexit, as a test's FailNow does
-			it.last = forbear.Decision{Reason: forbear.ReasonTerminal, Class: forbear.ClassTerminal}
-			err = &forbear.PanicError{Value: "runtime.Goexit", Stack: debug.Stack()}
+			it.last = forbear.Decision{Reason: reason.Terminal, Class: forbear.ClassTerminal}
+			err = &edge.PanicError{Value: "runtime.Goexit", Stack: debug.Stack()}
 		}
 		b.attempted(it, began, err)
 	}()
@@ -113,16 +115,16 @@ func (b *run[T]) leave(ctx context.Context, it *item[T]) {
 // during its total.
 func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
 	switch why := it.last.Reason; {
-	case why == forbear.ReasonSuccess:
+	case why == reason.Success:
 		b.finish(it.id, Done)
 		b.tally.count(func(r *Report) {
 			r.Done++
 			r.Retries += it.call.Attempts - 1
 		})
 	case ctx.Err() != nil, b.cutShort(ctx, it):
-		b.postponed(it, forbear.ReasonCanceled)
-	case why == forbear.ReasonDeadline && b.outageIn(it):
-		b.postponed(it, forbear.ReasonBreakerOpen)
+		b.postponed(it, reason.Canceled)
+	case why == reason.Deadline && b.outageIn(it):
+		b.postponed(it, reason.BreakerOpen)
 	default:
 		b.failed(ctx, it)
 	}
@@ -137,7 +139,7 @@ func (b *run[T]) outageIn(it *item[T]) bool {
 // cutShort reports whether no time was left because the run ends before the
 // item's total does.
 func (b *run[T]) cutShort(ctx context.Context, it *item[T]) bool {
-	if why := it.last.Reason; why != forbear.ReasonDeadline && why != forbear.ReasonHintTooLong {
+	if why := it.last.Reason; why != reason.Deadline && why != reason.HintTooLong {
 		return false
 	}
 	d, ok := ctx.Deadline()
@@ -155,9 +157,9 @@ func (b *run[T]) postponed(it *item[T], why forbear.Reason) {
 
 // postpone leaves an item that waits to a later run.
 func (b *run[T]) postpone(ctx context.Context, it *item[T]) {
-	why := forbear.ReasonCanceled
+	why := reason.Canceled
 	if errors.Is(context.Cause(b.feeding), ErrPostponed) {
-		why = forbear.ReasonBreakerOpen
+		why = reason.BreakerOpen
 	}
 	if it.begun() {
 		_ = it.call.GiveUp(ctx, why, time.Now())
@@ -181,7 +183,7 @@ func (b *run[T]) failed(ctx context.Context, it *item[T]) {
 		b.stop(fmt.Errorf("batch: dead letter of item %q: %w", it.id, err))
 		return
 	}
-	b.r.DeadLettered(ctx, b.Queue, e.Reason)
+	edge.DeadLettered(ctx, b.r, b.Queue, e.Reason)
 	b.finish(it.id, Dead)
 }
 
@@ -207,7 +209,7 @@ func (b *run[T]) letter(ctx context.Context, it *item[T], e *forbear.Error) (dea
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	now, correlation := time.Now(), b.r.CorrelationID(ctx)
+	now, correlation := time.Now(), edge.CorrelationOf(ctx, b.r)
 	l := deadletter.Letter{
 		ID: letterID(b.Queue, it.id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: it.id, Payload: body, ContentType: media,
 		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(),

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // schedule says which item has the next attempt. It belongs to one goroutine;
@@ -117,7 +117,7 @@ func (s *schedule[T]) next(now time.Time, shut time.Duration) *item[T] {
 		return nil
 	case len(s.late) > 0 && asking:
 		return s.late.take()
-	case len(s.held) > 0 && (asking || s.held[0].last.Reason == forbear.ReasonNone):
+	case len(s.held) > 0 && (asking || s.held[0].last.Reason == reason.None):
 		it := s.held[0]
 		s.held = s.held[1:]
 		return it
@@ -209,12 +209,12 @@ func (s *schedule[T]) returned(it *item[T], now time.Time) {
 	s.running--
 	if it.probe {
 		s.probing--
-		s.proven = it.last.Reason == forbear.ReasonSuccess
+		s.proven = it.last.Reason == reason.Success
 	}
 	switch {
 	case it.over:
 		delete(s.busy, it.id)
-		if it.last.Reason == forbear.ReasonSuccess {
+		if it.last.Reason == reason.Success {
 			s.askAt, s.since = time.Time{}, time.Time{}
 		}
 		return

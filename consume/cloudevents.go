@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Binding is how a protocol carries the attributes of a CloudEvent 1.0 beside
@@ -125,7 +125,7 @@ func structured(e Event, body []byte) (Event, error) {
 		return e, errors.New("the event is not JSON of the right form")
 	}
 	e.ID, e.Source, e.Type, e.Subject, e.Key, e.Time = in.ID, in.Source, in.Type, in.Subject, in.PartitionKey, in.Time
-	e.trace = forbear.ParseTraceContext(in.Traceparent, in.Tracestate)
+	e.trace = edge.ParseTraceContext(in.Traceparent, in.Tracestate)
 	if err := check(in.SpecVersion, &e); err != nil {
 		return e, err
 	}

@@ -9,9 +9,11 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/slots"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // endTimeout bounds each write of an event's end: it goes on after ctx ends,
@@ -59,23 +61,23 @@ func (c *Consumer) consume(ctx context.Context, e *Event) Decision {
 // Ready waits while the circuit breaker of the handler's dependency is open. An
 // adapter asks before it takes up an event, so that its broker keeps what cannot
 // be done. The error is that of ctx.
-func (c *Consumer) Ready(ctx context.Context) error { return c.Retryer.Ready(ctx) }
+func (c *Consumer) Ready(ctx context.Context) error { return edge.Ready(ctx, c.Retryer) }
 
 // Poison puts an event that cannot be processed, such as one that could not be
 // decoded, into the dead-letter queue at once. Until that has worked, the
 // decision is to come again.
-func (c *Consumer) Poison(ctx context.Context, e Event, reason, description string) Decision {
-	d := c.poison(ctx, &e, reason, description)
+func (c *Consumer) Poison(ctx context.Context, e Event, why, description string) Decision {
+	d := c.poison(ctx, &e, why, description)
 	c.Observe(e, d)
 	return d
 }
 
-func (c *Consumer) poison(ctx context.Context, e *Event, reason, description string) Decision {
-	l := c.letter(e, progress{}, reason, forbear.Failure{Type: reason}, description)
-	if err := c.deadLetter(ctx, e, l, forbear.ReasonTerminal); err != nil {
+func (c *Consumer) poison(ctx context.Context, e *Event, why, description string) Decision {
+	l := c.letter(e, progress{}, why, forbear.Failure{Type: why}, description)
+	if err := c.deadLetter(ctx, e, l, reason.Terminal); err != nil {
 		return again(soon(), "dead_letter_queue", err)
 	}
-	return Decision{Action: DeadLettered, Reason: reason, Duplicate: true}
+	return Decision{Action: DeadLettered, Reason: why, Duplicate: true}
 }
 
 func (c *Consumer) id(e *Event) idempotency.ID {

@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // write writes progress to the store on a context of its own: what an attempt came
@@ -65,7 +66,7 @@ func comeAgain(wait time.Duration, why string, err error) Decision {
 // give lets the event come again.
 func (r *run) give(ctx context.Context, wait time.Duration, why string, cause error) Decision {
 	if r.last && ctx.Err() == nil {
-		return r.dead(ctx, forbear.ReasonExhausted.String(), forbear.ReasonExhausted, forbear.Failure{Type: why, Err: cause}, "the redrive failed")
+		return r.dead(ctx, reason.Exhausted.String(), reason.Exhausted, forbear.Failure{Type: why, Err: cause}, "the redrive failed")
 	}
 	// First what the next claim has to know, then the leave for it.
 	if r.p.Due = time.Now().Add(wait); r.p.Verdict != nil {

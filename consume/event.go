@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Event is one message. ID and Source identify it.
@@ -28,16 +28,16 @@ type Event struct {
 	// purpose: see [Consumer.Redrive].
 	Redrive bool
 
-	trace  forbear.TraceContext // of a structured event, beside its headers
-	letter string               // the id of the letter that it comes from
+	trace  edge.TraceContext // of a structured event, beside its headers
+	letter string            // the id of the letter that it comes from
 }
 
 // TraceContext returns the place in a trace that the event came from: that of its
 // headers traceparent and tracestate, or of the CloudEvents attributes of these names;
 // the zero value when it has none. The context of a [Handler] carries it.
-func (e *Event) TraceContext() forbear.TraceContext {
+func (e *Event) TraceContext() edge.TraceContext {
 	for _, prefix := range [...]string{"", HTTP.Prefix, Kafka.Prefix, AMQP.Prefix} {
-		if t := forbear.ParseTraceContext(header(e.Headers, prefix+"traceparent"), header(e.Headers, prefix+"tracestate")); t != (forbear.TraceContext{}) {
+		if t := edge.ParseTraceContext(header(e.Headers, prefix+"traceparent"), header(e.Headers, prefix+"tracestate")); t != (edge.TraceContext{}) {
 			return t
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/slots"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // maxLeft bounds the handlers that are left behind, and what they hold. Beyond it they
@@ -29,7 +31,7 @@ func (r *run) handled(ctx context.Context) error {
 				v = "runtime.Goexit"
 			}
 			if v != nil {
-				err = forbear.Terminal(&forbear.PanicError{Value: v, Stack: debug.Stack()})
+				err = forbear.Terminal(&edge.PanicError{Value: v, Stack: debug.Stack()})
 			}
 			end <- err
 		}()
@@ -80,7 +82,7 @@ func (r *run) leave(ctx context.Context, d forbear.Decision, err error) Decision
 		defer r.c.left.Add(-1)
 		defer r.over()
 		if <-r.late == nil && !r.c.Transaction {
-			d = forbear.Decision{Reason: forbear.ReasonSuccess}
+			d = forbear.Decision{Reason: reason.Success}
 		}
 		r.c.Observe(*r.e, r.after(ctx, d, err, time.Until(due)))
 	}()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -62,7 +63,7 @@ func (c *Consumer) deadLetter(ctx context.Context, e *Event, l deadletter.Letter
 		return err
 	}
 	c.redriven(ctx, e, deadletter.RedriveDead)
-	c.Retryer.DeadLettered(ctx, c.Queue, why)
+	edge.DeadLettered(ctx, c.Retryer, c.Queue, why)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // R-10 for consumers.
@@ -22,8 +23,8 @@ func TestRetriesAreLogged(t *testing.T) {
 		o.Retryer = forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter(), forbear.WithBudget(&gateBudget{open: true}),
 			forbear.WithObserver(forbear.LogObserver(slog.New(slog.NewTextHandler(&text, nil)), nil))))
 		c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
-			if forbear.CorrelationID(ctx) != "corr-1" {
-				t.Errorf("the handler's correlation id is %q", forbear.CorrelationID(ctx))
+			if edge.CorrelationID(ctx) != "corr-1" {
+				t.Errorf("the handler's correlation id is %q", edge.CorrelationID(ctx))
 			}
 			return flaky()
 		})

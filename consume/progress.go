@@ -10,14 +10,16 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // progress is how far an event is that waits for its retry. It is kept in the
 // store, beside the event's record, so that no adapter has to: most brokers
 // cannot change a message that they hold.
 type progress struct {
-	forbear.Progress
+	edge.Progress
 	Claims  int                  `json:"claims,omitempty"` // that ended in order
 	Due     time.Time            `json:"due,omitzero"`     // not before
 	History []deadletter.Attempt `json:"history,omitempty"`
@@ -35,12 +37,12 @@ type verdict struct {
 
 // why is the reason as the engine knows it. Those of consumers alone are final.
 func (v *verdict) why() forbear.Reason {
-	for why := forbear.ReasonNone + 1; why.String() != forbear.Reason(255).String(); why++ {
+	for why := reason.None + 1; why.String() != forbear.Reason(255).String(); why++ {
 		if why.String() == v.Reason {
 			return why
 		}
 	}
-	return forbear.ReasonTerminal
+	return reason.Terminal
 }
 
 // progressID names what the n-th claim of an event has left. A claim that died

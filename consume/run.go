@@ -8,9 +8,11 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/slots"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // run is one claim of an event.
@@ -19,11 +21,11 @@ type run struct {
 	e       *Event
 	claimed idempotency.Claim
 	rec     idempotency.Record
-	call    *forbear.DurableCall // the event, as the engine knows it
-	p       progress             // what is stored of it; see stored
-	last    bool                 // the event cannot come again: what is not done is dead
-	rest    func()               // ends the heartbeat: none is on its way afterwards
-	over    func()               // ends the run
+	call    *edge.DurableCall // the event, as the engine knows it
+	p       progress          // what is stored of it; see stored
+	last    bool              // the event cannot come again: what is not done is dead
+	rest    func()            // ends the heartbeat: none is on its way afterwards
+	over    func()            // ends the run
 
 	canceled <-chan struct{} // of the run's context
 	late     chan error      // how a handler ends that was left behind, see leave; nil: none was
@@ -72,7 +74,7 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 		st.Start = time.Now()
 	}
 	st.Key = r.e.ID // as which it is logged
-	r.call = c.Retryer.Durable(r.named(ctx), r.p.Progress)
+	r.call = edge.Durable(r.named(ctx), c.Retryer, r.p.Progress)
 	crashes := r.rec.Attempt - 1 - r.p.Claims
 	r.p.Claims = r.rec.Attempt
 	if v := r.p.Verdict; v != nil {
@@ -83,7 +85,7 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	switch {
 	case crashes >= c.Crashes:
 		r.call.Attempts += crashes
-		return r.dead(ctx, deadletter.ReasonCrashLoop, forbear.ReasonTerminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes)), false
+		return r.dead(ctx, deadletter.ReasonCrashLoop, reason.Terminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes)), false
 	case time.Until(r.p.Due) > early && !r.last: // after a restart of the broker, say
 		d := r.give(ctx, time.Until(r.p.Due), "early", nil)
 		d.Duplicate = true
@@ -119,7 +121,7 @@ func (r *run) do(ctx context.Context) Decision {
 			inPlace++
 			continue
 		case !d.Retry && d.Reason.Momentary() && slots.In(ctx) && r.stay(ctx, d.Reason, left, earned):
-			if d.Reason == forbear.ReasonBreakerOpen {
+			if d.Reason == reason.BreakerOpen {
 				began = time.Now() // it was not the event that took the time
 			}
 			continue
@@ -136,7 +138,7 @@ func (r *run) do(ctx context.Context) Decision {
 // write for each event, again and again until the outage is over. Other refusals end
 // with the dependency's next success, within what is left of the time in place.
 func (r *run) stay(ctx context.Context, why forbear.Reason, left time.Duration, earned <-chan struct{}) bool {
-	if why == forbear.ReasonBreakerOpen {
+	if why == reason.BreakerOpen {
 		return r.c.Ready(ctx) == nil
 	}
 	return left > 0 && slots.Wait(ctx, min(left, time.Second), earned)
@@ -148,7 +150,7 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 	ctx = context.WithValue(r.named(ctx), attemptKey{}, attemptInfo{r.call.Attempts + 1, r.rec.Fence})
 	began := time.Now()
 	d, err := r.call.Try(ctx, r.work)
-	if err == nil || d.Reason == forbear.ReasonCanceled || d.Retry && d.Reason.Momentary() {
+	if err == nil || d.Reason == reason.Canceled || d.Retry && d.Reason.Momentary() {
 		return d, err // a success, or no attempt
 	}
 	c := deadletter.CauseOf(forbear.Failure{Class: d.Class, Type: r.call.Last, Err: err})
@@ -162,17 +164,17 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait time.Duration) Decision {
 	slots.Leave(ctx)
 	switch f := (forbear.Failure{Type: r.call.Last, Err: err}); {
-	case d.Reason == forbear.ReasonSuccess:
+	case d.Reason == reason.Success:
 		return r.done(ctx)
-	case d.Reason == forbear.ReasonCanceled:
+	case d.Reason == reason.Canceled:
 		return r.give(ctx, 0, "canceled", err)
-	case d.Retry && d.Reason.Momentary(): // by another dependency, see [forbear.DurableCall.Try]
+	case d.Retry && d.Reason.Momentary(): // by another dependency, see [edge.DurableCall.Try]
 		return r.give(ctx, wait, d.Reason.String(), err)
 	case d.Retry:
 		return r.give(ctx, wait, f.Type, err)
 	case d.Reason.Momentary():
 		return r.postpone(ctx, d, f)
-	case err == nil && d.Reason == forbear.ReasonDeadline:
+	case err == nil && d.Reason == reason.Deadline:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "came again too late")
 	default:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "")
@@ -185,21 +187,21 @@ func (r *run) postpone(ctx context.Context, d forbear.Decision, f forbear.Failur
 	now, why := time.Now(), d.Reason.String()
 	away := r.call.Postpone(r.named(ctx), d, now)
 	if now.Sub(r.call.State.Start)+away > r.c.Retryer.Policy().Total {
-		_ = r.call.GiveUp(r.named(ctx), forbear.ReasonDeadline, now)
-		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: cmp.Or(f.Type, why)}, "put off until its time ran out: "+why)
+		_ = r.call.GiveUp(r.named(ctx), reason.Deadline, now)
+		return r.dead(ctx, reason.Deadline.String(), reason.Deadline, forbear.Failure{Type: cmp.Or(f.Type, why)}, "put off until its time ran out: "+why)
 	}
 	return r.give(ctx, away, why, nil)
 }
 
 // named is ctx with the trace of the event and the names under which it is logged.
 func (r *run) named(ctx context.Context) context.Context {
-	t := forbear.TraceContextFrom(ctx)
-	if t == (forbear.TraceContext{}) {
-		if t = r.e.TraceContext(); t != (forbear.TraceContext{}) {
-			ctx = forbear.WithTraceContext(ctx, t)
+	t := edge.TraceContextFrom(ctx)
+	if t == (edge.TraceContext{}) {
+		if t = r.e.TraceContext(); t != (edge.TraceContext{}) {
+			ctx = edge.WithTraceContext(ctx, t)
 		}
 	}
-	if forbear.CorrelationID(ctx) == "" {
+	if edge.CorrelationID(ctx) == "" {
 		ctx = forbear.WithCorrelationID(ctx, cmp.Or(r.e.CorrelationID, t.TraceID(), r.e.ID))
 	}
 	return ctx

@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 const (
@@ -53,7 +54,7 @@ func TestHandlersKnowTheTraceOfTheEvent(t *testing.T) {
 					forbear.WithObserver(forbear.LogObserver(slog.New(slog.NewTextHandler(&log, nil)), nil))))
 				runs := 0
 				c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
-					if got := forbear.TraceContextFrom(ctx); got.Parent()+" "+got.State() != tc.want {
+					if got := edge.TraceContextFrom(ctx); got.Parent()+" "+got.State() != tc.want {
 						t.Errorf("the handler's trace is %q, want %q", got.Parent()+" "+got.State(), tc.want)
 					}
 					if runs++; runs == 1 {

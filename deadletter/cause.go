@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // What is kept of a failure, at most: texts in bytes, chains in types. A letter's
@@ -50,7 +51,7 @@ func CauseOf(f forbear.Failure) Cause {
 	}
 	c.Error = Redact(said(f.Err.Error), MaxError)
 	walk(f.Err, func(err error) bool {
-		if p, ok := err.(*forbear.PanicError); ok {
+		if p, ok := err.(*edge.PanicError); ok {
 			c.Panic, c.Stack = Redact(value(p.Value), MaxPanic), stack(p.Stack)
 		}
 		if name := fmt.Sprintf("%T", err); name != markType {

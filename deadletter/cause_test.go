@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // A cause has the text of the error, the types of what it wraps, and nothing that
@@ -74,7 +75,7 @@ func TestCauseOfAPanic(t *testing.T) {
 		{7, "7"},
 		{struct{ Name string }{"planted"}, "a value of type struct { Name string }"},
 	} {
-		got := deadletter.CauseOf(forbear.Failure{Err: forbear.Terminal(&forbear.PanicError{Value: c.value, Stack: []byte("goroutine 1 [running]:\nruntime/debug.Stack()\npanic({0x1, 0x2})\n\t/go/panic.go:1\nmain.charge(0xc000)\n\t/app/main.go:7\n")})})
+		got := deadletter.CauseOf(forbear.Failure{Err: forbear.Terminal(&edge.PanicError{Value: c.value, Stack: []byte("goroutine 1 [running]:\nruntime/debug.Stack()\npanic({0x1, 0x2})\n\t/go/panic.go:1\nmain.charge(0xc000)\n\t/app/main.go:7\n")})})
 		if got.Panic != c.want || got.Stack != "main.charge(0xc000)\n\t/app/main.go:7\n" {
 			t.Errorf("%v: got %+v", c.value, got)
 		}
@@ -82,7 +83,7 @@ func TestCauseOfAPanic(t *testing.T) {
 			t.Errorf("%v: the error says %q", c.value, got.Error)
 		}
 	}
-	got := deadletter.CauseOf(forbear.Failure{Err: &forbear.PanicError{Stack: []byte(strings.Repeat("main.recurse()\n", 10_000))}})
+	got := deadletter.CauseOf(forbear.Failure{Err: &edge.PanicError{Stack: []byte(strings.Repeat("main.recurse()\n", 10_000))}})
 	if len(got.Stack) > deadletter.MaxStack {
 		t.Errorf("%d bytes of a stack", len(got.Stack))
 	}

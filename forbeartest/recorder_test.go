@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forbeartest"
+	"github.com/forbear-go/forbear/reason"
 )
 
 func TestRecorder(t *testing.T) {
@@ -19,7 +20,7 @@ func TestRecorder(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = r.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errors.New("busy"), forbear.Hint{}) })
-		if len(rec.Attempts()) != 3 || len(rec.Retries()) != 2 || len(rec.Stops()) != 1 || rec.Stops()[0].Reason != forbear.ReasonExhausted {
+		if len(rec.Attempts()) != 3 || len(rec.Retries()) != 2 || len(rec.Stops()) != 1 || rec.Stops()[0].Reason != reason.Exhausted {
 			t.Errorf("got %q", rec.Events())
 		}
 		if w := rec.Waits(); len(w) != 2 || w[0] != 500*time.Millisecond || w[1] != time.Second {

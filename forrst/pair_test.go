@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/forrst"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // arrival is what the server saw of one attempt.
@@ -175,7 +176,7 @@ func TestTheSixCodes(t *testing.T) {
 					if got := len(s.arrivals) - 1; got != tc.retries {
 						t.Fatalf("%d retries, want %d", got, tc.retries)
 					}
-					if why, ok := httpretry.Outcome(resp); !ok || why.Reason != forbear.ReasonExhausted || why.Type != "forrst_"+tc.code {
+					if why, ok := httpretry.Outcome(resp); !ok || why.Reason != reason.Exhausted || why.Type != "forrst_"+tc.code {
 						t.Errorf("outcome %+v, want exhausted by %s", why, tc.code)
 					}
 					row, _ := forrst.Default(tc.code)
@@ -307,7 +308,7 @@ func TestSyncRateLimitWithoutATimeFailsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		why, _ := httpretry.Outcome(resp)
-		if len(s.arrivals) != 1 || time.Since(began) != 0 || why.Reason != forbear.ReasonHintTooLong {
+		if len(s.arrivals) != 1 || time.Since(began) != 0 || why.Reason != reason.HintTooLong {
 			t.Errorf("%d attempts, %v, %v: want 1, at once, after_exceeds_deadline", len(s.arrivals), time.Since(began), why)
 		}
 	})
@@ -321,12 +322,12 @@ func TestCallsThatAreNotRepeated(t *testing.T) {
 		body   string
 		reason forbear.Reason // ReasonNone: a success
 	}{
-		{"no key", unavailable, unkeyed, forbear.ReasonNoKey},
-		{"refused by the extension", refusing(&forrst.Retry{}, forrst.Error{Code: "UNAVAILABLE"}), keyed, forbear.ReasonServerStop},
-		{"a final code under HTTP 503", raw(503, `{"protocol":{"name":"forrst"},"id":"$ID","result":null,"errors":[{"code":"INVALID_ARGUMENTS","message":""}]}`), keyed, forbear.ReasonTerminal},
-		{"queued for later", raw(202, `{"protocol":{"name":"forrst"},"id":"$ID","result":null,"extensions":[{"urn":"urn:cline:forrst:ext:replay","data":{"status":"queued","replay_id":"r"}}]}`), keyed, forbear.ReasonNone},
-		{"an answer to another request", raw(200, `{"protocol":{"name":"forrst"},"id":"other","result":{}}`), keyed, forbear.ReasonTerminal},
-		{"no JSON under 200", raw(200, `<html>`), keyed, forbear.ReasonTerminal},
+		{"no key", unavailable, unkeyed, reason.NoKey},
+		{"refused by the extension", refusing(&forrst.Retry{}, forrst.Error{Code: "UNAVAILABLE"}), keyed, reason.ServerStop},
+		{"a final code under HTTP 503", raw(503, `{"protocol":{"name":"forrst"},"id":"$ID","result":null,"errors":[{"code":"INVALID_ARGUMENTS","message":""}]}`), keyed, reason.Terminal},
+		{"queued for later", raw(202, `{"protocol":{"name":"forrst"},"id":"$ID","result":null,"extensions":[{"urn":"urn:cline:forrst:ext:replay","data":{"status":"queued","replay_id":"r"}}]}`), keyed, reason.None},
+		{"an answer to another request", raw(200, `{"protocol":{"name":"forrst"},"id":"other","result":{}}`), keyed, reason.Terminal},
+		{"no JSON under 200", raw(200, `<html>`), keyed, reason.Terminal},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

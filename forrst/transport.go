@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/peek"
@@ -127,7 +128,7 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 	body, whole, again, err := peek.Body(resp.Body, c.o.MaxBody)
 	resp.Body = again
 	if err != nil {
-		f, known := forbear.ClassifyNet(err)
+		f, known := edge.ClassifyNet(err)
 		switch {
 		case known:
 		case errors.Is(err, context.Canceled) && c.ctx.Err() == nil:

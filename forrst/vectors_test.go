@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forrst"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/reason"
 )
 
 type vectorCase struct {
@@ -122,15 +123,15 @@ func (v *verdict) reason() string {
 		return "id_mismatch"
 	}
 	switch v.d.Reason {
-	case forbear.ReasonExhausted:
+	case reason.Exhausted:
 		return "max_attempts"
-	case forbear.ReasonHintTooLong:
+	case reason.HintTooLong:
 		return "after_exceeds_budget"
-	case forbear.ReasonServerStop:
+	case reason.ServerStop:
 		return "not_allowed"
-	case forbear.ReasonTerminal, forbear.ReasonUnauthorized:
+	case reason.Terminal, reason.Unauthorized:
 		return "not_retryable"
-	case forbear.ReasonNoKey:
+	case reason.NoKey:
 		return "not_idempotent"
 	}
 	return v.d.Reason.String()
@@ -139,9 +140,9 @@ func (v *verdict) reason() string {
 // source is the advice's own, except where forbear's policy said the last word.
 func (v *verdict) source() string {
 	switch v.d.Reason {
-	case forbear.ReasonNoKey, forbear.ReasonDeadline:
+	case reason.NoKey, reason.Deadline:
 		return "policy"
-	case forbear.ReasonExhausted:
+	case reason.Exhausted:
 		if n := v.advice.Failure.Hint.MaxRetries; n == 0 || n >= v.policy.Retries() {
 			return "policy"
 		}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/credential/oauth"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
@@ -189,7 +189,7 @@ type quoting interface {
 // words, since the errors of net/http quote what the server sent; all other texts are
 // the gateway's own.
 func (e sourceError) LogValue() slog.Value {
-	f, known := forbear.ClassifyNet(e.error)
+	f, known := edge.ClassifyNet(e.error)
 	_, quotes := errors.AsType[quoting](e.error)
 	if e.tokenURL == "" || !known && !quotes {
 		return slog.StringValue(e.Error())

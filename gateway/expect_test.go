@@ -17,6 +17,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/storetest/memstore"
@@ -239,7 +240,7 @@ func TestOwnRefusalsAskForNothing(t *testing.T) {
 	opened := retryer(t, open)
 	opened.Breaker().Force(breaker.Open, "test", time.Now())
 	full := retryer(t, forbear.Policy{MaxConcurrent: 1})
-	if _, err := full.Begin(t.Context()); err != nil {
+	if _, err := edge.Begin(t.Context(), full); err != nil {
 		t.Fatal(err)
 	}
 	keyed := &gateway.Ingress{Store: &memstore.Idempotency{}, Options: idempotency.Options{Scope: gateway.PrincipalHeader("X-Principal")}}

@@ -6,8 +6,10 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // The headers that the gateway adds to a response that is a failure.
@@ -92,7 +94,7 @@ func (x *request) finish(ctx context.Context, w http.ResponseWriter, result forw
 // stopped writes into h why a call ended. A failure that no retry could have
 // fixed needs no such word.
 func (x *request) stopped(h http.Header, e *forbear.Error) {
-	if e.Reason == forbear.ReasonTerminal && e.Attempts == 1 {
+	if e.Reason == reason.Terminal && e.Attempts == 1 {
 		return
 	}
 	h.Set(HeaderStop, e.Reason.String())
@@ -101,7 +103,7 @@ func (x *request) stopped(h http.Header, e *forbear.Error) {
 		x.rpc.pushback(h, e)
 		return
 	}
-	if forbear.ExhaustedBelow(e) {
+	if edge.ExhaustedBelow(e) {
 		h.Set(httpretry.HeaderExhausted, e.Reason.String())
 	}
 }

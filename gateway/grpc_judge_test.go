@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // vectorCase is a case that the interceptors are held to as well.
@@ -93,7 +94,7 @@ func TestVectorsRPC(t *testing.T) {
 			switch {
 			case d.Retry:
 				got = "retry"
-			case d.Reason == forbear.ReasonSuccess && !c.Input.HeadersReceived:
+			case d.Reason == reason.Success && !c.Input.HeadersReceived:
 				got = "success"
 			}
 			if got != c.Expect && !slices.Contains(c.AlsoOK, got) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/grpcwire"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // A call that only met the end of a connection may come again at once, and its caller is
@@ -23,12 +24,12 @@ func TestRPCOfARecycledConnectionComesAgain(t *testing.T) {
 	} {
 		c, h := &rpc{}, http.Header{}
 		c.Failed(tc.f)
-		if c.pushback(h, &forbear.Error{Reason: forbear.ReasonNoKey}); h.Get(grpcwire.HeaderPushback) != tc.want {
+		if c.pushback(h, &forbear.Error{Reason: reason.NoKey}); h.Get(grpcwire.HeaderPushback) != tc.want {
 			t.Errorf("%s: pushback %q, want %q", tc.name, h.Get(grpcwire.HeaderPushback), tc.want)
 		}
 		c.Classify(&http.Response{StatusCode: http.StatusOK, Header: http.Header{grpcwire.HeaderStatus: {"14"}}})
 		h = http.Header{}
-		if c.pushback(h, &forbear.Error{Reason: forbear.ReasonNoKey}); len(h) != 0 {
+		if c.pushback(h, &forbear.Error{Reason: reason.NoKey}); len(h) != 0 {
 			t.Errorf("%s: after a status: %v", tc.name, h)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -26,7 +27,7 @@ func TestRPCRefusals(t *testing.T) {
 	broken := retryer(t, forbear.Policy{Breaker: breaker.Policy{}})
 	broken.Breaker().Force(breaker.Open, "test", time.Now())
 	full := retryer(t, forbear.Policy{MaxConcurrent: 1})
-	_, _ = full.Begin(t.Context())
+	_, _ = edge.Begin(t.Context(), full)
 	address := start(
 		t,
 		gateway.Route{Prefix: "/gone", Target: parse(t, gone), Retryer: retryer(t, quick), Transport: clear2(t)},

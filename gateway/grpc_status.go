@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // codes are the gRPC codes of the gateway's problems, by their types. A type that is not
@@ -44,7 +46,7 @@ var needsHTTP2 = newProblem(http.StatusHTTPVersionNotSupported, "http-version", 
 // codeOf returns the code of a problem.
 func codeOf(p *problem.Problem) uint32 {
 	switch {
-	case p.Attempts == 0 && p.Reason == forbear.ReasonBulkheadFull.String(), p.ErrorType == "http2_enhance_your_calm", p.Status == http.StatusTooManyRequests:
+	case p.Attempts == 0 && p.Reason == reason.BulkheadFull.String(), p.ErrorType == "http2_enhance_your_calm", p.Status == http.StatusTooManyRequests:
 		return 8 // RESOURCE_EXHAUSTED
 	case p.Status == http.StatusRequestEntityTooLarge:
 		return 3 // INVALID_ARGUMENT: gRPC's own RESOURCE_EXHAUSTED would be tried again
@@ -91,14 +93,14 @@ func translate(h http.Header) {
 // call was not processed REFUSED_STREAM would say, and callers would send it again without
 // a policy for it; but a handler of net/http cannot reset its stream with a code.
 func (c *rpc) pushback(h http.Header, e *forbear.Error) {
-	exhausted := forbear.ExhaustedBelow(e)
+	exhausted := edge.ExhaustedBelow(e)
 	if exhausted {
 		h.Set(grpcwire.HeaderExhausted, e.Reason.String())
 	}
 	switch {
 	case !e.Until.IsZero():
 		h.Set(grpcwire.HeaderPushback, grpcwire.FormatPushback(time.Until(e.Until)))
-	case exhausted || e.Reason == forbear.ReasonCertificate:
+	case exhausted || e.Reason == reason.Certificate:
 		h.Set(grpcwire.HeaderPushback, grpcwire.Stop)
 	case c.recycled:
 		h.Set(grpcwire.HeaderPushback, grpcwire.FormatPushback(0))

@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // newProblem returns a problem of one of the gateway's types, of a request that has not
@@ -60,7 +61,7 @@ const restTime = 500 * time.Millisecond
 // full is the problem of a route that has no place left.
 func (rt *route) full() problem.Problem {
 	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
-	p.Dependency, p.Reason, p.Help = rt.Retryer.Dependency(), forbear.ReasonBulkheadFull.String(), forbear.ReasonBulkheadFull.URL()
+	p.Dependency, p.Reason, p.Help = rt.Retryer.Dependency(), reason.BulkheadFull.String(), reason.BulkheadFull.URL()
 	return p
 }
 
@@ -75,7 +76,7 @@ func (rt *route) upstream(detail string) problem.Problem {
 // inside: it may hold the URL.
 func (x *request) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	if x.in.ProtoMajor > 1 && x.in.Context().Err() != nil { // its stream is gone
-		x.meter.reason = forbear.ReasonCanceled
+		x.meter.reason = reason.Canceled
 		panic(http.ErrAbortHandler)
 	}
 	if p, ok := x.own(err); ok {
@@ -87,7 +88,7 @@ func (x *request) failed(ctx context.Context, w http.ResponseWriter, err error) 
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		x.meter.reason = e.Reason
 		switch {
-		case e.Reason != forbear.ReasonCanceled:
+		case e.Reason != reason.Canceled:
 			fill(&p, e)
 			x.stopped(w.Header(), e)
 			retryAfter(w.Header(), e)
@@ -96,7 +97,7 @@ func (x *request) failed(ctx context.Context, w http.ResponseWriter, err error) 
 			// would take what the server writes by itself for a success.
 			panic(http.ErrAbortHandler)
 		default: // the target has failed, and the end of the upload has ended the call
-			x.meter.reason = forbear.ReasonNone
+			x.meter.reason = reason.None
 			w.Header().Set("Connection", "close") // the rest of the request is not read
 			r := (&http.Request{}).WithContext(context.WithoutCancel(ctx))
 			if f := httpretry.Classify(r, nil, e.Unwrap()); f.Class != forbear.ClassCanceled {
@@ -157,11 +158,11 @@ func fill(p *problem.Problem, e *forbear.Error) {
 	}
 	class := e.Failure().Class
 	switch {
-	case e.Reason == forbear.ReasonRefreshFailed, e.Reason == forbear.ReasonWeakCredential:
+	case e.Reason == reason.RefreshFailed, e.Reason == reason.WeakCredential:
 		set(http.StatusBadGateway, "credentials", "No credentials for the upstream")
-	case e.Attempts == 0 && e.Reason == forbear.ReasonPaced:
+	case e.Attempts == 0 && e.Reason == reason.Paced:
 		set(http.StatusTooManyRequests, "paced", "No turn in time under the dependency's limit")
-	case e.Attempts == 0 && e.Reason == forbear.ReasonDeadline:
+	case e.Attempts == 0 && e.Reason == reason.Deadline:
 		set(http.StatusGatewayTimeout, "deadline", "No time left")
 	case e.Attempts == 0 && e.Reason.Suppressed():
 		set(http.StatusServiceUnavailable, "suppressed", "Call suppressed")

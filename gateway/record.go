@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Record is what is known of a call when it is over: enough for a line of an access log
@@ -107,7 +108,7 @@ func (x *request) record() Record {
 		At: m.began, Method: x.in.Method, Status: m.status, Attempts: m.attempts, Wait: m.wait,
 		Duration: time.Since(m.began), Received: x.exchange.Received(), Sent: m.sent, CorrelationID: x.id[0],
 	}
-	if m.reason != forbear.ReasonNone {
+	if m.reason != reason.None {
 		c.Reason = m.reason.String()
 	}
 	if x.rpc != nil && m.status != 0 {
@@ -149,7 +150,7 @@ func (x *request) logFailure(err error, status int) {
 	kind, cause := "bad_response", ""
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		switch e.Reason {
-		case forbear.ReasonTerminal, forbear.ReasonUnknown, forbear.ReasonCanceled:
+		case reason.Terminal, reason.Unknown, reason.Canceled:
 		default:
 			return
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // records collects what a gateway observes.
@@ -170,7 +170,7 @@ func TestCallersWhoLeaveAnUpload(t *testing.T) {
 	if resp, err := caller(t, nil, http2).Do(req); err == nil {
 		t.Fatalf("got %d", resp.StatusCode)
 	}
-	if c := rs.take(t); c.Status != 0 || c.Reason != forbear.ReasonCanceled.String() {
+	if c := rs.take(t); c.Status != 0 || c.Reason != reason.Canceled.String() {
 		t.Errorf("recorded as %d, %q", c.Status, c.Reason)
 	}
 }

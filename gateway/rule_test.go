@@ -8,12 +8,13 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // TestOnlyWhatWasNotSentIsRefused: of every reason, 429 and 503 mean that no attempt was
 // made, and that is said to callers of gRPC by the same rule.
 func TestOnlyWhatWasNotSentIsRefused(t *testing.T) {
-	for r := forbear.ReasonNone + 1; r.String() != "invalid"; r++ {
+	for r := reason.None + 1; r.String() != "invalid"; r++ {
 		for attempts := range 3 {
 			e := &forbear.Error{Reason: r, Type: "connection_reset", Attempts: attempts, Until: time.Now().Add(time.Minute)}
 			p := newProblem(http.StatusBadGateway, "upstream", "Upstream failed", "")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/metric"
 )
@@ -64,17 +65,17 @@ func (s *Stats) Status(now time.Time) Status {
 		if r := retryers[name]; r != nil {
 			l := r.Level(now)
 			d.Budget = BudgetStatus{l.Used, l.Allowed}
-			d.Layered = r.LayeredSends()
+			d.Layered = edge.LayeredSends(r)
 			if b := r.Breaker(); b != nil {
 				d.Breaker = new(breakerStatus(b, now))
 			}
-			if h, ok := r.Health(now); ok {
+			if h, ok := edge.Health(r, now); ok {
 				d.Health = &HealthStatus{Healthy: h.Healthy}
 				if h.Counted {
 					d.Health.SuccessRate = &h.Rate
 				}
 			}
-			if p := r.Pacer(); p != nil {
+			if p := edge.Pacer(r); p != nil {
 				if now := p.Reading(); now.Active {
 					d.Pace = &PaceStatus{now.Rate, now.Waiting, now.Closed}
 				}
@@ -82,7 +83,7 @@ func (s *Stats) Status(now time.Time) Status {
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
-			d.Endpoints, d.Earned = endpoints[name], r.Earned(now)
+			d.Endpoints, d.Earned = endpoints[name], edge.Earned(r, now)
 		}
 		if s.deliveries != nil {
 			d.Delivery = s.deliveries(name)

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/pace"
 )
@@ -120,7 +121,7 @@ func TestWhatACallerGets(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := retryer(t, forbear.Policy{MaxConcurrent: 1})
-	if _, err := place.Begin(t.Context()); err != nil {
+	if _, err := edge.Begin(t.Context(), place); err != nil {
 		t.Fatal(err)
 	}
 	source, write := stored(t, "Bearer a")

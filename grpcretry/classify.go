@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
@@ -48,7 +49,7 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 	var f forbear.Failure
 	known := false
 	if !bare {
-		if f, known = forbear.ClassifyNet(err); known && f.Class == forbear.ClassCertificate {
+		if f, known = edge.ClassifyNet(err); known && f.Class == forbear.ClassCertificate {
 			return f
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // holdBack is how long no further handshake is made with an address whose
@@ -112,7 +113,7 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 
 // record remembers a certificate failure, and nothing else.
 func (m *memory) record(place string, err error) {
-	f, ok := forbear.ClassifyNet(err)
+	f, ok := edge.ClassifyNet(err)
 	if !ok || f.Class != forbear.ClassCertificate {
 		return
 	}
@@ -192,7 +193,7 @@ func (t *tokens) RequireTransportSecurity() bool { return t.secure }
 // INTERNAL, which looks like the dependency's fault.
 func tokenError(ctx context.Context, err error) error {
 	code := codes.Unauthenticated
-	if ctx.Err() != nil && !errors.Is(err, forbear.ErrRefreshFailed) {
+	if ctx.Err() != nil && !errors.Is(err, credential.ErrRefreshFailed) {
 		code = status.FromContextError(ctx.Err()).Code()
 	}
 	return &refused{err, status.New(code, err.Error())}

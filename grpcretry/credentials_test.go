@@ -23,6 +23,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // certificate makes a self-signed certificate for 127.0.0.1.
@@ -92,7 +93,7 @@ func TestExpiredCertificate(t *testing.T) {
 	end := time.Now().Add(5 * time.Second)
 	err := check(t, t.Context(), conn)
 	e, ok := errors.AsType[*forbear.Error](err)
-	if !ok || e.Reason != forbear.ReasonCertificate || e.Attempts != 1 || e.Type != errtype.Certificate {
+	if !ok || e.Reason != reason.Certificate || e.Attempts != 1 || e.Type != errtype.Certificate {
 		t.Fatalf("%v; want one attempt and tls_certificate", err)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || status.Code(err) != codes.Unavailable {
@@ -115,7 +116,7 @@ func TestExpiredCertificate(t *testing.T) {
 type stopCounter struct{ certificate atomic.Int64 }
 
 func (s *stopCounter) Stopped(_ context.Context, e forbear.Stopped) {
-	if e.Reason == forbear.ReasonCertificate {
+	if e.Reason == reason.Certificate {
 		s.certificate.Add(1)
 	}
 }

@@ -119,7 +119,7 @@ func (s *shop) want(t *testing.T, ctx context.Context, what string, n int, repla
 }
 
 // reason returns why a call was not let in, and the wait that it was told.
-func reason(err error) (name string, wait time.Duration) {
+func refusalOf(err error) (name string, wait time.Duration) {
 	for _, d := range status.Convert(err).Details() {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
@@ -135,7 +135,7 @@ func reason(err error) (name string, wait time.Duration) {
 
 func refused(t *testing.T, err error, code codes.Code, why string, waits bool) {
 	t.Helper()
-	name, wait := reason(err)
+	name, wait := refusalOf(err)
 	if status.Code(err) != code || name != why || (wait > 0) != waits {
 		t.Errorf("got %v (%q, wait %v), want %v (%q, a wait: %v)", err, name, wait, code, why, waits)
 	}

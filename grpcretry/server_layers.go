@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
@@ -64,13 +65,13 @@ func served(ctx context.Context) (context.Context, *layer.Exhaustion) {
 // exhausted reports whether a handler failed because the calls below it did, for
 // good.
 func exhausted(err error, below *layer.Exhaustion) bool {
-	return err != nil && (below.Below() || forbear.ExhaustedBelow(err))
+	return err != nil && (below.Below() || edge.ExhaustedBelow(err))
 }
 
 // exhaustedBelow reports whether another forbear, in this process or further
 // down the wire, has given this call up already.
 func exhaustedBelow(err error, trailer metadata.MD) bool {
-	return len(trailer[TrailerExhausted]) > 0 || forbear.ExhaustedBelow(err)
+	return len(trailer[TrailerExhausted]) > 0 || edge.ExhaustedBelow(err)
 }
 
 // sendSeed makes the identities of requests unguessable, since they come from

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/grpcretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 func inbound() []grpc.ServerOption {
@@ -65,7 +67,7 @@ func TestFiveServicesDeep(t *testing.T) {
 				t.Errorf("the leaf was asked %d times for one call, want %d to %d", got, tc.least, tc.most)
 			}
 			e, ok := errors.AsType[*forbear.Error](err)
-			if !ok || status.Code(err) != codes.Unavailable || tc.most == 4 && e.Reason != forbear.ReasonExhaustedBelow {
+			if !ok || status.Code(err) != codes.Unavailable || tc.most == 4 && e.Reason != reason.ExhaustedBelow {
 				t.Errorf("the outermost ended with %v", err)
 			}
 		})
@@ -151,7 +153,7 @@ func TestExhaustionInTrailers(t *testing.T) {
 	if stream, err = healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{}); err == nil {
 		_, err = stream.Recv()
 	}
-	if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Reason != forbear.ReasonExhaustedBelow || n.Load() != 4 {
+	if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Reason != reason.ExhaustedBelow || n.Load() != 4 {
 		t.Errorf("got %v after %d calls of the leaf, want 4 and the end", err, n.Load())
 	}
 	if errors.Is(err, io.EOF) {
@@ -177,8 +179,8 @@ func TestLayerThatRepeatsIsNoticed(t *testing.T) {
 				}
 				return forbear.Retryable(errors.New("again"), forbear.Hint{})
 			})
-			if got := outer.LayeredSends() > 0; got != want {
-				t.Errorf("noticed %d sends", outer.LayeredSends())
+			if got := edge.LayeredSends(outer) > 0; got != want {
+				t.Errorf("noticed %d sends", edge.LayeredSends(outer))
 			}
 		})
 	}

@@ -11,7 +11,10 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // stream is the interceptor for streams. Only a stream of responses to one
@@ -25,7 +28,7 @@ func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	if policy.Keys == forbear.KeyGenerate {
 		ctx = c.generateKey(ctx, method)
 	}
-	call, err := r.Begin(ctx)
+	call, err := edge.Begin(ctx, r)
 	if err != nil {
 		return nil, refusal(ctx, err)
 	}
@@ -56,7 +59,7 @@ type serverStream struct {
 	stop    func() bool
 
 	mu      sync.Mutex
-	call    forbear.Call
+	call    edge.Call
 	ended   bool // the call is over, whatever the stream still brings
 	current grpc.ClientStream
 	cancel  context.CancelCauseFunc
@@ -120,13 +123,13 @@ func (s *serverStream) timedOut(ctx context.Context, err error) error {
 // CloseSend then meet the attempt that stands, and no other.
 func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 	for {
-		s.own = s.c.facts(s.ctx, s.method, &s.call.State)
+		s.own = s.c.facts(s.ctx, s.method, s.call.State())
 		err = s.c.explain(err)
 		var trailer metadata.MD
 		if cs != nil {
 			trailer = cs.Trailer()
 			if headers, herr := cs.Header(); herr == nil && headers != nil {
-				s.call.State.Unreplayable = true // gRFC A6: the headers are there
+				s.call.State().Unreplayable = true // gRFC A6: the headers are there
 			}
 		}
 		s.finishAttempt()
@@ -134,17 +137,17 @@ func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 		if t, ok := errors.AsType[*attemptTimeout](err); ok {
 			f = silenced(forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: t}, t.gone)
 		}
-		s.call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
-		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
+		s.call.State().ExhaustedBelow = exhaustedBelow(err, trailer)
+		if errors.Is(err, credential.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
 			s.ended = true
-			return s.call.Abandon(s.ctx, f, forbear.ReasonRefreshFailed)
+			return s.call.Abandon(s.ctx, f, reason.RefreshFailed)
 		}
 		d := s.call.Fail(s.ctx, f)
 		if !d.Retry {
 			s.ended = true
 			return s.call.Err(d, f)
 		}
-		if d.Reason == forbear.ReasonRefresh {
+		if d.Reason == reason.Refresh {
 			s.c.tokens.source.Refused(s.used.token)
 		}
 		if err := s.call.Wait(s.ctx, d, f); err != nil {
@@ -263,7 +266,7 @@ func (s *serverStream) Header() (metadata.MD, error) {
 	md, err := cs.Header()
 	if err == nil && md != nil {
 		s.mu.Lock()
-		s.call.State.Unreplayable = true
+		s.call.State().Unreplayable = true
 		s.mu.Unlock()
 	}
 	return md, err

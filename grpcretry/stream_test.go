@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 type watchStream = grpc.ServerStreamingServer[healthpb.HealthCheckResponse]
@@ -61,9 +62,9 @@ func TestServerStreams(t *testing.T) {
 		{"fails after the headers", func(s watchStream, _ int) error {
 			_ = s.SendHeader(metadata.Pairs("x-began", "1"))
 			return unavailable
-		}, 1, 0, forbear.ReasonNotReplayable, true},
-		{"fails for good", func(watchStream, int) error { return status.Error(codes.NotFound, "") }, 1, 0, forbear.ReasonTerminal, true},
-		{"never recovers", func(watchStream, int) error { return unavailable }, 4, 0, forbear.ReasonExhausted, true},
+		}, 1, 0, reason.NotReplayable, true},
+		{"fails for good", func(watchStream, int) error { return status.Error(codes.NotFound, "") }, 1, 0, reason.Terminal, true},
+		{"never recovers", func(watchStream, int) error { return unavailable }, 4, 0, reason.Exhausted, true},
 		{"is empty", func(watchStream, int) error { return nil }, 1, 0, 0, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

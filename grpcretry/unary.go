@@ -13,6 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // capture asks gRPC for the trailer of one call. It is pooled, because every
@@ -72,7 +75,7 @@ func (c *client) unary(ctx context.Context, method string, req, reply any, cc *g
 	if policy.Keys == forbear.KeyGenerate {
 		ctx = c.generateKey(ctx, method)
 	}
-	call, err := r.Begin(ctx)
+	call, err := edge.Begin(ctx, r)
 	if err != nil {
 		return refusal(ctx, err)
 	}
@@ -111,8 +114,8 @@ func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
 }
 
 // retry is everything after a failed first attempt.
-func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
-	x.own = x.c.facts(ctx, x.method, &call.State)
+func (x *unaryCall) retry(ctx context.Context, call *edge.Call, got *capture, err error) error {
+	x.own = x.c.facts(ctx, x.method, call.State())
 	for {
 		var trailer metadata.MD
 		if got != nil {
@@ -120,16 +123,16 @@ func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture,
 		}
 		err = x.c.explain(err)
 		f := silenced(Classify(ctx, err, trailer), x.gone)
-		call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
-		call.State.Unreplayable = committed(trailer)
-		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
-			return call.Abandon(ctx, f, forbear.ReasonRefreshFailed)
+		call.State().ExhaustedBelow = exhaustedBelow(err, trailer)
+		call.State().Unreplayable = committed(trailer)
+		if errors.Is(err, credential.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
+			return call.Abandon(ctx, f, reason.RefreshFailed)
 		}
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			return call.Err(d, f)
 		}
-		if d.Reason == forbear.ReasonRefresh {
+		if d.Reason == reason.Refresh {
 			x.c.tokens.source.Refused(x.used.token)
 		}
 		if err := call.Wait(ctx, d, f); err != nil {
@@ -154,7 +157,7 @@ func committed(trailer metadata.MD) bool {
 
 // attempt makes one attempt. The first runs under the caller's own context,
 // untouched, when that ends soon enough.
-func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
+func (x *unaryCall) attempt(ctx context.Context, call *edge.Call, opts []grpc.CallOption) error {
 	if number := call.Attempt(); number > 1 {
 		ctx = retryContext(ctx, call, number, x.own)
 	}
@@ -187,7 +190,7 @@ var errAttemptTimeout = errors.New("attempt timed out")
 // limit returns how long the attempt may take, and whether that is a timeout of its own:
 // it has none where the caller's deadline is no later. The total is hard: no attempt
 // outlives it.
-func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) (limit time.Duration, own bool) {
+func (x *unaryCall) limit(ctx context.Context, call *edge.Call) (limit time.Duration, own bool) {
 	limit = call.Limit(x.timeout)
 	if d, ok := ctx.Deadline(); ok {
 		if left := time.Until(d); left <= limit {
@@ -203,7 +206,7 @@ func hasty(left, usual time.Duration) time.Duration { return max(left, min(usual
 
 // retryContext marks a retry for those in this process and for the server.
 // own says that the caller's context has metadata of its own.
-func retryContext(ctx context.Context, call *forbear.Call, number int, own bool) context.Context {
+func retryContext(ctx context.Context, call *edge.Call, number int, own bool) context.Context {
 	inner := call.Context(ctx)
 	if !own && number-2 < len(attemptsBefore) {
 		return numbered{inner, attemptsBefore[number-2]}

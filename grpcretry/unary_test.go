@@ -28,6 +28,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/lattice"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // failing answers the first n attempts with err.
@@ -46,7 +47,7 @@ func reasonOf(err error) forbear.Reason {
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		return e.Reason
 	}
-	return forbear.ReasonNone
+	return reason.None
 }
 
 func TestUnaryIsRetried(t *testing.T) {
@@ -68,14 +69,14 @@ func TestUnaryStops(t *testing.T) {
 		attempts int
 		reason   forbear.Reason
 	}{
-		{"retries used", unavailable, nil, 4, forbear.ReasonExhausted},
-		{"a final code", status.Error(codes.InvalidArgument, ""), nil, 1, forbear.ReasonTerminal},
-		{"INTERNAL under the standard", status.Error(codes.Internal, ""), nil, 1, forbear.ReasonTerminal},
+		{"retries used", unavailable, nil, 4, reason.Exhausted},
+		{"a final code", status.Error(codes.InvalidArgument, ""), nil, 1, reason.Terminal},
+		{"INTERNAL under the standard", status.Error(codes.Internal, ""), nil, 1, reason.Terminal},
 		{"INTERNAL under lattice", status.Error(codes.Internal, ""), func(p *forbear.Policy) {
 			lattice, _ := forbear.Profile("lattice")
 			p.Classify = lattice.Classify
-		}, 4, forbear.ReasonExhausted},
-		{"UNAUTHENTICATED without a source of tokens", status.Error(codes.Unauthenticated, ""), nil, 1, forbear.ReasonUnauthorized},
+		}, 4, reason.Exhausted},
+		{"UNAUTHENTICATED without a source of tokens", status.Error(codes.Unauthenticated, ""), nil, 1, reason.Unauthorized},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, p := &service{check: failing(9, tc.err)}, quick()
@@ -161,11 +162,11 @@ func TestServersWait(t *testing.T) {
 	}{
 		{"80 ms", []string{"80"}, unavailable, time.Millisecond, 2, 80 * time.Millisecond, soon, 0},
 		{"at once, in place of the backoff", []string{"0"}, unavailable, 20 * time.Second, 2, 0, soon, 0},
-		{"never", []string{"-1"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
-		{"two values", []string{"1", "1"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
-		{"longer than the call", []string{"60000"}, unavailable, time.Millisecond, 1, 0, soon, forbear.ReasonHintTooLong},
+		{"never", []string{"-1"}, unavailable, time.Millisecond, 1, 0, soon, reason.ServerStop},
+		{"two values", []string{"1", "1"}, unavailable, time.Millisecond, 1, 0, soon, reason.ServerStop},
+		{"longer than the call", []string{"60000"}, unavailable, time.Millisecond, 1, 0, soon, reason.HintTooLong},
 		{"RetryInfo", nil, info.Err(), time.Millisecond, 2, 80 * time.Millisecond, soon, 0},
-		{"RetryInfo below zero", nil, never.Err(), time.Millisecond, 1, 0, soon, forbear.ReasonServerStop},
+		{"RetryInfo below zero", nil, never.Err(), time.Millisecond, 1, 0, soon, reason.ServerStop},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &service{check: func(ctx context.Context, n int) error {
@@ -201,7 +202,7 @@ func TestHeadersCommit(t *testing.T) {
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-ended", "1"))
 		return unavailable
 	}}
-	if err := check(t, t.Context(), dialed(t, s, quick())); s.attempts() != 1 || reasonOf(err) != forbear.ReasonNotReplayable {
+	if err := check(t, t.Context(), dialed(t, s, quick())); s.attempts() != 1 || reasonOf(err) != reason.NotReplayable {
 		t.Errorf("%d attempts, %v; want 1, not replayable", s.attempts(), err)
 	}
 }
@@ -209,7 +210,7 @@ func TestHeadersCommit(t *testing.T) {
 func TestPerCallOverride(t *testing.T) {
 	s := &service{check: failing(9, unavailable)}
 	conn := dialed(t, s, quick())
-	if err := check(t, forbear.WithMaxRetries(t.Context(), 0), conn); reasonOf(err) != forbear.ReasonDisabled || s.attempts() != 1 {
+	if err := check(t, forbear.WithMaxRetries(t.Context(), 0), conn); reasonOf(err) != reason.Disabled || s.attempts() != 1 {
 		t.Errorf("%d attempts, %v; want 1", s.attempts(), err)
 	}
 	before := s.attempts()
@@ -239,7 +240,7 @@ func TestCallerAndAttemptTimeouts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		err := check(t, ctx, dialed(t, s, quick()))
-		if s.attempts() != 1 || status.Code(err) != codes.DeadlineExceeded || reasonOf(err) != forbear.ReasonDeadline {
+		if s.attempts() != 1 || status.Code(err) != codes.DeadlineExceeded || reasonOf(err) != reason.Deadline {
 			t.Errorf("%d attempts, %v; want 1", s.attempts(), err)
 		}
 	})
@@ -250,7 +251,7 @@ func TestCallerAndAttemptTimeouts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		err := check(t, ctx, dialed(t, s, p))
-		if status.Code(err) != codes.Canceled || reasonOf(err) != forbear.ReasonCanceled || s.attempts() > 2 {
+		if status.Code(err) != codes.Canceled || reasonOf(err) != reason.Canceled || s.attempts() > 2 {
 			t.Errorf("%d attempts, %v (%v); want canceled", s.attempts(), err, status.Code(err))
 		}
 	})
@@ -268,7 +269,7 @@ func TestGRPCThrottle(t *testing.T) {
 	}
 	// The first call's four failures leave six tokens; the next one leaves five,
 	// which is not more than half: from there on every call is tried once.
-	if got := s.attempts(); got != 8 || reasonOf(last) != forbear.ReasonBudget {
+	if got := s.attempts(); got != 8 || reasonOf(last) != reason.Budget {
 		t.Errorf("%d attempts, last %v; want 8 and the budget", got, last)
 	}
 }
@@ -346,7 +347,7 @@ func TestTokenRefresh(t *testing.T) {
 		s := &service{check: failing(9, status.Error(codes.Unauthenticated, ""))}
 		conn := dialed(t, s, quick(), grpcretry.WithInsecureCredentials(newSource(&fetches, false)))
 		err := check(t, t.Context(), conn)
-		if s.attempts() != 2 || reasonOf(err) != forbear.ReasonUnauthorized || status.Code(err) != codes.Unauthenticated {
+		if s.attempts() != 2 || reasonOf(err) != reason.Unauthorized || status.Code(err) != codes.Unauthenticated {
 			t.Errorf("%d attempts, %v; want 2", s.attempts(), err)
 		}
 	})
@@ -364,7 +365,7 @@ func TestTokenRefresh(t *testing.T) {
 		s := &service{check: refusingFirst}
 		conn := dialed(t, s, quick(), grpcretry.WithInsecureCredentials(newSource(&fetches, true)))
 		err := check(t, t.Context(), conn)
-		if s.attempts() != 1 || reasonOf(err) != forbear.ReasonRefreshFailed || strings.Contains(err.Error(), "t1") {
+		if s.attempts() != 1 || reasonOf(err) != reason.RefreshFailed || strings.Contains(err.Error(), "t1") {
 			t.Errorf("%d attempts on the wire, %v; want 1 and refresh_failed", s.attempts(), err)
 		}
 	})

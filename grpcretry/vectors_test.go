@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/reason"
 )
 
 type vectorCase struct {
@@ -101,7 +102,7 @@ func TestVectorsClassifyGRPC(t *testing.T) {
 			switch {
 			case d.Retry:
 				got = "retry"
-			case d.Reason == forbear.ReasonSuccess:
+			case d.Reason == reason.Success:
 				got = "success"
 			}
 			if got != c.Expect && !slices.Contains(c.AlsoOK, got) {

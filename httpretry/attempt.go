@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/eventstream"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/resend"
@@ -42,7 +42,7 @@ type attempt struct {
 }
 
 // newAttempt clones the request for the attempt that call is about to make.
-func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
+func (x *exchange) newAttempt(call *edge.Call) (*attempt, error) {
 	t, a := x.t, &attempt{}
 	a.parent = call.Context(x.req.Context())
 	var last *visit.Visit

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/idemkey"
@@ -53,7 +54,7 @@ func ClassifyBy(p *forbear.Policy, req *http.Request, resp *http.Response, err e
 	return classify(req, resp, err, now, p.WaitHeaders)
 }
 
-func classify(req *http.Request, resp *http.Response, err error, now time.Time, named map[string]forbear.WaitForm) forbear.Failure {
+func classify(req *http.Request, resp *http.Response, err error, now time.Time, named map[string]string) forbear.Failure {
 	if err != nil {
 		return classifyError(req, err)
 	}
@@ -68,11 +69,11 @@ func classify(req *http.Request, resp *http.Response, err error, now time.Time, 
 // error; then the errors of this transport, of the network, and of another forbear
 // below. What is left is unknown, which stops.
 func classifyError(req *http.Request, err error) forbear.Failure {
-	f, known := forbear.ClassifyNet(err)
+	f, known := edge.ClassifyNet(err)
 	if !known && req.URL != nil && req.URL.Scheme == "https" {
 		// As an http.Client would hand it over: a proxy's refusal of the tunnel is
 		// known there alone.
-		f, known = forbear.ClassifyNet(&url.Error{Op: req.Method, URL: "https://" + req.URL.Host, Err: err})
+		f, known = edge.ClassifyNet(&url.Error{Op: req.Method, URL: "https://" + req.URL.Host, Err: err})
 		f.Err = err
 	}
 	if known && f.Class == forbear.ClassCertificate {
@@ -99,7 +100,7 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 
 // classifyResponse goes by the status, and reads hints off the headers of
 // failures only: a success does not pay for them.
-func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]forbear.WaitForm) forbear.Failure {
+func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]string) forbear.Failure {
 	class := classOf(resp.StatusCode)
 	if class == forbear.ClassSuccess {
 		return forbear.Failure{Class: class}

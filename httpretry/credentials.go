@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
@@ -27,7 +27,7 @@ const headerAuthorization = "Authorization"
 func (x *exchange) authorized() bool { return x.t.credentials != nil && sameOrigin(x.req) }
 
 // authorize gives an attempt its token.
-func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
+func (x *exchange) authorize(a *attempt, call *edge.Call) error {
 	if !x.authorized() {
 		return nil
 	}
@@ -36,11 +36,11 @@ func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
 		token, err = x.obtain(a.parent, call)
 	}
 	if err != nil {
-		x.r.Refreshed(a.parent, err)
+		edge.Refreshed(a.parent, x.r, err)
 		return err
 	}
 	if x.token.Value != "" && x.token.Value != token.Value {
-		x.r.Refreshed(a.parent, nil)
+		edge.Refreshed(a.parent, x.r, nil)
 	}
 	x.token = token
 	a.req.Header.Set(headerAuthorization, token.Value)
@@ -50,22 +50,22 @@ func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
 // refused drops the token of an attempt whose response is 401, and looks for
 // another one while that response can still be handed over. A source that has
 // the same one again has nothing fresher: that would only be refused again.
-func (x *exchange) refused(call *forbear.Call, resp *http.Response) {
+func (x *exchange) refused(call *edge.Call, resp *http.Response) {
 	if x.token.Value == "" || resp == nil || resp.StatusCode != http.StatusUnauthorized {
 		return
 	}
 	x.t.credentials.Refused(x.token)
-	if call.State.Refreshes > 0 {
+	if call.State().Refreshes > 0 {
 		return
 	}
 	var fresh credential.Token
 	fresh, x.unrefreshed = x.obtain(x.req.Context(), call)
-	call.State.Refreshable = x.unrefreshed != nil || fresh.Value != x.token.Value
+	call.State().Refreshable = x.unrefreshed != nil || fresh.Value != x.token.Value
 }
 
 // obtain returns a token. Waiting for one is part of the call, whose total is
 // hard.
-func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.Token, error) {
+func (x *exchange) obtain(ctx context.Context, call *edge.Call) (credential.Token, error) {
 	if token, ok := x.t.credentials.Current(); ok {
 		return token, nil
 	}
@@ -73,7 +73,7 @@ func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.T
 	defer cancel()
 	token, err := x.t.credentials.Token(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: no response in time", forbear.ErrRefreshFailed)
+		err = fmt.Errorf("%w: no response in time", credential.ErrRefreshFailed)
 	}
 	return token, err
 }

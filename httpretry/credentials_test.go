@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // TestTokenIsRefreshedOnce covers R-9 over the wire: one refresh after a 401,
@@ -56,14 +57,14 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 	n.Store(0)
 	tokens = []string{"Bearer old", "revoked"}
 	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
-	if !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, credential.ErrRevoked) || n.Load() != 1 {
+	if !errors.Is(err, credential.ErrRefreshFailed) || !errors.Is(err, credential.ErrRevoked) || n.Load() != 1 {
 		t.Errorf("refresh fails: %d requests, %v; want 1 and the refresh's own error", n.Load(), err)
 	}
 
 	n.Store(0)
 	tokens = []string{"Bearer old", "Basic weaker"}
 	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
-	if !errors.Is(err, forbear.ErrWeakCredential) || n.Load() != 1 {
+	if !errors.Is(err, credential.ErrWeak) || n.Load() != 1 {
 		t.Errorf("weaker credential: %d requests, %v; want 1 and ErrWeakCredential", n.Load(), err)
 	}
 }
@@ -166,7 +167,7 @@ func TestTheRefusedTokenIsNotSentAgain(t *testing.T) {
 	if got := readAll(t, resp.Body); resp.StatusCode != http.StatusUnauthorized || got != "not you\n" {
 		t.Errorf("got %d %q, want the 401 unread", resp.StatusCode, got)
 	}
-	if e, ok := httpretry.Outcome(resp); !ok || e.Reason != forbear.ReasonUnauthorized {
+	if e, ok := httpretry.Outcome(resp); !ok || e.Reason != reason.Unauthorized {
 		t.Errorf("outcome %v, want unauthorized", e)
 	}
 	if n.Load() != 1 || asked.Load() != 2 {
@@ -186,7 +187,7 @@ func TestAFailedRefreshIsTriedOnce(t *testing.T) {
 		return credential.Token{Value: "Bearer old"}, nil
 	}))
 	_, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(c))
-	if !errors.Is(err, forbear.ErrRefreshFailed) || n.Load() != 1 || asked.Load() != 2 {
+	if !errors.Is(err, credential.ErrRefreshFailed) || n.Load() != 1 || asked.Load() != 2 {
 		t.Errorf("%d requests, %d tokens fetched, %v; want 1, 2 and a failed refresh", n.Load(), asked.Load(), err)
 	}
 }
@@ -255,7 +256,7 @@ func TestWaitingForATokenIsPartOfTheCall(t *testing.T) {
 		start := time.Now()
 		_, err := httpretry.NewTransport(s, r, httpretry.WithCredentials(c)).
 			RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
-		if took := time.Since(start); took != 2*time.Second || !errors.Is(err, forbear.ErrRefreshFailed) || len(s.requests()) != 0 {
+		if took := time.Since(start); took != 2*time.Second || !errors.Is(err, credential.ErrRefreshFailed) || len(s.requests()) != 0 {
 			t.Errorf("after %v: %v, %d requests; want a failed refresh after 2s", took, err, len(s.requests()))
 		}
 		time.Sleep(time.Minute) // until the fetch has ended, too

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -26,7 +26,7 @@ func (x *exchange) patience() time.Duration {
 // has come from anywhere since the attempt began all idle ones are closed, for other
 // calls too. Such a failure says nothing about the dependency, and no budget refuses the
 // attempt that finds out.
-func (x *exchange) bury(a *attempt, call *forbear.Call, err error) {
+func (x *exchange) bury(a *attempt, call *edge.Call, err error) {
 	since, reused := a.guard.Reused()
 	if !reused {
 		return

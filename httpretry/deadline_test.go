@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // skewed is a server whose clock is ahead by the given time, as far as the deadline
@@ -64,7 +65,7 @@ func TestClockSixSecondsOff(t *testing.T) {
 				t.Fatalf("detail %q does not say by how much the deadline has passed", p.Detail)
 			}
 			e, ok := httpretry.Outcome(resp)
-			if !ok || e.Reason != forbear.ReasonDeadline || e.Type != "caller_deadline" || e.Failure().Class != forbear.ClassCanceled {
+			if !ok || e.Reason != reason.Deadline || e.Type != "caller_deadline" || e.Failure().Class != forbear.ClassCanceled {
 				t.Fatalf("outcome %+v, want deadline of the caller", e)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Bounds on what is read of a body that is not handed over. Beyond them a new
@@ -21,7 +21,7 @@ const (
 // discard empties the body of a response that is not handed over, so that its
 // connection can be used again, and closes it. The time that takes is part of the wait
 // before the next attempt.
-func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {
+func (x *exchange) discard(a *attempt, resp *http.Response, call *edge.Call) {
 	if resp != nil {
 		x.last.resp, x.last.a = resp, a
 		if resp.Body != nil {
@@ -35,7 +35,7 @@ func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) 
 }
 
 // empty reads body within the bounds and the call's total.
-func (x *exchange) empty(a *attempt, body io.ReadCloser, call *forbear.Call) {
+func (x *exchange) empty(a *attempt, body io.ReadCloser, call *edge.Call) {
 	limit := call.Limit(maxDrainTime)
 	switch {
 	case a.timer == nil, a.watching():

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Envelope is one call of a protocol that HTTP only carries: the protocol's own
@@ -61,7 +62,7 @@ type ender interface {
 }
 
 // succeed ends a call whose response is good as far as it has come.
-func (x *exchange) succeed(ctx context.Context, call *forbear.Call, resp *http.Response) {
+func (x *exchange) succeed(ctx context.Context, call *edge.Call, resp *http.Response) {
 	e, ok := x.envelope.(ender)
 	if !ok || resp.Body == nil || resp.Body == http.NoBody {
 		call.Succeed(ctx)
@@ -77,7 +78,7 @@ type endingBody struct {
 	io.ReadCloser
 	resp  *http.Response
 	judge ender
-	begun forbear.Begun
+	begun edge.Begun
 	known atomic.Bool
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -16,7 +17,7 @@ import (
 func ExampleInbound() {
 	h := httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := forbear.AttemptFrom(r.Context())
-		fmt.Printf("attempt %d of somebody, for %s\n", n, forbear.CorrelationID(r.Context()))
+		fmt.Printf("attempt %d of somebody, for %s\n", n, edge.CorrelationID(r.Context()))
 	}))
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set(httpretry.HeaderAttempt, "1")

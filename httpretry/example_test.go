@@ -76,7 +76,7 @@ func ExampleOutcome() {
 	body, _ := io.ReadAll(resp.Body)
 	fmt.Printf("%s: %s", resp.Status, body)
 	if why, ok := httpretry.Outcome(resp); ok {
-		fmt.Println(why.Reason, why.Rule(), why.Attempts, why.RetryAfter)
+		fmt.Println(why.Reason, why.Reason.Rule(), why.Attempts, why.RetryAfter)
 	}
 	// Output:
 	// 503 Service Unavailable: down for maintenance

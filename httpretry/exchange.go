@@ -10,11 +10,13 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/upgrade"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // exchange is one RoundTrip: the request and what all its attempts share. It
@@ -37,8 +39,8 @@ type exchange struct {
 	reclassed bool
 	// unkeyed says that the call has no key, needs one, and may go over HTTP/2: see dead.go.
 	unkeyed bool
-	waits   map[string]forbear.WaitForm // headers that the policy names
-	token   credential.Token            // of the latest attempt, when credentials are set
+	waits   map[string]string // headers that the policy names
+	token   credential.Token  // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
 	at          *attempt      // under way
@@ -66,7 +68,7 @@ func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
 }
 
 // run sends attempts until one is handed over.
-func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
+func (x *exchange) run(call *edge.Call) (*http.Response, error) {
 	ctx := x.req.Context()
 	for {
 		a, err := x.newAttempt(call)
@@ -90,8 +92,8 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.handOver(a, resp, nil)
 			return resp, nil
 		}
-		x.rewind(&call.State, &f)
-		call.Facts.ExhaustedBelow = exhaustedBelow(resp, err)
+		x.rewind(call.State(), &f)
+		call.State().ExhaustedBelow = exhaustedBelow(resp, err)
 		x.refused(call, resp)
 		d := call.Fail(ctx, f)
 		x.decided(d.Retry)
@@ -99,7 +101,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.unreplayable(d, &f)
 			return x.stop(a, resp, err, call.Err(d, f))
 		}
-		if f.Type == errtype.Resend && d.Reason != forbear.ReasonResend {
+		if f.Type == errtype.Resend && d.Reason != reason.Resend {
 			// The second dead connection of a call: the server has closed them all,
 			// and the next attempt is to have a fresh one.
 			x.t.CloseIdleConnections()
@@ -121,7 +123,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 
 // wait waits for the next attempt. A caller of long ago may leave by closing
 // Request.Cancel.
-func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failure) error {
+func (x *exchange) wait(call *edge.Call, d forbear.Decision, f forbear.Failure) error {
 	ctx, leave := leaving(x.req)
 	if leave != nil {
 		defer leave()
@@ -130,12 +132,12 @@ func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failur
 }
 
 // begin begins a call, which may have to wait for its turn.
-func (t *transport) begin(r *forbear.Retryer, req *http.Request) (forbear.Call, error) {
+func (t *transport) begin(r *forbear.Retryer, req *http.Request) (edge.Call, error) {
 	ctx, leave := leaving(req)
 	if leave != nil {
 		defer leave()
 	}
-	return r.BeginPaced(ctx, t.pacer)
+	return edge.BeginPaced(ctx, r, t.pacer)
 }
 
 // leaving returns the request's context, which Request.Cancel ends as well where it is
@@ -163,7 +165,7 @@ func leaving(req *http.Request) (ctx context.Context, leave context.CancelFunc) 
 func (x *exchange) refusedRetry(err error) (*http.Response, error) {
 	defer x.last.forget()
 	e, ok := err.(*forbear.Error)
-	if !ok || x.last.resp == nil || e.Reason == forbear.ReasonCanceled || e.Reason == forbear.ReasonDeadline {
+	if !ok || x.last.resp == nil || e.Reason == reason.Canceled || e.Reason == reason.Deadline {
 		return nil, err
 	}
 	resp := x.last.again()
@@ -177,21 +179,21 @@ func (x *exchange) refusedRetry(err error) (*http.Response, error) {
 
 // giveUp ends the call because an attempt could not be made: its body could not
 // be rewound, its credentials not be had.
-func (x *exchange) giveUp(call *forbear.Call, a *attempt, err error) (*http.Response, error) {
+func (x *exchange) giveUp(call *edge.Call, a *attempt, err error) (*http.Response, error) {
 	f := forbear.Failure{Class: forbear.ClassTerminal, Type: errtype.RequestBody, Err: err}
-	reason := forbear.ReasonTerminal
+	why := reason.Terminal
 	switch {
 	case x.req.Context().Err() != nil:
 		f = Classify(x.req, nil, err)
-		reason = forbear.ReasonCanceled
-	case errors.Is(err, forbear.ErrWeakCredential):
-		f.Type, reason = "weaker_credential", forbear.ReasonWeakCredential
-	case errors.Is(err, forbear.ErrRefreshFailed):
-		f.Type, reason = "refresh_failed", forbear.ReasonRefreshFailed
+		why = reason.Canceled
+	case errors.Is(err, credential.ErrWeak):
+		f.Type, why = "weaker_credential", reason.WeakCredential
+	case errors.Is(err, credential.ErrRefreshFailed):
+		f.Type, why = "refresh_failed", reason.RefreshFailed
 	}
 	a.end()
 	closeBody(a.req)
-	return nil, call.Abandon(x.req.Context(), f, reason)
+	return nil, call.Abandon(x.req.Context(), f, why)
 }
 
 // classify is Classify with what the attempt knows: whether the caller's body has

@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // The response is one to the caller's own request, whose context goes on after the
@@ -171,7 +172,7 @@ func TestOutcomeSurvivesWrappers(t *testing.T) {
 			} else {
 				resp.Body = struct{ io.ReadCloser }{resp.Body}
 			}
-			if e, ok := httpretry.Outcome(resp); !ok || e.Reason != forbear.ReasonDisabled {
+			if e, ok := httpretry.Outcome(resp); !ok || e.Reason != reason.Disabled {
 				t.Errorf("%q, another %s: got %v, %v", body, wraps, e, ok)
 			}
 		}
@@ -204,7 +205,7 @@ func TestBreakerOpeningHandsOverTheLastResponse(t *testing.T) {
 				if string(got) != tc.want || (err != nil) != tc.err || resp.StatusCode != 503 || resp.Header.Get("X-Who") != "me" {
 					t.Errorf("got %d %v, a body of %d bytes, %v", resp.StatusCode, resp.Header, len(got), err)
 				}
-				if e, ok := httpretry.Outcome(resp); !ok || e.Reason != forbear.ReasonBreakerOpen {
+				if e, ok := httpretry.Outcome(resp); !ok || e.Reason != reason.BreakerOpen {
 					t.Errorf("outcome %v", e)
 				}
 			})

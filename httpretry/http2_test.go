@@ -18,6 +18,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Frame types and codes of RFC 9113, as far as the server below needs them.
@@ -145,7 +146,7 @@ func TestHTTP2ReplaysBodies(t *testing.T) {
 				}
 				_, err = httpretry.NewTransport(s.client, quiet(t, fast)).RoundTrip(req)
 				e, ok := errors.AsType[*forbear.Error](err)
-				if !ok || e.Reason != forbear.ReasonExhausted || s.requests.Load() != 4 {
+				if !ok || e.Reason != reason.Exhausted || s.requests.Load() != 4 {
 					t.Errorf("%d sends, %v; want 4, and all retries used", s.requests.Load(), err)
 				}
 			})

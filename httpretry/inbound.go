@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/problem"
@@ -48,7 +49,7 @@ func Inbound(next http.Handler) http.Handler {
 				problem.Write(w, problem.Problem{
 					Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
 					Detail:   inbound.Lateness(left),
-					Instance: r.URL.EscapedPath(), CorrelationID: forbear.CorrelationID(ctx),
+					Instance: r.URL.EscapedPath(), CorrelationID: edge.CorrelationID(ctx),
 				})
 				return
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 var uuidV4 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -73,7 +74,7 @@ func TestKeys(t *testing.T) {
 			if got := req.Header.Get(httpretry.HeaderKey); got != tc.key {
 				t.Errorf("the caller's request now has the key %q", got)
 			}
-			if e, _ := httpretry.Outcome(resp); tc.attempts == 1 && (e.Reason != forbear.ReasonNoKey || e.Reason.Rule() != "R-6") {
+			if e, _ := httpretry.Outcome(resp); tc.attempts == 1 && (e.Reason != reason.NoKey || e.Reason.Rule() != "R-6") {
 				t.Errorf("the outcome is %v", e)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
@@ -73,7 +74,7 @@ func noteSend(req *http.Request) {
 // down the wire, has given this call up already.
 func exhaustedBelow(resp *http.Response, err error) bool {
 	if err != nil {
-		return forbear.ExhaustedBelow(err)
+		return edge.ExhaustedBelow(err)
 	}
 	if resp == nil {
 		return false // against the contract of RoundTripper, but no reason to panic
@@ -84,7 +85,7 @@ func exhaustedBelow(resp *http.Response, err error) bool {
 		}
 	}
 	e, ok := Outcome(resp)
-	return ok && forbear.ExhaustedBelow(e)
+	return ok && edge.ExhaustedBelow(e)
 }
 
 // correlated returns req under the correlation id that its headers have, where
@@ -95,7 +96,7 @@ func correlated(r *forbear.Retryer, req *http.Request) *http.Request {
 	if len(h) == 0 || len(h["Traceparent"]) == 0 && len(h["X-Correlation-Id"]) == 0 && len(h["X-Request-Id"]) == 0 {
 		return req
 	}
-	if r.CorrelationID(req.Context()) != "" {
+	if edge.CorrelationOf(req.Context(), r) != "" {
 		return req
 	}
 	id := cmp.Or(inbound.Trace(h), inbound.Correlation(h))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -67,7 +68,7 @@ func TestAnSDKAboveThatRetries(t *testing.T) {
 				t.Errorf("%d requests and %+v, want %d requests and %d report of attempt %d",
 					len(s.requests()), *seen, sends, reports, tc.attempt)
 			}
-			if got := r.LayeredSends(); (got > 0) != (reports > 0) {
+			if got := edge.LayeredSends(r); (got > 0) != (reports > 0) {
 				t.Errorf("%d sends counted", got)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // lenient is a policy without anything that could save a dead leaf from the
@@ -54,7 +55,7 @@ func TestFiveServicesDeep(t *testing.T) {
 		t.Errorf("the leaf saw %d requests for one call, want at most 4", got)
 	}
 	e, ok := httpretry.Outcome(resp)
-	if !ok || e.Reason != forbear.ReasonExhaustedBelow {
+	if !ok || e.Reason != reason.ExhaustedBelow {
 		t.Errorf("the outermost stopped with %v, want exhausted below", e)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/pace"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // crowd calls through one transport: so many callers, so many calls a second in all.
@@ -80,7 +81,7 @@ func (c crowd) run(ctx context.Context, t http.RoundTripper, l *limited) (r resu
 					r.good++
 					r.admitted++
 					r.ok[path]++
-				case isErr && e.Attempts == 0 && e.Reason == forbear.ReasonPaced:
+				case isErr && e.Attempts == 0 && e.Reason == reason.Paced:
 					r.refused++
 				case isErr && e.Attempts == 0:
 					r.failed++

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // prepareBody readies the request's body for replay: by the request's own GetBody,
@@ -111,7 +112,7 @@ func (x *exchange) closeNext() {
 
 // unreplayable says why the body of a call that ended for it cannot be sent again.
 func (x *exchange) unreplayable(d forbear.Decision, f *forbear.Failure) {
-	if d.Reason != forbear.ReasonNotReplayable {
+	if d.Reason != reason.NotReplayable {
 		return
 	}
 	if _, said := f.Err.(*bodyError); !said {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // streamed returns a PUT whose body can be read once, and that body.
@@ -411,7 +412,7 @@ func TestUnreplayableBodiesSayWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, ok := httpretry.Outcome(resp)
-		if !ok || e.Reason != forbear.ReasonNotReplayable || !strings.Contains(e.Error(), "http status 503") ||
+		if !ok || e.Reason != reason.NotReplayable || !strings.Contains(e.Error(), "http status 503") ||
 			!strings.HasSuffix(e.Error(), tc.want) || !errors.Is(e, httpretry.StatusError(503)) {
 			t.Errorf("got %v, want it to end with %q", e, tc.want)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
@@ -309,36 +310,36 @@ func TestWaitHeaders(t *testing.T) {
 	req := newRequest(t, http.MethodGet, "http://dependency.test/", "", "")
 	for _, tc := range []struct {
 		name   string
-		form   forbear.WaitForm
+		form   string
 		status int
 		lines  []string
 		want   time.Duration
 	}{
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 2.5"}, 2500 * time.Millisecond},
-		{"x-wait", forbear.WaitMilliseconds, 429, []string{"X-Wait: 250"}, 250 * time.Millisecond},
-		{"X-WAIT", forbear.WaitHTTPDate, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitUnix, 503, []string{"X-Wait: 1795176030"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitRFC3339, 503, []string{"X-Wait: 2026-11-20T12:00:30Z"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitDuration, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
-		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
-		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: 1795176030000"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitAuto, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitAuto, 500, []string{"X-Wait: 3"}, 3 * time.Second}, // with every failure
-		{"X-Wait", forbear.WaitAuto, 200, []string{"X-Wait: 3"}, 0},
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 1m30s"}, 0}, // of another form
-		{"X-Wait", forbear.WaitUnix, 503, []string{"X-Wait: " + strings.Repeat("9", 40)}, forever},
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "Retry-After: 2"}, 2 * time.Second},
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "x-amz-retry-after: 2"}, 30 * time.Second},
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Wait: 30", "X-Wait: 40"}, 40 * time.Second},
-		{"X-Wait", forbear.WaitSeconds, 503, []string{"X-Other: 30"}, 0},
-		{"X-RateLimit-Reset", forbear.WaitMilliseconds, 503, []string{"X-RateLimit-Reset: 1500"}, 1500 * time.Millisecond},
-		{"X-Rate-Limit-Reset", forbear.WaitUnix, 429, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
-		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
-		{"X-Rate-Limit-Reset", forbear.WaitUnix, 500, []string{"X-Rate-Limit-Reset: 1795176030"}, 0},
-		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 7"}, 0},
-		{"X-Rate-Limit-Reset", forbear.WaitUnix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 0"}, 30 * time.Second},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Wait: 2.5"}, 2500 * time.Millisecond},
+		{"x-wait", waitform.Milliseconds, 429, []string{"X-Wait: 250"}, 250 * time.Millisecond},
+		{"X-WAIT", waitform.HTTPDate, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
+		{"X-Wait", waitform.Unix, 503, []string{"X-Wait: 1795176030"}, 30 * time.Second},
+		{"X-Wait", waitform.RFC3339, 503, []string{"X-Wait: 2026-11-20T12:00:30Z"}, 30 * time.Second},
+		{"X-Wait", waitform.Duration, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
+		{"X-Wait", waitform.Auto, 503, []string{"X-Wait: 1m30s"}, 90 * time.Second},
+		{"X-Wait", waitform.Auto, 503, []string{"X-Wait: 1795176030000"}, 30 * time.Second},
+		{"X-Wait", waitform.Auto, 503, []string{"X-Wait: Fri, 20 Nov 2026 12:00:30 GMT"}, 30 * time.Second},
+		{"X-Wait", waitform.Auto, 500, []string{"X-Wait: 3"}, 3 * time.Second}, // with every failure
+		{"X-Wait", waitform.Auto, 200, []string{"X-Wait: 3"}, 0},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Wait: 1m30s"}, 0}, // of another form
+		{"X-Wait", waitform.Unix, 503, []string{"X-Wait: " + strings.Repeat("9", 40)}, forever},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Wait: 30", "Retry-After: 2"}, 2 * time.Second},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Wait: 30", "x-amz-retry-after: 2"}, 30 * time.Second},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Wait: 30", "X-Wait: 40"}, 40 * time.Second},
+		{"X-Wait", waitform.Seconds, 503, []string{"X-Other: 30"}, 0},
+		{"X-RateLimit-Reset", waitform.Milliseconds, 503, []string{"X-RateLimit-Reset: 1500"}, 1500 * time.Millisecond},
+		{"X-Rate-Limit-Reset", waitform.Unix, 429, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
+		{"X-Rate-Limit-Reset", waitform.Unix, 503, []string{"X-Rate-Limit-Reset: 1795176030"}, 30 * time.Second},
+		{"X-Rate-Limit-Reset", waitform.Unix, 500, []string{"X-Rate-Limit-Reset: 1795176030"}, 0},
+		{"X-Rate-Limit-Reset", waitform.Unix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 7"}, 0},
+		{"X-Rate-Limit-Reset", waitform.Unix, 503, []string{"X-Rate-Limit-Reset: 1795176030", "X-Rate-Limit-Remaining: 0"}, 30 * time.Second},
 	} {
-		p := forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{tc.name: tc.form}}
+		p := forbear.Policy{WaitHeaders: map[string]string{tc.name: tc.form}}
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -354,7 +355,7 @@ func TestWaitHeadersOnTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{status(503, "X-Wait: 2500"), status(200)}}
 		p := fast
-		p.WaitHeaders = map[string]forbear.WaitForm{"x-wait": forbear.WaitMilliseconds}
+		p.WaitHeaders = map[string]string{"x-wait": waitform.Milliseconds}
 		start := time.Now()
 		resp, err := over(t, s, p).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
 		if err != nil || resp.StatusCode != http.StatusOK {
@@ -387,8 +388,8 @@ func FuzzParseRetryAfter(f *testing.F) {
 			if d < 0 || !ok && d != 0 {
 				t.Fatalf("%s: %q, Date: %q: got %v, %v", name, value, date, d, ok)
 			}
-			for form := range forbear.WaitDuration + 1 {
-				p := forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{"X-Wait": form}}
+			for _, form := range waitform.Names {
+				p := forbear.Policy{WaitHeaders: map[string]string{"X-Wait": form}}
 				resp := &http.Response{StatusCode: 503, Header: http.Header{"X-Wait": {value}, "Date": {date}}}
 				if f := httpretry.ClassifyBy(&p, &http.Request{}, resp, nil, now); f.Hint.Floor < 0 || f.Hint.Spread < 0 {
 					t.Fatalf("%q as %v: got %+v", value, form, f.Hint)

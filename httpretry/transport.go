@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/pace"
 )
@@ -100,11 +101,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.streams {
 		x.idle = 0
 	}
-	x.prepare(&call.State, &policy)
-	x.openEnvelope(&call.State)
+	x.prepare(call.State(), &policy)
+	x.openEnvelope(call.State())
 	if n := repeated(req.Header); n > 1 {
-		call.Facts.Inner = true // one layer retries, and this one is inside
-		r.Repeated(req.Context(), n)
+		call.State().Inner = true // one layer retries, and this one is inside
+		edge.Repeated(req.Context(), r, n)
 	}
 	panicked := true
 	defer func() {
@@ -158,7 +159,7 @@ func WithStreams() Option {
 
 // WithPacer paces every send of the transport, first attempts and retries: once the
 // server has refused some with 429, or with 503 and a Retry-After, each waits for its
-// turn within its call's time, or is refused with [forbear.ReasonPaced]. It takes the
+// turn within its call's time, or is refused with [reason.Paced]. It takes the
 // place of the Retryer's own, as [forbear.WithPacer] sets it.
 func WithPacer(p *pace.Pacer) Option {
 	return func(t *transport) { t.pacer = p }

@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 func TestCallersRequestIsLeftAlone(t *testing.T) {
@@ -88,15 +89,15 @@ func TestLastResponseIsHandedOverUnread(t *testing.T) {
 		rule     string
 		attempts int
 	}{
-		{"exhausted", status(503, "X-Detail: 17"), 503, forbear.ReasonExhausted, "R-2", 4},
-		{"terminal", status(404, "X-Detail: 17"), 404, forbear.ReasonTerminal, "R-4", 1},
-		{"nobody lists it", status(425, "X-Detail: 17"), 425, forbear.ReasonTerminal, "R-4", 1},
-		{"401 without a refresher", status(401, "X-Detail: 17"), 401, forbear.ReasonUnauthorized, "R-4", 1},
-		{"409", status(409, "X-Detail: 17"), 409, forbear.ReasonTerminal, "R-4", 1},
-		{"x-should-retry: false", status(503, "X-Detail: 17", "x-should-retry: false"), 503, forbear.ReasonServerStop, "R-7", 1},
-		{"Stripe's own spelling of it", status(503, "X-Detail: 17", "Stripe-Should-Retry: false"), 503, forbear.ReasonServerStop, "R-7", 1},
-		{"overloaded, says Envoy", status(503, "X-Detail: 17", "x-envoy-overloaded: true"), 503, forbear.ReasonServerStop, "R-7", 1},
-		{"exhausted below", status(503, "X-Detail: 17", httpretry.HeaderExhausted+": exhausted"), 503, forbear.ReasonExhaustedBelow, "R-7", 1},
+		{"exhausted", status(503, "X-Detail: 17"), 503, reason.Exhausted, "R-2", 4},
+		{"terminal", status(404, "X-Detail: 17"), 404, reason.Terminal, "R-4", 1},
+		{"nobody lists it", status(425, "X-Detail: 17"), 425, reason.Terminal, "R-4", 1},
+		{"401 without a refresher", status(401, "X-Detail: 17"), 401, reason.Unauthorized, "R-4", 1},
+		{"409", status(409, "X-Detail: 17"), 409, reason.Terminal, "R-4", 1},
+		{"x-should-retry: false", status(503, "X-Detail: 17", "x-should-retry: false"), 503, reason.ServerStop, "R-7", 1},
+		{"Stripe's own spelling of it", status(503, "X-Detail: 17", "Stripe-Should-Retry: false"), 503, reason.ServerStop, "R-7", 1},
+		{"overloaded, says Envoy", status(503, "X-Detail: 17", "x-envoy-overloaded: true"), 503, reason.ServerStop, "R-7", 1},
+		{"exhausted below", status(503, "X-Detail: 17", httpretry.HeaderExhausted+": exhausted"), 503, reason.ExhaustedBelow, "R-7", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &script{steps: []step{tc.answer}}
@@ -134,7 +135,7 @@ func TestLastResponseIsHandedOverUnread(t *testing.T) {
 func TestNeitherResponseNorError(t *testing.T) {
 	s := &script{steps: []step{func(*http.Request) (*http.Response, error) { return nil, nil }}}
 	resp, err := over(t, s, fast).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
-	if e, ok := errors.AsType[*forbear.Error](err); resp != nil || !ok || e.Reason != forbear.ReasonUnknown || len(s.requests()) != 1 {
+	if e, ok := errors.AsType[*forbear.Error](err); resp != nil || !ok || e.Reason != reason.Unknown || len(s.requests()) != 1 {
 		t.Errorf("%d requests, got %v, %v", len(s.requests()), resp, err)
 	}
 }
@@ -211,7 +212,7 @@ func TestRetryAfterBeyondTheDeadlineFailsAtOnce(t *testing.T) {
 				}
 				defer resp.Body.Close()
 				e, _ := httpretry.Outcome(resp)
-				if e.Reason != forbear.ReasonHintTooLong || e.RetryAfter < 3*time.Second || time.Since(start) != 0 {
+				if e.Reason != reason.HintTooLong || e.RetryAfter < 3*time.Second || time.Since(start) != 0 {
 					t.Errorf("%v after %v (%v)", e, time.Since(start), e.RetryAfter)
 				}
 				if resp.StatusCode != 429 || len(s.requests()) != 1 {
@@ -275,7 +276,7 @@ func TestOtherConflictsAreHandedOverReadable(t *testing.T) {
 			if err := resp.Body.Close(); err != nil {
 				t.Error(err)
 			}
-			if e, _ := httpretry.Outcome(resp); len(s.requests()) != 1 || e.Reason != forbear.ReasonTerminal {
+			if e, _ := httpretry.Outcome(resp); len(s.requests()) != 1 || e.Reason != reason.Terminal {
 				t.Errorf("%d requests: %v", len(s.requests()), e)
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // pipes is a listener whose connections are made in memory, so that net/http's own
@@ -168,7 +169,7 @@ func TestHangingUploadsAreClosed(t *testing.T) {
 			p := forbear.Policy{BodyIdle: 5 * time.Second, Disabled: !retries}
 			_, err = httpretry.NewTransport(below, quiet(t, p)).RoundTrip(req)
 			e, ok := errors.AsType[*forbear.Error](err)
-			if !ok || e.Reason != forbear.ReasonTerminal || e.Attempts != 1 || !strings.Contains(err.Error(), "it gave nothing for too long: 5s") ||
+			if !ok || e.Reason != reason.Terminal || e.Attempts != 1 || !strings.Contains(err.Error(), "it gave nothing for too long: 5s") ||
 				time.Since(began) != 5*time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}

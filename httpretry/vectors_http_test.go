@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/faults"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // callFacts are the facts of a classify-http or classify-net case around its
@@ -147,7 +148,7 @@ func answer(p *forbear.Policy, s forbear.State, f forbear.Failure) string {
 	switch {
 	case d.Retry:
 		return "retry"
-	case d.Reason == forbear.ReasonSuccess:
+	case d.Reason == reason.Success:
 		return "success"
 	}
 	return "no"

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // waitWanted is one expectation of a retry-after case. Exactly one field is
@@ -128,7 +129,7 @@ func (c *waitCase) fails(want waitWanted) error {
 		if err != nil {
 			return err
 		}
-		if d.Retry || d.Reason != forbear.ReasonHintTooLong && d.Reason != forbear.ReasonDeadline {
+		if d.Retry || d.Reason != reason.HintTooLong && d.Reason != reason.Deadline {
 			return fmt.Errorf("retry %v after %v (%v), want a failure at once", d.Retry, d.Wait, d.Reason)
 		}
 		return nil

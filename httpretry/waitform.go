@@ -5,25 +5,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 // readWait reads a wait in the given form.
-func readWait(form forbear.WaitForm, value string, h http.Header, now time.Time) (time.Duration, bool) {
+func readWait(form string, value string, h http.Header, now time.Time) (time.Duration, bool) {
 	switch form {
-	case forbear.WaitSeconds:
+	case waitform.Seconds:
 		return decimal(value, time.Second)
-	case forbear.WaitMilliseconds:
+	case waitform.Milliseconds:
 		return decimal(value, time.Millisecond)
-	case forbear.WaitHTTPDate:
+	case waitform.HTTPDate:
 		date, ok := parseDate(value, now)
 		return until(date, ok, h, now)
-	case forbear.WaitUnix:
+	case waitform.Unix:
 		return epoch(value, h, now, time.Second)
-	case forbear.WaitRFC3339:
+	case waitform.RFC3339:
 		return rfc3339(value, h, now)
-	case forbear.WaitDuration:
+	case waitform.Duration:
 		return goDuration(value)
 	}
 	return anyForm(value, h, now)

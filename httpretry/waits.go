@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/forbear-go/forbear"
 )
 
 // ParseRetryAfter returns the wait that a response's headers ask for; ok is
@@ -44,7 +42,7 @@ func (l *longest) add(wait time.Duration, readable bool) {
 // policy that names headers of its own: these come after Retry-After, and before what
 // vendors send. The end of a limit, which many servers send with every response, is a
 // reason to wait with 429 and 503 alone, and with a status of 0, which is not known.
-func serverWait(h http.Header, now time.Time, status int, named map[string]forbear.WaitForm) (time.Duration, bool) {
+func serverWait(h http.Header, now time.Time, status int, named map[string]string) (time.Duration, bool) {
 	limited := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 0
 	var l longest
 	for _, v := range h["Retry-After"] {
@@ -79,7 +77,7 @@ func serverWait(h http.Header, now time.Time, status int, named map[string]forbe
 // namedWait reads the headers that the policy names. One that tells when a limit is
 // reset counts like those of vendors: when a limit is what the response is about, and
 // not while the header with Remaining in the place of Reset is above zero.
-func namedWait(h http.Header, now time.Time, limited bool, named map[string]forbear.WaitForm) (time.Duration, bool) {
+func namedWait(h http.Header, now time.Time, limited bool, named map[string]string) (time.Duration, bool) {
 	var l longest
 	for name, form := range named {
 		name = http.CanonicalHeaderKey(name)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
@@ -73,7 +73,7 @@ func busy(wait time.Duration) refusal {
 // is around the handler has given its context, or else the one that it came with;
 // "" when there is neither.
 func correlation(r *http.Request) string {
-	return cmp.Or(forbear.CorrelationID(r.Context()), inbound.Correlation(r.Header))
+	return cmp.Or(edge.CorrelationID(r.Context()), inbound.Correlation(r.Header))
 }
 
 // write sends p.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -42,7 +42,7 @@ func (x *keyedRequest) replay(a *Response) {
 		head["Content-Type"] = nil // or the server would guess one
 	}
 	head.Set(x.h.ReplayHeader, "true")
-	if id := forbear.CorrelationID(x.r.Context()); id != "" {
+	if id := edge.CorrelationID(x.r.Context()); id != "" {
 		head.Set(problem.HeaderCorrelation, id) // of this request, not of the one whose response it is
 	}
 	x.w.WriteHeader(a.Status)

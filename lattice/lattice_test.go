@@ -20,6 +20,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/lattice"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // apiError has the shape that the SDKs' errors are documented to have.
@@ -243,8 +244,8 @@ func TestUtility(t *testing.T) {
 			}
 			return e.StatusCode, e.Header, true
 		}, 2, 0},
-		{"final", []int{403}, nil, 1, forbear.ReasonTerminal},
-		{"never", []int{500}, nil, 4, forbear.ReasonExhausted},
+		{"final", []int{403}, nil, 1, reason.Terminal},
+		{"never", []int{500}, nil, 4, reason.Exhausted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

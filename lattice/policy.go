@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/grpccode"
 )
 
@@ -26,7 +27,7 @@ func Policy() forbear.Policy {
 // err is what the call returned; a certificate in it rules. Do not pass errors
 // that are no gRPC status: they are not retried.
 func ClassifyCode(code uint32, err error) forbear.Failure {
-	if f, ok := forbear.ClassifyNet(err); ok && f.Class == forbear.ClassCertificate {
+	if f, ok := edge.ClassifyNet(err); ok && f.Class == forbear.ClassCertificate {
 		return f
 	}
 	return forbear.Failure{Class: grpccode.Class(code), Type: grpccode.Label(code), Err: err}

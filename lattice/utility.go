@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 )
@@ -58,7 +59,7 @@ func NewUtility(r *forbear.Retryer, extract Extract, logger *slog.Logger) *Utili
 // be safe to repeat. The error is a [*forbear.Error] that unwraps to the
 // SDK's own.
 func (u *Utility) Do(ctx context.Context, op func(ctx context.Context) error) error {
-	call, err := u.r.Begin(ctx)
+	call, err := edge.Begin(ctx, u.r)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (u *Utility) Do(ctx context.Context, op func(ctx context.Context) error) er
 			return nil
 		}
 		f := u.Classify(ctx, err)
-		call.Facts.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		call.State().ExhaustedBelow = edge.ExhaustedBelow(err)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			return call.Err(d, f)
@@ -110,7 +111,7 @@ func (u *Utility) Sends() (attempts, requests int64) { return u.attempts.Load(),
 // Classify turns an error of an SDK call into a failure.
 func (u *Utility) Classify(ctx context.Context, err error) forbear.Failure {
 	req := (&http.Request{Method: http.MethodGet}).WithContext(ctx)
-	if f, ok := forbear.ClassifyNet(err); ok && f.Class == forbear.ClassCertificate || ctx.Err() != nil {
+	if f, ok := edge.ClassifyNet(err); ok && f.Class == forbear.ClassCertificate || ctx.Err() != nil {
 		return httpretry.Classify(req, nil, err)
 	}
 	status, header, ok := u.extract(err)

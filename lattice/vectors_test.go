@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/lattice"
+	"github.com/forbear-go/forbear/reason"
 )
 
 type vectorCase struct {
@@ -165,17 +166,17 @@ func expand(t *testing.T, v string, now time.Time) string {
 
 // reasons are the file's words for forbear's.
 var reasons = map[forbear.Reason][]string{
-	forbear.ReasonTerminal:      {"terminal"},
-	forbear.ReasonUnknown:       {"terminal", "unknown", "serialization"},
-	forbear.ReasonUnauthorized:  {"terminal", "unauthorized"},
-	forbear.ReasonHintTooLong:   {"after_exceeds_budget"},
-	forbear.ReasonCertificate:   {"tls_certificate"},
-	forbear.ReasonNoKey:         {"not_idempotent", "no_idempotency_key"},
-	forbear.ReasonExhausted:     {"max_attempts", "exhausted"},
-	forbear.ReasonDeadline:      {"deadline", "after_exceeds_budget"},
-	forbear.ReasonCanceled:      {"canceled", "cancelled", "caller_cancelled", "caller_canceled", "caller_context_done", "context_done", "caller_done", "deadline"},
-	forbear.ReasonDNSLimit:      {"dns_limit", "max_attempts"},
-	forbear.ReasonRefreshFailed: {"refresh_failed"},
+	reason.Terminal:      {"terminal"},
+	reason.Unknown:       {"terminal", "unknown", "serialization"},
+	reason.Unauthorized:  {"terminal", "unauthorized"},
+	reason.HintTooLong:   {"after_exceeds_budget"},
+	reason.Certificate:   {"tls_certificate"},
+	reason.NoKey:         {"not_idempotent", "no_idempotency_key"},
+	reason.Exhausted:     {"max_attempts", "exhausted"},
+	reason.Deadline:      {"deadline", "after_exceeds_budget"},
+	reason.Canceled:      {"canceled", "cancelled", "caller_cancelled", "caller_canceled", "caller_context_done", "context_done", "caller_done", "deadline"},
+	reason.DNSLimit:      {"dns_limit", "max_attempts"},
+	reason.RefreshFailed: {"refresh_failed"},
 }
 
 func TestVectorsLattice(t *testing.T) {
@@ -242,7 +243,7 @@ func (c *vectorCase) decision(t *testing.T) {
 	}
 	if n := want.MaxRefreshes; n != nil {
 		s.Refreshes = *n
-		if again := forbear.Decide(&p, s, f, now, func() float64 { return 0.5 }); again.Reason == forbear.ReasonRefresh {
+		if again := forbear.Decide(&p, s, f, now, func() float64 { return 0.5 }); again.Reason == reason.Refresh {
 			t.Errorf("%s: a refresh after %d, want none", c.Title, *n)
 		}
 	}
@@ -252,11 +253,11 @@ func (c *vectorCase) decision(t *testing.T) {
 func action(want string, d forbear.Decision) error {
 	got := "fail"
 	switch {
-	case d.Reason == forbear.ReasonRefresh:
+	case d.Reason == reason.Refresh:
 		got = "refresh"
 	case d.Retry:
 		got = "retry"
-	case d.Reason == forbear.ReasonSuccess:
+	case d.Reason == reason.Success:
 		got = "success"
 	}
 	// The file may say how often and what follows: refresh_once, refresh_then_retry.

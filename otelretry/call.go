@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -35,7 +36,7 @@ func end(span trace.Span, err error) {
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		span.SetAttributes(attribute.String("forbear.reason", e.Reason.String()), attribute.Int("forbear.attempts", e.Attempts))
 	}
-	f, _ := forbear.ClassifyNet(err)
+	f, _ := edge.ClassifyNet(err)
 	if f.Type == "" {
 		f.Type = "_OTHER"
 	}

@@ -7,32 +7,32 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Carry returns ctx with the place of its span for those who know nothing of spans,
-// by [forbear.WithTraceContext]: a message that is submitted under it, by
+// by [edge.WithTraceContext]: a message that is submitted under it, by
 // webhook.Outbox.Insert or to a dispatcher, takes the trace along to its receiver. Without
 // a span it is ctx.
 func Carry(ctx context.Context) context.Context {
 	headers := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, headers)
-	t := forbear.ParseTraceContext(headers["traceparent"], headers["tracestate"])
-	if t == (forbear.TraceContext{}) {
+	t := edge.ParseTraceContext(headers["traceparent"], headers["tracestate"])
+	if t == (edge.TraceContext{}) {
 		return ctx
 	}
-	return forbear.WithTraceContext(ctx, t)
+	return edge.WithTraceContext(ctx, t)
 }
 
 // Continue is the inverse of [Carry]: it returns ctx under the remote span that
-// [forbear.TraceContextFrom] names, so that a new span becomes its child. A ctx that
+// [edge.TraceContextFrom] names, so that a new span becomes its child. A ctx that
 // has a span already is returned as it is.
 func Continue(ctx context.Context) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
-	t := forbear.TraceContextFrom(ctx)
+	t := edge.TraceContextFrom(ctx)
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.Parent(), "tracestate": t.State()})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -51,10 +52,10 @@ func ExampleCarry() {
 	m.Trace(otelretry.Carry(ctx)) // as webhook.Outbox and the dispatcher do
 
 	handle := otelretry.Handled("mail", func(ctx context.Context, _ consume.Event) error {
-		fmt.Println(otelretry.TraceID(ctx) == otelretry.TraceID(otelretry.Continue(ctx)), forbear.TraceContextFrom(ctx).TraceID() == span.SpanContext().TraceID().String())
+		fmt.Println(otelretry.TraceID(ctx) == otelretry.TraceID(otelretry.Continue(ctx)), edge.TraceContextFrom(ctx).TraceID() == span.SpanContext().TraceID().String())
 		return nil
 	}, otelretry.WithTracerProvider(traces))
 	e := consume.Event{ID: m.ID, Headers: append([]deadletter.Header{}, m.Headers...)}
-	_ = handle(forbear.WithTraceContext(context.Background(), e.TraceContext()), e) // as a Consumer does
+	_ = handle(edge.WithTraceContext(context.Background(), e.TraceContext()), e) // as a Consumer does
 	// Output: true true
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
@@ -72,7 +73,7 @@ func TestNamesAreThoseOfPromretry(t *testing.T) {
 	o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: forbear.Failure{Class: forbear.ClassSuccess}})
 	o.RetryScheduled(ctx, forbear.RetryScheduled{Info: info})
 	o.Succeeded(ctx, forbear.Succeeded{Info: info, FailedBefore: "http_503"})
-	o.Stopped(ctx, forbear.Stopped{Info: info, Attempts: 2, Reason: forbear.ReasonBudget})
+	o.Stopped(ctx, forbear.Stopped{Info: info, Attempts: 2, Reason: reason.Budget})
 	o.TokenRefreshed(ctx, forbear.TokenRefreshed{Dependency: "orders"})
 	r.obs.Idempotency("orders")(idempotency.Event{Result: idempotency.Replayed, Took: 1, Waited: 1})
 	r.obs.Consumer("orders")(consume.Event{}, consume.Decision{Action: consume.Ack})

@@ -22,6 +22,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/storetest/memstore"
@@ -197,7 +198,7 @@ func TestConsumersContinueTheTraceOfTheEvent(t *testing.T) {
 	runs := 0
 	var submitted []string
 	c, err := consume.New(otelretry.Handled("orders", func(ctx context.Context, _ consume.Event) error {
-		submitted = append(submitted, forbear.TraceContextFrom(ctx).Parent())
+		submitted = append(submitted, edge.TraceContextFrom(ctx).Parent())
 		if runs++; runs == 1 {
 			return forbear.Retryable(errors.New("busy"), forbear.Hint{})
 		}
@@ -210,7 +211,7 @@ func TestConsumersContinueTheTraceOfTheEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, publish := tr.Tracer("test").Start(t.Context(), "publish")
-	parent := forbear.TraceContextFrom(otelretry.Carry(ctx)).Parent()
+	parent := edge.TraceContextFrom(otelretry.Carry(ctx)).Parent()
 	publish.End()
 	if !strings.Contains(parent, publish.SpanContext().SpanID().String()) {
 		t.Errorf("carried %q, want span %s", parent, publish.SpanContext().SpanID())

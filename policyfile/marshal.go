@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
-
-	"github.com/forbear-go/forbear"
 )
 
 // Marshal writes f as a policy file that [Parse] reads back to the same
@@ -84,11 +82,6 @@ func dependencyNode(d Dependency, section bool) *yaml.Node {
 	n := node(reflect.ValueOf(d), "")
 	if n == nil {
 		n = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	}
-	if _, said := d.Place("idempotency"); said && d.Policy.Keys == forbear.KeyReuse {
-		// Writing the default explicitly says more than leaving it out:
-		// check's FC301 asks that the file name who brings the key.
-		n.Content = append(n.Content, plain("idempotency"), plain(forbear.KeyReuse.String()))
 	}
 	return n
 }

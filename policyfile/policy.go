@@ -2,12 +2,12 @@ package policyfile
 
 import (
 	"maps"
-	"reflect"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/waitform"
 	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
@@ -91,17 +91,14 @@ func (r *policyReader) waitHeaders(n *yaml.Node) {
 	for key, value := range r.Entries(n, "wait_headers") {
 		what := "wait_headers." + key.Value
 		r.sets(what, func(v *yaml.Node) {
-			words := enum(reflect.TypeFor[forbear.WaitForm]())
-			i, ok := r.Choice(v, what, words...)
+			i, ok := r.Choice(v, what, waitform.Names...)
 			if !ok {
 				return
 			}
 			if r.policy.WaitHeaders == nil {
-				r.policy.WaitHeaders = map[string]forbear.WaitForm{}
+				r.policy.WaitHeaders = map[string]string{}
 			}
-			var form forbear.WaitForm
-			_ = form.UnmarshalText([]byte(words[i])) // its own word
-			r.policy.WaitHeaders[key.Value] = form
+			r.policy.WaitHeaders[key.Value] = waitform.Names[i]
 		})(value)
 	}
 }

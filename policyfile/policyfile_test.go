@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -64,8 +65,8 @@ func TestGoodFile(t *testing.T) {
 			Classify: map[string]forbear.Class{
 				"http_404": forbear.ClassTransient, "http_5xx": forbear.ClassThrottled, "grpc_NOT_FOUND": forbear.ClassTerminal,
 			},
-			WaitHeaders: map[string]forbear.WaitForm{
-				"X-Rate-Limit-Reset": forbear.WaitUnix, "x-backoff": forbear.WaitMilliseconds, "X-Pause": forbear.WaitAuto,
+			WaitHeaders: map[string]string{
+				"X-Rate-Limit-Reset": waitform.Unix, "x-backoff": waitform.Milliseconds, "X-Pause": waitform.Auto,
 			},
 		},
 		"hooks": {

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/health"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 // object is a JSON object of the schema.
@@ -176,8 +177,10 @@ func typeSchema(t reflect.Type, name string) object {
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():
 		return object{"enum": []string{"transient", "timeout", "throttled", "dns", "unauthorized", "terminal", "retry"}}
-	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+	case choices[t] != nil, t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return object{"enum": enum(t)}
+	case name == "wait_headers" && t.Kind() == reflect.String:
+		return object{"enum": waitform.Names}
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // values returns the readers of a struct's plain values, under their JSON names,
@@ -32,6 +34,12 @@ func (d *decoder) values(prefix string, into any) fields {
 			known[name] = func(v *yaml.Node) { d.duration(v, what, p) }
 		case *string:
 			known[name] = func(v *yaml.Node) { d.Text(v, what, p) }
+		case *forbear.KeyMode:
+			known[name] = func(v *yaml.Node) {
+				if i, ok := d.Choice(v, what, enum(f.Type)...); ok {
+					*p = forbear.KeyMode(enum(f.Type)[i])
+				}
+			}
 		case encoding.TextUnmarshaler:
 			known[name] = func(v *yaml.Node) {
 				words := enum(f.Type) // seldom asked for, and not free
@@ -55,10 +63,19 @@ var instead = map[string]string{
 	"idempotency.max_length": "leave it out when it is unknown",
 }
 
+// choices are the words of those choices that are strings.
+var choices = map[reflect.Type][]string{
+	reflect.TypeFor[forbear.Jitter]():  {string(forbear.JitterFull), string(forbear.JitterDecorrelated)},
+	reflect.TypeFor[forbear.KeyMode](): {string(forbear.KeyReuse), string(forbear.KeyGenerate), string(forbear.KeyRefuse)},
+}
+
 // enum lists the names of a type that writes itself as text, from 0 on,
 // until one cannot be read back. "default" is left out: a file says it by
 // saying nothing.
 func enum(t reflect.Type) (names []string) {
+	if choices[t] != nil {
+		return choices[t]
+	}
 	for i := range uint64(16) {
 		v := reflect.New(t)
 		v.Elem().SetUint(i)

@@ -22,7 +22,9 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/promretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -104,8 +106,8 @@ func story(t *testing.T, m *promretry.Metrics) {
 	late, cancel := context.WithTimeout(ctx, -1)
 	defer cancel()
 	_ = search.Do(late, failing(0))
-	search.Refreshed(ctx, nil)
-	search.Refreshed(ctx, errFlaky)
+	edge.Refreshed(ctx, search, nil)
+	edge.Refreshed(ctx, search, errFlaky)
 	orders := retryer(t, m, "orders", forbear.Policy{Kind: forbear.Event}, forbear.WithDeadLetter(queue{}))
 	_ = orders.Do(ctx, func(context.Context) error { return forbear.Terminal(errFlaky) })
 	mails := retryer(t, m, "mails", forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(spent{}))
@@ -230,7 +232,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
 		info.Dependency = "one"
 		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
-		o.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: forbear.ReasonExhausted})
+		o.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: reason.Exhausted})
 		o.Succeeded(ctx, forbear.Succeeded{Info: forbear.Info{Dependency: "one", Attempt: 2}, FailedBefore: name})
 		o.DeadLettered(ctx, forbear.DeadLettered{Queue: name})
 	}

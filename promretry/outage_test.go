@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/promretry"
@@ -216,7 +217,7 @@ func (s *stage) start(t *testing.T) {
 	login := retryer(t, s.m, "login", quick())
 	s.calls(t, 1, func(ctx context.Context, down bool) {
 		if down {
-			login.Refreshed(ctx, errFlaky)
+			edge.Refreshed(ctx, login, errFlaky)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -164,7 +164,7 @@ const interrupted = "interrupted"
 // reclaim lets a lost delivery be claimed again. The attempt that may have been
 // made is recorded as interrupted: a possible duplicate, in plain sight.
 func (t *tx) reclaim(l lost) error {
-	var p forbear.Progress
+	var p edge.Progress
 	if l.progress != "" {
 		if err := json.Unmarshal([]byte(l.progress), &p); err != nil {
 			return err

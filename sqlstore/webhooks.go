@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -43,7 +43,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []store
 		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress, &ended, &cancel); err != nil {
 			return err
 		}
-		var p forbear.Progress
+		var p edge.Progress
 		if progress != "" {
 			if err := json.Unmarshal([]byte(progress), &p); err != nil {
 				return err

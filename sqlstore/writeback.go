@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -138,7 +138,7 @@ func newWriteBacks(outcomes []store.WriteBack) ([]*writeBack, error) {
 		}
 		// What is delivered needs its progress no more, and what was released
 		// untouched keeps the one that it has.
-		if o.Kind != store.Delivered && !(o.Kind == store.Released && o.Progress == forbear.Progress{}) {
+		if o.Kind != store.Delivered && !(o.Kind == store.Released && o.Progress == edge.Progress{}) {
 			text, err := json.Marshal(o.Progress)
 			if err != nil {
 				return nil, err

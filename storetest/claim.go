@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -198,7 +198,7 @@ func testProgress(t *testing.T, s Store) {
 	o.After = time.Millisecond
 	o.Progress.Attempts, o.Progress.State.Attempt, o.Progress.Postponed = 1, 2, 3
 	// The failure that the next claim has to decide about anew.
-	o.Progress.Pending = &forbear.Pending{Type: "http_503", At: d.Due}
+	o.Progress.Pending = &edge.Pending{Type: "http_503", At: d.Due}
 	finish(t, s, o)
 	time.Sleep(5 * time.Millisecond)
 	d2 := claim(t, s, "a", 1)

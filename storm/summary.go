@@ -3,7 +3,7 @@ package storm
 import (
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -17,7 +17,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	}
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)
-	res.refusals = rec.Refused[forbear.ReasonBreakerOpen] + rec.Postponed[forbear.ReasonBreakerOpen]
+	res.refusals = rec.Refused[reason.BreakerOpen] + rec.Postponed[reason.BreakerOpen]
 	for i := range rec.Services {
 		t := &rec.Services[i]
 		v := ServiceResult{
@@ -90,8 +90,8 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	if p50, p99, mean, ok := rec.Latency(); ok {
 		s.P50, s.P99, s.Mean = p50*1e3, p99*1e3, mean*1e3
 	}
-	s.BudgetRefused = rec.Refused[forbear.ReasonBudget]
-	s.BreakerRefused = rec.Refused[forbear.ReasonBreakerOpen]
+	s.BudgetRefused = rec.Refused[reason.Budget]
+	s.BreakerRefused = rec.Refused[reason.BreakerOpen]
 	for _, n := range rec.Postponed {
 		s.Postponed += n
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // The headers by which a message carries the trace of who submitted it. They are
@@ -16,11 +16,11 @@ const (
 )
 
 // Trace adds the trace context of ctx to the message's headers, unless they have one
-// or are as many as there may be: see [forbear.WithTraceContext]. [Outbox] and the
+// or are as many as there may be: see [edge.WithTraceContext]. [Outbox] and the
 // dispatcher's Accept do it for every message.
 func (m *Message) Trace(ctx context.Context) {
-	t := forbear.TraceContextFrom(ctx)
-	if t == (forbear.TraceContext{}) || len(m.Headers) > maxHeaders-2 || slices.ContainsFunc(m.Headers, isTrace) {
+	t := edge.TraceContextFrom(ctx)
+	if t == (edge.TraceContext{}) || len(m.Headers) > maxHeaders-2 || slices.ContainsFunc(m.Headers, isTrace) {
 		return
 	}
 	m.Headers = append(slices.Clip(m.Headers), Header{Name: headerTraceparent, Value: t.Parent()})
@@ -30,8 +30,8 @@ func (m *Message) Trace(ctx context.Context) {
 }
 
 // traceContext returns the trace context that the message carries.
-func (m *Message) traceContext() forbear.TraceContext {
-	return forbear.ParseTraceContext(m.header(headerTraceparent), m.header(headerTracestate))
+func (m *Message) traceContext() edge.TraceContext {
+	return edge.ParseTraceContext(m.header(headerTraceparent), m.header(headerTracestate))
 }
 
 // header returns the first value of a header.

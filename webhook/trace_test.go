@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 )
 
 func traced(t *testing.T) context.Context {
-	return forbear.WithTraceContext(t.Context(), forbear.ParseTraceContext(parent, "a=1"))
+	return edge.WithTraceContext(t.Context(), edge.ParseTraceContext(parent, "a=1"))
 }
 
 // A message takes the trace of who submits it along, once, and is known by it.
@@ -31,7 +31,7 @@ func TestMessagesTakeTheTraceAlong(t *testing.T) {
 	if err := m.Prepare(time.Now()); err != nil || m.CorrelationID != traceID {
 		t.Errorf("the correlation id is %q, %v, want the trace's", m.CorrelationID, err)
 	}
-	m.Trace(forbear.WithTraceContext(t.Context(), forbear.ParseTraceContext("00-"+traceID+"-1111111111111111-01", "")))
+	m.Trace(edge.WithTraceContext(t.Context(), edge.ParseTraceContext("00-"+traceID+"-1111111111111111-01", "")))
 	if !slices.Equal(m.Headers, want) {
 		t.Errorf("a second trace was added: %v", m.Headers)
 	}
@@ -59,7 +59,7 @@ func TestMessagesTakeTheTraceAlong(t *testing.T) {
 func TestTheSameMessageFromAnotherSpan(t *testing.T) {
 	message := func(span, value string) *Message {
 		m := Message{ID: "m1", Headers: []Header{{Name: "X-A", Value: value}}}
-		m.Trace(forbear.WithTraceContext(t.Context(), forbear.ParseTraceContext("00-"+traceID+"-"+span+"-01", "")))
+		m.Trace(edge.WithTraceContext(t.Context(), edge.ParseTraceContext("00-"+traceID+"-"+span+"-01", "")))
 		return &m
 	}
 	if !message("00f067aa0ba902b7", "1").SameContent(message("1111111111111111", "1")) {

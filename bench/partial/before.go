@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // before is a model of the circuit breaker that forbear had until the failure
@@ -158,7 +159,7 @@ func (b *before) RetryScheduled(context.Context, forbear.RetryScheduled) {
 // Stopped is for the callback of [forbear.Observer]: it learns when the budget refused
 // a retry.
 func (b *before) Stopped(_ context.Context, e forbear.Stopped) {
-	if e.Reason != forbear.ReasonBudget {
+	if e.Reason != reason.Budget {
 		return
 	}
 	b.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
@@ -109,7 +110,7 @@ func TestOnceAndRetried(t *testing.T) {
 		if n := runs.Add(1); consume.Attempt(msg.Context()) != int(n) && n < 3 {
 			t.Errorf("run %d is attempt %d", n, consume.Attempt(msg.Context()))
 		}
-		if got := forbear.TraceContextFrom(msg.Context()).Parent(); got != conform.Traceparent {
+		if got := edge.TraceContextFrom(msg.Context()).Parent(); got != conform.Traceparent {
 			t.Errorf("the handler's trace is %q, want the publisher's", got)
 		}
 		if runs.Load() < 3 {

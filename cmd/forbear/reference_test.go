@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/reference"
+	"github.com/forbear-go/forbear/reason"
 )
 
 var update = flag.Bool("update", false, "write docs/reference anew")
@@ -50,7 +50,7 @@ func TestReference(t *testing.T) {
 // Each reason has the heading that its messages link to.
 func TestReasonsAreLinked(t *testing.T) {
 	page := slurp(t, "../../docs/reference/reasons.md")
-	for r := forbear.ReasonNone + 1; r.String() != "invalid"; r++ {
+	for r := reason.None + 1; r.String() != "invalid"; r++ {
 		if file, anchor, _ := strings.Cut(r.URL(), "#"); !strings.HasSuffix(file, "/docs/reference/reasons.md") ||
 			!strings.Contains(page, "\n### `"+anchor+"`\n") {
 			t.Errorf("%v: %s is not there", r, r.URL())

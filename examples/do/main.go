@@ -85,7 +85,7 @@ func main() {
 			return send(ctx, address, to, "Subject: order 17\r\n\r\nIt is on its way.\r\n")
 		})
 		if why, failed := errors.AsType[*forbear.Error](err); failed {
-			log.Printf("%s: not sent, %v by %s: %v", to, why.Reason, why.Rule(), err)
+			log.Printf("%s: not sent, %v by %s: %v", to, why.Reason, why.Reason.Rule(), err)
 			continue
 		}
 		fmt.Println(to, "has mail after", attempts, "attempts")

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/grpcretry"
 )
 
@@ -117,7 +118,7 @@ func TestOneLayerRetries(t *testing.T) {
 			if n := len(s.received()); status.Code(err) != codes.Unavailable || n != 4 {
 				t.Errorf("%v after %d calls, want 4", err, n)
 			}
-			if name == "interceptors" && !forbear.ExhaustedBelow(err) {
+			if name == "interceptors" && !edge.ExhaustedBelow(err) {
 				t.Errorf("%v does not say that retries are used up below", err)
 			}
 		})

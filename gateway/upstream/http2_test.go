@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/certtest"
@@ -128,9 +129,9 @@ func TestUpgradeNeedsHTTP1(t *testing.T) {
 		if resp, err := u.RoundTrip(req); err == nil {
 			t.Errorf("%s: %s", tt.name, resp.Status)
 			_ = resp.Body.Close()
-		} else if f, _ := forbear.ClassifyNet(err); f.Class != forbear.ClassTerminal || f.Type != "upgrade_over_http2" || f.Explain() == "" {
+		} else if f, _ := edge.ClassifyNet(err); f.Class != forbear.ClassTerminal || f.Type != "upgrade_over_http2" || f.Explain() == "" {
 			t.Errorf("%s: got %v %q (%s): %v", tt.name, f.Class, f.Type, f.Explain(), err)
-		} else if o, counts := f.Outcome(); counts {
+		} else if o, counts := edge.Outcome(&f); counts {
 			t.Errorf("%s: it counts as %v for the breaker", tt.name, o)
 		}
 	}

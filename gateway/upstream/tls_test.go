@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/certtest"
 )
@@ -28,7 +29,7 @@ func failure(t *testing.T, u *upstream.Upstream, url string, size int) forbear.F
 	if err == nil {
 		t.Fatalf("%s: %s %s, want an error", url, resp.Proto, resp.Status)
 	}
-	f, _ := forbear.ClassifyNet(err)
+	f, _ := edge.ClassifyNet(err)
 	f.Err = err
 	return f
 }

@@ -76,7 +76,7 @@ func Example_httpClient() {
 	}
 	defer resp.Body.Close()
 	if why, ok := httpretry.Outcome(resp); ok {
-		fmt.Println(resp.StatusCode, why.Reason, why.Rule(), why.Attempts, why.RetryAfter)
+		fmt.Println(resp.StatusCode, why.Reason, why.Reason.Rule(), why.Attempts, why.RetryAfter)
 	}
 	// Output: 503 after_exceeds_deadline R-5 1 1m40s
 }

@@ -18,6 +18,7 @@ const (
 	keyExhaustion
 	keyIdempotency
 	keyIdempotent
+	keyCorrelation
 )
 
 // Attempt is a context that belongs to one attempt of a call: the context and what
@@ -143,3 +144,15 @@ func WithIdempotent(ctx context.Context) context.Context {
 
 // Idempotent reports whether [WithIdempotent] has said so.
 func Idempotent(ctx context.Context) bool { return ctx.Value(keyIdempotent) != nil }
+
+// WithCorrelation names the logical operation that calls under the returned context
+// belong to.
+func WithCorrelation(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, keyCorrelation, id)
+}
+
+// Correlation returns the name that [WithCorrelation] put into ctx, or "".
+func Correlation(ctx context.Context) string {
+	id, _ := ctx.Value(keyCorrelation).(string)
+	return id
+}

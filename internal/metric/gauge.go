@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Gauge is a metric that is read off a Retryer when a sink is asked for it,
@@ -48,7 +49,7 @@ var Gauges = []Gauge{
 	{
 		gauge("health_gate_healthy", "", true, "Whether the health gate lets retries go on: 1 or 0."),
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
-			h, ok := r.Health(now)
+			h, ok := edge.Health(r, now)
 			if h.Healthy {
 				return 1, ok
 			}
@@ -58,7 +59,7 @@ var Gauges = []Gauge{
 	{
 		gauge("health_success_rate", "", false, "Share of good attempts in the window of the health gate, 0 to 1."),
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
-			h, _ := r.Health(now)
+			h, _ := edge.Health(r, now)
 			return h.Rate, h.Counted
 		},
 	},
@@ -93,7 +94,7 @@ var Gauges = []Gauge{
 		// A counter all the same: the Retryer keeps it, because only the first such
 		// send is an event.
 		counter("retry_layered_sends_total", "Sends that a layer below has added to forbear's attempts by itself."),
-		func(r *forbear.Retryer, _ time.Time) (float64, bool) { return float64(r.LayeredSends()), true },
+		func(r *forbear.Retryer, _ time.Time) (float64, bool) { return float64(edge.LayeredSends(r)), true },
 	},
 }
 

@@ -9,8 +9,10 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Sink is where measurements go. It is called from many goroutines.
@@ -150,7 +152,7 @@ func (r *Recorder) attemptEnded(ctx context.Context, e forbear.AttemptEnded) {
 // callOf returns what a circuit breaker makes of an attempt, also where there is
 // none: the outcomes of dependencies can be compared.
 func callOf(e forbear.AttemptEnded) int {
-	o, counts := e.Failure.Outcome()
+	o, counts := edge.Outcome(&e.Failure)
 	switch {
 	case !counts:
 		return callIgnored
@@ -193,19 +195,19 @@ func (r *Recorder) stopped(ctx context.Context, e forbear.Stopped) {
 		s.get(Suppressed, e.Reason.String()).Record(ctx, 1)
 	}
 	switch e.Reason {
-	case forbear.ReasonBudget:
+	case reason.Budget:
 		s.overBudget.Record(ctx, 1)
-	case forbear.ReasonBreakerOpen:
+	case reason.BreakerOpen:
 		if e.Attempts == 0 {
 			s.calls[callRefused].Record(ctx, 1)
 		}
-	case forbear.ReasonBulkheadFull:
+	case reason.BulkheadFull:
 		s.get(Rejections).Record(ctx, 1)
-	case forbear.ReasonCertificate:
+	case reason.Certificate:
 		s.certificates.Record(ctx, 1)
-	case forbear.ReasonHintTooLong:
+	case reason.HintTooLong:
 		s.timeBudget.Record(ctx, 1)
-	case forbear.ReasonDeadline:
+	case reason.Deadline:
 		// An attempt that the caller's deadline cut short was begun.
 		if e.Attempts == 0 || e.Failure.Type != errtype.CallerDeadline {
 			s.timeBudget.Record(ctx, 1)

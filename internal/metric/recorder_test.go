@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // memory is a sink that keeps each series as name{labels}.
@@ -140,11 +141,11 @@ func TestTimeBudget(t *testing.T) {
 		stop forbear.Stopped
 		want float64
 	}{
-		{"before the first", forbear.Stopped{Reason: forbear.ReasonDeadline, Failure: forbear.Failure{Type: errtype.CallerDeadline}}, 1},
-		{"before a retry", forbear.Stopped{Reason: forbear.ReasonDeadline, Attempts: 1}, 1},
-		{"in an attempt", forbear.Stopped{Reason: forbear.ReasonDeadline, Attempts: 1, Failure: forbear.Failure{Type: errtype.CallerDeadline}}, 0},
-		{"a hint beyond it", forbear.Stopped{Reason: forbear.ReasonHintTooLong, Attempts: 1}, 1},
-		{"enough time", forbear.Stopped{Reason: forbear.ReasonExhausted, Attempts: 1}, 0},
+		{"before the first", forbear.Stopped{Reason: reason.Deadline, Failure: forbear.Failure{Type: errtype.CallerDeadline}}, 1},
+		{"before a retry", forbear.Stopped{Reason: reason.Deadline, Attempts: 1}, 1},
+		{"in an attempt", forbear.Stopped{Reason: reason.Deadline, Attempts: 1, Failure: forbear.Failure{Type: errtype.CallerDeadline}}, 0},
+		{"a hint beyond it", forbear.Stopped{Reason: reason.HintTooLong, Attempts: 1}, 1},
+		{"enough time", forbear.Stopped{Reason: reason.Exhausted, Attempts: 1}, 0},
 	} {
 		r, m := newRecorder()
 		tt.stop.Dependency = "payments"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/waitform"
 )
 
 // envoy writes a bootstrap with one listener, whose routes tell idempotent methods
@@ -100,7 +100,7 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 }
 
 // envoyForms are the forms of a wait that Envoy knows, too.
-var envoyForms = map[forbear.WaitForm]string{forbear.WaitSeconds: "SECONDS", forbear.WaitUnix: "UNIX_TIMESTAMP"}
+var envoyForms = map[string]string{waitform.Seconds: "SECONDS", waitform.Unix: "UNIX_TIMESTAMP"}
 
 func envoyCluster(w *writer, t *target) {
 	w.line("  clusters:")

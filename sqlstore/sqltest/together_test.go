@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -30,7 +30,7 @@ func TestSweepLeavesWhatIsRedriven(t *testing.T) {
 		t.Fatal(step, err)
 	}
 	d := step.Claimed[0]
-	letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, forbear.ReasonTerminal, 5, time.Now())
+	letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, reason.Terminal, 5, time.Now())
 	now := time.Now()
 	dead := store.WriteBack{
 		ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Dead, Dead: letter,
@@ -157,7 +157,7 @@ func TestDeadAndCanceledAtOnce(t *testing.T) {
 			d := &step.Claimed[n-1-i]
 			ids[i] = d.ID
 			wg.Go(func() {
-				letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, forbear.ReasonTerminal, 5, time.Now())
+				letter := d.DeadLetter(&webhook.Endpoint{ID: "a"}, reason.Terminal, 5, time.Now())
 				dead := store.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: "a", Kind: store.Dead, Dead: letter}
 				if _, err := one.WriteBackAndClaim(t.Context(), store.Step{WriteBacks: []store.WriteBack{dead}}); err != nil {
 					t.Error(err)

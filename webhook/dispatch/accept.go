@@ -8,10 +8,11 @@ import (
 	"maps"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -180,7 +181,7 @@ func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) 
 			return cmp.Or(err, errors.Join(done.Stuck...))
 		})
 		for _, l := range done.Dead {
-			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
+			edge.DeadLettered(ctx, d.outbox, l.Queue, reason.Terminal)
 		}
 		if len(done.Stuck) > 0 && time.Since(*warned) > stuckEvery {
 			*warned = time.Now()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 )
 
 const (
@@ -26,7 +27,7 @@ func (j *job) askPatiently() (forbear.Decision, time.Time) {
 	for {
 		earned := j.call.Earned() // before the question, so that no success is missed
 		dec := j.call.Ask(context.Background(), now)
-		if dec.Reason != forbear.ReasonBudget {
+		if dec.Reason != reason.Budget {
 			return dec, now
 		}
 		if over == nil {

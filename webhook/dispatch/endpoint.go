@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -51,7 +52,7 @@ func (r *receiver) newEndpoint(stored webhook.Endpoint, old *endpoint) (*endpoin
 	} else if err := r.newRetryer(e); err != nil {
 		return nil, err
 	}
-	e.cred = newAuthorization(stored.Auth, r.d, e.retryer.Refreshed)
+	e.cred = newAuthorization(stored.Auth, r.d, func(ctx context.Context, err error) { edge.Refreshed(ctx, e.retryer, err) })
 	return e, nil
 }
 

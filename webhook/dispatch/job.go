@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -18,9 +20,9 @@ import (
 type job struct {
 	to       *receiver
 	delivery *store.Delivery
-	ep       *endpoint            // the configuration that it is sent by; nil before resume
-	call     *forbear.DurableCall // likewise
-	made     *attempt             // nil while there is none that counts
+	ep       *endpoint         // the configuration that it is sent by; nil before resume
+	call     *edge.DurableCall // likewise
+	made     *attempt          // nil while there is none that counts
 }
 
 // resume goes on with the delivery's call, with what the engine has to know of the
@@ -32,7 +34,7 @@ func (j *job) resume() {
 	p.State.Start, p.State.NeedsKey, p.State.Key = j.start(), true, dl.Message.SentKey()
 	p.State.Refreshable = j.ep.cred.refreshable()
 	ctx := forbear.WithCorrelationID(context.Background(), dl.Message.CorrelationID)
-	j.call = j.ep.retryer.Durable(ctx, p)
+	j.call = edge.Durable(ctx, j.ep.retryer, p)
 }
 
 // process does the job. Right before a send it looks at everything that may have
@@ -160,7 +162,7 @@ func (j *job) refuse(dec forbear.Decision, now time.Time) {
 		return
 	}
 	after := j.call.Postpone(context.Background(), dec, now)
-	if dec.Reason == forbear.ReasonBreakerOpen {
+	if dec.Reason == reason.BreakerOpen {
 		after = j.to.behindProbe()
 	}
 	j.to.d.stats.postponed.Add(1)
@@ -188,6 +190,6 @@ func (j *job) expire() {
 		return
 	}
 	j.resume()
-	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.to.d.now())
-	j.deadLetter(forbear.ReasonDeadline)
+	_ = j.call.GiveUp(context.Background(), reason.Deadline, j.to.d.now())
+	j.deadLetter(reason.Deadline)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -89,9 +91,9 @@ func TestJobExpires(t *testing.T) {
 			j := r.job()
 			j.delivery.Start = time.Now().Add(-24 * time.Hour)
 			j.delivery.Message.Created = j.delivery.Start
-			j.delivery.Progress = forbear.Progress{Attempts: 4, Last: last}
+			j.delivery.Progress = edge.Progress{Attempts: 4, Last: last}
 			o := r.process(j)
-			if o.Kind != store.Dead || o.Why != forbear.ReasonDeadline || o.Dead.Reason != "deadline" || o.Dead.Attempts != 4 {
+			if o.Kind != store.Dead || o.Why != reason.Deadline || o.Dead.Reason != "deadline" || o.Dead.Attempts != 4 {
 				t.Fatalf("got %+v", o)
 			}
 			if o.Dead.ErrorType != last || (o.Dead.Status == 503) != (last != "") {
@@ -132,7 +134,7 @@ func TestDeliveredAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(204), webhook.Endpoint{})
 		j := r.job()
-		j.delivery.Progress = forbear.Progress{Attempts: 1, Last: "http_503"}
+		j.delivery.Progress = edge.Progress{Attempts: 1, Last: "http_503"}
 		j.delivery.Progress.State.Attempt = 2
 		o := r.process(j)
 		if o.Kind != store.Delivered || o.Attempt == nil || o.Attempt.Number != 2 || o.Attempt.Status != 204 || o.Progress.Attempts != 2 {
@@ -148,7 +150,7 @@ func TestOpenBreakerPutsAJobOff(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{})
 		r.open(time.Minute)
 		j := r.job()
-		j.delivery.Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
+		j.delivery.Progress.Pending = &edge.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
 		o := r.process(j)
 		if o.Kind != store.Postponed || o.After < time.Minute || o.After > 75*time.Second || o.Attempt != nil {
 			t.Fatalf("got %+v", o)
@@ -220,12 +222,12 @@ func TestPendingFailureIsReconsidered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				j := r.job()
-				p := &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-c.since)}
+				p := &edge.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-c.since)}
 				if c.until > 0 {
 					p.Until = time.Now().Add(c.until)
 				}
 				j.delivery.Start = p.At
-				j.delivery.Progress = forbear.Progress{Attempts: 1, Pending: p, Last: "http_503"}
+				j.delivery.Progress = edge.Progress{Attempts: 1, Pending: p, Last: "http_503"}
 				j.delivery.Progress.State.Attempt = 1
 				o := r.process(j)
 				if o.Kind != c.kind || o.Progress.Pending != nil || o.After < c.until {
@@ -244,7 +246,7 @@ func TestGoneIsALetterAndDisables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(http.StatusGone), webhook.Endpoint{})
 		o := r.process(r.job())
-		if o.Kind != store.Dead || o.Dead.Reason != "gone" || o.Why != forbear.ReasonTerminal || o.Dead.Status != 410 || o.Dead.Description == "" {
+		if o.Kind != store.Dead || o.Dead.Reason != "gone" || o.Why != reason.Terminal || o.Dead.Status != 410 || o.Dead.Description == "" {
 			t.Errorf("got %+v, %+v", o, o.Dead)
 		}
 		if r.to.enabled() || !slices.Contains(r.alerts(), "endpoint_disabled") {
@@ -299,7 +301,7 @@ func TestPendingFailureIsCountedOnce(t *testing.T) {
 		r := newRig(t, status(503), noBreaker())
 		spent(r)
 		j := r.job()
-		j.delivery.Progress.Pending = &forbear.Pending{Class: forbear.ClassDNS, Type: "dns_failure", At: time.Now()}
+		j.delivery.Progress.Pending = &edge.Pending{Class: forbear.ClassDNS, Type: "dns_failure", At: time.Now()}
 		j.delivery.Progress.State = forbear.State{Attempt: 1, DNSFailures: 1}
 		o := r.process(j)
 		if o.Kind != store.Postponed || o.Progress.State.DNSFailures != 1 {

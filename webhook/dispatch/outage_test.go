@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -131,9 +132,9 @@ func putOff(t *testing.T, s *memstore.Store, n int) {
 		outcomes := make([]store.WriteBack, len(list))
 		for i, dl := range list {
 			outcomes[i] = store.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: store.Postponed, After: time.Hour}
-			outcomes[i].Progress = forbear.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
+			outcomes[i].Progress = edge.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
 			outcomes[i].Progress.State.Attempt = 1
-			outcomes[i].Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
+			outcomes[i].Progress.Pending = &edge.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
 		}
 		if _, err := s.Finish(ctx, outcomes); err != nil {
 			t.Fatal(err)

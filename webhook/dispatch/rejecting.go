@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook/store"
 )
 
@@ -65,7 +66,7 @@ func (r *receiver) accepted(look time.Time) {
 // one that is gone is disabled.
 func isFinal(a *attempt, dec forbear.Decision) bool {
 	switch dec.Reason {
-	case forbear.ReasonTerminal, forbear.ReasonCertificate, forbear.ReasonUnauthorized, forbear.ReasonUnknown:
+	case reason.Terminal, reason.Certificate, reason.Unauthorized, reason.Unknown:
 		return a.record.Status != http.StatusGone && a.failure.Type != unsendable
 	default:
 		return false

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // counters are what [Stats] reads.
@@ -55,7 +56,7 @@ func (d *Dispatcher) LaneStats(id string) LaneStats {
 
 func (r *receiver) stats() LaneStats {
 	now, mono, ep := r.d.now(), time.Now(), r.endpoint()
-	s := LaneStats{Breaker: ep.breaker().String(), Earned: ep.retryer.Earned(now)}
+	s := LaneStats{Breaker: ep.breaker().String(), Earned: edge.Earned(ep.retryer, now)}
 	if b := ep.retryer.Breaker(); b != nil {
 		s.FailureRate = b.FailureRate(now)
 	}

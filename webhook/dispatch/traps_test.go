@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/internal/waitform"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -135,7 +136,7 @@ func TestWaitHeadersOfAnEndpoint(t *testing.T) {
 		})
 		d := run(t, &memstore.Store{}, dispatch.Config{Transport: transport}, webhook.Endpoint{
 			ID: "a", URL: "https://example.com/",
-			Policy: forbear.Policy{WaitHeaders: map[string]forbear.WaitForm{"x-pause": forbear.WaitDuration}},
+			Policy: forbear.Policy{WaitHeaders: map[string]string{"x-pause": waitform.Duration}},
 		})
 		if _, err := d.Accept(t.Context(), webhook.Message{ID: "m", Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
 			t.Fatal(err)

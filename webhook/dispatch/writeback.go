@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -60,7 +61,7 @@ func (d *Dispatcher) written(batch []store.WriteBack, ok []bool) {
 			continue
 		}
 		if r := d.receiver(o.Endpoint); r != nil && o.Kind == store.Dead {
-			r.endpoint().retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
+			edge.DeadLettered(context.Background(), r.endpoint().retryer, o.Dead.Queue, o.Why)
 		}
 		// After is 0 when it is over; then the next message of the key may go.
 		if over := o.Kind == store.Delivered || o.Kind == store.Dead; !over || o.OrderKey != "" {

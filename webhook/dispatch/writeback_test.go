@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
@@ -91,7 +92,7 @@ func TestWrittenDeadLettersAreObserved(t *testing.T) {
 			}
 			r.d.written([]store.WriteBack{o}, []bool{ok})
 		}
-		want := forbear.DeadLettered{Dependency: "webhook:a", Queue: webhook.Queue, Reason: forbear.ReasonTerminal}
+		want := forbear.DeadLettered{Dependency: "webhook:a", Queue: webhook.Queue, Reason: reason.Terminal}
 		if len(seen) != 1 || seen[0] != want {
 			t.Errorf("observed is %+v, want %+v", seen, want)
 		}

@@ -3,8 +3,8 @@ package store
 import (
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -19,7 +19,7 @@ type Delivery struct {
 	OrderKey string // set when the endpoint keeps the key's order
 	Due      time.Time
 	Start    time.Time // R-3's 24 hours count from here
-	Progress forbear.Progress
+	Progress edge.Progress
 	// Letter is the dead letter that this delivery redrives, or "".
 	Letter string
 	// Canceled says that it was canceled while it was under way: it must not be

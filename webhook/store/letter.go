@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -72,7 +73,7 @@ func (dl *Delivery) DeadLetter(e *webhook.Endpoint, why forbear.Reason, maxAttem
 
 // Abandoned returns the letter that a delivery becomes whose endpoint was deleted.
 func (dl *Delivery) Abandoned(now time.Time) *deadletter.Letter {
-	l := dl.DeadLetter(&webhook.Endpoint{}, forbear.ReasonCanceled, 0, now)
+	l := dl.DeadLetter(&webhook.Endpoint{}, reason.Canceled, 0, now)
 	l.Reason = deadletter.ReasonDeleted
 	l.Description = describe(l)
 	return l

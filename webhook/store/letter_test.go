@@ -8,6 +8,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -18,15 +20,15 @@ func TestLetterHoldsTheMessage(t *testing.T) {
 		ID: "m1", Endpoints: []string{"a"}, Type: "order.made", Source: "/shop", Subject: "s", Key: "k", IdempotencyKey: "ik", CorrelationID: "c",
 		ContentType: "text/plain", Headers: []webhook.Header{{Name: "X-A", Value: "1"}}, Created: time.Unix(1, 0), Body: []byte("body"),
 	}
-	dl := &Delivery{Endpoint: "a", Message: m, Progress: forbear.Progress{Attempts: 5, Postponed: 2}}
-	l := dl.DeadLetter(&webhook.Endpoint{ID: "a", Version: 3}, forbear.ReasonExhausted, 8, time.Unix(2, 0))
+	dl := &Delivery{Endpoint: "a", Message: m, Progress: edge.Progress{Attempts: 5, Postponed: 2}}
+	l := dl.DeadLetter(&webhook.Endpoint{ID: "a", Version: 3}, reason.Exhausted, 8, time.Unix(2, 0))
 	if got := FromLetter(*l); !reflect.DeepEqual(got, m) {
 		t.Errorf("got %+v, want %+v", got, m)
 	}
 	if l.ID == "" || l.Queue != webhook.Queue || l.State != deadletter.Dead || l.Attempts != 5 || l.MaxAttempts != 8 || l.Postponed != 2 || !l.DeadAt.Equal(time.Unix(2, 0)) {
 		t.Errorf("the letter is %+v", l)
 	}
-	if dl.Endpoint = webhook.AlertEndpoint; dl.DeadLetter(&webhook.Endpoint{}, forbear.ReasonExhausted, 8, time.Now()).Queue != webhook.AlertQueue {
+	if dl.Endpoint = webhook.AlertEndpoint; dl.DeadLetter(&webhook.Endpoint{}, reason.Exhausted, 8, time.Now()).Queue != webhook.AlertQueue {
 		t.Error("an alert that could not be delivered would raise the next")
 	}
 }
@@ -40,12 +42,12 @@ func TestLetterSaysWhy(t *testing.T) {
 		attempts, postponed int
 		reason, description string
 	}{
-		{"never attempted", forbear.ReasonDeadline, "", 0, 0, "deadline", "deadline after 0 attempts"},
-		{"failed", forbear.ReasonExhausted, "http_503", 5, 0, "exhausted", "exhausted (http_503) after 5 attempts"},
-		{"put off", forbear.ReasonDeadline, "timeout", 1, 2, "deadline", "deadline (timeout) after 1 attempt and 2 postponements"},
-		{"gone", forbear.ReasonTerminal, "http_410", 1, 0, deadletter.ReasonGone, "gone (http_410) after 1 attempt"},
+		{"never attempted", reason.Deadline, "", 0, 0, "deadline", "deadline after 0 attempts"},
+		{"failed", reason.Exhausted, "http_503", 5, 0, "exhausted", "exhausted (http_503) after 5 attempts"},
+		{"put off", reason.Deadline, "timeout", 1, 2, "deadline", "deadline (timeout) after 1 attempt and 2 postponements"},
+		{"gone", reason.Terminal, "http_410", 1, 0, deadletter.ReasonGone, "gone (http_410) after 1 attempt"},
 	} {
-		dl := &Delivery{Endpoint: "a", Progress: forbear.Progress{Attempts: c.attempts, Postponed: c.postponed, Last: c.last}}
+		dl := &Delivery{Endpoint: "a", Progress: edge.Progress{Attempts: c.attempts, Postponed: c.postponed, Last: c.last}}
 		l := dl.DeadLetter(&webhook.Endpoint{ID: "a"}, c.why, 8, time.Now())
 		if l.Reason != c.reason || l.Description != c.description {
 			t.Errorf("%s: got %q, %q", c.name, l.Reason, l.Description)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Step is what a dispatcher wants of its store: either part may be empty.
@@ -51,7 +52,7 @@ type WriteBack struct {
 	// After is when the delivery is due again: for Retried, Postponed and
 	// Released.
 	After    time.Duration
-	Progress forbear.Progress
+	Progress edge.Progress
 	// Attempt is the record of the attempt; nil when none was made.
 	Attempt *deadletter.Attempt
 	// Dead is the letter, for Dead. The store adds the history that it has.

@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Broker is a broker with one empty queue, stream or topic, and the adapter
@@ -79,7 +80,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 // two effects. Attributes, data and the trace arrive as they were sent.
 func eachEventOnce(t *testing.T, b Broker) {
 	k := newKit(t, b, func(ctx context.Context, e consume.Event, _ int) error {
-		if got := forbear.TraceContextFrom(ctx).Parent(); got != Traceparent {
+		if got := edge.TraceContextFrom(ctx).Parent(); got != Traceparent {
 			t.Errorf("the handler's trace is %q, want the publisher's", got)
 		}
 		if e.Source != "/conform" || e.Type != "test" || string(e.Data) != "body "+e.ID || e.Key == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // settings are those of a client of the server.
@@ -37,15 +38,15 @@ func settings(server *flaky.Server, opts ...httpretry.Option) aws.Config {
 	}
 }
 
-// reason is why forbear ended a call: the SDK's error holds the response.
-func reason(err error) forbear.Reason {
+// reasonOf is why forbear ended a call: the SDK's error holds the response.
+func reasonOf(err error) forbear.Reason {
 	failed, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	if !ok {
-		return forbear.ReasonNone
+		return reason.None
 	}
 	why, ok := httpretry.Outcome(failed.Response.Response)
 	if !ok {
-		return forbear.ReasonNone
+		return reason.None
 	}
 	return why.Reason
 }
@@ -71,7 +72,7 @@ func TestUploadOverTLS(t *testing.T) {
 			})
 			const put = "PUT /reports/november.csv"
 			if !tt.ok {
-				if n, why := len(server.Received(put)), reason(err); n != 1 || why != forbear.ReasonNotReplayable {
+				if n, why := len(server.Received(put)), reasonOf(err); n != 1 || why != reason.NotReplayable {
 					t.Errorf("%v (%v) after %d attempts, want a failure after one", err, why, n)
 				}
 				return
@@ -94,7 +95,7 @@ func TestSendMessageNeedsTheWord(t *testing.T) {
 	queue := sqs.NewFromConfig(settings(server))
 	message := &sqs.SendMessageInput{QueueUrl: aws.String(server.URL + "/1/reports"), MessageBody: aws.String(message)}
 	_, err := queue.SendMessage(t.Context(), message)
-	if n, why := len(server.Received("AmazonSQS.SendMessage")), reason(err); n != 1 || why != forbear.ReasonNoKey {
+	if n, why := len(server.Received("AmazonSQS.SendMessage")), reasonOf(err); n != 1 || why != reason.NoKey {
 		t.Errorf("%v (%v) after %d attempts, want a failure after one", err, why, n)
 	}
 	_, err = queue.SendMessage(forbear.Idempotent(t.Context()), message)

@@ -73,6 +73,6 @@ func main() {
 
 	_, err = client.Check(ctx, &healthpb.HealthCheckRequest{Service: "unknown"})
 	if why, ok := errors.AsType[*forbear.Error](err); ok {
-		fmt.Println(status.Code(err), why.Reason, why.Rule(), why.Attempts)
+		fmt.Println(status.Code(err), why.Reason, why.Reason.Rule(), why.Attempts)
 	}
 }

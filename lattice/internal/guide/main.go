@@ -58,7 +58,7 @@ func main() {
 		resp, err := client.Do(req)
 		if stop, ok := errors.AsType[*lattice.StopError](err); ok {
 			why, _ := errors.AsType[*forbear.Error](err)
-			fmt.Printf("%s: %d after %d attempts: %v (%s)\n", path, stop.StatusCode, stop.Attempts, why.Reason, why.Rule())
+			fmt.Printf("%s: %d after %d attempts: %v (%s)\n", path, stop.StatusCode, stop.Attempts, why.Reason, why.Reason.Rule())
 			continue
 		}
 		if err != nil {

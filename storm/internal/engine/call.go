@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -254,7 +255,7 @@ func (x *engine) refuse(i int32, why forbear.Reason) {
 // failure of one that leaves the retrying to others.
 func verdictOf(r forbear.Reason) status {
 	switch r {
-	case forbear.ReasonDisabled, forbear.ReasonInner, forbear.ReasonDeadline:
+	case reason.Disabled, reason.Inner, reason.Deadline:
 		return statusError
 	}
 	return statusBelow

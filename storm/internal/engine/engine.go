@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -44,7 +44,7 @@ type engine struct {
 	kept  []kept
 	keeps bool
 	// passing is a call that is not kept, for one decision.
-	passing forbear.DurableCall
+	passing edge.DurableCall
 	tasks   []task
 	// freeCall and freeTask are what has ended, to be used again.
 	freeCall, freeTask []int32

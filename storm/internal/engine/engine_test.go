@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -214,8 +215,8 @@ func TestBreakersEndCalls(t *testing.T) {
 	m := burst(200, p)
 	m.Faults = []model.Fault{{End: time.Hour, Factor: 1, Outage: 1}}
 	r, got := mustRun(t, m)
-	if got.failed != 200 || r.Refused[forbear.ReasonBreakerOpen] < 100 {
-		t.Errorf("%+v, %v ended by the breaker", got, r.Refused[forbear.ReasonBreakerOpen])
+	if got.failed != 200 || r.Refused[reason.BreakerOpen] < 100 {
+		t.Errorf("%+v, %v ended by the breaker", got, r.Refused[reason.BreakerOpen])
 	}
 	if sent := got.calls + got.retries; sent > 250 {
 		t.Errorf("%v attempts on a dead service, in spite of the breaker", sent)

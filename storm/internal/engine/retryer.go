@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -16,7 +18,7 @@ import (
 // kept is what must outlive an attempt, where a plan has a breaker or is durable:
 // the call as the Retryer knows it.
 type kept struct {
-	call forbear.DurableCall
+	call edge.DurableCall
 	// put says that the call was postponed at least once.
 	put bool
 }
@@ -72,17 +74,14 @@ func (x *engine) succeeded(i int32) {
 // know what other layers do.
 func (x *engine) decide(i int32, f *forbear.Failure, below bool) forbear.Decision {
 	c := &x.calls[i]
-	var known forbear.Facts
-	if !x.m.Edges[c.edge].Plan.Baseline.Oblivious {
-		known.ExhaustedBelow, known.Inner = below, c.inner
-	}
 	k := &x.passing
 	if x.keeps {
 		k = &x.kept[i].call
 	} else {
 		x.caller(c).Begin(k, x.stateOf(c))
 	}
-	k.Facts = known
+	aware := !x.m.Edges[c.edge].Plan.Baseline.Oblivious
+	k.State.ExhaustedBelow, k.State.Inner = aware && below, aware && c.inner
 	return k.Fail(none, *f, time.Duration(x.now-c.sent), x.clock())
 }
 
@@ -101,7 +100,7 @@ func (x *engine) putOff(i int32, d forbear.Decision) {
 	}
 	k.put = true
 	if time.Duration(x.now-c.start)+wait > x.caller(c).Retryer.Policy().Total {
-		x.refuse(i, forbear.ReasonDeadline)
+		x.refuse(i, reason.Deadline)
 		return
 	}
 	x.push(x.now+int64(wait), evRetry, uint32(i), c.gen&genMask)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge"
 )
 
 // Caller is one process that calls one dependency: its Retryer, and the parts
@@ -16,9 +17,9 @@ import (
 type Caller struct {
 	Retryer  *forbear.Retryer
 	Budget   budget.Budget
-	Throttle *Throttle            // nil without throttling
-	outcomes outcomes             // nil when the budget does not count successes
-	fresh    *forbear.DurableCall // a call of which nothing is known
+	Throttle *Throttle         // nil without throttling
+	outcomes outcomes          // nil when the budget does not count successes
+	fresh    *edge.DurableCall // a call of which nothing is known
 }
 
 // outcomes is what a budget implements that earns by good calls.
@@ -64,9 +65,9 @@ func (p *Plan) retryer(draw func() float64, b budget.Budget) (*forbear.Retryer, 
 
 // Begin makes of c a call in state s that has not been put to the Retryer yet. It
 // reuses c's room, since there may be millions of calls.
-func (b *Caller) Begin(c *forbear.DurableCall, s forbear.State) {
+func (b *Caller) Begin(c *edge.DurableCall, s forbear.State) {
 	if b.fresh == nil {
-		b.fresh = b.Retryer.Durable(context.Background(), forbear.Progress{})
+		b.fresh = edge.Durable(context.Background(), b.Retryer, edge.Progress{})
 	}
 	*c = *b.fresh
 	c.State = s

@@ -21,6 +21,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/porttest"
 	"github.com/forbear-go/forbear/internal/ringtest"
@@ -454,9 +455,9 @@ func backlog(t *testing.T, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := json.Marshal(forbear.Progress{
+	state, _ := json.Marshal(edge.Progress{
 		Attempts: 1, State: forbear.State{Attempt: 1}, Postponed: 1,
-		Pending: &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
+		Pending: &edge.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
 	})
 	if _, err := db.Exec(`UPDATE forbear_deliveries SET progress = ?`, string(state)); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/webhook"
@@ -72,7 +72,7 @@ func (s *Service) postMessage(r *http.Request, n newMessage) (int, any, error) {
 		m.Body = n.Base64
 		m.ContentType = cmp.Or(m.ContentType, "application/octet-stream")
 	}
-	ctx := forbear.WithTraceContext(r.Context(), forbear.ParseTraceContext(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
+	ctx := edge.WithTraceContext(r.Context(), edge.ParseTraceContext(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
 	a, err := s.Dispatcher.Accept(ctx, m)
 	if err != nil {
 		return 0, nil, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -47,7 +47,7 @@ func TestDeliveriesCarryTheTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx := forbear.WithTraceContext(t.Context(), forbear.ParseTraceContext(parent(3), ""))
+		ctx := edge.WithTraceContext(t.Context(), edge.ParseTraceContext(parent(3), ""))
 		if _, err := (webhook.Outbox{SQLite: !svc.postgres()}).Insert(ctx, tx, webhook.Message{ID: "outbox", Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,6 @@ func article(kind string) string {
 type facts struct {
 	policy  forbear.Policy
 	state   forbear.State
-	known   forbear.Facts
 	failure forbear.Failure
 	now     time.Time
 	notes   []string
@@ -192,11 +191,11 @@ func (s *Situation) facts() (f facts, err error) {
 		return f, err
 	}
 	f.state = s.state(f.now)
-	if f.known, err = s.known(); err != nil {
+	if f.state.Breaker, err = s.breaker(); err != nil {
 		return f, err
 	}
 	if owner := f.policy.Owner; owner != "" && s.Service != "" && owner != s.Service {
-		f.known.NotOwner = true
+		f.state.NotOwner = true
 		f.note("%s owns the retries, and the file is that of %s (R-7)", owner, s.Service)
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
@@ -300,6 +299,9 @@ func (s *Situation) state(now time.Time) forbear.State {
 		Key:          s.IdempotencyKey,
 		Unreplayable: !s.Replayable,
 		Refreshable:  s.TokenRefresh,
+
+		Unhealthy:      !s.Healthy,
+		ExhaustedBelow: s.ExhaustedBelow,
 	}
 	if s.RemainingMS != nil {
 		st.Deadline = now.Add(time.Duration(*s.RemainingMS) * time.Millisecond)
@@ -307,18 +309,15 @@ func (s *Situation) state(now time.Time) forbear.State {
 	return st
 }
 
-// known is what is known of the moment, but for the budget. The budget is missing
-// here because each step of a course changes it: decide adds it.
-func (s *Situation) known() (forbear.Facts, error) {
-	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow, Unhealthy: !s.Healthy}
+// breaker returns where the circuit breaker stands.
+func (s *Situation) breaker() (breaker.State, error) {
 	switch s.Breaker {
 	case "", "closed":
+		return breaker.Closed, nil
 	case "open":
-		k.Breaker = breaker.Open
+		return breaker.Open, nil
 	case "half-open":
-		k.Breaker = breaker.HalfOpen
-	default:
-		return k, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
+		return breaker.HalfOpen, nil
 	}
-	return k, nil
+	return 0, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Verdict is what explain says about one situation. Its JSON is a format that other
@@ -99,7 +100,7 @@ func decision(d forbear.Decision) string {
 	switch {
 	case d.Retry:
 		return "retry"
-	case d.Reason == forbear.ReasonSuccess:
+	case d.Reason == reason.Success:
 		return "success"
 	default:
 		return "stop"
@@ -110,11 +111,10 @@ func decision(d forbear.Decision) string {
 // since the budget was read. The random number is 0, which makes Wait the floor: the
 // bounds of a decision do not depend on it.
 func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent int64) forbear.Decision {
-	known := f.known
 	if b := s.Budget; b != nil {
-		known.BudgetSpent = f.policy.WithDefaults().Budget.Spent(b.Initial, b.Retries+spent)
+		state.BudgetSpent = f.policy.WithDefaults().Budget.Spent(b.Initial, b.Retries+spent)
 	}
-	return f.policy.Decide(state, known, f.failure, now, func() float64 { return 0 })
+	return forbear.Decide(&f.policy, state, f.failure, now, func() float64 { return 0 })
 }
 
 // steps lists what follows, should every attempt fail like this one and every
@@ -159,7 +159,7 @@ func (f *facts) explain(d forbear.Decision) {
 		f.note("the server asks for %v (R-5)", brief(h.Floor))
 	}
 	switch d.Reason {
-	case forbear.ReasonNoKey:
+	case reason.NoKey:
 		switch {
 		case len(f.state.Key) > layer.MaxKeyLen:
 			f.note("the idempotency key has %d characters: at most %d are allowed", len(f.state.Key), layer.MaxKeyLen)
@@ -168,15 +168,15 @@ func (f *facts) explain(d forbear.Decision) {
 		default:
 			f.note("this method is retried only with an Idempotency-Key")
 		}
-	case forbear.ReasonUnknown:
+	case reason.Unknown:
 		f.note("an unknown failure is not retried")
-	case forbear.ReasonUnauthorized:
+	case reason.Unauthorized:
 		if !f.state.Refreshable {
 			f.note("with a source of fresh credentials there would be one more attempt (R-9)")
 		}
-	case forbear.ReasonCertificate:
+	case reason.Certificate:
 		f.note("someone may be in the middle: look into it")
-	case forbear.ReasonDNSLimit:
+	case reason.DNSLimit:
 		f.note("a name that does not resolve gets two attempts")
 	}
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
+	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Reasons returns the page of all reasons of a decision. Their meaning is the comment
@@ -31,7 +34,7 @@ func Reasons(root string) (string, error) {
 	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n`forbear explain REASON` says the same.\n")
 	p.heading(2, "Retried")
 	var stopped []forbear.Reason
-	for r := forbear.ReasonNone + 1; int(r) < len(said); r++ {
+	for r := reason.None + 1; int(r) < len(said); r++ {
 		if strings.HasPrefix(said[r], "retry: ") {
 			p.reason(r, "")
 		} else {
@@ -41,7 +44,7 @@ func Reasons(root string) (string, error) {
 	p.heading(2, "Stopped")
 	for _, r := range stopped {
 		name := sentinel(r)
-		if name == "" && r.Err() != nil {
+		if name == "" && edge.Sentinel(r) != nil {
 			return "", fmt.Errorf("reason %v has an error whose name is not known here", r)
 		}
 		p.reason(r, name)
@@ -54,7 +57,7 @@ func Reasons(root string) (string, error) {
 // reason writes what is known of r, under a heading that messages link to.
 func (p *page) reason(r forbear.Reason, name string) {
 	p.heading(3, tick(r.String()))
-	x := explain.Reasons()[r-forbear.ReasonNone-1]
+	x := explain.Reasons()[r-reason.None-1]
 	p.line("%s\n", plain(x.Means))
 	var facts []string
 	if rule := r.Rule(); strings.HasPrefix(rule, "R-") {
@@ -100,10 +103,10 @@ func sentinel(r forbear.Reason) string {
 		"ErrUnhealthy": forbear.ErrUnhealthy, "ErrDeadline": forbear.ErrDeadline, "ErrCanceled": forbear.ErrCanceled,
 		"ErrNotReplayable": forbear.ErrNotReplayable, "ErrTerminal": forbear.ErrTerminal, "ErrCertificate": forbear.ErrCertificate,
 		"ErrServerStop": forbear.ErrServerStop, "ErrExhaustedBelow": forbear.ErrExhaustedBelow, "ErrInner": forbear.ErrInner,
-		"ErrBulkheadFull": forbear.ErrBulkheadFull, "ErrPaced": forbear.ErrPaced, "ErrRefreshFailed": forbear.ErrRefreshFailed,
-		"ErrWeakCredential": forbear.ErrWeakCredential,
+		"ErrBulkheadFull": forbear.ErrBulkheadFull, "ErrPaced": forbear.ErrPaced, "ErrRefreshFailed": credential.ErrRefreshFailed,
+		"ErrWeakCredential": credential.ErrWeak,
 	} {
-		if r.Err() == err {
+		if edge.Sentinel(r) == err {
 			return name
 		}
 	}

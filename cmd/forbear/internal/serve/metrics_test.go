@@ -20,9 +20,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/promretry"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // sinks are the three that an operator can read the metrics from.
@@ -72,8 +74,8 @@ func (s *sinks) live(t *testing.T) {
 		_ = payments.Do(ctx, failing(failures))
 	}
 	_ = payments.Do(ctx, func(ctx context.Context) error { return payments.Do(ctx, failing(0)) })
-	payments.Repeated(ctx, 2)
-	payments.Refreshed(ctx, nil)
+	edge.Repeated(ctx, payments, 2)
+	edge.Refreshed(ctx, payments, nil)
 	search := s.retryer(t, "search", forbear.Policy{Disabled: true})
 	_ = search.Do(ctx, func(context.Context) error { return x509.UnknownAuthorityError{} })
 	for range 25 {
@@ -86,7 +88,7 @@ func (s *sinks) live(t *testing.T) {
 	_ = payments.Do(late, failing(0))
 	orders := s.retryer(t, "orders", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter())
 	_ = orders.Do(ctx, func(context.Context) error { return forbear.Terminal(errors.New("no")) })
-	orders.DeadLettered(ctx, "orders-dlq", forbear.ReasonExhausted)
+	edge.DeadLettered(ctx, orders, "orders-dlq", reason.Exhausted)
 	h := s.stats.CountIncoming(s.prom.CountIncoming(s.otel.CountIncoming(http.NotFoundHandler())))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 }

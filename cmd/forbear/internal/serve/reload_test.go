@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -177,13 +178,13 @@ func TestReloadKeepsPacers(t *testing.T) {
 		return s.dependencies["a"].retryer
 	}
 	first, second := apply("max_retries: 1"), apply("max_retries: 2")
-	if first == second || first.Pacer() == nil || first.Pacer() != second.Pacer() {
-		t.Errorf("pacers %p and %p, want one of a kind", first.Pacer(), second.Pacer())
+	if first == second || edge.Pacer(first) == nil || edge.Pacer(first) != edge.Pacer(second) {
+		t.Errorf("pacers %p and %p, want one of a kind", edge.Pacer(first), edge.Pacer(second))
 	}
-	if off := apply("max_retries: 2, pace: off"); off.Pacer() != nil {
+	if off := apply("max_retries: 2, pace: off"); edge.Pacer(off) != nil {
 		t.Error("paced, though pace is off")
 	}
-	if on := apply("max_retries: 2, pace: on"); on.Pacer() == nil {
+	if on := apply("max_retries: 2, pace: on"); edge.Pacer(on) == nil {
 		t.Error("not paced, though pace is on")
 	}
 }

@@ -1,17 +1,21 @@
-package forbear
+package edge
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
 
 // Progress is what of a durable call is stored between its attempts. It is plain
 // data; the zero value is that of a call before its first attempt.
 type Progress struct {
 	// Attempts counts the attempts that were made.
-	Attempts int   `json:"attempts,omitempty"`
-	State    State `json:"state,omitzero"`
+	Attempts int           `json:"attempts,omitempty"`
+	State    forbear.State `json:"state,omitzero"`
 	// Pending is a failure whose retry was refused for the moment. Nil when no
 	// decision is open.
 	Pending *Pending `json:"pending,omitempty"`
-	// Postponed counts how often the call was put off without an attempt.
+	// Postponed counts how often the call was postponed without an attempt.
 	Postponed int `json:"postponed,omitempty"`
 	// Last is the error_type of the latest failed attempt.
 	Last string `json:"last,omitempty"`
@@ -20,9 +24,9 @@ type Progress struct {
 // Pending is a failed attempt that waits for its decision, since the budget was
 // spent, the breaker open or the dependency unhealthy.
 type Pending struct {
-	Class Class     `json:"class"`
-	Type  string    `json:"type"`
-	At    time.Time `json:"at"`
+	Class forbear.Class `json:"class"`
+	Type  string        `json:"type"`
+	At    time.Time     `json:"at"`
 	// Until is when the server's own wait ends (R-5).
 	Until time.Time `json:"until,omitzero"`
 	// Refused counts how often the retry was refused since.
@@ -30,8 +34,8 @@ type Pending struct {
 }
 
 // failure returns the failure, with what is left of the server's wait.
-func (p *Pending) failure(now time.Time) Failure {
-	f := Failure{Class: p.Class, Type: p.Type}
+func (p *Pending) failure(now time.Time) forbear.Failure {
+	f := forbear.Failure{Class: p.Class, Type: p.Type}
 	if p.Until.After(now) {
 		f.Hint.Floor = p.Until.Sub(now)
 	}

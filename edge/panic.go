@@ -1,8 +1,10 @@
-package forbear
+package edge
 
 import (
 	"fmt"
 	"runtime/debug"
+
+	"github.com/forbear-go/forbear"
 )
 
 // PanicError is the error of durable work whose operation panicked, as
@@ -16,7 +18,7 @@ type PanicError struct {
 
 // panicked is the final error of an operation that panicked with v. It is called
 // while the panic's frames are still on the stack.
-func panicked(v any) error { return Terminal(&PanicError{Value: v, Stack: debug.Stack()}) }
+func panicked(v any) error { return forbear.Terminal(&PanicError{Value: v, Stack: debug.Stack()}) }
 
 // Error returns "panicked: TYPE".
 func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %T", e.Value) }

@@ -1,9 +1,10 @@
-package forbear
+package edge
 
 import (
 	"context"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 )
 
@@ -11,7 +12,7 @@ import (
 // gate make of it is still open. It is for protocols that say at the end of a response
 // what came of the call, as gRPC does in trailers. It is not safe for concurrent use.
 type Begun struct {
-	r      *Retryer
+	r      *forbear.Retryer
 	permit breaker.Permit
 	took   time.Duration
 	tried  time.Time
@@ -20,10 +21,9 @@ type Begun struct {
 // Begun ends the call as [Call.Succeed] does, but for what breaker and health gate make
 // of the attempt: [Begun.Ended] is to be called once.
 func (c *Call) Begun(ctx context.Context) Begun {
-	c.passed()
-	b := Begun{c.r, c.permit, c.latency(), c.tried()}
-	c.succeeded(ctx)
-	return b
+	l := c.live.Call(key)
+	permit, took, tried := l.Begin(ctx)
+	return Begun{l.Retryer(), permit, took, tried}
 }
 
 // Probe reports whether the attempt was one of those by which a breaker finds out whether
@@ -31,11 +31,11 @@ func (c *Call) Begun(ctx context.Context) Begun {
 func (b *Begun) Probe() bool { return b.permit.Probe }
 
 // Ended records how the attempt ended. A failure counts as that of an attempt does; one of
-// [ClassSuccess] is none.
-func (b *Begun) Ended(f Failure) {
-	if f.Class == ClassSuccess {
-		b.r.recordGood(b.permit, b.took, b.tried)
+// [forbear.ClassSuccess] counts as a success.
+func (b *Begun) Ended(f forbear.Failure) {
+	if f.Class == forbear.ClassSuccess {
+		b.r.Edge(key).Good(b.permit, b.took, b.tried)
 		return
 	}
-	b.r.record(b.permit, &f, time.Now())
+	b.r.Edge(key).Failed(b.permit, &f, time.Now())
 }

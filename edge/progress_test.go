@@ -1,4 +1,4 @@
-package forbear
+package edge
 
 import (
 	"testing"

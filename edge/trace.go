@@ -1,4 +1,4 @@
-package forbear
+package edge
 
 import (
 	"context"
@@ -31,14 +31,17 @@ func (t TraceContext) State() string { return t.state }
 // TraceID returns the id of the trace, 32 hex digits, or "".
 func (t TraceContext) TraceID() string { return traceparent.ID(t.parent) }
 
+// keyTrace is the key of a place in a trace.
+type keyTrace struct{}
+
 // WithTraceContext says which place in a trace the work under the returned context
 // belongs to.
 func WithTraceContext(ctx context.Context, t TraceContext) context.Context {
-	return context.WithValue(ctx, keyTrace, t)
+	return context.WithValue(ctx, keyTrace{}, t)
 }
 
 // TraceContextFrom returns what [WithTraceContext] has said, or the zero value.
 func TraceContextFrom(ctx context.Context) TraceContext {
-	t, _ := ctx.Value(keyTrace).(TraceContext)
+	t, _ := ctx.Value(keyTrace{}).(TraceContext)
 	return t
 }

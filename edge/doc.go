@@ -1,0 +1,9 @@
+// Package edge is for those who write an edge: a transport, an interceptor, a
+// consumer, a queue or a schedule that wants forbear's retries and keeps the call
+// itself. Programs that only make calls need package forbear alone.
+//
+// A [Call] is live: it waits in its goroutine. A [DurableCall] waits elsewhere, in a
+// database or in a queue, and its [Progress] is stored between attempts; webhooks, event
+// consumers and batches are made of it. Both go through forbear.Retryer.Next, as
+// forbear.Retryer.Do does: nothing here decides.
+package edge
