@@ -95,8 +95,8 @@ func (d *dist) extras() error {
 	if err != nil {
 		return err
 	}
-	manual := exec.Command("go", "run", "-trimpath", "-buildvcs=false", "-tags", build.Tags, "./cmd/forbear/internal/manual", "-version", "v"+d.version, pages)
-	manual.Dir, manual.Env = d.root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=", "SOURCE_DATE_EPOCH="+strconv.FormatInt(build.Time(d.root).Unix(), 10))
+	manual := exec.Command("go", "run", "-trimpath", "-buildvcs=false", "-tags", build.Tags, "./cmd/forbear/internal/manual", "-version", "v"+d.Version, pages)
+	manual.Dir, manual.Env = d.Root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=", "SOURCE_DATE_EPOCH="+strconv.FormatInt(build.Time(d.Root).Unix(), 10))
 	if out, err := manual.CombinedOutput(); err != nil {
 		return fmt.Errorf("manual pages: %w\n%s", err, out)
 	}
