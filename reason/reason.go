@@ -6,8 +6,6 @@
 // call had use errors.Is with the sentinels of package forbear.
 package reason
 
-import "github.com/forbear-go/forbear/breaker"
-
 // Reason says why a call was retried or ended. The zero value is None.
 type Reason uint8
 
@@ -44,6 +42,10 @@ const (
 	Paced          // its turn under the dependency's limit would come too late
 )
 
+// resilience is the companion standard that a breaker, a bulkhead and a pacer follow: it
+// is breaker.Rule.
+const resilience = "INTG-STD-033"
+
 // reasons holds each reason's name and the rule that it follows from.
 var reasons = [...]struct{ name, rule string }{
 	None:           {"", ""},
@@ -70,10 +72,10 @@ var reasons = [...]struct{ name, rule string }{
 	HintTooLong:    {"after_exceeds_deadline", "R-5"},
 	Budget:         {"budget_exhausted", "R-7"},
 	NotOwner:       {"not_owner", "R-7"},
-	BulkheadFull:   {"bulkhead_full", breaker.Rule},
+	BulkheadFull:   {"bulkhead_full", resilience},
 	RefreshFailed:  {"refresh_failed", "R-9"},
 	WeakCredential: {"weaker_credential", "R-9"},
-	Paced:          {"paced", breaker.Rule},
+	Paced:          {"paced", resilience},
 }
 
 // String returns the name that logs, metrics and explanations use.

@@ -34,7 +34,7 @@ var siblings = map[string][]string{
 
 // leaves are the packages below the root, which everyone may import. They know
 // nothing of retries and import nothing but internal packages.
-var leaves = []string{"breaker", "budget", "credential", "health", "pace"}
+var leaves = []string{"breaker", "budget", "credential", "health", "pace", "reason"}
 
 // file is one parsed Go file of the root module.
 type file struct {
@@ -148,6 +148,8 @@ func forbidden(folder, imported string, test bool) string {
 		return "a leaf imports internal packages only: the root is made of leaves, not the other way round"
 	case target == "" && folder != "", slices.Contains(leaves, target):
 		return ""
+	case target == "edge" && (folder != "" || test): // the root's other half, for those who write an edge
+		return ""
 	case folder == "internal" && !test:
 		return "internal packages are the lowest layer: only the root package is as low"
 	case test && target == "forbeartest":
@@ -210,6 +212,11 @@ func TestForbidden(t *testing.T) {
 		{"", module + "/forbeartest", false, true},
 		{"httpretry", module, false, false},
 		{"", module + "/budget", false, false},
+		{"", module + "/reason", false, false},
+		{"", module + "/edge", false, true},
+		{"", module + "/edge", true, false},
+		{"consume", module + "/edge", false, false},
+		{"reason", module + "/edge", false, true},
 		{"webhook", module + "/breaker", false, false},
 		{"budget", module, false, true},
 		{"budget", module + "/breaker", false, true},
