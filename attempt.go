@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
@@ -175,4 +176,13 @@ func (c *call) run(ctx context.Context, op func(context.Context) error) error {
 	c.r.number(ctx, &next.number, c.Attempt())
 	next.time.Context, next.time.until = &next.number, until
 	return next.time.run(op)
+}
+
+// limit returns the time that an attempt gets of the usual one: half for a probe of
+// a dependency that was down (INTG-STD-033), and never more than is left.
+func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.Duration {
+	if permit.Probe {
+		usual /= 2
+	}
+	return min(usual, max(left, 1))
 }

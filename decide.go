@@ -95,14 +95,14 @@ func askClass(p *Policy, s *State, f *Failure, d *Decision) Reason {
 	if s.ExhaustedBelow && !p.Kind.Durable() {
 		return reason.ExhaustedBelow
 	}
-	if (f.Type == errtype.Resend || f.Disowned) && s.Resends == 0 {
+	if s.Resends == 0 && f.Type == errtype.Resend || sendAnew(f, s) {
 		d.Reason = reason.Resend
 	}
 	return reason.None
 }
 
 func askReplay(p *Policy, s *State, f *Failure) Reason {
-	safe := f.Unsent && p.RetryUnsent || f.Disowned && s.Resends == 0
+	safe := f.Unsent && p.RetryUnsent || sendAnew(f, s)
 	if s.NeedsKey && (p.Keys == KeyRefuse || !s.keyed()) && !safe {
 		return reason.NoKey
 	}

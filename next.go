@@ -144,15 +144,6 @@ func (r *Retryer) slow(took time.Duration) bool {
 	return r.breaker != nil && limit > 0 && took >= limit
 }
 
-// limit returns the time that an attempt gets of the usual one: half for a probe of
-// a dependency that was down (INTG-STD-033), and never more than is left.
-func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.Duration {
-	if permit.Probe {
-		usual /= 2
-	}
-	return min(usual, max(left, 1))
-}
-
 // moment returns s with what r knows of the moment.
 func (r *Retryer) moment(s State, now time.Time) State {
 	if r.breaker != nil && r.breaker.State() == breaker.Open {

@@ -4,7 +4,6 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/mismatch"
-	"github.com/forbear-go/forbear/reason"
 )
 
 // outcome returns how a circuit breaker counts f; counts is false for a
@@ -24,21 +23,6 @@ func (f *Failure) outcome() (o breaker.Outcome, counts bool) {
 	default:
 		return breaker.Good, false
 	}
-}
-
-// free reports whether a retry after f, granted for the reason why, adds no load that a
-// budget must limit. It replaces a send that met a dead connection, that the server has
-// disowned or that carried an expired token, or it fetches the response of its own work
-// when the server has said to. The count, the single refresh and the total
-// duration bound such retries.
-func (f *Failure) free(why Reason) bool {
-	return f.Type == errtype.Resend || f.Type == errtype.Silent || why == reason.Resend || why == reason.Refresh || f.asked()
-}
-
-// asked reports whether the server is still at work on the call itself and has said
-// when to come again.
-func (f *Failure) asked() bool {
-	return f.Type == errtype.InProgress && f.Hint.Floor > 0
 }
 
 // dependencyFailed reports whether f is the dependency's failure: 5xx, 429,

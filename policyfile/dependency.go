@@ -7,6 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
@@ -133,4 +135,91 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 		return "", false
 	}
 	return value, true
+}
+
+// dependencies reads one of the sections that hold policies. Names are
+// unique across the sections, because waivers and metrics know a dependency
+// by its name alone.
+func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbear.Kind, profiles *profileSet) (found []Dependency) {
+	for key, value := range d.Entries(n, section) {
+		if _, ok := d.label(key, "dependency"); !ok {
+			continue
+		}
+		if len(d.seen) >= maxDependencies {
+			d.Fault(key, "more than %d dependencies", maxDependencies)
+			return found
+		}
+		if first, twice := d.seen[key.Value]; twice {
+			d.Fault(key, "a second %s, first on line %d", key.Value, first.Line)
+			continue
+		}
+		dep := Dependency{Name: key.Value, At: d.At(key)}
+		d.seen[key.Value] = dep.At
+		// Without a profile a dependency starts from zero, which means the
+		// defaults of its kind.
+		base := layer{}
+		if name, ok := d.extends(value, key.Value); ok {
+			dep.Profile = name.Value
+			base = profiles.get(name)
+		}
+		if section != "dependencies" {
+			base.policy.Kind = kind
+		}
+		r := d.reader(value, key.Value, base)
+		r.start = dep.At
+		d.Keys(value, "dependency "+key.Value, r.fields(r.around(&dep)))
+		r.reconcile()
+		if section != "dependencies" && r.policy.Kind != kind {
+			at := r.place("kind", dep.Name)
+			d.FaultAt(at.Position, "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
+		}
+		if section != "dependencies" {
+			r.withoutGateway(&dep, section)
+		}
+		r.reached(&dep)
+		d.judge(*r.layer, dep.Name, f.Waivers...)
+		dep.Policy, dep.places = r.policy, r.places
+		d.secured(&dep)
+		found = append(found, dep)
+	}
+	return found
+}
+
+// withoutGateway refuses what only the gateway uses, in a section whose members it does
+// not forward to: it would look as if it did something.
+func (r *policyReader) withoutGateway(dep *Dependency, section string) {
+	for _, field := range []string{"endpoints", "connection_age", "credentials", "pace", "health.endpoint", "tls", "http2"} {
+		at, said := r.places[field]
+		if !said || field == "tls" && dep.TLS == (TLS{}) || field == "http2" && dep.HTTP2 == HTTP2Auto {
+			continue
+		}
+		r.FaultAt(at.Position, "%s of section %s has %s, which is the gateway's for dependencies", dep.Name, section, field)
+	}
+}
+
+// dependency reads a reference to a dependency of the file, and suggests the
+// nearest name for one that is not there.
+func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
+	s, ok := d.label(n, "dependency")
+	if !ok {
+		return
+	}
+	if slices.Contains(names, s) {
+		*into = s
+		return
+	}
+	d.Fault(n, "dependency %s is not in this file%s", strict.Quote(s), nearest.Hint(s, names, ""))
+}
+
+// dependencyNames lists the dependencies ahead of their reading, for those
+// sections that refer to them, so that one fault in a dependency does not make
+// every reference to it a fault.
+func (d *decoder) dependencyNames(n *yaml.Node) (names []string) {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		names = append(names, strict.Resolve(n.Content[i]).Value)
+	}
+	return names
 }

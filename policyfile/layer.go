@@ -9,7 +9,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
-	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
 // layer is a policy together with where each of its fields was written: that of
@@ -65,29 +64,6 @@ func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
 
 // skip is for keys that are read elsewhere.
 func skip(*yaml.Node) {}
-
-// extends returns the name of the profile that n starts from. It looks ahead
-// of the strict reading, because the profile has to be there before the
-// fields that change it.
-func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool) {
-	n = strict.Resolve(n)
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		key := strict.Resolve(n.Content[i])
-		if key.Kind != yaml.ScalarNode || key.Value != "extends" && key.Value != "profile" {
-			continue
-		}
-		if ok {
-			d.Fault(key, "extends and profile of %s say the same thing: set one", owner)
-			return name, true
-		}
-		value := strict.Resolve(n.Content[i+1])
-		if _, fine := d.label(value, key.Value); !fine {
-			return nil, false
-		}
-		name, ok = value, true
-	}
-	return name, ok
-}
 
 // sets records that a field was written here, and returns its reader.
 func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.Node) {
