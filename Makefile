@@ -37,7 +37,7 @@ help: ## list the targets
 run: ## start forbear with a sample policy and a flaky upstream
 	$(GO) run ./cmd/forbear serve
 
-# Three rings. What a test costs stands in the test: internal/ringtest, internal/race,
+# Three rings. What a test costs stands in the test: internal/testkit/ringtest, internal/testkit/race,
 # and //forbear:plain for a package that shows nothing more under the race detector.
 
 .PHONY: quick

@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 func quiet(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {

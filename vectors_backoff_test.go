@@ -10,7 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forbeartest"
 	"github.com/forbear-go/forbear/internal/duration"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 type backoffFile struct {

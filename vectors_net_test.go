@@ -10,7 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/faults"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // netFacts are the facts of a classify-net case. They may stand in the case or

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 type traceCase struct {

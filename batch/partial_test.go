@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // dependency fails a share of the attempts. Each attempt of each item has its

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 func TestBreakerFromManyGoroutines(t *testing.T) {

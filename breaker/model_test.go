@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/internal/window"
 )
 

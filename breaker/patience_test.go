@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // trouble plays attempts to a breaker.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // The fleet of docs/guides/fleet-budget.md: so few calls that the floors of its

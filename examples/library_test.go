@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 // Two retries of a GET, one of a payment that is booked once, and none where the server

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // names are the examples that are Go programs.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // address returns one that is free at the moment.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forrst"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // TestVectorsForrstOnTheWire plays the cases about a first attempt between the

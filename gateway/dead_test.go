@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // Upstream connections that a firewall has forgotten lose no call of a caller that may be

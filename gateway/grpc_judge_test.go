@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 	"github.com/forbear-go/forbear/reason"
 )
 

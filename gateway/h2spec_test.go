@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // TestH2spec holds both listeners against h2spec, whose path is in the environment

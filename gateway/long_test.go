@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/gateway"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // serveOn runs a gateway, whose dependency says which protocol it got, on a listener

@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/reason"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // behindRelay is a server behind a relay whose connections can go silent, and a transport

@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 )
 
 // A call ends with its context, whatever the server does: also the reading of a body that

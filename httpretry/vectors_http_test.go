@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/faults"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 	"github.com/forbear-go/forbear/reason"
 )
 

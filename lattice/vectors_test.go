@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/faults"
 	"github.com/forbear-go/forbear/internal/grpccode"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 	"github.com/forbear-go/forbear/lattice"
 	"github.com/forbear-go/forbear/reason"
 )

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // binary finds a program of Debian's package prometheus.

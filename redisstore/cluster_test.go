@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/storetest"
 )

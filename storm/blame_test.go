@@ -6,7 +6,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // partial returns the scenario of that name with another policy and share.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // plateau returns the mean arrivals a second in the middle of the fault.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // three layers at 20,000 requests a second, each of which retries.

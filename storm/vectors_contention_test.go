@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 

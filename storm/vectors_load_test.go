@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 

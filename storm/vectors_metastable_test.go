@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 type metastableParams struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/brokers/kafkaconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 

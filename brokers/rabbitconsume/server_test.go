@@ -14,8 +14,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // install is the line that makes the tests run where RabbitMQ is missing.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // programName is the name under which this test binary is the program.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/latertest"
+	"github.com/forbear-go/forbear/internal/testkit/latertest"
 )
 
 // Two processes share an SQLite file while one follows the other, of the same version

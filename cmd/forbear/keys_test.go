@@ -22,7 +22,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/redisstore"
 )
 

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // makeRelease keeps the databases of this version for later ones: a release does that.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // program returns the path of the built program.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/credential/oauth"
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 )
 
 // A token request ends in its time, whatever the server does.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 )
 
 // An alert ends in its time, whatever the server does that takes it.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // connections counts those that a server has open, and has had.

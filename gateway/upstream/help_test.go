@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // reach returns an Upstream that is closed when the test ends.

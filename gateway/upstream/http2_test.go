@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // TestProtocols: which protocol is spoken, as both ends see it.

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 )
 
 // server is one address in a bubble: connections are pipes, and what it does wrong is

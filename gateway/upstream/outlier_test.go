@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/internal/visit"
 )
 

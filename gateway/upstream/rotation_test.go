@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // TestRotationUnderLoad: both sides change their authorities and certificates while

@@ -19,7 +19,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // failure returns what becomes of a request that must fail.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/health/probe"
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 )
 
 // A question ends in its time, whatever the endpoint does, and so does the prober.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // TestTreeHasFullJitter holds forbear to its own FB1003: no module of the

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // nginx and HAProxy themselves send what the lists say, and no more.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
 	"github.com/forbear-go/forbear/policyfile/export/internal/shapetest"

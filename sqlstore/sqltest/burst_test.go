@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"

@@ -24,7 +24,7 @@ import (
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // ledger is a store on PostgreSQL of the test's own, and its table beside it.

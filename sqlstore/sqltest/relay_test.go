@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // sender opens a database of PostgreSQL with the endpoint a, in a schema of its own, for a

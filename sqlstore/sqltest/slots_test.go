@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // Pools without a bound, a server with few connections, and far more requests at

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/storetest"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"

@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"

@@ -19,7 +19,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"

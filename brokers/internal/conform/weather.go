@@ -12,7 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 const message = "november.csv"

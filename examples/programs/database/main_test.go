@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/guide"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 const schema = `

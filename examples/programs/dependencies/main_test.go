@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 // TestDependencies: a search that is down gets one retry, and takes none from the

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 // TestGitHub: the labels are sent three times, and are the same each time.

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 // TestLayers: four requests to the service that is down, and not sixteen.

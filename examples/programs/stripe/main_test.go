@@ -10,7 +10,7 @@ import (
 	"github.com/stripe/stripe-go/v85"
 
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 // TestStripe: the payment is asked for three times, with one key.

@@ -21,7 +21,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 const guide = "../../../docs/guides/metrics-and-traces.md"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // announced says when it has accepted.

@@ -1,3 +1,3 @@
-// Package partial holds tests alone: those of the root module's internal/partial,
+// Package partial holds tests alone: those of the root module's internal/testkit/partial,
 // over gRPC.
 package partial

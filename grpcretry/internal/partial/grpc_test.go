@@ -11,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
-	"github.com/forbear-go/forbear/internal/partial"
+	"github.com/forbear-go/forbear/internal/testkit/partial"
 )
 
 //forbear:plain hours of calls in virtual time; grpcretry is raced in its own package

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/guide"
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
 func TestGuide(t *testing.T) { guide.Check(t, "lattice", main) }

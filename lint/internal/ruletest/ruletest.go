@@ -19,7 +19,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // Run runs a rule on packages of testdata/src. A comment that begins with want holds

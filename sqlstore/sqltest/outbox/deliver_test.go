@@ -20,7 +20,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"

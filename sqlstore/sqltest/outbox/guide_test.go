@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // What a database, a role or the URL has for those that do not say is not forbear's: the

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 var endpoints = []Endpoint{

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/latertest"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/latertest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // earlier names the test binary of an earlier version, built with go test -c there, to

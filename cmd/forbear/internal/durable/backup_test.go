@@ -16,7 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // slow is a receiver that a backlog forms before: it takes its time, refuses the first

@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 	"github.com/forbear-go/forbear/webhook/store"

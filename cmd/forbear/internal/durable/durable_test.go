@@ -21,7 +21,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )

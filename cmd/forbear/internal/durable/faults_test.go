@@ -22,9 +22,9 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/edge"
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )

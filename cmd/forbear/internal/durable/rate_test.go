@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

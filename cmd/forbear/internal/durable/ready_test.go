@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

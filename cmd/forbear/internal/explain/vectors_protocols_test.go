@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 func TestVectorsClassifyGRPC(t *testing.T) {

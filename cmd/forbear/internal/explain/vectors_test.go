@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // reply is an answer or a refusal.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // eventScenario is one of the events section: a broker, consumers, and a

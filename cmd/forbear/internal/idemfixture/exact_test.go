@@ -23,8 +23,8 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/redisstore"
 )
 

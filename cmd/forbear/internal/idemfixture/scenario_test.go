@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // document is vectors/idempotency.json.

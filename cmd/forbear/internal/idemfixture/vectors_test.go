@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/ringtest"
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 

@@ -23,7 +23,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // childEnv turns the test binary into a fixture.

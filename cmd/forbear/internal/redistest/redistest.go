@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // shared is the one server of the test binary. It starts when the first test asks.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // The delivery API has an address of its own, over TLS, for those whose certificate is

@@ -19,7 +19,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // TestMain keeps the database that serve opens out of the source tree, and lets the tests

@@ -17,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // TestServeSharesItsBudget: two gateways before one dead dependency spend one

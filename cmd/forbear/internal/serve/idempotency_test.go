@@ -25,7 +25,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
-	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/policyfile"
 )
 

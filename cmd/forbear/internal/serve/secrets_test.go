@@ -25,7 +25,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/promretry"
 )

@@ -16,7 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/forbear-go/forbear/internal/hostiletest"
+	"github.com/forbear-go/forbear/internal/testkit/hostiletest"
 )
 
 // collector receives OTLP over HTTP.

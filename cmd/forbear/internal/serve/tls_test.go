@@ -12,7 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
-	"github.com/forbear-go/forbear/internal/certtest"
+	"github.com/forbear-go/forbear/internal/testkit/certtest"
 )
 
 // TestServeTLS: a policy file names certificates for both sides, by paths beside

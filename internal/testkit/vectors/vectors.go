@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/roottest"
+	"github.com/forbear-go/forbear/internal/testkit/roottest"
 )
 
 // Env names the environment variable that points at another directory of

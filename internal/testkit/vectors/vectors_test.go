@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/internal/testkit/vectors"
 )
 
 // probe records a failure instead of failing the test that uses it.

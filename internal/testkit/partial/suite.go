@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // The loads that the goals name, by their callers.

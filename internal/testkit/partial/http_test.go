@@ -7,7 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/partial"
+	"github.com/forbear-go/forbear/internal/testkit/partial"
 )
 
 // wire is a transport without a network.

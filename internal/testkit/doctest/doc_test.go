@@ -11,7 +11,7 @@ import (
 )
 
 // root is the repository, seen from this folder.
-const root = "../.."
+const root = "../../.."
 
 // walk calls f for each file of the repository, but not for what is built or
 // belongs to git.
@@ -120,7 +120,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // has seen.
 func TestProgramsOfTheDocumentsCompile(t *testing.T) {
 	known := map[string]bool{}
-	for _, name := range []string{"internal/doctest/example_test.go", "httpretry/internal/guide/main.go", "client/internal/guide/main.go"} {
+	for _, name := range []string{"internal/testkit/doctest/example_test.go", "httpretry/internal/guide/main.go", "client/internal/guide/main.go"} {
 		for line := range strings.SplitSeq(read(t, name), "\n") {
 			known[strings.TrimSpace(line)] = true
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // shared is the one server of the test binary. It starts when the first test asks.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // Replicating are the settings of a server that has a standby, and of its standby.

@@ -8,8 +8,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/health"
-	"github.com/forbear-go/forbear/internal/partial"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/partial"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // besideAGate plays a load with and without a health gate at 50 %, and the same

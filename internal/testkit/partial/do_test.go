@@ -9,8 +9,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/partial"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/partial"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 //forbear:plain hours of calls in virtual time; each edge is raced in its own package

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
 // trouble is some that is no outage.

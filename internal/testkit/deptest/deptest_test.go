@@ -67,7 +67,7 @@ func (f *file) imports(t *testing.T) (paths []string) {
 // rootModule parses the Go files of the root module: nested modules, which
 // carry their own dependencies, and testdata are left out.
 func rootModule(t *testing.T) []*file {
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +140,8 @@ func forbidden(folder, imported string, test bool) string {
 	switch {
 	case !ok && !standard(imported):
 		return "the root module imports the standard library only, tests included: a package that needs more lives in a module of its own, so that no one pays for a dependency without use"
+	case strings.HasPrefix(imported, module+"/internal/testkit") && !test && folder != "internal" && folder != "storetest" && folder != "forbeartest":
+		return "internal/testkit is for tests: a product that imports it carries test servers"
 	case !ok || target == folder || target == "internal":
 		return ""
 	case imported == module+"/webhook/dispatch" && !test:
@@ -206,6 +208,8 @@ func TestForbidden(t *testing.T) {
 		{"", "golang.org/x/time/rate", false, true},
 		{"", "github.com/stretchr/testify/assert", true, true},
 		{"", module + "/internal/window", false, false},
+		{"", module + "/internal/testkit/race", false, true},
+		{"", module + "/internal/testkit/race", true, false},
 		{"", module + "/httpretry", false, true},
 		{"", module + "/httpretry", true, true},
 		{"", module + "/forbeartest", true, false},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/roottest"
+	"github.com/forbear-go/forbear/internal/testkit/roottest"
 )
 
 // Check compares the program in main.go of the working folder with the one in

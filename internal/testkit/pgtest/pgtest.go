@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/porttest"
-	"github.com/forbear-go/forbear/internal/ringtest"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
+	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
