@@ -162,7 +162,7 @@ explain o: text json
 explain profile: standard cautious lattice
 explain protocol: http net grpc forrst
 check fail-on: error warning note
-check from: forbear grpc istio envoy ingressnginx envoygateway linkerd gatewayapi traefik consul kuma appmesh caddy resilience4j spring dotnet aws k8sjob argo stepfunctions temporal sidekiq celery nginx haproxy
+check from: forbear grpc istio envoy ingressnginx envoygateway linkerd gatewayapi resilience4j spring aws k8sjob argo stepfunctions nginx haproxy
 check o: text json sarif github junit markdown
 rules o: text json
 policy o: text json

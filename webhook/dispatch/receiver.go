@@ -74,7 +74,6 @@ type receiver struct {
 		since        time.Time
 		failingSince time.Time // of the wall clock
 	}
-	said time.Time // when it was last said that messages cannot be read
 	health
 	slots
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,10 +25,12 @@ const (
 	overdueUnreadable = 100_000
 )
 
-// unreadable spreads what cannot be read. The zero value has met none. It is safe for
-// concurrent use.
+// unreadable spreads what cannot be read, and remembers of which endpoints that was said:
+// an endpoint that is deleted has no receiver that could. The zero value has met none. It
+// is safe for concurrent use.
 type unreadable struct {
 	last atomic.Pointer[time.Time] // when the latest one is due again
+	said sync.Map                  // of time.Time, by endpoint
 }
 
 // after returns for how long a delivery is postponed.
@@ -43,14 +46,18 @@ func (u *unreadable) after(now time.Time) time.Duration {
 	}
 }
 
-// saysUnreadable reports whether to say that messages to the endpoint cannot be read.
-func (r *receiver) saysUnreadable(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.said.IsZero() && now.Sub(r.said) < unreadableAgain {
-		return false
+// say reports whether to say that messages to an endpoint cannot be read.
+func (u *unreadable) say(endpoint string, now time.Time) bool {
+	at, said := u.said.LoadOrStore(endpoint, now)
+	if said {
+		return now.Sub(at.(time.Time)) >= unreadableAgain && u.said.CompareAndSwap(endpoint, at, now)
 	}
-	r.said = now
+	u.said.Range(func(other, at any) bool {
+		if now.Sub(at.(time.Time)) >= unreadableAgain {
+			u.said.CompareAndDelete(other, at)
+		}
+		return true
+	})
 	return true
 }
 
@@ -58,7 +65,7 @@ func (r *receiver) saysUnreadable(now time.Time) bool {
 // endpoint's rate.
 func (r *receiver) postpone(dl *store.Delivery) {
 	d, now := r.d, time.Now()
-	if r.saysUnreadable(now) {
+	if d.unreadable.say(dl.Endpoint, now) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
 		d.raise(queue.Alert{
 			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",

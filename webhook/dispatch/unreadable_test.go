@@ -34,15 +34,17 @@ func TestUnreadableIsSpread(t *testing.T) {
 		if wait := u.after(time.Now()); wait != unreadableFor {
 			t.Errorf("a single one waits %v", wait)
 		}
-		said, r := 0, &receiver{}
+		said := map[string]int{}
 		for range 180 { // minutes
-			if r.saysUnreadable(time.Now()) {
-				said++
+			for _, id := range []string{"a", "b"} {
+				if u.say(id, time.Now()) {
+					said[id]++
+				}
 			}
 			time.Sleep(time.Minute)
 		}
-		if said != 3 {
-			t.Errorf("said %d times in three hours", said)
+		if said["a"] != 3 || said["b"] != 3 {
+			t.Errorf("said %v times in three hours", said)
 		}
 	})
 }

@@ -17,20 +17,24 @@ import (
 )
 
 // Reasons returns the page of all reasons of a decision. Their meaning is the comment
-// beside each in reason.go, which is read from root.
+// beside each in reason/reason.go, which is read from root.
 func Reasons(root string) (string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "reason.go"), nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "reason", "reason.go"), nil, parser.ParseComments)
 	if err != nil {
 		return "", err
 	}
 	var said []string // by the constants' order, which is their value
 	ast.Inspect(file, func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Reason") {
-			said = append(said, strings.TrimSpace(v.Comment.Text()))
+		decl, ok := n.(*ast.GenDecl)
+		if !ok || decl.Tok != token.CONST || len(said) > 0 {
+			return true
 		}
-		return true
+		for _, s := range decl.Specs {
+			said = append(said, strings.TrimSpace(s.(*ast.ValueSpec).Comment.Text()))
+		}
+		return false
 	})
-	p := begin("Reasons", "`reason.go`")
+	p := begin("Reasons", "`reason/reason.go`")
 	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n`forbear explain REASON` says the same.\n")
 	p.heading(2, "Retried")
 	var stopped []forbear.Reason
