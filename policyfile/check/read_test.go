@@ -13,7 +13,7 @@ func TestProgramsThatAreMet(t *testing.T) {
 	}{
 		{"a = f'{{b}}' # retry\n", true, 0, false},
 		{"a = 1\n", false, 0, true},
-		{"CELERY_TASK_PUBLISH_RETRY = False\n", true, 1, false},
+		{"CELERY_TASK_PUBLISH_RETRY = False\n", true, 0, true},
 	} {
 		read := ReadAll([]Input{{Name: "settings.py", Data: []byte(tt.text), Met: tt.met}})
 		if read.Files != tt.files || (len(read.Problems) > 0) != tt.fault {
