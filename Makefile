@@ -126,7 +126,7 @@ package-check: deps package-tools ## hold what is given out against what it shou
 # Two releases in a clone, and what they bring used from the tags alone.
 .PHONY: tooling
 tooling:
-	GOWORK=off $(GO) -C tools test -count=1 -timeout 30m ./...
+	GOWORK=off GOFLAGS= $(GO) -C tools test -count=1 -timeout 30m ./...
 
 .PHONY: check
 check: lint test ## everything that a change must pass

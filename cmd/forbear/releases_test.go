@@ -322,6 +322,9 @@ func shift(t *testing.T, driver, place string) {
 	}
 	later := time.Now().Add(-30*time.Second).UnixMicro() - made
 	for _, c := range list {
+		if c == [2]string{"forbear_messages", "created"} {
+			continue // what is encrypted is bound to it
+		}
 		// Microseconds of this century.
 		if _, err := db.ExecContext(t.Context(), fmt.Sprintf(`UPDATE %s SET %s = %[2]s + %d WHERE %[2]s BETWEEN 1000000000000000 AND 4000000000000000`, c[0], c[1], later)); err != nil {
 			t.Fatalf("%v: %v", c, err)
