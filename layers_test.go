@@ -161,11 +161,35 @@ func TestDoFeedsTheQuota(t *testing.T) {
 	})
 }
 
+// A quota such as the AWS SDKs' gets back what the last retry of a good call cost.
+func TestDoPaysBackTheQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newAWS(500, awsCosts{5, 10, 20})
+		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
+		tokens := func() float64 { l := b.Level(time.Now()); return l.Allowed - l.Used }
+		_ = r.Do(t.Context(), failing)
+		if got := tokens(); got != 485 {
+			t.Errorf("three retries in vain: %v tokens, want 485", got)
+		}
+		op, _ := failTimes(2, forbear.Retryable(errFlaky, forbear.Hint{}))
+		_ = r.Do(t.Context(), op)
+		if got := tokens(); got != 480 {
+			t.Errorf("success at the second retry: %v tokens, want 480", got)
+		}
+		_ = r.Do(t.Context(), func(context.Context) error { return nil })
+		if got := tokens(); got != 481 {
+			t.Errorf("success at once: %v tokens, want 481", got)
+		}
+	})
+}
+
 func TestRefund(t *testing.T) {
 	now := epoch
 	for name, b := range map[string]budget.Budget{
-		"ratio":  budget.NewRatio(budget.Policy{MinRetries: 1, Window: time.Minute}),
-		"bucket": budget.NewTokenBucket(1, 0),
+		"ratio":   budget.NewRatio(budget.Policy{MinRetries: 1, Window: time.Minute}),
+		"bucket":  budget.NewTokenBucket(1, 0),
+		"aws":     newAWS(5, awsCosts{Transient: 5}),
+		"finagle": newFinagle(time.Second, 1, 0.2),
 	} {
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
 		s := forbear.State{}

@@ -23,10 +23,6 @@ func TestVectorsBudgetTrace(t *testing.T) {
 	}
 	for _, c := range file.Cases {
 		t.Run(c.ID, func(t *testing.T) {
-			switch c.Algorithm {
-			case "aws", "finagle", "adaptive_throttle":
-				t.Skip("a budget of other clients, which forbear does not have")
-			}
 			b, err := newTracer(c.Algorithm, c.Params)
 			if err != nil {
 				t.Fatal(err)
@@ -106,6 +102,11 @@ func (a amplification) run(t *testing.T) {
 // The vocabulary that the file at hand does not use.
 func TestTraceVocabulary(t *testing.T) {
 	for _, tt := range []struct{ name, algorithm, params, events string }{
+		{
+			"Finagle's own defaults", "finagle", `{"ttl_ms":10000,"min_per_sec":10,"percent":0.2}`,
+			`[{"t_ms":0,"op":"retry","count":101,"allowed":100},{"t_ms":1,"op":"request","count":4},{"t_ms":2,"op":"retry","count":1,"allowed":0},
+			{"t_ms":3,"op":"request"},{"t_ms":4,"op":"retry","count":2,"allowed":1},{"t_ms":15000,"op":"retry","count":101,"allowed":100}]`,
+		},
 		{
 			"R-7 of initial", "ratio", `{"ratio_percent":20,"window_ms":30000,"check":"after_of_initial"}`,
 			`[{"t_ms":0,"op":"request","count":1000},{"t_ms":10,"op":"retry","count":300,"allowed":200}]`,

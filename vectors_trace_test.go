@@ -48,6 +48,10 @@ func newTracer(algorithm string, params []byte) (*tracer, error) {
 	switch algorithm {
 	case "ratio":
 		return ratioTracer(params)
+	case "finagle":
+		return finagleTracer(params)
+	case "aws":
+		return awsTracer(params)
 	case "grpc":
 		return grpcTracer(params)
 	case "refill":
@@ -197,4 +201,73 @@ func near(what string, read func(time.Time) float64, want *float64, now time.Tim
 		return fmt.Errorf("%s %v, want %v", what, got, *want)
 	}
 	return nil
+}
+
+func finagleTracer(params []byte) (*tracer, error) {
+	var p struct {
+		TTLMS     int64   `json:"ttl_ms"`
+		MinPerSec int     `json:"min_per_sec"`
+		Percent   float64 `json:"percent"`
+	}
+	if err := vectors.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	ttl := time.Duration(p.TTLMS) * time.Millisecond
+	return &tracer{op: requestsAndRetries(newFinagle(ttl, p.MinPerSec, p.Percent))}, nil
+}
+
+func awsTracer(params []byte) (*tracer, error) {
+	var p struct {
+		Capacity int `json:"capacity"`
+		Costs    struct {
+			Retry          *int `json:"retry"`
+			RetryTimeout   *int `json:"retry_timeout"`
+			RetryThrottled *int `json:"retry_throttled"`
+		} `json:"costs"`
+	}
+	if err := vectors.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Costs.Retry == nil {
+		return nil, fmt.Errorf("aws without the cost of a retry")
+	}
+	costs := awsCosts{Transient: *p.Costs.Retry, Timeout: *p.Costs.Retry, Throttled: *p.Costs.Retry}
+	if p.Costs.RetryTimeout != nil {
+		costs.Timeout = *p.Costs.RetryTimeout
+	}
+	if p.Costs.RetryThrottled != nil {
+		costs.Throttled = *p.Costs.RetryThrottled
+	}
+	b := newAWS(p.Capacity, costs)
+	last := budget.Transient
+	spend := func(now time.Time, c budget.Cost) bool {
+		ok := b.Spend(now, c)
+		if ok {
+			last = c
+		}
+		return ok
+	}
+	return &tracer{
+		op: func(name string, now time.Time) (bool, error) {
+			switch name {
+			case "retry":
+				return spend(now, budget.Transient), nil
+			case "retry_timeout":
+				return spend(now, budget.Timeout), nil
+			case "retry_throttled":
+				return spend(now, budget.Throttled), nil
+			case "success_first_try":
+				b.Succeeded(now, 0, 0)
+				return true, nil
+			case "success_after_retry":
+				b.Succeeded(now, 1, last)
+				return true, nil
+			case "failure_final":
+				b.Failed(now)
+				return true, nil
+			}
+			return false, notUnderstood("op", name)
+		},
+		tokens: func(now time.Time) float64 { l := b.Level(now); return l.Allowed - l.Used },
+	}, nil
 }
