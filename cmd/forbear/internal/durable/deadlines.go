@@ -76,20 +76,21 @@ func (b *timedBody) Read(p []byte) (int, error) {
 }
 
 // writer returns what writes a response to a caller who reads: each part has its time, the
-// headers included.
+// headers included. The server first reads what the handler has not of a body: where that
+// stands still, the response would come as its own time ends.
 func (d deadlines) writer(w http.ResponseWriter) io.Writer {
-	t := timedWriter{w, http.NewResponseController(w), d.idle}
-	_ = t.control.SetWriteDeadline(time.Now().Add(d.idle))
+	t := timedWriter{w, http.NewResponseController(w), d.idle + leftovers}
+	_ = t.control.SetWriteDeadline(time.Now().Add(t.time))
 	return t
 }
 
 type timedWriter struct {
 	to      io.Writer
 	control *http.ResponseController
-	idle    time.Duration
+	time    time.Duration
 }
 
 func (w timedWriter) Write(p []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.idle))
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.time))
 	return w.to.Write(p)
 }

@@ -118,7 +118,7 @@ func detail(err error) string {
 // what nothing may repeat. It works before adapt has run too, as for an unknown
 // path.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(standstill))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(standstill + leftovers))
 	problem.Write(w, problem.Problem{
 		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: cmp.Or(w.Header().Get("X-Correlation-ID"), correlation(r)),
