@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -144,45 +142,8 @@ func (c *attemptContext) timedOut() bool {
 	return context.Cause(inner) == errAttemptTimeout
 }
 
-// attemptTimeout marks a timeout as the attempt's own, not the caller's.
-type attemptTimeout struct{ error }
-
-func (e *attemptTimeout) Unwrap() error { return e.error }
-
 // retryContext is the context of an attempt after the first, with its number.
 type retryContext struct {
 	number layer.Attempt
 	time   attemptContext
-}
-
-// run runs op within the time of the attempt under way: the policy's, if it sets
-// one, and what is left of the whole. A first attempt that the caller bounds
-// more closely runs under the caller's own context.
-func (c *call) run(ctx context.Context, op func(context.Context) error) error {
-	until := duration.Sum(c.began, c.r.policy.Total)
-	if usual := c.r.policy.PerAttempt; usual > 0 {
-		until = c.attempted + limit(usual, c.permit, until-c.attempted)
-	} else if d, ok := ctx.Deadline(); ok && c.Attempt() == 1 && d.Sub(window.Epoch()) <= until {
-		return op(ctx)
-	}
-	if c.Attempt() == 1 {
-		return newAttemptContext(ctx, until).run(op)
-	}
-	if len(c.retries) == 0 {
-		c.retries = make([]retryContext, 2) // most calls need no more
-	}
-	next := &c.retries[0]
-	c.retries = c.retries[1:]
-	c.r.number(ctx, &next.number, c.Attempt())
-	next.time.Context, next.time.until = &next.number, until
-	return next.time.run(op)
-}
-
-// limit returns the time that an attempt gets of the usual one: half for a probe of
-// a dependency that was down (INTG-STD-033), and never more than is left.
-func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.Duration {
-	if permit.Probe {
-		usual /= 2
-	}
-	return min(usual, max(left, 1))
 }

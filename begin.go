@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/reason"
 )
@@ -91,12 +90,4 @@ func (r *Retryer) refuse(ctx context.Context, c *call, why Reason, f Failure) er
 	e := c.Err(d, f)
 	e.Attempts = 0
 	return e
-}
-
-// endedReason returns why a call is over whose caller has ended.
-func endedReason(f Failure) Reason {
-	if f.Type == errtype.CallerDeadline {
-		return reason.Deadline
-	}
-	return reason.Canceled
 }

@@ -6,11 +6,8 @@ import (
 
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/reason"
 )
-
-// classifier turns an error into a failure when it knows the error; ok is false
-// when it does not, and the next one is asked.
-type classifier = func(err error) (f Failure, ok bool)
 
 // classify asks, in this order: certificates (a fact that no mark can lift),
 // the caller's own end, the operation's marks, a timeout that forbear itself
@@ -115,3 +112,16 @@ func (r *Retryer) elsewhere(err error) *Error {
 	}
 	return nil
 }
+
+// endedReason returns why a call is over whose caller has ended.
+func endedReason(f Failure) Reason {
+	if f.Type == errtype.CallerDeadline {
+		return reason.Deadline
+	}
+	return reason.Canceled
+}
+
+// attemptTimeout marks a timeout as the attempt's own, not the caller's.
+type attemptTimeout struct{ error }
+
+func (e *attemptTimeout) Unwrap() error { return e.error }

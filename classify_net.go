@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -84,26 +83,6 @@ func alertOf(err error) (tls.AlertError, bool) {
 func isAlert(err error) bool {
 	_, ok := alertOf(err)
 	return ok
-}
-
-// anyInTree reports whether match holds for err or anything that it wraps. One
-// walk with a type switch allocates nothing, where errors.As would for each
-// type.
-func anyInTree(err error, match func(error) bool) bool {
-	for err != nil {
-		if match(err) {
-			return true
-		}
-		switch e := err.(type) {
-		case interface{ Unwrap() error }:
-			err = e.Unwrap()
-		case interface{ Unwrap() []error }:
-			return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return anyInTree(err, match) })
-		default:
-			return false
-		}
-	}
-	return false
 }
 
 // certificateAlert knows the alerts of RFC 8446 section 6.2 that speak of a

@@ -5,6 +5,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,6 +176,26 @@ func disowned(label string, err error) bool {
 		return anyInTree(err, func(err error) bool {
 			return reflect.TypeOf(err) == plainError && disownedText(err.Error()) != ""
 		})
+	}
+	return false
+}
+
+// anyInTree reports whether match holds for err or anything that it wraps. One
+// walk with a type switch allocates nothing, where errors.As would for each
+// type.
+func anyInTree(err error, match func(error) bool) bool {
+	for err != nil {
+		if match(err) {
+			return true
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return anyInTree(err, match) })
+		default:
+			return false
+		}
 	}
 	return false
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/reason"
 )
 
@@ -120,4 +122,27 @@ func (r *Retryer) finish(ctx context.Context, e *Error) error {
 func exhaustedBelow(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Reason.Binding()
+}
+
+// run runs op within the time of the attempt under way: the policy's, if it sets
+// one, and what is left of the whole. A first attempt that the caller bounds
+// more closely runs under the caller's own context.
+func (c *call) run(ctx context.Context, op func(context.Context) error) error {
+	until := duration.Sum(c.began, c.r.policy.Total)
+	if usual := c.r.policy.PerAttempt; usual > 0 {
+		until = c.attempted + limit(usual, c.permit, until-c.attempted)
+	} else if d, ok := ctx.Deadline(); ok && c.Attempt() == 1 && d.Sub(window.Epoch()) <= until {
+		return op(ctx)
+	}
+	if c.Attempt() == 1 {
+		return newAttemptContext(ctx, until).run(op)
+	}
+	if len(c.retries) == 0 {
+		c.retries = make([]retryContext, 2) // most calls need no more
+	}
+	next := &c.retries[0]
+	c.retries = c.retries[1:]
+	c.r.number(ctx, &next.number, c.Attempt())
+	next.time.Context, next.time.until = &next.number, until
+	return next.time.run(op)
 }

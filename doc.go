@@ -98,10 +98,10 @@
 //   - policy.go, kind.go, defaults.go, validate.go: what may be retried, the figures of
 //     the standard, its profiles, and what is refused.
 //   - decide.go, state.go, backoff.go: the decision.
-//   - failure.go, classify.go and its kin, outcome.go, explain.go: what failed, and what a
-//     breaker makes of it; resend.go: what is sent anew; errors.go, sentinels.go: how a call ends.
-//   - retryer.go, options.go, next.go, earned.go: what is shared, and the commit.
-//   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; engine.go: what package
-//     edge sees of all this.
+//   - failure.go, classify.go and its kin, explain.go: what failed, and what a breaker makes
+//     of it; resend.go: what is sent anew; errors.go: what a caller gets.
+//   - new.go, options.go, retryer.go, next.go, earned.go: what is shared, and the commit.
+//   - do.go, call.go, begin.go, attempt.go, wait.go, end.go: a live call; engine.go: what
+//     package edge sees of all this.
 //   - observe.go, log.go: events; context.go: what contexts carry.
 package forbear

@@ -138,12 +138,6 @@ func (r *Retryer) recordGood(permit breaker.Permit, took time.Duration, now time
 	r.breaker.Record(permit, o, now)
 }
 
-// slow reports whether a good attempt was slower than the policy's slow call.
-func (r *Retryer) slow(took time.Duration) bool {
-	limit := r.policy.Breaker.SlowCall
-	return r.breaker != nil && limit > 0 && took >= limit
-}
-
 // moment returns s with what r knows of the moment.
 func (r *Retryer) moment(s State, now time.Time) State {
 	if r.breaker != nil && r.breaker.State() == breaker.Open {

@@ -175,12 +175,3 @@ func (p *Policy) classOf(f *Failure) Class {
 	}
 	return f.Class
 }
-
-// group turns "http_503" into "http_5xx", and anything else into "".
-func group(label string) string {
-	const prefix = "http_"
-	if len(label) != len(prefix)+3 || label[:len(prefix)] != prefix {
-		return ""
-	}
-	return label[:len(prefix)+1] + "xx"
-}

@@ -2,9 +2,6 @@ package forbear
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/health"
 	"github.com/forbear-go/forbear/pace"
+	"github.com/forbear-go/forbear/reason"
 )
 
 // Retryer applies one policy to the calls to one dependency, and owns what they
@@ -46,93 +44,6 @@ type Retryer struct {
 	sink        DeadLetterSink
 	callerSink  bool
 	rand        func() float64
-}
-
-// New returns a Retryer for the named dependency. It refuses a policy outside
-// the standard's ranges, naming every field, value and rule, unless a waiver
-// covers it; and a durable kind without a dead-letter sink.
-func New(dependency string, p Policy, opts ...Option) (*Retryer, error) {
-	r, err := build(dependency, p, opts)
-	if err == nil {
-		for _, o := range r.observers.list {
-			if o.Attached != nil {
-				o.Attached(r)
-			}
-		}
-	}
-	return r, err
-}
-
-func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
-	r := &Retryer{dependency: dependency, given: p, policy: p.WithDefaults(), rand: rand.Float64}
-	var errs []error
-	if dependency == "" {
-		errs = append(errs, errors.New("dependency has no name"))
-	}
-	for _, opt := range opts {
-		if opt == nil {
-			continue
-		}
-		if err := opt(r); err != nil {
-			errs = append(errs, fmt.Errorf("dependency %q: %w", dependency, err))
-		}
-	}
-	if v := r.unwaived(p.violations()); len(v) > 0 {
-		errs = append(errs, &policyError{dependency, v})
-	}
-	if p.Kind.Durable() && r.sink == nil && !r.callerSink {
-		errs = append(errs, fmt.Errorf("policy %q: kind %s needs a dead-letter sink (R-8): use WithDeadLetter or WithCallerDeadLetter", dependency, p.Kind))
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	if r.budget == nil {
-		r.budget = budget.NewRatio(r.policy.Budget)
-	}
-	r.ratio, _ = r.budget.(*budget.Ratio)
-	if b, ok := r.budget.(interface{ Policy() budget.Policy }); ok {
-		p := b.Policy()
-		r.shares = &p
-	}
-	if r.breaker == nil && !p.Breaker.Disabled {
-		r.breaker = breaker.New(r.policy.Breaker, r.breakerMoved)
-	}
-	if p.Health.Enabled() {
-		r.gate = health.New(r.policy.Health)
-	}
-	if p.Kind.earns() {
-		r.earned = &earnings{}
-	}
-	if p.MaxConcurrent > 0 {
-		r.bulkhead = breaker.NewBulkhead(p.MaxConcurrent)
-	}
-	r.outcomes, _ = r.budget.(outcomeBudget)
-	if !r.observed {
-		r.observers.add(LogObserver(nil, nil))
-	}
-	return r, nil
-}
-
-// Must returns r, or panics with err. It is for variables of package scope.
-func Must(r *Retryer, err error) *Retryer {
-	if err != nil {
-		panic(err)
-	}
-	return r
-}
-
-func (r *Retryer) unwaived(found []*Violation) (left []*Violation) {
-	now := time.Now()
-	for _, v := range found {
-		covered := false
-		for _, w := range r.waivers {
-			covered = covered || w.covers(v, r.dependency, now)
-		}
-		if !covered {
-			left = append(left, v)
-		}
-	}
-	return left
 }
 
 // Dependency returns the name of the dependency.
@@ -183,60 +94,29 @@ type DeadLetterSink interface {
 	DeadLetter(ctx context.Context, e *Error) error
 }
 
-// Set owns the Retryers of a service: one per dependency, each with its own
-// budget. It is safe for concurrent use.
-type Set struct {
-	service  string
-	fallback Policy
-	opts     []Option
-
-	mu       sync.RWMutex
-	retryers map[string]*Retryer
+// figures notes what the refusal of a budget or a breaker rested on. The numbers are
+// kept as they are, and put into words by those who ask for the text: under an
+// overload most errors are never read.
+func (r *Retryer) figures(e *Error, d Decision, now time.Time) {
+	switch {
+	case e.Reason == reason.Budget:
+		e.Level, e.shares = d.Level, r.shares
+	case e.Reason != reason.BreakerOpen || r.breaker == nil:
+	case r.breaker.State() == breaker.HalfOpen:
+		e.standing = probing
+	case r.breaker.Forced():
+		e.standing = held
+	default:
+		e.Until = now.Add(r.breaker.Wait(now))
+	}
 }
 
-// NewSet returns a Set for the named service. Dependencies that are not
-// configured by [Set.Configure] use the fallback policy. The options apply to
-// every Retryer.
-func NewSet(service string, fallback Policy, opts ...Option) (*Set, error) {
-	// Build one now, so that a bad fallback is found here and not on first use.
-	if _, err := build("default", fallback, opts); err != nil {
-		return nil, fmt.Errorf("set %q: %w", service, err)
-	}
-	return &Set{service: service, fallback: fallback, opts: opts, retryers: map[string]*Retryer{}}, nil
+// slow reports whether a good attempt was slower than the policy's slow call.
+func (r *Retryer) slow(took time.Duration) bool {
+	limit := r.policy.Breaker.SlowCall
+	return r.breaker != nil && limit > 0 && took >= limit
 }
 
-// Configure sets the policy of one dependency. A Retryer that was handed out
-// before keeps its old policy.
-func (s *Set) Configure(dependency string, p Policy, opts ...Option) error {
-	r, err := New(dependency, p, append(s.opts[:len(s.opts):len(s.opts)], opts...)...)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retryers[dependency] = r
-	return nil
-}
-
-// Retryer returns the Retryer of a dependency, the same one each time. The
-// names come from code or configuration, never from requests: each new one
-// stays. An empty name is that of the dependency "default".
-func (s *Set) Retryer(dependency string) *Retryer {
-	if dependency == "" {
-		dependency = "default"
-	}
-	s.mu.RLock()
-	r := s.retryers[dependency]
-	s.mu.RUnlock()
-	if r != nil {
-		return r
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r = s.retryers[dependency]; r == nil {
-		// The fallback was accepted in NewSet, under the same options.
-		r = Must(New(dependency, s.fallback, s.opts...))
-		s.retryers[dependency] = r
-	}
-	return r
-}
+// classifier turns an error into a failure when it knows the error; ok is false
+// when it does not, and the next one is asked.
+type classifier = func(err error) (f Failure, ok bool)

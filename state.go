@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/reason"
 )
@@ -95,3 +96,33 @@ func (s State) After(d Decision) State {
 	}
 	return s
 }
+
+// Decision says what follows one failure.
+type Decision struct {
+	// Retry says whether another attempt may be made, after Wait.
+	Retry bool
+	Wait  time.Duration
+	// Floor and Ceiling bound every Wait that could have been drawn here, the
+	// hint's spread included.
+	Floor, Ceiling time.Duration
+	Reason         Reason
+	// Class is the failure's class under the policy's overrides.
+	Class Class
+	// Cost is what the retry costs the budget.
+	Cost budget.Cost
+	// Paced says that the budget is spent and the retry one of those that
+	// durable work may make beyond it.
+	Paced bool
+	// free says that the retry was not taken from the budget: see Failure.free.
+	free bool
+	// Level is the budget's reading, when it refused the retry.
+	Level budget.Level
+}
+
+// stop returns d as a refusal for the given reason.
+func (d Decision) stop(r Reason) Decision {
+	return Decision{Reason: r, Class: d.Class, Cost: d.Cost}
+}
+
+// Reason says why a decision fell as it did; its values are those of package reason.
+type Reason = reason.Reason

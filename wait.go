@@ -136,9 +136,6 @@ func (c *call) abandon(ctx context.Context, f Failure) error {
 	return c.Err(d, gone)
 }
 
-// This file says which attempts take turns under a dependency's limit, until when
-// one may wait for it, and what the pacer learns of its end. The waiting is in wait.go.
-
 // paced reports whether the attempt to come waits for a turn. A breaker that is not
 // closed lets single probes through, and they are not to wait: a turn would come when
 // the dependency does what it did before.
