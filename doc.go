@@ -98,8 +98,8 @@
 //   - policy.go, kind.go, defaults.go, validate.go: what may be retried, the figures of
 //     the standard, its profiles, and what is refused.
 //   - decide.go, state.go, backoff.go: the decision.
-//   - failure.go, classify.go and its kin, explain.go: what failed, and what a breaker makes
-//     of it; resend.go: what is sent anew; errors.go: what a caller gets.
+//   - failure.go, classify.go and its kin, explain.go: what failed, and how a breaker counts it;
+//     resend.go: what is sent anew; errors.go: what a caller gets.
 //   - new.go, options.go, retryer.go, next.go, earned.go: what is shared, and the commit.
 //   - do.go, call.go, begin.go, attempt.go, wait.go, end.go: a live call; engine.go: what
 //     package edge sees of all this.

@@ -21,10 +21,11 @@ func TestRelease(t *testing.T) {
 	ctx := t.Context()
 	repository := scratch(t)
 	first, second := next(t, repository)
+	cache := t.TempDir() // of modules, which users keep
 
 	note(t, repository, "- A first thing.")
 	released(t, repository, first, false)
-	env := published(t, repository, first)
+	env := published(t, repository, cache, first)
 	if kept := git(t, repository, "ls-files", "cmd/forbear/testdata/releases/"+first); len(strings.Fields(kept)) != 4 {
 		t.Errorf("the databases of %s: kept %q", first, kept)
 	}
@@ -36,10 +37,10 @@ func TestRelease(t *testing.T) {
 	if out, err := run.Output(ctx, bin, nil, filepath.Join(bin, "forbear"), "explain", "--status", "503"); err != nil || !strings.HasPrefix(out, "retry after 0s to 1s") {
 		t.Errorf("forbear explain: got %q, %v", out, err)
 	}
-	users := map[string]string{}
+	programs := map[string]string{}
 	for _, m := range modules(t, repository) {
 		if m.Dir != "cmd/forbear" {
-			users[m.Path] = user(t, env, m, first)
+			programs[m.Path] = user(t, env, m, first)
 		}
 	}
 
@@ -50,13 +51,13 @@ func TestRelease(t *testing.T) {
 	refused(t, repository, second)
 	rehearsed(t, repository, second)
 	released(t, repository, second, true)
-	env = published(t, repository, second)
+	env = published(t, repository, cache, second)
 	path := workspace.Prefix + "/promretry"
-	must(t, run.Quiet(ctx, users[path], env, "go", "get", path+"@"+second))
-	if out, err := run.Output(ctx, users[path], env, "go", "list", "-m", workspace.Prefix); err != nil || strings.TrimSpace(out) != workspace.Prefix+" "+second {
+	must(t, run.Quiet(ctx, programs[path], env, "go", "get", path+"@"+second))
+	if out, err := run.Output(ctx, programs[path], env, "go", "list", "-m", workspace.Prefix); err != nil || strings.TrimSpace(out) != workspace.Prefix+" "+second {
 		t.Errorf("after an upgrade of promretry: got %q, %v", out, err)
 	}
-	must(t, run.Quiet(ctx, users[path], env, "go", "build", "."))
+	must(t, run.Quiet(ctx, programs[path], env, "go", "build", "."))
 }
 
 // scratch clones the checkout, with the changes to files that git knows.
@@ -199,10 +200,10 @@ func released(t *testing.T, repository, version string, unused bool) {
 	}
 }
 
-// published returns the environment of users of a version.
-func published(t *testing.T, repository, version string) run.Env {
+// published returns the environment of users of a version, who keep what they had.
+func published(t *testing.T, repository, cache, version string) run.Env {
 	t.Helper()
-	c, err := modcache.Make(t.Context(), repository, t.TempDir(), modules(t, repository), version)
+	c, err := modcache.Make(t.Context(), repository, cache, modules(t, repository), version)
 	must(t, err)
 	env, err := c.Env(t.Context(), "-mod=mod")
 	must(t, err)
