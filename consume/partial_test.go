@@ -12,7 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
-	"github.com/forbear-go/forbear/internal/testkit/partial"
+	"github.com/forbear-go/forbear/edge/partial"
 )
 
 // broker hands out events, those that are to come again when they are due.

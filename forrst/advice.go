@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // Phase is how far the migration from the retryable boolean to the extension

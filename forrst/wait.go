@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // time turns strategy and wait into a hint. after is the extension's when given

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/internal/problem"
 )

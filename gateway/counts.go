@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/edge/metric"
 )
 
 // counts are the sink for those metrics that the admin page shows, and that forbear

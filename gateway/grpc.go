@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/grpccode"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // rpc is a gRPC call under way, which is judged by its own status and not by HTTP's. It

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/grpcwire"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/reason"
 )
 

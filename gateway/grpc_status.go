@@ -9,9 +9,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpccode"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/reason"
 )

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/gateway"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // clear2 is a transport that speaks HTTP/2 in clear.

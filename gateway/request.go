@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/resend"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/edge/metric"
 	"github.com/forbear-go/forbear/gateway/upstream"
-	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // Stats is an observer that counts what the calls to each dependency do, for

@@ -11,9 +11,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/grpccode"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // Names of metadata that this package reads or writes.

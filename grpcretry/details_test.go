@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/grpcretry"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // TestDetailsOnTheWire: what a gateway reads of a status without protobuf is what

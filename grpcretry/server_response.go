@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/forbear-go/forbear/internal/grpcwire"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 )
 
 // ErrorDomain is the domain of the google.rpc.ErrorInfo that names why a call

@@ -9,10 +9,10 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/edge/grpcwire"
+	"github.com/forbear-go/forbear/edge/visit"
 	"github.com/forbear-go/forbear/internal/eventstream"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/resend"
-	"github.com/forbear-go/forbear/internal/visit"
 )
 
 // attempt is one send: the cloned request, its timeout, its watch over

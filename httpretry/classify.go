@@ -14,8 +14,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/peek"
 	"github.com/forbear-go/forbear/internal/resend"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
-	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/edge/grpccode"
 )
 
 // Policy returns the policy for calls to Lattice: the vendor's lists of

@@ -7,7 +7,7 @@ import (
 
 	otelmetric "go.opentelemetry.io/otel/metric"
 
-	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/edge/metric"
 )
 
 // newGauge makes the instrument of a metric that is read off the Retryers. The

@@ -9,8 +9,8 @@ import (
 	otelmetric "go.opentelemetry.io/otel/metric"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/metric"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // scope names the instrumentation.

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	otelmetric "go.opentelemetry.io/otel/metric"
 
-	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/edge/metric"
 )
 
 // sink is the instruments of OpenTelemetry, by their place in the table of

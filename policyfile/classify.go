@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/edge/grpccode"
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile/strict"
 )

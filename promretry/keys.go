@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/edge/metric"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // Idempotency returns what to pass as the Observe of idempotency.Options, for the

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/metric"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // Metrics is an observer for [forbear.WithObserver] and a

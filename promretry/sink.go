@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/edge/metric"
 )
 
 // sink is the vectors of Prometheus, by their place in the table of metrics. It

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/visit"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/visit"
 )
 
 // MaxEndpoints is how many addresses one dependency may have. Of a name with more,

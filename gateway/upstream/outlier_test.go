@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/visit"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/testkit/race"
-	"github.com/forbear-go/forbear/internal/visit"
 )
 
 // books are the endpoints without their connections, and a clock that the test moves.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpccode"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/policyfile"
 )
 

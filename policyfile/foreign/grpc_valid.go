@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/edge/grpccode"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )

@@ -1,3 +1,3 @@
-// Package partial holds tests alone: those of the root module's internal/testkit/partial,
+// Package partial holds tests alone: those of the root module's edge/partial,
 // over gRPC.
 package partial

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/partial"
 	"github.com/forbear-go/forbear/grpcretry"
-	"github.com/forbear-go/forbear/internal/testkit/partial"
 )
 
 //forbear:plain hours of calls in virtual time; grpcretry is raced in its own package

@@ -100,8 +100,8 @@ func rootModule(t *testing.T) []*file {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		// The programs of the guides are tests of the guides.
-		test := strings.HasSuffix(name, "_test.go") || strings.Contains(rel, "/internal/guide/")
+		// The programs of the guides are tests of the guides, and a suite is one of its users'.
+		test := strings.HasSuffix(name, "_test.go") || strings.Contains(rel, "/internal/guide/") || strings.HasPrefix(rel, "edge/partial/")
 		files = append(files, &file{rel, test, parsed})
 		return nil
 	})
@@ -148,12 +148,12 @@ func forbidden(folder, imported string, test bool) string {
 		return "the dispatcher is for binaries: stores and their suites need package webhook alone"
 	case slices.Contains(leaves, folder) && !test:
 		return "a leaf imports internal packages only: the root is made of leaves, not the other way round"
+	case folder == "internal" && !test:
+		return "internal packages are the ground, and know nothing of forbear: what speaks of its calls and failures is below edge"
 	case target == "" && folder != "", slices.Contains(leaves, target):
 		return ""
 	case target == "edge" && (folder != "" || test): // the root's other half, for those who write an edge
 		return ""
-	case folder == "internal" && !test:
-		return "internal packages are the lowest layer: only the root package is as low"
 	case test && target == "forbeartest":
 		return ""
 	case folder == "":
@@ -231,7 +231,8 @@ func TestForbidden(t *testing.T) {
 		{"deadletter", module + "/webhook", false, true},
 		{"sqlstore", module + "/webhook", false, false},
 		{"sqlstore", module + "/webhook/dispatch", false, true},
-		{"internal", module, false, false},
+		{"internal", module, false, true},
+		{"internal", module + "/breaker", false, true},
 		{"internal", module + "/httpretry", false, true},
 		{"httpretry", module + "/policyfile", false, true},
 	} {

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/window"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/forbear-go/forbear/internal/metric"
+	"github.com/forbear-go/forbear/edge/metric"
 )
 
 // Metrics returns the page of all metrics. Those of the library come from the table

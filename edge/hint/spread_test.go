@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/edge/hint"
 )
 
 func TestSpread(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/testkit/partial"
+	"github.com/forbear-go/forbear/edge/partial"
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 func TestIs(t *testing.T) {

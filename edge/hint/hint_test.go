@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/edge/hint"
 )
 
 func TestStricter(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/edge/hint"
 )
 
 // maxDetails bounds the base64 text of a status's details that is read. Servers and

@@ -2,9 +2,9 @@ package grpcwire
 
 import (
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/grpccode"
-	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // aborted is ABORTED, by which a server says that it is still at work on a key.

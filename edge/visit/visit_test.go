@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/visit"
+	"github.com/forbear-go/forbear/edge/visit"
 )
 
 type place struct {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/partial"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/testkit/partial"
 )
 
 // wire is a transport without a network.

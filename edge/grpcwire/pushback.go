@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/edge/hint"
 )
 
 // Stop is the pushback that asks a client not to retry.

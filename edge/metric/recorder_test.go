@@ -12,9 +12,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge/metric"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
-	"github.com/forbear-go/forbear/internal/metric"
 	"github.com/forbear-go/forbear/reason"
 )
 
