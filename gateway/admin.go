@@ -161,7 +161,7 @@ func respond(w http.ResponseWriter, v any) {
 
 // refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newRequest(r).problem(w, newProblem(status, kind, title, detail))
+	newRequest(r, false).problem(w, newProblem(status, kind, title, detail))
 }
 
 // NewMetrics returns a handler that serves page at GET /metrics and nothing else,

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/internal/problem"
@@ -26,25 +25,25 @@ func (g *Gateway) admit(w http.ResponseWriter, x *request, rt *route, allow []st
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
 		return refuse(badMethod)
-	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
+	case r.ProtoMajor == 1 && x.grpc:
 		return refuse(needsHTTP2)
-	case !forward.Sound(r) || forward.Dotted(r.URL.Path):
+	case !forward.Sound(r):
 		return refuse(badPath)
 	case rt == nil && len(allow) > 0:
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		return refuse(wrongMethod)
 	case rt == nil:
 		return refuse(noRoute)
-	case rt.Credentials != nil && onLoopback(r) && !loopback.Host(r.Host) && !g.named(r.Host):
-		return refuse(wrongHost)
-	case rt.Credentials != nil && foreign(r):
-		return refuse(crossOrigin)
 	case forward.Last(r):
 		w.Header().Set("Allow", cmp.Or(strings.Join(rt.Methods, ", "), plainMethods))
 		w.WriteHeader(http.StatusOK)
 		return false
 	case g.origin.Loops(r):
 		return refuse(loop)
+	case rt.Credentials != nil && onLoopback(r) && !loopback.Host(r.Host) && !x.named:
+		return refuse(wrongHost)
+	case rt.Credentials != nil && foreign(r):
+		return refuse(crossOrigin)
 	}
 	return true
 }
@@ -66,12 +65,6 @@ var origins = http.NewCrossOriginProtection()
 func onLoopback(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && local.IP.IsLoopback()
-}
-
-// named reports whether a route names a host.
-func (g *Gateway) named(host string) bool {
-	_, named := g.table(host)
-	return named
 }
 
 // foreign reports whether a browser sent r for a page of another origin. Reads

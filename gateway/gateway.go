@@ -164,18 +164,17 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rt, allow := routes.match(r)
-	x := newRequest(r)
-	if g.observe == nil {
-		g.serve(w, x, rt, allow)
-		return
-	}
+	x := newRequest(r, named)
 	whole := false
-	defer func() { // a response that breaks off is a panic
-		c := x.record()
-		c.Broken = !whole && c.Status != 0 && r.Context().Err() == nil
-		g.observe(x, &c)
-	}()
-	g.serve(x.meter.begin(w), x, rt, allow)
+	if g.observe != nil {
+		w = x.meter.begin(w)
+		defer func() { // a response that breaks off is a panic
+			c := x.record()
+			c.Broken = !whole && c.Status != 0 && r.Context().Err() == nil
+			g.observe(x, &c)
+		}()
+	}
+	g.serve(w, x, rt, allow)
 	whole = true
 }
 

@@ -20,7 +20,7 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 		return "", true
 	}
 	if !probe(w, r.URL.Path, ready) {
-		newRequest(r).problem(w, noRoute)
+		newRequest(r, false).problem(w, noRoute)
 	}
 }
 

@@ -23,6 +23,8 @@ type request struct {
 	context.Context
 	id       [1]string     // the correlation id, ready to be the value of a header
 	in       *http.Request // as the caller sent it
+	named    bool          // a route names its host
+	grpc     bool          // its content is gRPC's
 	route    *route        // that it was admitted to, or nil
 	rpc      *rpc          // nil for plain HTTP
 	exchange forward.Exchange
@@ -31,15 +33,15 @@ type request struct {
 
 // newRequest returns the context of a request, with the correlation id under which its
 // retries are logged.
-func newRequest(r *http.Request) *request {
+func newRequest(r *http.Request, named bool) *request {
 	id := inbound.Correlation(r.Header)
 	if id == "" { // none that could go into logs and headers
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
 		id = hex.EncodeToString(b[:])
 	}
-	x := &request{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
-	if r.ProtoMajor == 2 && r.Method == http.MethodPost && grpcwire.Is(r.Header) {
+	x := &request{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r, named: named, grpc: grpcwire.Is(r.Header)}
+	if r.ProtoMajor == 2 && r.Method == http.MethodPost && x.grpc {
 		x.rpc, x.exchange.Stream = &rpc{}, true
 	}
 	return x

@@ -20,6 +20,7 @@ func (x *Exchange) Outgoing(ctx context.Context, t *Target, w http.ResponseWrite
 	if err != nil {
 		return nil, err
 	}
+	trailer := announced(r.Trailer)
 	if !t.aim(&x.url, r.URL) {
 		return nil, ErrPath
 	}
@@ -29,9 +30,7 @@ func (x *Exchange) Outgoing(ctx context.Context, t *Target, w http.ResponseWrite
 	out.Method, out.URL, out.Header = r.Method, &x.url, h
 	out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1
 	out.ContentLength = r.ContentLength
-	if len(r.Trailer) > 0 {
-		out.Trailer = announced(r.Trailer)
-	}
+	out.Trailer = trailer
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		x.addBody()
 	}

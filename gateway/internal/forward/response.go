@@ -2,7 +2,6 @@ package forward
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/forbear-go/forbear/internal/eventstream"
 )
@@ -40,10 +39,6 @@ func check(out *http.Request, resp *http.Response) error {
 	}
 	return nil
 }
-
-// token reports whether a name is one of a header. net/http's parser lets a space
-// before the colon be a part of it.
-func token(name string) bool { return name != "" && !strings.Contains(name, " ") }
 
 // Respond passes the response on and closes its body. The caller of Respond writes
 // another response where this one has not begun, and breaks the connection off where it

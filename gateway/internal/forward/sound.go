@@ -2,7 +2,6 @@ package forward
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -26,14 +25,15 @@ func slash(r rune) bool { return r == '/' || r == '\\' }
 
 // Sound reports whether the request line of a request can be written again (RFC 9112
 // section 3): its method is a token; its target is a path, or the address of one over
-// http that names no user (RFC 9110 section 4.2.4), has no fragment, and nothing in which
-// a request line would end. HTTP/2 has no line, and would let all of that through.
+// http that names no user (RFC 9110 section 4.2.4), has no fragment, no dot segment, and
+// nothing in which a request line would end. HTTP/2 has no line, and would let all of
+// that through.
 func Sound(r *http.Request) bool {
 	u := r.URL
 	rooted := strings.HasPrefix(u.Path, "/") || u.Path == "" && u.Host != ""
 	return method(r.Method) && rooted && u.User == nil &&
 		(u.Scheme == "" || u.Scheme == "http" || u.Scheme == "https") &&
-		!strings.Contains(u.RawQuery, "#") && !blank(u.RawQuery) && !blank(u.RawPath)
+		!strings.Contains(u.RawQuery, "#") && !blank(u.RawQuery) && !blank(u.RawPath) && !Dotted(u.Path)
 }
 
 // Authority reports whether s can be the host of a request, with or without a port: a name
@@ -68,32 +68,4 @@ func method(s string) bool {
 // blank reports whether s has a space or a control character.
 func blank(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
-}
-
-// Last reports whether a request is not to be passed on but responded to here: an
-// OPTIONS that has no hop left (RFC 9110 section 7.6.2).
-func Last(r *http.Request) bool {
-	n, ok := hopsLeft(r)
-	return ok && n == 0
-}
-
-// hopsLeft returns how often a request may still be passed on. The header has no meaning
-// for other methods than OPTIONS and TRACE, and TRACE is refused.
-func hopsLeft(r *http.Request) (n uint64, ok bool) {
-	v := r.Header["Max-Forwards"]
-	if r.Method != http.MethodOptions || len(v) != 1 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(v[0], 10, 32)
-	return n, err == nil
-}
-
-// Loops reports whether a request has passed this gateway before.
-func (o Origin) Loops(r *http.Request) bool {
-	for _, list := range r.Header["Via"] {
-		if o.Pseudonym != "" && strings.Contains(list, o.Pseudonym) {
-			return true
-		}
-	}
-	return false
 }
