@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/report/sarifcheck"
+	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
 
 // troubled is a run over three files: one is judged, one was named and is

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear/internal/report/sarifcheck"
+	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
 
 // sample has everything that a finding can have.

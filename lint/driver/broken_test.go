@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/internal/report/sarifcheck"
+	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
 
 // halfBroken is a module of which some packages do not compile.

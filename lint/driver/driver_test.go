@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/internal/report/sarifcheck"
+	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
 
 // TestMain keeps the cache of these tests apart from the user's.
