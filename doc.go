@@ -20,18 +20,18 @@
 //
 // The operation says it best, since it knows what its errors mean: [Retryable] marks
 // one that may go away, with the server's advice on when, [Terminal] one that will not.
-// A classifier of [WithClassifier] says it for all errors of a kind. Of what neither
-// speaks about, Do retries by itself:
+// A classifier of [WithClassifier] says it for all errors of a kind. Among errors that are
+// neither marked nor classified, Do retries by itself:
 //
-//   - what failed before anything was sent: a refused connection, a host or network
+//   - errors from before anything was sent: a refused connection, a host or network
 //     that cannot be reached, a name that does not resolve (twice in all, R-4);
 //   - an attempt that Policy.PerAttempt has ended;
 //   - with [Idempotent] on the context or Policy.Idempotent, every network failure that
-//     the network takes for one that may go away, resets and time-outs among them.
-//     It may have been done all the same, which is why Do must be told.
+//     may go away, resets and time-outs among them. The operation may have been done all
+//     the same, which is why the program has to say so.
 //
-// A refused certificate is never retried, whatever anyone says, nor is an error
-// that nothing recognizes.
+// A refused certificate is never retried, whatever a mark or a policy says, and an
+// error that nothing recognizes is not retried either.
 //
 // # Time
 //

@@ -49,7 +49,7 @@ type Policy struct {
 	// MaxConcurrent bounds the calls under way at once; 0 sets no bound.
 	MaxConcurrent int `json:"max_concurrent,omitzero"`
 
-	// Keys says what becomes of operations that need an idempotency key.
+	// Keys says how to treat operations that need an idempotency key.
 	Keys KeyMode `json:"idempotency,omitzero"`
 	// RetryUnsent allows retries without a key when the request certainly never
 	// reached the server. R-6, read strictly, does not. One that a server had on its
@@ -106,7 +106,7 @@ const (
 	JitterDecorrelated Jitter = "decorrelated"
 )
 
-// KeyMode says what becomes of an operation that is not idempotent by itself. The zero
+// KeyMode says how to treat an operation that is not idempotent by itself. The zero
 // value is KeyReuse.
 type KeyMode string
 

@@ -20,7 +20,7 @@ import (
 
 // Token is a credential as it goes into an Authorization header, scheme
 // included: "Bearer abc". Printing or logging one shows a stand-in. The zero
-// value is no credential.
+// value is not a credential.
 type Token struct {
 	Value string
 	// Expires is when it stops being good; zero means that the source does not

@@ -1,5 +1,5 @@
-// Package deadletter keeps what could not be done until a person decides
-// what becomes of it.
+// Package deadletter keeps failed work until a person decides what is done
+// with it.
 //
 // A [Letter] holds the original as it came, why it failed, and everything that
 // was tried. It is written before its source is acknowledged, and it raises an

@@ -3,7 +3,7 @@ package deadletter
 import "net/textproto"
 
 // Masked stands for what is not shown, in letters and wherever else forbear
-// leaves out a secret. It is no value: what takes configuration refuses it.
+// leaves out a secret. It is not a value: configuration that contains it is refused.
 const Masked = "***"
 
 // secretHeaders carry credentials, whatever their values look like.

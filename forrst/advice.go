@@ -76,7 +76,7 @@ type Message struct {
 }
 
 // ErrIDMismatch says that a response belongs to another request, such as when a proxy has
-// mixed up its connections: it is no advice about this one.
+// mixed up its connections: it is not advice about this one.
 var ErrIDMismatch = errors.New("forrst response belongs to another request")
 
 // Advise reads a response. It never fails: what cannot be read is advice not
@@ -98,7 +98,7 @@ func (p Phase) Advise(x Message) Advice {
 	return p.failed(resp, x)
 }
 
-// byHTTP judges a response that is no Forrst envelope, such as a proxy's page.
+// byHTTP judges a response that is not a Forrst envelope, such as a proxy's page.
 func (x Message) byHTTP() Advice {
 	// Forrst is always POST, and a bare POST is not retried without a key.
 	req := &http.Request{Method: http.MethodPost}

@@ -60,7 +60,7 @@ type Response struct {
 }
 
 var (
-	// ErrForeign says that a message is no Forrst envelope at all, so that
+	// ErrForeign says that a message is not a Forrst envelope, so that
 	// only HTTP's rules can judge it.
 	ErrForeign = errors.New("not a forrst envelope")
 	// ErrMalformed says that a Forrst envelope breaks the protocol.

@@ -63,7 +63,7 @@ func (r Retry) Extension() Extension {
 
 // guidance is what the retry extension of a message says, read leniently: a
 // part that cannot be understood is absent, and without a boolean allowed there
-// is no guidance.
+// is not guidance.
 type guidance struct {
 	allowed  bool
 	strategy Strategy // "" when absent

@@ -50,7 +50,7 @@ type transport struct {
 
 // NewTransport returns a RoundTripper that retries Forrst calls as their
 // responses say and as r decides, over [httpretry.NewTransport] with next. A
-// request whose body is no Forrst request envelope is treated as plain HTTP. A
+// request whose body is not a Forrst request envelope is treated as plain HTTP. A
 // policy with [forbear.KeyGenerate] gives calls without an idempotency key one.
 // The result is safe for concurrent use.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, o Options) http.RoundTripper {

@@ -73,7 +73,7 @@ func (c *rpc) Classify(resp *http.Response) forbear.Failure {
 }
 
 // Ended judges a response by its trailers. What the caller has got it has got: this is for
-// the breaker. A response without a status is whatever its caller makes of it.
+// the breaker. A response without a status is left for its caller to judge.
 func (c *rpc) Ended(resp *http.Response) forbear.Failure {
 	if code, ok := grpcwire.Status(resp.Trailer); ok {
 		return judge(code, resp.Trailer, resp.Request)

@@ -32,7 +32,7 @@ func PrincipalHeader(name string) func(*http.Request) (string, error) {
 		if len(v) != 1 {
 			return "", errPrincipal
 		}
-		// Over HTTP/2 net/http leaves the spaces around a value, which are no part of it
+		// Over HTTP/2 net/http leaves the spaces around a value, which are not part of it
 		// (RFC 9110 section 5.5).
 		if who := textproto.TrimString(v[0]); who != "" {
 			return who, nil

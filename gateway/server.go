@@ -82,7 +82,7 @@ type TLS struct {
 	ClientCA string
 	// MinVersion is tls.VersionTLS12, which zero means too, or tls.VersionTLS13.
 	MinVersion uint16
-	// Logger gets what becomes of the files. Nil means slog.Default().
+	// Logger gets the changes of the files, and their faults. Nil means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -62,7 +62,7 @@ func (cs *conns) forget(c *conn) {
 	delete(cs.all, c)
 }
 
-// timedOut is told of an attempt whose context has ended. If that was for want of time,
+// timedOut takes an attempt whose context has ended. If that was for want of time,
 // every connection that has been silent for half as long is taken out of use: the one
 // that it went over, which is dead or as good as that, and those which the next attempt
 // would find to be as dead. Half, because it may have died just after the attempt began.

@@ -88,7 +88,7 @@ type watchedConn struct {
 	place  string
 }
 
-// Read learns of alerts. An end of the stream is no refusal.
+// Read learns of alerts. An end of the stream is not a refusal.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil && err != io.EOF {

@@ -32,7 +32,7 @@ type IdempotencyOptions struct {
 	// never the value of a credential, which changes when it is refreshed. An
 	// error, or an empty name, gets UNAUTHENTICATED.
 	Principal func(ctx context.Context) (string, error)
-	// Disposition overrides what becomes of a call that ended with a code. Nil means
+	// Disposition overrides how to treat a call that ended with a code. Nil means
 	// [DefaultDisposition]. The handler's own idempotency.MarkFinal, MarkUndone or
 	// MarkUnknown comes before it.
 	Disposition func(codes.Code) idempotency.Disposition
@@ -115,7 +115,7 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 	return s.intercept, nil
 }
 
-// DefaultDisposition says what becomes of a call that ended with a code. OK is kept,
+// DefaultDisposition says how to treat a call that ended with a code. OK is kept,
 // and so is what repeating does not change. What clients may retry, what
 // another credential may change, and the server's own failures are released.
 // DEADLINE_EXCEEDED and CANCELLED say nothing about the work, which may have

@@ -69,7 +69,7 @@ func encodeMessage(c codes.Code, m proto.Message) encoded {
 	return encoded{c, mime.FormatMediaType(mediaType, map[string]string{"messagetype": name}), body}
 }
 
-// statusOf is what gRPC's server makes of a handler's error.
+// statusOf returns the status that gRPC's server derives from a handler's error.
 func statusOf(err error) *status.Status {
 	s, ok := status.FromError(err)
 	if !ok {

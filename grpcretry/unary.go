@@ -201,7 +201,7 @@ func (x *unaryCall) limit(ctx context.Context, call *edge.Call) (limit time.Dura
 }
 
 // hasty returns what an attempt's time is taken for where its caller has less of it than
-// the policy: a caller in a hurry is no sign that a connection has gone silent.
+// the policy: a caller in a hurry does not show that a connection has gone silent.
 func hasty(left, usual time.Duration) time.Duration { return max(left, min(usual, time.Second)) }
 
 // retryContext marks a retry for those in this process and for the server.

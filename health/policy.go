@@ -7,7 +7,7 @@ import (
 	"github.com/forbear-go/forbear/internal/label"
 )
 
-// Policy configures a health gate. The zero value is no gate at all: retries are
+// Policy configures a health gate. The zero value means no gate: retries are
 // the cure of a partial failure, and how much of one a caller wants cured is not
 // ours to guess.
 type Policy struct {

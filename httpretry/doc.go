@@ -17,7 +17,7 @@
 //   - net/http repeats some sends silently, without limit or wait, when a
 //     pooled connection turns out to be dead. The transport stops these and
 //     takes them over as attempts: one at once, charged to the budget, the
-//     others after the backoff. What was certainly not written is no send yet:
+//     others after the backoff. A request that was certainly not written does not count as sent:
 //     an [http.Transport] directly below may try the next connection, whatever the
 //     method.
 //

@@ -71,7 +71,7 @@ func (q *quota) wait() (time.Duration, bool) {
 }
 
 // quotaLeft reports whether what remains of a limit is above zero. While it is, the
-// end of the limit's window is no reason to wait.
+// end of the limit's window is not a reason to wait.
 func quotaLeft(remaining []string) bool {
 	n, known := quotaOf(remaining)
 	return known && n > 0

@@ -11,7 +11,7 @@ import (
 // replay gives a request body several times that can be read only once, or that
 // shares one place to read at. A body that can seek is read from where it stood, and
 // costs no memory. Of another one the beginning is kept, while the first attempt
-// sends it: nothing waits for it. The zero value and nil are no use but safe to finish.
+// sends it: nothing waits for it. The zero value and nil cannot be used, but may be finished.
 //
 // net/http may go on reading for an attempt that is over while the next one has
 // begun. Reads of the source are therefore serialized, and what each one gets

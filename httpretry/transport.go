@@ -151,7 +151,7 @@ func WithBodyLimit(bytes int) Option {
 }
 
 // WithStreams lets bodies stand still for any time, in both directions, whatever the
-// policy's BodyIdle: for watches and feeds that are no Server-Sent Events, which may
+// policy's BodyIdle: for watches and feeds other than Server-Sent Events, which may
 // stand still anyway.
 func WithStreams() Option {
 	return func(t *transport) { t.streams = true }

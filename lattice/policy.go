@@ -25,7 +25,7 @@ func Policy() forbear.Policy {
 // ClassifyCode turns a gRPC status code, as google.golang.org/grpc/codes
 // numbers them, into a failure, for those who do not use the module grpcretry.
 // err is what the call returned; a certificate in it rules. Do not pass errors
-// that are no gRPC status: they are not retried.
+// that are not a gRPC status: they are not retried.
 func ClassifyCode(code uint32, err error) forbear.Failure {
 	if f, ok := edge.ClassifyNet(err); ok && f.Class == forbear.ClassCertificate {
 		return f

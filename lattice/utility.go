@@ -54,7 +54,7 @@ func NewUtility(r *forbear.Retryer, extract Extract, logger *slog.Logger) *Utili
 	return &Utility{r: r, extract: extract, logger: logger}
 }
 
-// Do calls op until it succeeds, fails for good, or the policy says stop. op
+// Do calls op until it succeeds, fails permanently, or the policy says stop. op
 // makes one call of the SDK under the context that it is given; the call must
 // be safe to repeat. The error is a [*forbear.Error] that unwraps to the
 // SDK's own.

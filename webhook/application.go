@@ -89,7 +89,7 @@ func (a *Application) Limit() int {
 	return a.MaxEndpoints
 }
 
-// Mask returns a without its secrets. References to secrets are no secrets. What
+// Mask returns a without its secrets. References to secrets are not secrets. What
 // it returns cannot be put: the placeholders are refused.
 func (a Application) Mask() Application {
 	a.Secrets, a.OldSecrets, a.MadeSecret = maskSecrets(a.Secrets), maskOld(a.OldSecrets), ""

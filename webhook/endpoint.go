@@ -162,7 +162,7 @@ type Auth struct {
 }
 
 // Mask returns e without its secrets, header values and the queries of its
-// addresses. References to secrets are no secrets. What it returns cannot be
+// addresses. References to secrets are not secrets. What it returns cannot be
 // put: the placeholders are refused.
 func (e Endpoint) Mask() Endpoint {
 	headers := make([]Header, len(e.Headers))

@@ -46,7 +46,7 @@ func maskSecret(s string) string {
 	return deadletter.Masked
 }
 
-// maskOld masks a list of old secrets, which are no references.
+// maskOld masks a list of old secrets, which are not references.
 func maskOld(list []OldSecret) []OldSecret {
 	list = slices.Clone(list)
 	for i := range list {

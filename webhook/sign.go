@@ -92,7 +92,7 @@ func (s *Signer) Empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 
 // Sign returns the value of webhook-signature: one signature for each secret,
 // separated by spaces. What is signed is "id.timestamp.body", so that neither the
 // id nor the time can be exchanged. An id that could be taken for more than one, with a
-// dot or with what is no visible character, gets no signature: the value is empty, and
+// dot or with an invisible character, gets no signature: the value is empty, and
 // [Verify] refuses it. [Message.SentID] is never one.
 func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	if !signable(id) {

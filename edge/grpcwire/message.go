@@ -30,7 +30,7 @@ func EncodeMessage(text string) string {
 
 func verbatim(c byte) bool { return c >= ' ' && c <= '~' && c != '%' }
 
-// DecodeMessage is the inverse of [EncodeMessage]. What is no valid escape stays as it
+// DecodeMessage is the inverse of [EncodeMessage]. An invalid escape stays as it
 // is: the specification has it so, for a broken message must not hide a status.
 func DecodeMessage(text string) string {
 	if !strings.Contains(text, "%") {

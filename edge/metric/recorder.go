@@ -149,7 +149,7 @@ func (r *Recorder) attemptEnded(ctx context.Context, e forbear.AttemptEnded) {
 	}
 }
 
-// callOf returns what a circuit breaker makes of an attempt, also where there is
+// callOf returns how a circuit breaker counts an attempt, also where there is
 // none: the outcomes of dependencies can be compared.
 func callOf(e forbear.AttemptEnded) int {
 	o, counts := edge.Outcome(&e.Failure)

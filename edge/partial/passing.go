@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
 )
 
-// trouble is some that is no outage.
+// trouble is a kind of failure short of an outage.
 type trouble struct {
 	name  string
 	d     func(Load) Dependency
@@ -35,7 +35,7 @@ func troubles() []trouble {
 	}
 }
 
-// Passes holds that trouble which is no outage costs next to nothing: slow
+// Passes holds that trouble short of an outage costs next to nothing: slow
 // calls, one bad instance, a limit.
 func Passes(t *testing.T, edge Client, p forbear.Policy) {
 	for _, tt := range troubles() {

@@ -63,7 +63,7 @@ func (v *Visit) Value(k any) any {
 }
 
 // Of returns the attempt that ctx belongs to, or nil where no layer above reports
-// what becomes of it.
+// how it ends.
 func Of(ctx context.Context) *Visit {
 	v, _ := ctx.Value(key{}).(*Visit)
 	return v

@@ -22,7 +22,7 @@ const (
 	minStreak = 3
 	outBase   = 5 * time.Second
 	outCap    = 30 * time.Second
-	// chance is how seldom, per attempt, an address may be left out that is no worse
+	// chance is how seldom, per attempt, an address may be left out although it is no worse
 	// than the others.
 	chance = 1e-6
 	// doubt is added to what is known of the others' failures, which are few or old.

@@ -42,7 +42,7 @@ type Config struct {
 	// HTTP2 says when HTTP/2 is spoken.
 	HTTP2 HTTP2
 	// Logger gets a line when an address is left out and when it is back, and what
-	// becomes of certificate files that change. Nil means slog.Default().
+	// happens to certificate files that change. Nil means slog.Default().
 	Logger *slog.Logger
 
 	files *certfile.Source // of TLS; nil where no file is named

@@ -1,6 +1,6 @@
 // Package idemkey reads the value of an Idempotency-Key header in its two spellings:
 // bare, or as the quoted string of a structured field (RFC 9651 section 3.3.3), as the
-// IETF's draft of the header has it. Both are the same key, for whoever sends it, honors
+// IETF's draft of the header has it. Both are the same key, for all that send it, honors
 // it, counts its characters or writes it into a log.
 package idemkey
 

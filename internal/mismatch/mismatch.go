@@ -28,7 +28,7 @@ func (e Error) Error() string { return string(e) }
 const Preface = "PRI * HTTP/2.0\r\n\r\n"
 
 // Of returns what a server wants that sent first in response to HTTP/1, or to
-// HTTP/2, or "" when nothing speaks against its speaking the same. What is no HTTP/1
+// HTTP/2, or "" when nothing speaks against its speaking the same. Anything that is not HTTP/1
 // and none of the others is left to the client: its parser has an error for it.
 func Of(first []byte, http2 bool) Error {
 	switch {

@@ -3,7 +3,7 @@ package nearest
 
 import "strings"
 
-// maxLen bounds the names that are compared: longer ones are no typing errors
+// maxLen bounds the names that are compared: a longer one is not a typing error
 // of any name of ours.
 const maxLen = 64
 

@@ -11,7 +11,7 @@ import (
 
 // Baseline is the list of what is known already. Only the fingerprints count;
 // the rest tells people what they stand for. A baseline lets a project adopt the
-// gate before it has mended its old findings: those are suppressed, and new ones
+// gate before it has fixed its old findings: those are suppressed, and new ones
 // fail.
 type Baseline struct {
 	Schema   string  `json:"schema"`

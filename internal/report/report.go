@@ -58,7 +58,7 @@ type Rule struct {
 	Fix      string   `json:"fix"`
 	// Waivable reports whether a waiver can lift it.
 	Waivable bool `json:"waivable"`
-	// Bad and Good are source code that is reported, and the same mended.
+	// Bad and Good are source code that is reported, and the same, fixed.
 	Bad  string `json:"bad,omitzero"`
 	Good string `json:"good,omitzero"`
 	// URL is where the rule is documented, or "".
@@ -102,7 +102,7 @@ type Finding struct {
 	// Key tells findings of the same id and subject apart. It holds no line.
 	Key string `json:"-"`
 	// Degree is how bad it is, where that is a number: a baseline that knows a lesser
-	// one does not know this. It is no part of the fingerprint.
+	// one does not know this. It is not part of the fingerprint.
 	Degree float64 `json:"-"`
 	// Identity, where it is set, is what the fingerprint is made of, instead of
 	// ID, File, Subject and Key.

@@ -78,7 +78,7 @@ func (g *Guard) silent(ctx context.Context, patience time.Duration) bool {
 }
 
 // living are the connections, of all transports, that were found to live. After an answered
-// ping net/http sends none before data has come, so that silence alone is no sign then: such
+// ping net/http sends none before data has come, so that silence alone shows nothing then: such
 // a connection is given up when attempts have timed out on it thrice, one after the other.
 var living lives
 

@@ -231,7 +231,7 @@ func Beside(ctx context.Context) (back func()) {
 	}
 }
 
-// Leave gives up the slot of the job that ctx is of for good: what is left of it needs
+// Leave gives up the slot of ctx's job permanently: what is left of it needs
 // none, such as the end that a store writes down.
 func Leave(ctx context.Context) {
 	s, ok := ctx.Value(seatKey{}).(*seat)

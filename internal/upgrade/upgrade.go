@@ -8,7 +8,7 @@ package upgrade
 
 import "net/http"
 
-// Refuse closes the connection of an upgrade that nobody has asked for, which RFC 9110
+// Refuse closes the connection of an upgrade that no one has asked for, which RFC 9110
 // section 15.2.2 forbids servers: what remains is a response with the status 101 and no
 // body. Other responses, and nil, stay as they are.
 func Refuse(resp *http.Response) {

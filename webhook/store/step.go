@@ -66,7 +66,7 @@ type WriteBack struct {
 	Why forbear.Reason
 }
 
-// WriteBackKind says what becomes of a delivery.
+// WriteBackKind says how a delivery goes on.
 type WriteBackKind uint8
 
 const (

@@ -79,7 +79,7 @@ func (s *scanner) spoil(p []byte) {
 }
 
 // scanLine takes a line, or what there is of it, and returns the rest. A line that
-// begins with white space goes on with the one before it to some servers (RFC 9112
+// begins with white space continues the one before it, to some servers (RFC 9112
 // section 5.2), and one that a bare line feed ends has not ended to others (section 2.2).
 func (s *scanner) scanLine(p []byte) []byte {
 	if s.folds(p[0]) {

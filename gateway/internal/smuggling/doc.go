@@ -1,4 +1,4 @@
-// Package smuggling is a table of tests: what the gateway makes of each request
+// Package smuggling is a table of tests: how the gateway reads each request
 // and each response that two parsers could read in two ways, byte by byte.
 //
 // The page docs/gateway-requests.md is the table with the verdict that each

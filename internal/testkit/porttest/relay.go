@@ -69,7 +69,7 @@ func (r *Relay) Freeze() (thaw func()) {
 	return sync.OnceFunc(r.up.Unlock)
 }
 
-// Forget makes the connections that are open silent for good, as a firewall does that has
+// Forget makes the open connections silent permanently, as a firewall does that has
 // forgotten them: what is written is taken, and goes nowhere. It returns how many there
 // were; new ones work.
 func (r *Relay) Forget() int {
