@@ -6,7 +6,9 @@
 // probes, and closes when all of them succeed. A [Bulkhead] refuses the call that
 // would be one too many.
 //
-//   - breaker.go: the state machine, what is asked and what is recorded.
+//   - breaker.go: what is asked and what is recorded.
+//   - opening.go, probe.go, force.go: how it opens and for how long, its probes, and what
+//     an operator does by hand.
 //   - verdict.go: when a rate is too high, given that it was only counted.
 //   - patience.go: trouble that passes by itself, and what is remembered of it.
 //   - window.go: the latest attempts, by number and by time.

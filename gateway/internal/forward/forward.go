@@ -11,7 +11,7 @@
 //
 // The parts:
 //
-//   - sound.go: requests that cannot be passed on
+//   - sound.go, loop.go: requests that cannot be passed on
 //   - path.go, header.go, origin.go: the target, headers and trailers, who the caller is
 //   - body.go: the caller's body
 //   - interim.go: 1xx responses

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -120,24 +119,6 @@ func addTrailers(h, trailer http.Header) {
 			h[http.TrailerPrefix+name] = values
 		}
 	}
-}
-
-// Last reports whether a request is not to be passed on but responded to here: an
-// OPTIONS that has no hop left (RFC 9110 section 7.6.2).
-func Last(r *http.Request) bool {
-	n, ok := hopsLeft(r)
-	return ok && n == 0
-}
-
-// hopsLeft returns how often a request may still be passed on. The header has no meaning
-// for other methods than OPTIONS and TRACE, and TRACE is refused.
-func hopsLeft(r *http.Request) (n uint64, ok bool) {
-	v := r.Header["Max-Forwards"]
-	if r.Method != http.MethodOptions || len(v) != 1 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(v[0], 10, 32)
-	return n, err == nil
 }
 
 // token reports whether a name is one of a header. net/http's parser lets a space

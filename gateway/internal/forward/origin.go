@@ -145,13 +145,3 @@ func protocolOf(r *http.Request) string {
 		return "1.1"
 	}
 }
-
-// Loops reports whether a request has passed this gateway before.
-func (o Origin) Loops(r *http.Request) bool {
-	for _, list := range r.Header["Via"] {
-		if o.Pseudonym != "" && strings.Contains(list, o.Pseudonym) {
-			return true
-		}
-	}
-	return false
-}
