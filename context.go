@@ -10,7 +10,7 @@ import (
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
-// keyMaxRetries is the key of what [WithMaxRetries] says.
+// keyMaxRetries is the context key of [WithMaxRetries].
 type keyMaxRetries struct{}
 
 // WithMaxRetries sets the number of retries of the calls made under the

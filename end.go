@@ -113,8 +113,8 @@ func (c *call) Aborted() {
 	c.leave()
 }
 
-// Begin ends the call as Succeed does, but for what breaker and health gate make of
-// its attempt, and returns what they need to know of it.
+// Begin ends the call as Succeed does, except that breaker and health gate do not count
+// its attempt yet, and returns what they need to count it later.
 func (c *call) Begin(ctx context.Context) (permit breaker.Permit, took time.Duration, tried time.Time) {
 	c.passed()
 	permit, took, tried = c.permit, c.latency(), c.tried()

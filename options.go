@@ -131,7 +131,7 @@ func WithService(name string) Option {
 }
 
 // WithHealthGate asks healthy before every retry whether the dependency looks well
-// enough for one. It stands beside the gate of the policy, for what else is known,
+// enough for one. It stands beside the gate of the policy, for other knowledge,
 // as by package health/probe, and must not block.
 func WithHealthGate(healthy func(now time.Time) bool) Option {
 	return func(r *Retryer) error {

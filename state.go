@@ -10,7 +10,7 @@ import (
 )
 
 // State is what one logical call has used so far. It is plain data, and durable
-// calls store it between their attempts, but for what is known of the moment alone.
+// calls store it between their attempts, except for the facts of the moment.
 // The zero value is the state of a call that needs no idempotency key and
 // whose first attempt has just failed.
 type State struct {

@@ -102,7 +102,7 @@ func said(text func() string) (s string) {
 	return text()
 }
 
-// value returns the text of what an operation panicked with. Of a value that is
+// value returns the text of the value that an operation panicked with. Of a value that is
 // neither text nor a number that is its type: its fields are data.
 func value(v any) string {
 	switch v := v.(type) {
@@ -181,7 +181,7 @@ func normal(text string) string {
 
 // Fingerprint names the cause of a letter: the same for letters of one destination
 // whose last attempts failed with the same error_type, the same innermost type of
-// error and the same text but for what it quotes and for words with digits. It is
+// error and the same text, except for quoted parts and words with digits. It is
 // 12 hexadecimal digits. Stores call it when they take a letter.
 func (l *Letter) Fingerprint() string {
 	innermost := ""

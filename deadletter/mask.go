@@ -2,7 +2,7 @@ package deadletter
 
 import "net/textproto"
 
-// Masked stands for what is not shown, in letters and wherever else forbear
+// Masked stands for values that are not shown, in letters and wherever else forbear
 // leaves out a secret. It is not a value: configuration that contains it is refused.
 const Masked = "***"
 

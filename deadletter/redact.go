@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/internal/label"
 )
 
-// redacted stands for what looked like a secret within a text.
+// redacted stands for a part that looked like a secret within a text.
 const redacted = "[redacted]"
 
 // secrets match what looks like a credential or names a person, in the order in

@@ -18,8 +18,8 @@ type Begun struct {
 	tried  time.Time
 }
 
-// Begun ends the call as [Call.Succeed] does, but for what breaker and health gate make
-// of the attempt: [Begun.Ended] is to be called once.
+// Begun ends the call as [Call.Succeed] does, except that breaker and health gate do
+// not count the attempt yet: [Begun.Ended] is to be called once.
 func (c *Call) Begun(ctx context.Context) Begun {
 	l := c.live.Call(key)
 	permit, took, tried := l.Begin(ctx)

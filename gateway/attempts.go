@@ -99,7 +99,7 @@ type expectedBody struct {
 	closed bool
 }
 
-// errNotAskedFor is for what reads a body that the dependency does not want.
+// errNotAskedFor is the error of a Read of a body that the dependency does not want.
 var errNotAskedFor = errors.New("the response has come before the body was asked for")
 
 // Read holds what would send the body until the response is over: an error would end the

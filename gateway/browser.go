@@ -14,7 +14,7 @@ var (
 	crossOrigin = newProblem(http.StatusForbidden, "cross-origin", "Cross-origin request", "this route adds credentials of the gateway's: requests of pages of other origins are refused")
 )
 
-// origins refuses requests of other origins, by what browsers say of them.
+// origins refuses requests that browsers say are from other origins.
 var origins = http.NewCrossOriginProtection()
 
 // onLoopback reports whether a request came to a port of a loopback address, whatever

@@ -48,7 +48,7 @@
 //   - forward (forward.go): package forward makes the outgoing request, httpretry
 //     retries it, attempts counts and sends each attempt through package upstream, and
 //     package forward copies the response; where there is none, failed (problem.go) responds
-//   - record (record.go): what came of it, for the access log and the metrics
+//   - record (record.go): its outcome, for the access log and the metrics
 //
 // A request with an idempotency key goes through package idempotency instead of the
 // retries (ingress.go).

@@ -81,7 +81,7 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 }
 
 // wraps reports whether err may hold another error. gRPC's own do not, and are
-// not searched for what the network says.
+// not searched for network errors.
 func wraps(err error) bool {
 	switch err.(type) {
 	case interface{ Unwrap() error }, interface{ Unwrap() []error }:

@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear/edge"
 )
 
-// Bounds on what is read of a body that is not handed over. Beyond them a new
+// Bounds on how much is read of a body that is not handed over. Beyond them a new
 // connection is cheaper.
 const (
 	maxDrain     = 256 << 10

@@ -12,7 +12,7 @@ import (
 )
 
 // Envelope is one call of a protocol that HTTP only carries: the protocol's own
-// envelope in the bodies says what was asked and what came of it. It serves one
+// envelope in the bodies says what was asked and how it ended. It serves one
 // call and one goroutine at a time.
 type Envelope interface {
 	// Begin completes what the decision must know of the call: whether it

@@ -240,7 +240,7 @@ func (r *replay) read(p []byte, b *replayReader) (int, error) {
 	return r.readSource(p, b)
 }
 
-// readSource waits for what the source gives next, or another reader gets of it.
+// readSource waits for the next bytes of the source, whichever reader gets them.
 func (r *replay) readSource(p []byte, b *replayReader) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()

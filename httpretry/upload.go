@@ -71,7 +71,7 @@ func (a *attempt) watchUpload() func() {
 	return u.timeUp
 }
 
-// rewound is the GetBody of a watched request, for the re-send of what was not
+// rewound is the GetBody of a watched request, for the re-send of a request that was not
 // written.
 func (u *upload) rewound() (io.ReadCloser, error) {
 	body, err := u.again()
@@ -211,7 +211,7 @@ func (u *upload) judge() (kept *replay, late party) {
 	return kept, late
 }
 
-// leaving reports whether something of what was sent is still leaving the system:
+// leaving reports whether some of the sent bytes are still leaving the system:
 // then the line is slow and not the server, and the timer goes on, in steps. When all
 // of it has left the server's time begins, unless the caller is to send more. A queue
 // that has not moved for a whole time is the server's. In the middle of a body the first
@@ -240,7 +240,7 @@ func (u *upload) leaving() bool {
 	return u.still < steps
 }
 
-// inQueue returns how much of what was sent is not known to have arrived, or 0 where
+// inQueue returns how many of the sent bytes are not known to have arrived, or 0 where
 // that cannot be said. Over HTTP/2 it is that of all requests on the connection.
 func (u *upload) inQueue() int {
 	conn := u.a.guard.Conn()

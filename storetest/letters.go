@@ -203,7 +203,7 @@ func testRedrive(t *testing.T, s Store) {
 	}
 }
 
-// The limit counts redrives begun, whatever came of them. A letter that dies
+// The limit counts redrives begun, whatever their outcome. A letter that dies
 // each time would otherwise circulate for ever.
 func testRedriveLimit(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))

@@ -69,7 +69,7 @@ var deliveries = []rule{
 	{"AlertsCoalesceAndAreKept", testAlerts},
 }
 
-// operations are the rules of what operators do.
+// operations are the rules for operators.
 var operations = []rule{
 	{"ApplicationsAreStored", testApplications},
 	{"EndpointsKeepTheirApplication", testTenants},

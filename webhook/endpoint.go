@@ -136,7 +136,7 @@ const (
 	FormatBinary     Format = "cloudevents-binary" // the payload, with ce- headers
 )
 
-// The bounds of what is accepted.
+// The bounds of endpoints and messages.
 const (
 	maxConcurrency = 1000 // of one endpoint
 

@@ -31,7 +31,7 @@ type Guard struct {
 }
 
 // Inside returns a guard that lets through what g allows beyond public addresses, and
-// nothing else: for what is sent in clear.
+// nothing else: for requests sent in clear.
 func (g Guard) Inside() Guard {
 	g.inside = true
 	return g

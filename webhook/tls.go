@@ -21,7 +21,7 @@ type TLS struct {
 	ServerName string `json:"server_name,omitempty"`
 }
 
-// check refuses settings that could not work, but for what the references name.
+// check refuses settings that could not work. It does not open what the references name.
 func (t *TLS) check(address string) error {
 	f := faults{of: "endpoint"}
 	if t == nil {

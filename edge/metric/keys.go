@@ -42,8 +42,8 @@ var keyResults = [...]string{
 	"fenced", "too_large", "stalled", "overloaded", "unauthenticated", "other",
 }
 
-// Consumed returns what counts the events of a consumer group by what became of
-// them. The durations of its handlers are those of the attempts of its dependency.
+// Consumed returns the counter of a consumer group's events by their outcome.
+// The durations of its handlers are those of the attempts of its dependency.
 func (r *Recorder) Consumed(group string) func(outcome string) {
 	name := r.labels.Bounded(labelGroup, group)
 	outcomes := map[string]Series{}

@@ -165,7 +165,7 @@ func callOf(e forbear.AttemptEnded) int {
 	}
 }
 
-// succeeded counts the calls that a retry has saved, by what had failed before.
+// succeeded counts the calls that a retry has saved, by the failure before it.
 func (r *Recorder) succeeded(ctx context.Context, e forbear.Succeeded) {
 	if e.Attempt > 1 {
 		r.of(e.Dependency).get(Recovered, r.ErrorType(e.FailedBefore)).Record(ctx, 1)

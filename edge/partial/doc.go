@@ -6,6 +6,6 @@
 //
 // A [Load] of callers calls through a [Client], the edge on trial, to a
 // [Dependency] whose responses depend on the time and on luck, and a [Result]
-// counts; [Work] is for what is durable. Equal seeds have equal luck. [StaysPartial], [Opens], [Passes],
+// counts; [Work] is for durable work. Equal seeds have equal luck. [StaysPartial], [Opens], [Passes],
 // [Bursts] and [Flaps] are the goals, for the tests of each edge.
 package partial

@@ -1,7 +1,7 @@
 // Package visit is how the attempts of one call learn of each other's addresses. A
 // transport that chooses among several addresses of a dependency notes in the
 // context of an attempt where it went; the layer that retries hands that on to the
-// next attempt, and reports what came of this one. So the choice stays below the
+// next attempt, and reports the outcome of this one. So the choice stays below the
 // retries and the judgement above them, where a timeout can be told from a caller
 // that has left.
 package visit
@@ -91,7 +91,7 @@ func (v *Visit) Before() iter.Seq[Place] {
 // Retry reports whether an earlier attempt of the call went anywhere.
 func (v *Visit) Retry() bool { return v.before != nil }
 
-// End reports what came of the attempt to the place that it went to.
+// End reports the outcome of the attempt to the place that it went to.
 func (v *Visit) End(f forbear.Failure) {
 	if s := v.own.Load(); s != nil {
 		s.place.Ended(f)

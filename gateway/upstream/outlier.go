@@ -49,7 +49,7 @@ type health struct {
 
 func newHealth() health { return health{growth: wait.Backoff{Base: outBase, Cap: outCap}} }
 
-// ended records what came of an attempt.
+// ended records the outcome of an attempt.
 func (u *Upstream) ended(s *sent, f forbear.Failure, now time.Time) {
 	out, log := u.record(s, &f, now)
 	if log != nil {

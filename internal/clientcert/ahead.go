@@ -39,7 +39,7 @@ func (c *aheadConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, syscall.ENOTSUP
 }
 
-// verdict waits for what the server sends after the handshake, which took so long,
+// verdict waits for the server's first bytes after the handshake, which took so long,
 // and returns the alert by which it refuses the certificate, or nil. A server that
 // sends nothing of its own gets the time of two more handshakes.
 func (c *aheadConn) verdict(conn *tls.Conn, took time.Duration) error {

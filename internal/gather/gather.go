@@ -1,4 +1,4 @@
-// Package gather makes batches of what waits: while one batch is under way the
+// Package gather makes batches of waiting values: while one batch is under way the
 // next gathers. What comes alone waits for nothing and goes alone.
 package gather
 

@@ -53,7 +53,7 @@ func (p *Part) Do(f func() error) error {
 	return nil
 }
 
-// Get is [Part.Do] for what returns something.
+// Get is [Part.Do] for functions that return a value.
 func Get[T any](p *Part, f func() (T, error)) (v T, err error) {
 	err = p.Do(func() (err error) { v, err = f(); return err })
 	return v, err

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Baseline is the list of what is known already. Only the fingerprints count;
+// Baseline is the list of known findings. Only the fingerprints count;
 // the rest tells people what they stand for. A baseline lets a project adopt the
 // gate before it has fixed its old findings: those are suppressed, and new ones
 // fail.

@@ -103,8 +103,8 @@ func (p *Problem) junit(class string) junitCase {
 	return c
 }
 
-// invocation tells of the run itself. SARIF has results for what was found, and
-// notifications for what kept the tool from looking.
+// invocation describes the run itself. SARIF has results for findings, and
+// notifications for errors that kept the tool from looking.
 func (s *sarif) invocation(r *Report) m {
 	run := m{"executionSuccessful": !r.Incomplete()}
 	var list []m

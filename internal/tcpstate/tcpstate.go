@@ -1,5 +1,5 @@
 // Package tcpstate asks the system what it knows of a connection and the program does
-// not: how much of what was written has not been acknowledged by the other end, and when
+// not: how many of the written bytes have not been acknowledged by the other end, and when
 // something last came from there. A write returns when the kernel has taken the bytes,
 // megabytes ahead of a slow line, and a connection that a firewall has forgotten looks
 // like one whose server is slow.

@@ -8,7 +8,7 @@ import "strings"
 // on at least (section 3.3.1.5).
 const maxState = 512
 
-// ID returns the id of the trace that a traceparent names, or "" for what is none
+// ID returns the id of the trace that a traceparent names, or "" for a value that is not one
 // (section 3.2.2). Versions to come may have more at the end.
 func ID(parent string) string {
 	const length = len("00-") + 32 + len("-") + 16 + len("-00")

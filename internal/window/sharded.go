@@ -22,7 +22,7 @@ type shard struct {
 
 const maxShards = 16
 
-// NewSharded returns an empty counter over span, for what happens all the time.
+// NewSharded returns an empty counter over span, for frequent events.
 func NewSharded(span time.Duration) *Sharded {
 	n := 1
 	for n < runtime.GOMAXPROCS(0) && n < maxShards {

@@ -99,7 +99,7 @@ type MessageInfo struct {
 	// Error is why Type and Key cannot be read, which are missing then: for one, this
 	// process lacks the key that they are encrypted under.
 	Error string `json:"error,omitempty"`
-	// Erased says that nothing of what was sent is kept.
+	// Erased says that the message's content is no longer kept.
 	Erased bool `json:"erased,omitempty"`
 }
 

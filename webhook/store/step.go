@@ -17,7 +17,7 @@ type Step struct {
 	Lanes []Lane
 }
 
-// StepResult is what came of a Step. OK has a place for each outcome: false for one
+// StepResult is the result of a Step. OK has a place for each outcome: false for one
 // whose lease has passed to another, for which nothing was written. After an error OK is
 // nil, or true for those that were written before it. Next lists
 // the lanes that got less than they wanted when more will be due; one that has

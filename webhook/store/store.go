@@ -160,7 +160,7 @@ type Shrinker interface {
 	Shrink(ctx context.Context) (more bool, err error)
 }
 
-// RelayResult is what came of a Relay.
+// RelayResult is the result of a Relay.
 type RelayResult struct {
 	Rows     int // that left the outbox
 	Accepted int // of these, duplicates apart

@@ -29,7 +29,7 @@ var errLongHeaders = errors.New("the headers of the response are longer than 10 
 // maxHeaders bounds the headers of a response with those before it, in bytes.
 const maxHeaders = 10 << 20
 
-// maxFirst is how much of what a server sends first is looked at: it may speak another
+// maxFirst is how much of a server's first bytes is looked at: it may speak another
 // protocol.
 const maxFirst = 16
 

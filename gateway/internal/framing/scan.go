@@ -63,7 +63,7 @@ func (s *scanner) scan(p []byte) {
 	}
 }
 
-// maxSpoilt is how many bytes of what is refused a server gets to see before the
+// maxSpoilt is how many bytes of a refused message a server gets to see before the
 // connection ends. It is more than net/http reads of a line or of trailers.
 const maxSpoilt = 16 << 10
 

@@ -1,4 +1,4 @@
-// Package sarifcheck holds SARIF to what version 2.1.0 demands of the parts
+// Package sarifcheck holds SARIF to version 2.1.0 in the parts
 // that forbear writes: which properties an object may and must have, of what
 // type, and how they refer to each other. It is for tests.
 package sarifcheck
