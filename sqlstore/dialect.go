@@ -38,9 +38,6 @@ type dialect interface {
 	session(ctx context.Context, t *tx) error
 	// alone reports whether a write must not share its transaction.
 	alone(o *op) bool
-	// apart takes out of a group what cannot be in the same transaction as the
-	// others: it comes in the next one.
-	apart(group []*op) (now, later []*op)
 	// bare reports whether a group needs no transaction around its statements: all
 	// that it writes is one of them.
 	bare(group []*op) bool

@@ -120,10 +120,6 @@ func (w *writer) gather(group []*op) []*op {
 // is rolled back and the members are replayed one by one, each in its own, so
 // that a bad one harms no other; a full disk takes the same path.
 func (w *writer) commit(group []*op) {
-	group, later := w.db.d.apart(group)
-	if len(later) > 0 {
-		defer w.commit(later)
-	}
 	err := w.together(group)
 	if errors.Is(err, errNotBegun) && !w.db.d.occupied(err) {
 		err = w.together(group) // what failed may have been the connection

@@ -52,24 +52,6 @@ func (postgres) bare(group []*op) bool {
 	return len(group) <= maxRows
 }
 
-// apart takes those that accept a message which one before them accepts as
-// well: in the same transaction they would come out of the order in which all
-// writers add messages.
-func (postgres) apart(group []*op) (now, later []*op) {
-	if len(group) == 1 {
-		return group, nil
-	}
-	taken := map[identity]bool{}
-	for _, o := range group {
-		if o.accept == nil || o.accept.take(taken) {
-			now = append(now, o)
-		} else {
-			later = append(later, o)
-		}
-	}
-	return now, later
-}
-
 // bounded ends a transaction whose server does not respond. A migration, which is
 // always alone, sets a limit of its own.
 func (postgres) bounded(group []*op) (context.Context, context.CancelFunc) {

@@ -14,11 +14,8 @@ func (sqlite) session(_ context.Context, t *tx) error {
 	return nil
 }
 
-// alone and apart let everything share: there are no locks to wait for.
+// alone lets everything share: there are no locks to wait for.
 func (sqlite) alone(*op) bool { return false }
-
-// apart leaves the group as it is: add finds a repeated identity known.
-func (sqlite) apart(group []*op) (now, later []*op) { return group, nil }
 
 // bare is false: there is no network to save a way on, and a group shares a sync.
 func (sqlite) bare([]*op) bool { return false }

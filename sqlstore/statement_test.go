@@ -97,24 +97,6 @@ func TestKeyLocks(t *testing.T) {
 	}
 }
 
-// A call that says the same twice says it once; one that contradicts itself is
-// refused before anything is written.
-func TestDistinct(t *testing.T) {
-	row := func(body string, endpoints ...string) encoded {
-		return encoded{Message: webhook.Message{ID: "m", Body: []byte(body), Endpoints: endpoints}}
-	}
-	a := &acceptance{rows: []encoded{row("x", "a", "b", "a"), row("x", "b", "c")}}
-	if err := a.distinct(); err != nil {
-		t.Fatal(err)
-	}
-	if got := [2][]string{a.rows[0].Endpoints, a.rows[1].Endpoints}; !slices.Equal(got[0], []string{"a", "b"}) || !slices.Equal(got[1], []string{"c"}) {
-		t.Errorf("got %v", got)
-	}
-	if err := (&acceptance{rows: []encoded{row("x", "a"), row("y", "a")}}).distinct(); err == nil {
-		t.Error("a contradiction was taken")
-	}
-}
-
 // Attempts go in groups, and what is left one by one: two statements that stay
 // prepared, whatever their number.
 func TestAttemptsAreGrouped(t *testing.T) {
