@@ -97,21 +97,25 @@ func TestKeyLocks(t *testing.T) {
 	}
 }
 
-// Attempts go in groups, and what is left one by one: two statements that stay
-// prepared, whatever their number.
-func TestAttemptsAreGrouped(t *testing.T) {
-	if n := strings.Count(attemptsInsertGroup, "?"); n != attemptGroup*12 {
-		t.Errorf("the group has %d arguments", n)
-	}
+// The attempts of a write-back are one statement, whatever their number.
+func TestAttemptsAreOneStatement(t *testing.T) {
 	w, f := fakeWriter(t, sqlite{})
-	o := &op{done: make(chan error, 1), run: func(t *tx) error { return t.addAttempts(make([]attemptRow, 2*attemptGroup+3)) }}
+	f.rows = func(text string) [][]driver.Value {
+		if strings.HasPrefix(text, "UPDATE") {
+			return [][]driver.Value{{int64(1), int64(1), ""}, {int64(3), int64(1), ""}}
+		}
+		return nil
+	}
+	var rows []*writeBack
+	for id := range int64(4) {
+		rows = append(rows, &writeBack{WriteBack: &store.WriteBack{Attempt: &deadletter.Attempt{}}, ID: id, Fence: 1})
+	}
+	o := &op{done: make(chan error, 1), run: func(t *tx) error { return t.writeRows(rows, true) }}
 	w.commit([]*op{o})
-	if err := ends(t, o)[0]; err != nil {
-		t.Fatal(err)
+	if err := ends(t, o)[0]; err != nil || rows[0].ok || !rows[1].ok || !rows[3].ok {
+		t.Errorf("told %v, rows %+v", err, rows)
 	}
-	if n := len(f.log) - 2; n != 2+3 { // beside BEGIN and COMMIT
-		t.Errorf("%d statements, want 2 groups and 3 more", n)
-	}
+	wantLog(t, f, "BEGIN IMMEDIATE", "UPDATE forbear_deliveries", "INSERT INTO", "COMMIT")
 }
 
 // One statement adds up to a power of two deliveries; its arguments match.
