@@ -117,7 +117,7 @@ func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Du
 	c := claim{owner: owner, lease: lease, lanes: []store.Lane{lane}, which: claimOld, bound: after(-age)}
 	// Before the claim: what passes until it is written shortens the lease here.
 	end := time.Now().Add(lease)
-	done, err := doLast(ctx, w.db, op{apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doAs(ctx, w.db, op{last: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	return until(done.Claimed, end), err
 }
 
@@ -137,7 +137,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 // is canceled here, once it waits again.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 	n, canceling := w.cancelMarked(ctx, limit) // that it fails keeps no lost lease from being taken back
-	expired, err := doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
+	expired, err := doAs(ctx, w.db, op{last: true}, func(t *tx) (int, error) {
 		n, err := t.takeBack(`lease < {now}`, after(0), limit)
 		if err == nil && n == 0 {
 			n, err = t.setRight(limit)

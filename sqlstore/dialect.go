@@ -59,8 +59,9 @@ type dialect interface {
 	// together with others where that saves round trips.
 	claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error)
 	completeOne(ctx context.Context, db *DB, c completion) error
-	// refused reports whether an error says that a statement was rolled back.
-	refused(err error) bool
+
+	// fault returns what an error says; 0 when it says nothing of these.
+	fault(err error) fault
 
 	// lockKeys waits for locks, and holds them until the transaction ends.
 	lockKeys(t *tx, k keyLocks) error
@@ -73,19 +74,8 @@ type dialect interface {
 	// tryLockRecord is tryLock for an idempotency record. Where there is a
 	// server it ends the transaction when nothing is asked of it for a lease.
 	tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (bool, error)
-	// endedIdle reports whether an error says that it did.
-	endedIdle(err error) bool
 	// lockSchema has no one else change the schema, or fails because someone does.
 	lockSchema(t *tx) error
-	// occupied reports whether an error says that others work on a table that was to
-	// be changed, or change the schema.
-	occupied(err error) bool
-	// elsewhere reports whether an error says that the server takes no writes: the
-	// database that does may be behind another connection.
-	elsewhere(err error) bool
-	// denied reports whether an error says that a user has not the right to do
-	// something, or that the database can only be read.
-	denied(err error) bool
 
 	// shrink gives a part of the free space back to the file system, and reports
 	// whether there may be more.
@@ -113,6 +103,20 @@ type dialect interface {
 	// plain chooses the rows that are better written apart, by one writeRows.
 	plain(rows []*writeBack) []*writeBack
 }
+
+// fault is what an error of the database says: one of these, or several.
+type fault uint8
+
+const (
+	refused   fault = 1 << iota // the statement was rolled back, of a batch
+	endedIdle                   // the transaction did nothing for too long
+	occupied                    // others work on a table that was to be changed, or change the schema
+	elsewhere                   // the server takes no writes: another connection may lead to one that does
+	denied                      // this user has not the right, or the database can only be read
+)
+
+// says reports whether an error says one of these.
+func (db *DB) says(err error, one fault) bool { return db.d.fault(err)&one != 0 }
 
 // vocabulary is the words in braces that statements are written with, for one
 // database. Statements are written once:

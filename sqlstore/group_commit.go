@@ -121,7 +121,7 @@ func (w *writer) gather(group []*op) []*op {
 // that a bad one harms no other; a full disk takes the same path.
 func (w *writer) commit(group []*op) {
 	err := w.together(group)
-	if errors.Is(err, errNotBegun) && !w.db.d.occupied(err) {
+	if errors.Is(err, errNotBegun) && !w.db.says(err, occupied) {
 		err = w.together(group) // what failed may have been the connection
 	}
 	// Also for a group of one, for the same reason, unless the store has refused it: it
@@ -176,7 +176,7 @@ func (w *writer) together(group []*op) (err error) {
 	bare := w.db.d.bare(group)
 	if !bare {
 		if _, err := w.tx.exec(w.db.d.begin()); err != nil {
-			if !w.db.d.occupied(err) { // there is nothing wrong with the connection
+			if !w.db.says(err, occupied) { // there is nothing wrong with the connection
 				w.drop()
 			}
 			return notBegun(err)
@@ -192,7 +192,7 @@ func (w *writer) together(group []*op) (err error) {
 	// The database may have ended the transaction by itself; a rollback that
 	// fails for another reason costs the connection. A server that takes no writes may
 	// have become a standby, and new connections lead elsewhere.
-	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) || w.db.d.elsewhere(err) {
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) || w.db.says(err, elsewhere) {
 		w.drop()
 	}
 	return err
@@ -219,16 +219,12 @@ func (w *writer) run(group []*op) error {
 			return err
 		}
 	}
-	for _, o := range group {
-		if o.run != nil {
-			if err := o.run(w.tx); err != nil {
-				return err
+	for _, last := range []bool{false, true} {
+		for _, o := range group {
+			if o.run == nil || o.last != last {
+				continue
 			}
-		}
-	}
-	for _, o := range group {
-		if o.last != nil {
-			if err := o.last(w.tx); err != nil {
+			if err := o.run(w.tx); err != nil {
 				return err
 			}
 		}

@@ -83,7 +83,7 @@ func (postgres) single(ctx context.Context, db *DB, f func(t *tx) error) error {
 	}
 	defer func() { _ = conn.Close() }()
 	err = f(&tx{ctx: ctx, db: db, conn: conn})
-	if db.d.elsewhere(err) { // not back to the pool
+	if db.says(err, elsewhere) { // not back to the pool
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return err

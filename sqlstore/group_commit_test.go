@@ -159,7 +159,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 		return nil
 	}
 	step := func(name string) func(*tx) error { return func(*tx) error { f.note(name); return nil } }
-	claim := &op{last: step("claim"), done: make(chan error, 1)}
+	claim := &op{run: step("claim"), last: true, done: make(chan error, 1)}
 	back := &op{done: make(chan error, 1), keys: 1, run: func(t *tx) error {
 		f.note("write-back")
 		t.raise(queue.Alert{Queue: "q", Reason: "z"})
@@ -194,7 +194,7 @@ func TestOneStatementIsItsOwnTransaction(t *testing.T) {
 		{"several endpoints", []*op{accept("a"), accept("b", "c")}, false},
 		{"an ordered one", []*op{ordered}, false},
 		{"another write", []*op{accept("a"), {run: func(*tx) error { return nil }}}, false},
-		{"a claim", []*op{{apart: true, last: func(*tx) error { return nil }}}, true},
+		{"a claim", []*op{{apart: true, last: true, run: func(*tx) error { return nil }}}, true},
 		{"more than one statement takes", slices.Repeat([]*op{accept("a")}, maxRows+1), false},
 	} {
 		if got := (postgres{}).bare(tt.group); got != tt.bare {
@@ -269,7 +269,7 @@ func TestLoneWriteSharesNothing(t *testing.T) {
 // SQLite; a writer that cannot go back to waiting gives up its connection.
 func TestOnlyClaimsGoUnsynced(t *testing.T) {
 	claim := func() *op {
-		return &op{volatile: true, last: func(*tx) error { return nil }, done: make(chan error, 1)}
+		return &op{volatile: true, run: func(*tx) error { return nil }, last: true, done: make(chan error, 1)}
 	}
 	for _, tt := range []struct {
 		name  string

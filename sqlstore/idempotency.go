@@ -47,13 +47,9 @@ const (
 	rowHeldBy    = ` WHERE scope = ? AND hash = ? AND owner = ? AND (fence = ? OR CAST(? AS BIGINT) = 0) AND ` + recordTaken
 )
 
-// single runs f as a transaction of its own.
-func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (result T, err error) {
-	box := new(T) // f may still run when a caller has left
-	if err := db.d.single(ctx, db, fill(box, f)); err != nil {
-		return result, err
-	}
-	return *box, nil
+// single runs f as a transaction of its own. f may still run when a caller has left.
+func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
+	return boxed(f, func(run func(*tx) error) error { return db.d.single(ctx, db, run) })
 }
 
 // Claim implements idempotency.Store.

@@ -96,30 +96,21 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 	// Registered before a connection is taken: duplicates that waited for one
 	// could use them up.
 	defer x.end(c.ID)
-	release, err := x.slots.take(ctx)
-	if err != nil {
+	txn, release, err := x.Begin(ctx, idempotency.Token{ID: c.ID}, c.Lease)
+	switch {
+	case errors.Is(err, errUnderWay):
+		return busy, nil
+	case err != nil:
 		return v, err
 	}
 	defer release()
-	txn, err := x.pool.BeginTx(ctx, nil)
-	if err != nil {
-		return v, err
-	}
 	committed := false
 	defer func() {
 		if !committed { // a panic of the handler comes this way too
-			if rollback := txn.Rollback(); !errors.Is(rollback, sql.ErrTxDone) {
-				err = errors.Join(err, rollback)
-			}
+			err = errors.Join(err, rollback(txn))
 		}
 	}()
-	t := &tx{ctx: ctx, db: x.db, conn: txn}
-	began := time.Now()
-	if free, err := x.db.d.tryLockRecord(t, c.ID, c.Lease); err != nil {
-		return v, err
-	} else if !free {
-		return busy, nil
-	}
+	t, began := &tx{ctx: ctx, db: x.db, conn: txn}, time.Now()
 	if v, err = t.claimRecord(c); err != nil {
 		return v, err
 	}
@@ -129,13 +120,9 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		if err != nil || response == nil {
 			return v, err
 		}
-		header, body, err := x.db.sealResponse(c.ID, *response)
-		if err != nil {
-			return v, err
-		}
 		// In the transaction of the handler's writes: all of it is there, or nothing.
 		k := idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}
-		if err := t.updateHeld(k, setCompleted, response.Status, header, body, response.Tombstone, after(0), after(c.Retention)); err != nil {
+		if err := t.complete(k, *response, c.Retention); err != nil {
 			return v, x.ended(err, time.Since(began) >= c.Lease)
 		}
 	}
@@ -151,7 +138,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 // first statement after it learns why; when that was the handler's, which went
 // on, ours finds the connection gone. idle says that there was time for it.
 func (x *Transactions) ended(err error, idle bool) error {
-	if x.db.d.endedIdle(err) || idle && errors.Is(err, driver.ErrBadConn) {
+	if x.db.says(err, endedIdle) || idle && errors.Is(err, driver.ErrBadConn) {
 		return errors.Join(ErrLeaseOver, err)
 	}
 	return err

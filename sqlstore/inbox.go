@@ -34,7 +34,7 @@ func (x *Transactions) Begin(ctx context.Context, k idempotency.Token, lease tim
 		err = errUnderWay
 	}
 	if err != nil {
-		return nil, release, errors.Join(err, txn.Rollback())
+		return nil, release, errors.Join(err, rollback(txn))
 	}
 	return txn, release, nil
 }
@@ -43,10 +43,24 @@ func (x *Transactions) Begin(ctx context.Context, k idempotency.Token, lease tim
 // record. It waits for another run of the same event that is being committed: of two
 // that did the same work only one can be.
 func (x *Transactions) CompleteIn(ctx context.Context, txn *sql.Tx, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
-	header, body, err := x.db.sealResponse(k.ID, a)
+	t := &tx{ctx: ctx, db: x.db, conn: txn}
+	return x.ended(t.complete(k, a, retention), false)
+}
+
+// rollback rolls a transaction back that may have ended by itself.
+func rollback(txn *sql.Tx) error {
+	if err := txn.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// complete stores the response of the record that k holds, in the transaction of the
+// handler's writes.
+func (t *tx) complete(k idempotency.Token, a idempotency.Response, retention time.Duration) error {
+	header, body, err := t.db.sealResponse(k.ID, a)
 	if err != nil {
 		return err
 	}
-	t := &tx{ctx: ctx, db: x.db, conn: txn}
-	return x.ended(t.updateHeld(k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention)), false)
+	return t.updateHeld(k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
 }

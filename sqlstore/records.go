@@ -78,7 +78,7 @@ func work[A, R any](db *DB, batch []*gather.Call[A, R], one func(*tx, A) (R, err
 		}
 	}
 	for _, c := range left {
-		if err == nil || begun && db.d.refused(err) {
+		if err == nil || begun && db.says(err, refused) {
 			go alone(c)
 		} else {
 			var none R

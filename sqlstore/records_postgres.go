@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/forbear-go/forbear/idempotency"
 )
@@ -25,10 +24,6 @@ func (postgres) completeOne(ctx context.Context, db *DB, c completion) (err erro
 	_, err = db.records.completions.Ask(ctx, c, len(c.Header)+len(c.Body))
 	return err
 }
-
-// refused goes by the code, which errors of the server have and those of the
-// network have not.
-func (postgres) refused(err error) bool { return sqlState(err) != "" }
 
 // A row that someone else holds must not hold up a whole batch: it is refused
 // soon, and done one by one.
@@ -174,14 +169,4 @@ func (t *tx) completeRecords(batch []*completing) ([]*completing, error) {
 		}
 	}
 	return nil, nil
-}
-
-// sqlState is the code of an error of the server's, which each driver has; ""
-// when it comes from elsewhere.
-func sqlState(err error) string {
-	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) {
-		return coded.SQLState()
-	}
-	return ""
 }

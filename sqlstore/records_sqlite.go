@@ -17,6 +17,3 @@ func (sqlite) completeOne(ctx context.Context, db *DB, c completion) error {
 	_, err := single(ctx, db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
 	return err
 }
-
-// refused is never asked: there are no batches.
-func (sqlite) refused(error) bool { return false }

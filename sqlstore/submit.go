@@ -18,9 +18,9 @@ import (
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
-	// last is run after the others of the group: it waits for no lock, and may
-	// take some that others wait for.
-	last func(*tx) error
+	// last says that run comes after those of the others of the group: it waits for no
+	// lock, and may take some that others wait for.
+	last bool
 	keys keyLocks // of the keys whose order the write decides about
 	// alone says that the write has a transaction of its own on PostgreSQL: it
 	// takes locks that the order of the others does not foresee.
@@ -91,31 +91,22 @@ func do[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
 
 // doAs is do, for a write that is not like all others: as says how.
 func doAs[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
-	// On the heap, and the writer's until the transaction has ended.
-	box := new(T)
-	as.run = fill(box, f)
-	return submitted(ctx, db, &as, box)
+	return boxed(f, func(run func(*tx) error) error {
+		as.run = run
+		return db.submit(ctx, &as)
+	})
 }
 
-// doLast is doAs, for what comes last in its group.
-func doLast[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
+// boxed calls do with an f that has no result, and returns the result when do has not
+// failed.
+func boxed[T any](f func(*tx) (T, error), do func(run func(*tx) error) error) (result T, err error) {
+	// On the heap, and f's until do has succeeded, and permanently when the caller leaves.
 	box := new(T)
-	as.last = fill(box, f)
-	return submitted(ctx, db, &as, box)
-}
-
-// fill returns f with its result put into box.
-func fill[T any](box *T, f func(*tx) (T, error)) func(*tx) error {
-	return func(t *tx) (err error) {
+	err = do(func(t *tx) (err error) {
 		*box, err = f(t)
 		return err
-	}
-}
-
-// submitted submits o and reads the result in box, which is o's to write until
-// then and for good when the caller leaves.
-func submitted[T any](ctx context.Context, db *DB, o *op, box *T) (result T, err error) {
-	if err := db.submit(ctx, o); err != nil {
+	})
+	if err != nil {
 		return result, err
 	}
 	return *box, nil

@@ -45,7 +45,7 @@ func (w *Webhooks) claim(ctx context.Context, turn store.Step) (store.StepResult
 	end := began.Add(turn.Lease)
 	// A lease ends with the machine that holds it: a claim need not wait for the
 	// disk.
-	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doAs(ctx, w.db, op{last: true, volatile: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	until(done.Claimed, end)
 	if err == nil {
 		w.db.notify.drained(short(turn.Lanes, done.Claimed), began)
