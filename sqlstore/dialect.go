@@ -36,7 +36,7 @@ type dialect interface {
 	start(db *DB, write *sql.DB)
 	// session prepares a new connection of a writer.
 	session(ctx context.Context, t *tx) error
-	// alone reports whether a write must not share its transaction.
+	// alone reports whether a write does not share its transaction.
 	alone(o *op) bool
 	// bare reports whether a group needs no transaction around its statements: all
 	// that it writes is one of them.

@@ -8,7 +8,7 @@ import (
 // Heartbeat implements store.Store.
 func (w *Webhooks) Heartbeat(ctx context.Context, owner string, lease time.Duration) (live int, err error) {
 	return do(ctx, w.db, func(t *tx) (live int, err error) {
-		if err := t.lookForMark(); err != nil {
+		if err := t.db.lookForMark(t.each); err != nil {
 			return 0, err
 		}
 		// One beat at a time: it sees all that were before it, and deletes no row that

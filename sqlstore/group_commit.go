@@ -219,14 +219,12 @@ func (w *writer) run(group []*op) error {
 			return err
 		}
 	}
-	for _, last := range []bool{false, true} {
-		for _, o := range group {
-			if o.run == nil || o.last != last {
-				continue
-			}
-			if err := o.run(w.tx); err != nil {
-				return err
-			}
+	for _, o := range group {
+		if o.run == nil {
+			continue
+		}
+		if err := o.run(w.tx); err != nil {
+			return err
 		}
 	}
 	return w.tx.raiseAll()

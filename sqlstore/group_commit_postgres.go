@@ -31,10 +31,10 @@ func (postgres) session(_ context.Context, t *tx) error {
 		SET idle_in_transaction_session_timeout = '10s'; SET default_transaction_isolation = 'read committed'`)
 }
 
-// alone keeps writes apart that lock rows of their own choice, letters and jobs
-// and endpoints: two groups with the same two in another order would wait for
-// each other. What needs no transaction is quicker without the others, too.
-func (postgres) alone(o *op) bool { return o.alone || o.apart }
+// alone lets those share that accept. Others lock rows of their own choice, letters and jobs
+// and endpoints: two groups with the same two in another order would wait for each other.
+// What needs no transaction is quicker without the others, too.
+func (postgres) alone(o *op) bool { return o.accept == nil }
 
 // bare is the way of nearly all accepting, claiming and writing back: one round trip
 // instead of the three that a transaction takes at least, and no lock is held

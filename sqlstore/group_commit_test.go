@@ -159,7 +159,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 		return nil
 	}
 	step := func(name string) func(*tx) error { return func(*tx) error { f.note(name); return nil } }
-	claim := &op{run: step("claim"), last: true, done: make(chan error, 1)}
+	claim := &op{run: step("claim"), done: make(chan error, 1)}
 	back := &op{done: make(chan error, 1), keys: 1, run: func(t *tx) error {
 		f.note("write-back")
 		t.raise(queue.Alert{Queue: "q", Reason: "z"})
@@ -167,7 +167,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 		return nil
 	}}
 	accept := &op{done: make(chan error, 1), accept: &acceptance{rows: []encoded{{Message: webhook.Message{ID: "m", Endpoints: []string{"a"}}}}}}
-	w.commit([]*op{claim, back, accept})
+	w.commit([]*op{back, claim, accept})
 	if errs := ends(t, claim, back, accept); !slices.Equal(errs, []error{nil, nil, nil}) {
 		t.Fatalf("told %v", errs)
 	}
@@ -194,7 +194,7 @@ func TestOneStatementIsItsOwnTransaction(t *testing.T) {
 		{"several endpoints", []*op{accept("a"), accept("b", "c")}, false},
 		{"an ordered one", []*op{ordered}, false},
 		{"another write", []*op{accept("a"), {run: func(*tx) error { return nil }}}, false},
-		{"a claim", []*op{{apart: true, last: true, run: func(*tx) error { return nil }}}, true},
+		{"a claim", []*op{{apart: true, run: func(*tx) error { return nil }}}, true},
 		{"more than one statement takes", slices.Repeat([]*op{accept("a")}, maxRows+1), false},
 	} {
 		if got := (postgres{}).bare(tt.group); got != tt.bare {
@@ -251,7 +251,11 @@ func TestLoneWriteSharesNothing(t *testing.T) {
 	}{{sqlite{}, []int{4}}, {postgres{}, []int{1, 1, 2}}} {
 		ops := make(chan *op, 4)
 		for _, alone := range []bool{false, true, false, false} {
-			ops <- &op{alone: alone}
+			o := &op{accept: &acceptance{}}
+			if alone {
+				o.accept = nil
+			}
+			ops <- o
 		}
 		close(ops)
 		w := &writer{db: &DB{d: tt.d}, ops: ops}
@@ -269,7 +273,7 @@ func TestLoneWriteSharesNothing(t *testing.T) {
 // SQLite; a writer that cannot go back to waiting gives up its connection.
 func TestOnlyClaimsGoUnsynced(t *testing.T) {
 	claim := func() *op {
-		return &op{volatile: true, run: func(*tx) error { return nil }, last: true, done: make(chan error, 1)}
+		return &op{volatile: true, run: func(*tx) error { return nil }, done: make(chan error, 1)}
 	}
 	for _, tt := range []struct {
 		name  string

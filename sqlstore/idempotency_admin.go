@@ -88,7 +88,7 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
 	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
 		// A process that keeps records and delivers nothing has no other beat.
-		if err := t.lookForMark(); err != nil {
+		if err := t.db.lookForMark(t.each); err != nil {
 			return 0, err
 		}
 		if err := t.turnLeasesBack(limit); err != nil {

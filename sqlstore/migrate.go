@@ -103,7 +103,7 @@ func (db *DB) MigrateWaiting(ctx context.Context, waits func(why error)) ([]Migr
 	run := func(t *tx) ([]Migration, error) { return t.migrateUnder(ctx) }
 	var applied []Migration
 	for pause := (wait.Backoff{Base: migrationPause, Cap: migrationCap}); ; {
-		applied, err = doAs(ctx, db, op{alone: true, limit: migrationTimeout}, run)
+		applied, err = doAs(ctx, db, op{limit: migrationTimeout}, run)
 		if !db.says(err, occupied) {
 			break
 		}
@@ -194,15 +194,16 @@ func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := migrationState(func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) })
+	each := func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) }
+	list, err := migrationState(each)
 	if i := version(list, markStep); err == nil && i >= 0 && !list[i].Applied.IsZero() {
-		err = db.lookForMark(ctx)
+		err = db.lookForMark(each)
 	}
 	return list, err
 }
 
 // migrationState lists the steps with the time when each was applied.
-func migrationState(each func(f func(*sql.Rows) error, text string, args ...any) error) ([]Migration, error) {
+func migrationState(each asker) ([]Migration, error) {
 	list, err := migrations()
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered boo
 	if err != nil {
 		return err
 	}
-	o := &op{alone: true, run: func(t *tx) error { return t.requeue(&m, l, ordered && m.Key != "") }}
+	o := &op{run: func(t *tx) error { return t.requeue(&m, l, ordered && m.Key != "") }}
 	if m.Key != "" {
 		o.keys.add(l.Destination, m.Key)
 	}

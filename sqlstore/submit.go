@@ -18,13 +18,7 @@ import (
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
-	// last says that run comes after those of the others of the group: it waits for no
-	// lock, and may take some that others wait for.
-	last bool
-	keys keyLocks // of the keys whose order the write decides about
-	// alone says that the write has a transaction of its own on PostgreSQL: it
-	// takes locks that the order of the others does not foresee.
-	alone bool
+	keys   keyLocks    // of the keys whose order the write decides about
 	// apart says that each statement of the write may be a transaction of its own on
 	// PostgreSQL: it is done with the first one, and what follows only reads.
 	apart bool
@@ -41,7 +35,7 @@ type op struct {
 // returns when the transaction is on disk, or when ctx ends: then the write may
 // still happen.
 func (db *DB) write(ctx context.Context, f func(*tx) error) error {
-	return db.submit(ctx, &op{run: f, alone: true})
+	return db.submit(ctx, &op{run: f})
 }
 
 // submit hands o to a writer and waits for the end of its transaction.
@@ -86,7 +80,7 @@ func (db *DB) enqueue(ctx context.Context, o *op) error {
 // caller is still there, which is why it needs the type parameter: a captured
 // variable would be written behind the back of a caller that has left.
 func do[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
-	return doAs(ctx, db, op{alone: true}, f)
+	return doAs(ctx, db, op{}, f)
 }
 
 // doAs is do, for a write that is not like all others: as says how.

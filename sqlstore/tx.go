@@ -124,6 +124,9 @@ func each(rows *sql.Rows, f func(*sql.Rows) error) (err error) {
 	return rows.Err()
 }
 
+// asker is the each of a transaction, or that of a database outside of any.
+type asker = func(f func(*sql.Rows) error, text string, args ...any) error
+
 // into makes of scan, which reads one row, what each wants to fill a list.
 func into[T any](list *[]T, scan func(*sql.Rows) (T, error)) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
