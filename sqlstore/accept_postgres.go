@@ -217,9 +217,3 @@ func (t *tx) conclude(calls []*acceptance, list []*entry, fresh map[identity]boo
 	}
 	return t.promote(keys)
 }
-
-// addMessage has the number returned: PostgreSQL knows no last insert id.
-func (postgres) addMessage(t *tx, m *encoded) (seq int64, err error) {
-	_, err = t.row([]any{&seq}, insertMessage+` RETURNING seq`, m.meta, m.body, m.made)
-	return seq, err
-}

@@ -21,7 +21,7 @@ func (sqlite) acceptAll(t *tx, calls []*acceptance) error {
 // add adds a message with its deliveries. The message goes first, for the
 // deliveries need its number, and is taken back when it is new nowhere.
 func (a *acceptance) add(t *tx, m *encoded) error {
-	seq, err := t.db.d.addMessage(t, m)
+	seq, err := t.addMessage(m)
 	if err != nil {
 		return err
 	}
@@ -40,14 +40,4 @@ func (a *acceptance) add(t *tx, m *encoded) error {
 		_, err = t.exec(`DELETE FROM forbear_messages WHERE seq = ?`, seq)
 	}
 	return err
-}
-
-// addMessage adds the message of deliveries that follow in the same
-// transaction.
-func (sqlite) addMessage(t *tx, m *encoded) (seq int64, err error) {
-	res, err := t.run(insertMessage, m.meta, m.body, m.made)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
 }

@@ -10,8 +10,12 @@ import (
 // This file has what accepting, writing back and redriving need of a delivery's
 // row: to add it, to know it, and to keep the order of its key.
 
-// insertMessage adds a message. Each dialect has its own way to its number.
-const insertMessage = `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?)`
+// addMessage adds the message of deliveries that follow in the same transaction, and
+// returns its number.
+func (t *tx) addMessage(m *encoded) (seq int64, err error) {
+	_, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?) RETURNING seq`, m.meta, m.body, m.made)
+	return seq, err
+}
 
 // addDelivery adds one delivery, unless it is known; one that must keep its
 // key's order is held while an earlier one is not finished.

@@ -43,22 +43,12 @@ type dialect interface {
 	bare(group []*op) bool
 	// bounded returns the context of a group's transaction.
 	bounded(group []*op) (context.Context, context.CancelFunc)
-	// begin is the statement that begins a writer's transaction.
-	begin() string
 	// unsynced lets a group of volatile writes be committed without waiting for
 	// the disk, where that is safe, until the returned function is called.
 	unsynced(w *writer, group []*op) func(*error)
-	// reusable reports whether a connection can begin another transaction after
-	// a rollback that failed.
-	reusable(w *writer) bool
 	// single runs f as a transaction of its own, outside of the order in which
 	// the writers take their locks. t ends with f.
 	single(ctx context.Context, db *DB, f func(t *tx) error) error
-
-	// claimOne claims a record and completeOne ends a claim with a response,
-	// together with others where that saves round trips.
-	claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error)
-	completeOne(ctx context.Context, db *DB, c completion) error
 
 	// fault returns what an error says; 0 when it says nothing of these.
 	fault(err error) fault
@@ -90,8 +80,6 @@ type dialect interface {
 	// acceptAll adds the messages of calls, and notes at each call and message
 	// what became of it.
 	acceptAll(t *tx, calls []*acceptance) error
-	// addMessage adds one message and returns its number.
-	addMessage(t *tx, m *encoded) (seq int64, err error)
 	// claim takes deliveries for lanes, of which there is at least one, and finds when
 	// the next is due for those that got less than they want. It comes last in its
 	// transaction: it locks rows that a write-back may wait for, and waits for none.
@@ -131,6 +119,7 @@ func (db *DB) says(err error, one fault) bool { return db.d.fault(err)&one != 0 
 //     a table with the column value of an array of strings, and {keys} the table
 //     x with the columns e and k of an array of [ordering]. {blobs} is the table x with
 //     the columns id and body of an array of [bodyDigest].
+//   - {begin} begins a writer's transaction.
 //   - {migrated} is whether the table of the migrations is there; {serial}, {bytes},
 //     {hot} and {clustered} are words of theirs.
 type vocabulary struct{ *strings.Replacer }

@@ -14,6 +14,7 @@ var sqliteWords = vocabulary{strings.NewReplacer(
 	"{in ids}", "IN (SELECT value FROM json_each(?))", "{ids}", "SELECT value FROM json_each(?)", "{texts}", "json_each(?)",
 	"{keys}", "(SELECT value ->> 'e' AS e, value ->> 'k' AS k FROM json_each(?)) x",
 	"{blobs}", "(SELECT value ->> 'id' AS id, unhex(value ->> 'hex') AS body FROM json_each(?)) x",
+	"{begin}", "BEGIN IMMEDIATE", // the write lock at once: one that began as a reader could not wait for it
 	"{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{bytes}", "BLOB", "{hot}", "", "{clustered}", "WITHOUT ROWID",
 	"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'forbear_migrations')",
 )}

@@ -175,7 +175,7 @@ func (w *writer) together(group []*op) (err error) {
 	// A statement is a transaction by itself: nothing has to begin or commit it.
 	bare := w.db.d.bare(group)
 	if !bare {
-		if _, err := w.tx.exec(w.db.d.begin()); err != nil {
+		if _, err := w.tx.exec("{begin}"); err != nil {
 			if !w.db.says(err, occupied) { // there is nothing wrong with the connection
 				w.drop()
 			}
@@ -189,10 +189,10 @@ func (w *writer) together(group []*op) (err error) {
 		// What was committed into a file that is not there any more is not acknowledged.
 		return w.db.place.check(w.tx)
 	}
-	// The database may have ended the transaction by itself; a rollback that
-	// fails for another reason costs the connection. A server that takes no writes may
-	// have become a standby, and new connections lead elsewhere.
-	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) || w.db.says(err, elsewhere) {
+	// A rollback that fails costs the connection, also where SQLite has ended the
+	// transaction by itself, as on a full disk. A server that takes no writes may have
+	// become a standby, and new connections lead elsewhere.
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil || w.db.says(err, elsewhere) {
 		w.drop()
 	}
 	return err

@@ -58,16 +58,9 @@ func (postgres) bounded(group []*op) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cmp.Or(group[0].limit, groupTimeout))
 }
 
-// begin asks for the level on which a statement sees what was committed before
-// it got its lock.
-func (postgres) begin() string { return "BEGIN ISOLATION LEVEL READ COMMITTED" }
-
 // unsynced changes nothing: the database outlives the machine that writes, and
 // its fsync is not ours to save.
 func (postgres) unsynced(*writer, []*op) func(*error) { return func(*error) {} }
-
-// reusable gives the connection up: the error may be the network's.
-func (postgres) reusable(*writer) bool { return false }
 
 // single takes a connection of the pool. The server groups commits, and a group
 // of ours would lock many records in any order.

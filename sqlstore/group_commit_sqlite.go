@@ -26,10 +26,6 @@ func (sqlite) bounded([]*op) (context.Context, context.CancelFunc) {
 	return context.Background(), func() {}
 }
 
-// begin takes the write lock at once. A transaction that began as a reader
-// could not wait for it.
-func (sqlite) begin() string { return "BEGIN IMMEDIATE" }
-
 // unsynced makes SQLite commit without waiting for the disk when all of a group
 // is volatile. The next commit that waits covers those before it.
 func (sqlite) unsynced(w *writer, group []*op) func(*error) {
@@ -47,16 +43,6 @@ func (sqlite) unsynced(w *writer, group []*op) func(*error) {
 			*err = errors.Join(*err, back)
 		}
 	}
-}
-
-// reusable tries it. A transaction that SQLite rolled back by itself leaves a
-// good connection behind.
-func (sqlite) reusable(w *writer) bool {
-	if _, err := w.tx.exec("BEGIN IMMEDIATE"); err != nil {
-		return false
-	}
-	_, err := w.tx.exec("ROLLBACK")
-	return err == nil
 }
 
 // single goes through the group commit, as there is no other writer.

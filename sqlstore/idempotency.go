@@ -52,9 +52,12 @@ func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, erro
 	return boxed(f, func(run func(*tx) error) error { return db.d.single(ctx, db, run) })
 }
 
-// Claim implements idempotency.Store.
+// Claim implements idempotency.Store. Where there are batches it goes with the next one.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
-	return i.db.d.claimOne(ctx, i.db, c)
+	if batches := &i.db.records.claims; batches.Do != nil && whole(c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, c.Owner) {
+		return batches.Ask(ctx, c, 0)
+	}
+	return single(ctx, i.db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
 }
 
 // A record is claimed, renewed and ended by statements that each compare and
@@ -236,10 +239,15 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 	if err != nil {
 		return err
 	}
-	err = i.db.d.completeOne(ctx, i.db, completion{
+	c := completion{
 		Scope: k.ID.Scope, Hash: k.ID.Key, Owner: k.Owner, Fence: k.Fence,
 		Status: a.Status, Header: header, Body: body, Tombstone: a.Tombstone, Retention: retention.Microseconds(),
-	})
+	}
+	if batches := &i.db.records.completions; batches.Do != nil && whole(c.Scope, c.Hash, c.Owner, c.Header, c.Tombstone) {
+		_, err = batches.Ask(ctx, c, len(header)+len(body))
+	} else {
+		_, err = single(ctx, i.db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
+	}
 	i.db.ended(k.ID, err)
 	return err
 }

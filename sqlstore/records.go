@@ -10,14 +10,14 @@ import (
 	"github.com/forbear-go/forbear/internal/gather"
 )
 
-// Where each round trip and each commit costs, claims of many records go as one
-// statement, and completions as another. No one waits for a batch to fill: it is
+// Where each round trip and each commit costs, on PostgreSQL, claims of many records go as
+// one statement, and completions as another: SQLite's group commit is a batch already. No one waits for a batch to fill: it is
 // what came while those before it were under way, and what comes alone goes
 // alone. Each is a transaction of its own and takes its rows in the order of
 // their keys, so that no two batches wait for each other. A caller is told after
 // the commit that its own is in.
 
-// records are the batches of one process.
+// records are the batches of one process. The zero value has none.
 type records struct {
 	claims      gather.Calls[idempotency.Claim, idempotency.Verdict]
 	completions gather.Calls[completion, struct{}]

@@ -1,29 +1,10 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql"
 
 	"github.com/forbear-go/forbear/idempotency"
 )
-
-// claimOne puts a claim into the batch that goes next.
-func (postgres) claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error) {
-	if !whole(c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, c.Owner) {
-		return single(ctx, db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
-	}
-	return db.records.claims.Ask(ctx, c, 0)
-}
-
-// completeOne puts a completion into the batch that goes next.
-func (postgres) completeOne(ctx context.Context, db *DB, c completion) (err error) {
-	if !whole(c.Scope, c.Hash, c.Owner, c.Header, c.Tombstone) {
-		_, err = single(ctx, db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
-		return err
-	}
-	_, err = db.records.completions.Ask(ctx, c, len(c.Header)+len(c.Body))
-	return err
-}
 
 // A row that someone else holds must not hold up a whole batch: it is refused
 // soon, and done one by one.

@@ -102,7 +102,7 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 
 // requeueUnknown adds the message of a letter anew.
 func (t *tx) requeueUnknown(m *encoded, l deadletter.Letter, ordered bool) error {
-	seq, err := t.db.d.addMessage(t, m)
+	seq, err := t.addMessage(m)
 	if err != nil {
 		return err
 	}
