@@ -32,22 +32,17 @@ type session interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
-// run runs a statement.
-func (t *tx) run(text string, args ...any) (sql.Result, error) {
-	stmt, args, err := t.prepare(text, args)
-	switch {
-	case err != nil:
-		return nil, err
-	case stmt != nil:
-		return stmt.ExecContext(t.ctx, args...)
-	default:
-		return t.conn.ExecContext(t.ctx, t.db.sql(text), args...)
-	}
-}
-
 // exec runs a statement and returns the number of rows that it changed.
 func (t *tx) exec(text string, args ...any) (int64, error) {
-	res, err := t.run(text, args...)
+	stmt, args, err := t.prepare(text, args)
+	var res sql.Result
+	switch {
+	case err != nil:
+	case stmt != nil:
+		res, err = stmt.ExecContext(t.ctx, args...)
+	default:
+		res, err = t.conn.ExecContext(t.ctx, t.db.sql(text), args...)
+	}
 	if err != nil {
 		return 0, err
 	}
