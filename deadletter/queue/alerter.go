@@ -166,7 +166,7 @@ func (a *Alerter) learn(ctx context.Context) {
 	if !failing {
 		return
 	}
-	list, err := a.store.Alerts(ctx, 1000)
+	list, err := a.store.AlertPage(ctx, 0, 1000)
 	if err != nil {
 		return // alerts are not read either, which is said
 	}

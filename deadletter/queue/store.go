@@ -102,8 +102,9 @@ type Store interface {
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)
-	// Jobs returns the latest hundred, or those of one application's letters alone.
-	Jobs(ctx context.Context, application string) ([]Job, error)
+	// JobPage returns up to limit jobs, of one application's letters or all, the newest
+	// first, from the one behind after on, which is the id of an earlier page's last.
+	JobPage(ctx context.Context, application, after string, limit int) ([]Job, error)
 	// ClaimJob leases one running job that no process holds to owner; ok is
 	// false when there is none. Of an application's letters one job at a time is
 	// held, so that many of its jobs send no faster than one, and cost no more.
@@ -124,7 +125,9 @@ type Store interface {
 	// WriteBackAlert writes back a claimed alert: sent, or due again after a
 	// while.
 	WriteBackAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
-	Alerts(ctx context.Context, limit int) ([]Alert, error)
+	// AlertPage returns up to limit alerts, the newest first, from the one behind after on,
+	// which is the id of an earlier page's last; 0 begins with the newest.
+	AlertPage(ctx context.Context, after int64, limit int) ([]Alert, error)
 
 	Audit(ctx context.Context, e Entry) error
 	AuditTrail(ctx context.Context, limit int) ([]Entry, error)
