@@ -265,3 +265,51 @@ func some(errs []error) error {
 	}
 	return errors.Join(errs...)
 }
+
+// fanOut names in a message the endpoints of its application that subscribe to its
+// type. It returns those that subscribe and are passed over.
+func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []string, err error) {
+	list := d.receivers.tenant(m.Application)
+	m.Endpoints = []string{} // an empty list says that no one wants it
+	if len(list) == 0 {
+		a, err := d.cfg.Store.Application(ctx, m.Application)
+		if errors.Is(err, webhook.ErrNotFound) {
+			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
+		}
+		return nil, cmp.Or(err, a.CheckSuspended(), d.receivers.unsure(m.Application))
+	}
+	if err := cmp.Or(list[0].endpoint().conf.Tenant.CheckSuspended(), d.receivers.unsure(m.Application)); err != nil {
+		return nil, err
+	}
+	now := d.now()
+	for _, r := range list {
+		switch {
+		case !r.endpoint().conf.Subscribes(m.Type):
+		case r.abandoned(now):
+			passed = append(passed, r.id)
+		default:
+			m.Endpoints = append(m.Endpoints, r.id)
+		}
+	}
+	return passed, nil
+}
+
+// Messages lists messages: see [store.MessageStore].
+func (d *Dispatcher) Messages(ctx context.Context, f store.MessageFilter, before int64, limit int) (store.MessagePage, error) {
+	return d.cfg.Store.Messages(ctx, f, before, limit)
+}
+
+// Cancel ends messages that wait: see [store.MessageStore]. One that this process
+// has claimed is sent once more.
+func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
+	d.look() // others of their keys may go
+	return results, err
+}
+
+// SendAgain makes messages due again that have ended: see [store.MessageStore].
+func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, queue.DefaultMaxRedrives, by)
+	d.look()
+	return results, err
+}
