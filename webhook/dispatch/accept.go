@@ -147,9 +147,9 @@ const (
 
 // watchOutbox relays until ctx ends.
 func (d *Dispatcher) watchOutbox(ctx context.Context) {
-	var last, warned time.Time
+	var last time.Time
 	for ctx.Err() == nil {
-		if d.relay(ctx, &warned) {
+		if d.relay(ctx) {
 			last = time.Now()
 		}
 		pause := d.cfg.Poll / 4
@@ -163,8 +163,8 @@ func (d *Dispatcher) watchOutbox(ctx context.Context) {
 // relay empties the outbox, as messages that are accepted like all others, and
 // reports whether there were any. A row that is refused has become a dead letter, of
 // which the observers learn here: there is no endpoint, and so no receiver, whose Retryer
-// could say so. warned is when the log has last said that rows stay.
-func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) {
+// could say so.
+func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
@@ -183,8 +183,7 @@ func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) 
 		for _, l := range done.Dead {
 			edge.DeadLettered(ctx, d.outbox, l.Queue, reason.Terminal)
 		}
-		if len(done.Stuck) > 0 && time.Since(*warned) > stuckEvery {
-			*warned = time.Now()
+		if len(done.Stuck) > 0 && d.seldom("rows that stay", stuckEvery) {
 			d.warn(ctx, "rows stay in the outbox", some(done.Stuck))
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
