@@ -4,7 +4,6 @@
 package pulse
 
 import (
-	"strings"
 	"sync"
 	"time"
 )
@@ -76,14 +75,6 @@ type State struct {
 	// where there is one: what does not come to an end may have none.
 	Error string
 	Cause error
-}
-
-// When is Error without the Cause, which may name a store's address.
-func (s State) When() string {
-	if s.Cause == nil {
-		return s.Error
-	}
-	return strings.TrimSuffix(s.Error, ": "+s.Cause.Error())
 }
 
 // State returns how it fares now.
