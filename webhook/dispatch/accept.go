@@ -293,11 +293,6 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 	return passed, nil
 }
 
-// Messages lists messages: see [store.MessageStore].
-func (d *Dispatcher) Messages(ctx context.Context, f store.MessageFilter, before int64, limit int) (store.MessagePage, error) {
-	return d.cfg.Store.Messages(ctx, f, before, limit)
-}
-
 // Cancel ends messages that wait: see [store.MessageStore]. One that this process
 // has claimed is sent once more.
 func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
