@@ -161,16 +161,6 @@ func (w *Webhooks) endpointRows(ctx context.Context, condition string, args ...a
 	return readAll(ctx, w.db, w.db.scanEndpoint, selectEndpoints+condition, args...)
 }
 
-// endpoints lists the endpoints of a condition that chooses none that was deleted.
-func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]webhook.Endpoint, error) {
-	rows, err := w.endpointRows(ctx, condition, args...)
-	list := make([]webhook.Endpoint, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Endpoint
-	}
-	return list, err
-}
-
 // scanEndpoint reads an endpoint, and unseals its configuration and its application's.
 func (db *DB) scanEndpoint(r *sql.Rows) (row endpointRow, err error) {
 	var id, spec, state, by, reason, application string
@@ -211,7 +201,7 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, e
 
 // Endpoints implements store.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
-	return w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
+	return w.EndpointPage(ctx, "", "", math.MaxInt32)
 }
 
 // EndpointPage returns up to limit endpoints in the order of their ids, from the one
@@ -221,7 +211,12 @@ func (w *Webhooks) EndpointPage(ctx context.Context, application, after string, 
 	if application != "" {
 		condition, args = condition+` AND e.application = ?`, append(args, application)
 	}
-	return w.endpoints(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
+	rows, err := w.endpointRows(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
+	list := make([]webhook.Endpoint, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Endpoint
+	}
+	return list, err
 }
 
 // EndpointStates returns the state of each endpoint by its id. It reads no
