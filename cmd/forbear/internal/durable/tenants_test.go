@@ -88,7 +88,7 @@ func TestTenantsRedriveTheirOwn(t *testing.T) {
 			do(403, tokens[app], "POST", "/v1/redrives", `{"filter":{"application":"`+other+`"}}`)
 			do(403, tokens[app], "POST", "/v1/redrives", `{"all":true,"max_redrives":100}`)
 			do(400, tokens[app], "POST", "/v1/redrives", `{}`)
-			for _, filter := range []string{`"ids":["` + theirs + `"]`, `"destination":"` + other + `-e"`, `"event_id":"m-` + other + `"`} {
+			for _, filter := range []string{`"ids":["` + theirs + `"]`, `"destination":"` + other + `-e"`, `"event_id":"m-` + other + `"`, `"queue":"alerts"`} {
 				if v := do(200, tokens[app], "POST", "/v1/redrives", `{"dry_run":true,"filter":{`+filter+`}}`); fmt.Sprint(v["count"]) != "0" {
 					t.Errorf("%s chooses %v of another's by %s", app, v["count"], filter)
 				}
