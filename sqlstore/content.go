@@ -178,7 +178,7 @@ func (t *tx) erasable(message string, endpoints []string) (list []target, letter
 		}
 		ours = append(ours, g.letter)
 	}
-	cond, args = `event_id = ? AND queue = ?`, []any{message, webhook.Queue}
+	cond, args = `event_id = ? AND queue IN (?, ?)`, []any{message, webhook.Queue, webhook.AlertQueue}
 	if len(endpoints) > 0 {
 		cond, args = cond+` AND dest IN (SELECT value FROM {texts} x)`, append(args, asJSON{endpoints})
 	}

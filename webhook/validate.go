@@ -103,6 +103,7 @@ func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
 	f.when(!name(e.ID), "id "+nameRule)
 	f.when(e.Application != "" && !name(e.Application), "application "+nameRule)
+	f.when(e.Application != "" && e.ID == AlertEndpoint, "id %q is forbear's own", e.ID)
 	f.when(len(e.URL) > maxURL, "url of %d bytes, at most %d", len(e.URL), maxURL)
 	f.when(len(e.Policy.Classify) > maxClassify, "%d classify entries, at most %d", len(e.Policy.Classify), maxClassify)
 	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is larger than an authorization server would take")

@@ -44,6 +44,12 @@ type Notifier interface {
 	Notify(ctx context.Context, a Alert) error
 }
 
+// Reporter is a [Notifier] that takes alerts and delivers them later: Health
+// says what is wrong with that, or nil.
+type Reporter interface {
+	Health() error
+}
+
 // TestQueue is the queue of test alerts.
 const TestQueue = "test"
 
@@ -192,6 +198,11 @@ func (a *Alerter) Health() []Health {
 		h := a.health[n.Name()]
 		if !h.Healthy && time.Since(h.LastFailure) > failureFor {
 			h.Healthy, h.Failures, h.Error = true, 0, ""
+		}
+		if r, ok := n.(Reporter); ok && h.Healthy {
+			if err := r.Health(); err != nil {
+				h.Healthy, h.Error = false, err.Error()
+			}
 		}
 		if h.Healthy && !own.Healthy {
 			h.Healthy, h.Error, h.Cause = false, own.Name+": "+own.Error, own.Cause

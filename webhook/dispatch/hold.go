@@ -157,7 +157,7 @@ func (r *receiver) began(k kind, why string) {
 			r.d.log.Error("endpoint held", slog.String("endpoint", r.id), slog.String("reason", kindOf[k].alert), slog.String("cause", why))
 		})
 	}
-	n.Begins, n.Alert = true, queue.Alert{Queue: webhook.Queue, Reason: kindOf[k].alert, Detail: detail}
+	n.Begins, n.Alert = true, queue.Alert{Queue: webhook.QueueOf(r.id), Reason: kindOf[k].alert, Detail: detail}
 	r.d.find(n)
 }
 

@@ -56,7 +56,7 @@ func (r *receiver) postpone(dl *store.Delivery) {
 	if d.seldom("unreadable "+dl.Endpoint, unreadableAgain) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
 		d.raise(queue.Alert{
-			Queue: webhook.Queue, Reason: "unreadable",
+			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",
 			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read, and waits, perhaps with others: " + dl.Unreadable.Error(),
 		})
 	}

@@ -41,5 +41,5 @@ const AlertDisabled = "endpoint_disabled"
 
 // DisabledAlert returns the alert that an endpoint was disabled by forbear, and why.
 func DisabledAlert(id, why string) queue.Alert {
-	return queue.Alert{Queue: webhook.Queue, Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
+	return queue.Alert{Queue: webhook.QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
 }

@@ -54,7 +54,7 @@ func FromLetter(l deadletter.Letter) webhook.Message {
 func (dl *Delivery) DeadLetter(e *webhook.Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
 	m := &dl.Message
 	letter := &deadletter.Letter{
-		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: dl.Endpoint, Application: e.Application,
+		ID: webhook.NewID("dlq"), Queue: webhook.QueueOf(dl.Endpoint), Destination: dl.Endpoint, Application: e.Application,
 		EventID: m.ID, Source: m.Source, Type: m.Type, Subject: m.Subject, PartitionKey: m.Key,
 		IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
 		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,

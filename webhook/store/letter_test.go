@@ -28,6 +28,9 @@ func TestLetterHoldsTheMessage(t *testing.T) {
 	if l.ID == "" || l.Queue != webhook.Queue || l.State != deadletter.Dead || l.Attempts != 5 || l.MaxAttempts != 8 || l.Postponed != 2 || !l.DeadAt.Equal(time.Unix(2, 0)) {
 		t.Errorf("the letter is %+v", l)
 	}
+	if dl.Endpoint = webhook.AlertEndpoint; dl.DeadLetter(&webhook.Endpoint{}, reason.Exhausted, 8, time.Now()).Queue != webhook.AlertQueue {
+		t.Error("an alert that could not be delivered would raise the next")
+	}
 }
 
 // The description says why in one line. 410 is gone, whatever the decision says.

@@ -236,6 +236,7 @@ func TestApplicationsHaveNoOthersSecrets(t *testing.T) {
 		{"another place, by PUT", "PUT", "/v1/endpoints/given", `{"url":"https://example.com/evil","auth":{"secret":"env:STRIPE"},"secrets":["env:ACME"],"policy":{"max_attempts":4}}`, 403},
 		{"what else the operator's endpoint has", "PATCH", "/v1/endpoints/given", `{"types":["order.*"]}`, 200},
 		{"the operator's endpoint as it is", "PUT", "/v1/endpoints/given", `{"url":"https://example.com/given","auth":{"secret":"env:STRIPE"},"secrets":["env:ACME"],"policy":{"max_attempts":4},"rate":3}`, 200},
+		{"forbear's own endpoint", "PUT", "/v1/endpoints/forbear-alerts", `{"url":"https://example.com/"}`, 422},
 		{"a long address", "PATCH", "/v1/endpoints/own", `{"url":"https://example.com/` + strings.Repeat("x", 3000) + `"}`, 422},
 		{"more endpoints than there can be", "POST", "/v1/messages", `{"payload":1,"endpoints":["x"` + strings.Repeat(`,"x"`, 2000) + `]}`, 422},
 	} {

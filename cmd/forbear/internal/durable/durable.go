@@ -153,7 +153,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := s.Dispatcher.Load(ctx); err != nil {
 		return nil, err
 	}
-	targets := map[string]queue.Target{webhook.Queue: s.redrive}
+	// Alerts that could not be delivered are redriven like messages.
+	targets := map[string]queue.Target{webhook.Queue: s.redrive, webhook.AlertQueue: s.redrive}
 	s.Redriver = queue.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
 		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
