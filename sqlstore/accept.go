@@ -24,9 +24,6 @@ func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered m
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
 	}
-	if err := a.distinct(); err != nil {
-		return nil, err
-	}
 	// The op has no run: the writer gathers what a group accepts and adds all of
 	// it at once, before the other members.
 	if err := w.db.submit(ctx, &op{accept: a, keys: a.keys()}); err != nil {
@@ -67,33 +64,6 @@ func (a *acceptance) keys() (k keyLocks) {
 // orders reports whether a message must keep its key's order at an endpoint.
 func (a *acceptance) orders(m *encoded, endpoint string) bool {
 	return m.Key != "" && a.ordered[endpoint]
-}
-
-// identity is what a message is known by.
-type identity struct{ id, endpoint string }
-
-// distinct takes out what a call says twice.
-func (a *acceptance) distinct() error {
-	if len(a.rows) == 1 && len(a.rows[0].Endpoints) == 1 {
-		return nil
-	}
-	// Within one statement the database could not tell the two apart.
-	known := make(map[identity]*encoded, len(a.rows))
-	for i := range a.rows {
-		m := &a.rows[i]
-		endpoints := make([]string, 0, len(m.Endpoints))
-		for _, e := range m.Endpoints {
-			switch other := known[identity{m.ID, e}]; {
-			case other == nil:
-				known[identity{m.ID, e}] = m
-				endpoints = append(endpoints, e)
-			case !m.SameContent(&other.Message):
-				return conflict(m.ID, e)
-			}
-		}
-		m.Endpoints = endpoints
-	}
-	return nil
 }
 
 // conflict says that an identity stands for another message by now (see

@@ -16,47 +16,8 @@ import (
 // [acceptTexts].
 const maxRows = 64
 
-// acceptAll adds what several calls ask for in as few round trips as possible.
-// A call that names what an earlier one names as well comes behind it, and
-// finds it known.
-func (postgres) acceptAll(t *tx, calls []*acceptance) error {
-	// Most groups take one round: the writer has taken repeated identities out.
-	for len(calls) > 0 {
-		taken := map[identity]bool{}
-		var now, later []*acceptance
-		for _, a := range calls {
-			if a.take(taken) {
-				now = append(now, a)
-			} else {
-				later = append(later, a)
-			}
-		}
-		if err := t.acceptApart(now); err != nil {
-			return err
-		}
-		calls = later
-	}
-	return nil
-}
-
-// take reports whether nothing that the call names was taken, and takes it.
-func (a *acceptance) take(taken map[identity]bool) bool {
-	// Look first and take then: a call that cannot come in takes nothing from
-	// those behind it.
-	for i := range a.rows {
-		for _, e := range a.rows[i].Endpoints {
-			if taken[identity{a.rows[i].ID, e}] {
-				return false
-			}
-		}
-	}
-	for i := range a.rows {
-		for _, e := range a.rows[i].Endpoints {
-			taken[identity{a.rows[i].ID, e}] = true
-		}
-	}
-	return true
-}
+// identity is what a message is known by.
+type identity struct{ id, endpoint string }
 
 // entry is one delivery that is asked for.
 type entry struct {
@@ -74,12 +35,16 @@ func (e *entry) identity() identity { return identity{e.m.ID, e.endpoint} }
 
 func (e *entry) key() ordering { return ordering{e.endpoint, e.m.Key} }
 
-// acceptApart adds the messages of calls that have no identity in common.
+// acceptAll adds the messages of several calls.
 //
 // They are added in the order of their identities, whatever order they came
-// in: two writers with the same ones cannot wait for each other. The places of
-// ordered ones are taken before, in the order in which they came.
-func (t *tx) acceptApart(calls []*acceptance) error {
+// in: two writers with the same ones cannot wait for each other. Of those with one
+// identity the first is added, and the others find it known. The places of ordered ones
+// are taken before, in the order in which they came.
+func (postgres) acceptAll(t *tx, calls []*acceptance) error {
+	if len(calls) == 0 {
+		return nil
+	}
 	var list []*entry
 	for _, a := range calls {
 		for i := range a.rows {
@@ -92,7 +57,7 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 	if err := t.takePlaces(list); err != nil {
 		return err
 	}
-	slices.SortFunc(list, func(a, b *entry) int {
+	slices.SortStableFunc(list, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.m.ID, b.m.ID), cmp.Compare(a.endpoint, b.endpoint))
 	})
 	if err := t.numberShared(list); err != nil {
@@ -234,6 +199,7 @@ func (t *tx) conclude(calls []*acceptance, list []*entry, fresh map[identity]boo
 	var keys []ordering // another one may be held behind what was not added
 	for _, e := range list {
 		if fresh[e.identity()] {
+			delete(fresh, e.identity()) // another one in the list is a duplicate of this
 			e.m.fresh, added[e.call] = true, true
 			continue
 		}
@@ -250,10 +216,4 @@ func (t *tx) conclude(calls []*acceptance, list []*entry, fresh map[identity]boo
 		}
 	}
 	return t.promote(keys)
-}
-
-// addMessage has the number returned: PostgreSQL knows no last insert id.
-func (postgres) addMessage(t *tx, m *encoded) (seq int64, err error) {
-	_, err = t.row([]any{&seq}, insertMessage+` RETURNING seq`, m.meta, m.body, m.made)
-	return seq, err
 }

@@ -101,13 +101,7 @@ func (l *DeadLetters) WriteBackAlert(ctx context.Context, a queue.Alert, sent bo
 	})
 }
 
-// Alerts implements queue.Store.
-func (l *DeadLetters) Alerts(ctx context.Context, limit int) ([]queue.Alert, error) {
-	return l.AlertPage(ctx, 0, limit)
-}
-
-// AlertPage returns up to limit alerts, the newest first, from the one behind after on,
-// which is the id of an earlier page's last; 0 begins with the newest.
+// AlertPage implements queue.Store.
 func (l *DeadLetters) AlertPage(ctx context.Context, after int64, limit int) ([]queue.Alert, error) {
 	return readAll(ctx, l.db, scanAlert, `SELECT `+alertColumns+` FROM forbear_alerts WHERE id < ? ORDER BY id DESC LIMIT ?`, cmp.Or(after, math.MaxInt64), limit)
 }

@@ -38,28 +38,11 @@ type attemptCause struct {
 	Chain []string `json:"chain,omitempty"`
 }
 
-// attemptColumns are in the order in which addAttempts gives them.
+// attemptColumns are named as the JSON of an attemptRow is. A claim has one attempt at most,
+// so that a write-back that is repeated adds nothing.
 const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response, cause`
 
-// recordAttempts adds the attempts that were written back under a good lease to
-// the history of their deliveries. A claim has one attempt at most, so that a
-// write-back that is repeated adds nothing.
-func (t *tx) recordAttempts(rows []*writeBack) error {
-	var list []attemptRow
-	for _, r := range rows {
-		if !r.ok || r.Attempt == nil {
-			continue
-		}
-		row, err := t.db.newAttemptRow(r.ID, r.Attempt)
-		if err != nil {
-			return err
-		}
-		list = append(list, row)
-	}
-	return t.addAttempts(list)
-}
-
-// newAttemptRow makes the row of an attempt.
+// newAttemptRow makes the row of an attempt that was written back under a good lease.
 func (db *DB) newAttemptRow(delivery int64, a *deadletter.Attempt) (attemptRow, error) {
 	row := attemptRow{
 		Delivery: delivery, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),

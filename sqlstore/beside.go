@@ -61,7 +61,7 @@ func (t *tx) keepBeside(list []Migration) error {
 
 // worksBeside appends the steps of a later forbear, or refuses them, in which case
 // the error names those that this one would have to know.
-func worksBeside(each func(f func(*sql.Rows) error, text string, args ...any) error, list, later []Migration) ([]Migration, error) {
+func worksBeside(each asker, list, later []Migration) ([]Migration, error) {
 	// What is later than the step that made the column was written with it. Before
 	// that step there is no column to ask.
 	if i := version(list, besideColumn); !list[i].Applied.IsZero() {

@@ -15,21 +15,18 @@ import (
 // digest in its place, sealed like the body was, so that the same message again is
 // still told from another one.
 
-// finishedMark is how far the sweep of bodies is among the finished deliveries, in
-// the order of their end. Without it each sweep would pass all that have lost
-// theirs.
-type finishedMark struct {
-	finished, id int64
-}
-
-// ended is a delivery that a sweep of bodies has come to.
+// ended is a delivery that a sweep has come to. finished and id are how far the sweep of
+// bodies is, in the order of their end. Without that each sweep would pass all that have
+// lost theirs.
 type ended struct {
-	finishedMark
-
-	message   int64
-	messageID string
-	state     rowState
+	finished, id int64
+	message      int64
+	messageID    string
+	state        rowState
 }
+
+// endedColumns are what scanEnded reads.
+const endedColumns = `finished, id, message, message_id, state`
 
 func scanEnded(r *sql.Rows) (e ended, err error) {
 	err = r.Scan(&e.finished, &e.id, &e.message, &e.messageID, &e.state)
@@ -43,7 +40,7 @@ const bodySweep = "bodies"
 // outside of the writers, for a body never changes. A batch takes as many round trips as
 // one message.
 func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int) (int, error) {
-	var from finishedMark
+	var from ended
 	// A mark that is too young is of a clock that was ahead: what ended since is before it,
 	// and all are looked at anew.
 	err := w.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&from.finished, &from.id) },
@@ -51,7 +48,7 @@ func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int)
 	if err != nil {
 		return 0, err
 	}
-	list, err := readAll(ctx, w.db, scanEnded, `SELECT finished, id, message, message_id, state FROM forbear_deliveries
+	list, err := readAll(ctx, w.db, scanEnded, `SELECT `+endedColumns+` FROM forbear_deliveries
 		WHERE finished >= ? AND (finished > ? OR id > ?) AND finished < {now} ORDER BY finished, id LIMIT ?`, from.finished, from.finished, from.id, after(-age), limit)
 	if err != nil || len(list) == 0 {
 		return 0, err
@@ -67,7 +64,7 @@ func (w *Webhooks) DropBodies(ctx context.Context, age time.Duration, limit int)
 		if err := t.dropBodies(list, digests, after(-age)); err != nil {
 			return 0, err
 		}
-		to := list[len(list)-1].finishedMark
+		to := list[len(list)-1]
 		_, err := t.exec(`INSERT INTO forbear_sweeps (name, finished, delivery) VALUES (?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET finished = EXCLUDED.finished, delivery = EXCLUDED.delivery`, bodySweep, to.finished, to.id)
 		return len(list), err

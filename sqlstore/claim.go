@@ -17,14 +17,17 @@ import (
 // fence, so that a process whose lease has passed to another writes nothing.
 // Claims are counted apart from attempts: a crash loop burns no retries.
 
-// NextDues implements store.Store. It hops from endpoint to endpoint on the
-// index of waiting deliveries: its cost is that of the endpoints, not of the
-// deliveries.
+// waitingEndpoints makes the table e of the endpoints with waiting deliveries, and NULL. It
+// hops from endpoint to endpoint on the index of waiting deliveries: its cost is that of the
+// endpoints, not of the deliveries.
+const waitingEndpoints = `WITH RECURSIVE e (endpoint) AS (
+		SELECT min(endpoint) FROM forbear_deliveries WHERE ` + stateWaiting + `
+		UNION ALL
+		SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.` + stateWaiting + ` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)`
+
+// NextDues implements store.Store.
 func (w *Webhooks) NextDues(ctx context.Context) (heads []store.NextDue, err error) {
-	err = w.db.each(ctx, intoHeads(&heads), `WITH RECURSIVE e (endpoint) AS (
-			SELECT min(endpoint) FROM forbear_deliveries WHERE `+stateWaiting+`
-			UNION ALL
-			SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
+	err = w.db.each(ctx, intoHeads(&heads), waitingEndpoints+`
 		SELECT endpoint, (SELECT min(due) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint = e.endpoint) - {t} FROM e WHERE endpoint IS NOT NULL`, after(0))
 	return heads, err
 }
@@ -117,7 +120,7 @@ func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Du
 	c := claim{owner: owner, lease: lease, lanes: []store.Lane{lane}, which: claimOld, bound: after(-age)}
 	// Before the claim: what passes until it is written shortens the lease here.
 	end := time.Now().Add(lease)
-	done, err := doLast(ctx, w.db, op{apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doAs(ctx, w.db, op{apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	return until(done.Claimed, end), err
 }
 
@@ -137,7 +140,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 // is canceled here, once it waits again.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 	n, canceling := w.cancelMarked(ctx, limit) // that it fails keeps no lost lease from being taken back
-	expired, err := doLast(ctx, w.db, op{}, func(t *tx) (int, error) {
+	expired, err := do(ctx, w.db, func(t *tx) (int, error) {
 		n, err := t.takeBack(`lease < {now}`, after(0), limit)
 		if err == nil && n == 0 {
 			n, err = t.setRight(limit)

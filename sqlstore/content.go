@@ -250,7 +250,7 @@ func (t *tx) eraseMessage(id string, seq int64, ids []int64) error {
 		return err
 	}
 	if shared {
-		other, err := t.db.d.addMessage(t, &e)
+		other, err := t.addMessage(&e)
 		if err == nil {
 			_, err = t.exec(`UPDATE forbear_deliveries SET message = ? WHERE message = ? AND id IN ({ids})`, other, seq, asJSON{ids})
 		}

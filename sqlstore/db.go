@@ -31,7 +31,6 @@ type DB struct {
 	sealed  atomic.Bool // all that is read must be encrypted for its place: see mark
 	listen  func(ctx context.Context, channel string, wake func(payload string)) error
 	notify  notifier
-	endings endings     // of idempotency records
 	place   whereabouts // of an SQLite file
 	last    atomic.Pointer[acceptEnd]
 	passed  atomic.Pointer[relaying] // where the next look at the outbox goes on

@@ -231,11 +231,7 @@ func letterFilter(f queue.Filter) (string, []any) {
 		}
 	}
 	if len(f.IDs) > 0 {
-		var ids []any
-		for _, id := range f.IDs {
-			ids = append(ids, id)
-		}
-		add("id IN ("+placeholders(len(ids))+")", ids...)
+		add("id IN (SELECT value FROM {texts} x)", asJSON{f.IDs})
 	}
 	if f.Outcome != nil {
 		add("outcome = ?", string(*f.Outcome))
@@ -339,19 +335,15 @@ func (t *tx) whyNot(id string) error {
 
 // Remove implements queue.Store.
 func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
-	return do(ctx, l.db, func(t *tx) (removed int, err error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	return do(ctx, l.db, func(t *tx) (int, error) {
 		// One that is being redriven is left: its delivery will come back to it.
-		for _, id := range ids {
-			n, err := t.exec(`DELETE FROM forbear_letters WHERE id = ? AND NOT `+letterRedriving, id)
-			if err != nil {
-				return 0, err
-			}
-			if removed += int(n); n > 0 {
-				if _, err := t.exec(`DELETE FROM forbear_outbox_refused WHERE letter = ?`, id); err != nil {
-					return 0, err
-				}
-			}
+		removed, err := collect(t, one[string], `DELETE FROM forbear_letters WHERE id IN (SELECT value FROM {texts} x) AND NOT `+letterRedriving+` RETURNING id`, asJSON{ids})
+		if err == nil && len(removed) > 0 {
+			_, err = t.exec(`DELETE FROM forbear_outbox_refused WHERE letter IN (SELECT value FROM {texts} x)`, asJSON{removed})
 		}
-		return removed, nil
+		return len(removed), err
 	})
 }

@@ -36,34 +36,22 @@ type dialect interface {
 	start(db *DB, write *sql.DB)
 	// session prepares a new connection of a writer.
 	session(ctx context.Context, t *tx) error
-	// alone reports whether a write must not share its transaction.
+	// alone reports whether a write does not share its transaction.
 	alone(o *op) bool
-	// apart takes out of a group what cannot be in the same transaction as the
-	// others: it comes in the next one.
-	apart(group []*op) (now, later []*op)
 	// bare reports whether a group needs no transaction around its statements: all
 	// that it writes is one of them.
 	bare(group []*op) bool
 	// bounded returns the context of a group's transaction.
 	bounded(group []*op) (context.Context, context.CancelFunc)
-	// begin is the statement that begins a writer's transaction.
-	begin() string
 	// unsynced lets a group of volatile writes be committed without waiting for
 	// the disk, where that is safe, until the returned function is called.
 	unsynced(w *writer, group []*op) func(*error)
-	// reusable reports whether a connection can begin another transaction after
-	// a rollback that failed.
-	reusable(w *writer) bool
 	// single runs f as a transaction of its own, outside of the order in which
 	// the writers take their locks. t ends with f.
 	single(ctx context.Context, db *DB, f func(t *tx) error) error
 
-	// claimOne claims a record and completeOne ends a claim with a response,
-	// together with others where that saves round trips.
-	claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error)
-	completeOne(ctx context.Context, db *DB, c completion) error
-	// refused reports whether an error says that a statement was rolled back.
-	refused(err error) bool
+	// fault returns what an error says; 0 when it says nothing of these.
+	fault(err error) fault
 
 	// lockKeys waits for locks, and holds them until the transaction ends.
 	lockKeys(t *tx, k keyLocks) error
@@ -76,19 +64,8 @@ type dialect interface {
 	// tryLockRecord is tryLock for an idempotency record. Where there is a
 	// server it ends the transaction when nothing is asked of it for a lease.
 	tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (bool, error)
-	// endedIdle reports whether an error says that it did.
-	endedIdle(err error) bool
 	// lockSchema has no one else change the schema, or fails because someone does.
 	lockSchema(t *tx) error
-	// occupied reports whether an error says that others work on a table that was to
-	// be changed, or change the schema.
-	occupied(err error) bool
-	// elsewhere reports whether an error says that the server takes no writes: the
-	// database that does may be behind another connection.
-	elsewhere(err error) bool
-	// denied reports whether an error says that a user has not the right to do
-	// something, or that the database can only be read.
-	denied(err error) bool
 
 	// shrink gives a part of the free space back to the file system, and reports
 	// whether there may be more.
@@ -103,8 +80,6 @@ type dialect interface {
 	// acceptAll adds the messages of calls, and notes at each call and message
 	// what became of it.
 	acceptAll(t *tx, calls []*acceptance) error
-	// addMessage adds one message and returns its number.
-	addMessage(t *tx, m *encoded) (seq int64, err error)
 	// claim takes deliveries for lanes, of which there is at least one, and finds when
 	// the next is due for those that got less than they want. It comes last in its
 	// transaction: it locks rows that a write-back may wait for, and waits for none.
@@ -116,6 +91,20 @@ type dialect interface {
 	// plain chooses the rows that are better written apart, by one writeRows.
 	plain(rows []*writeBack) []*writeBack
 }
+
+// fault is what an error of the database says: one of these, or several.
+type fault uint8
+
+const (
+	refused   fault = 1 << iota // the statement was rolled back, of a batch
+	endedIdle                   // the transaction did nothing for too long
+	occupied                    // others work on a table that was to be changed, or change the schema
+	elsewhere                   // the server takes no writes: another connection may lead to one that does
+	denied                      // this user has not the right, or the database can only be read
+)
+
+// says reports whether an error says one of these.
+func (db *DB) says(err error, one fault) bool { return db.d.fault(err)&one != 0 }
 
 // vocabulary is the words in braces that statements are written with, for one
 // database. Statements are written once:
@@ -130,6 +119,7 @@ type dialect interface {
 //     a table with the column value of an array of strings, and {keys} the table
 //     x with the columns e and k of an array of [ordering]. {blobs} is the table x with
 //     the columns id and body of an array of [bodyDigest].
+//   - {begin} begins a writer's transaction.
 //   - {migrated} is whether the table of the migrations is there; {serial}, {bytes},
 //     {hot} and {clustered} are words of theirs.
 type vocabulary struct{ *strings.Replacer }

@@ -142,7 +142,7 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64)
 	return err
 }
 
-// selectEndpoints reads what an endpointReader scans.
+// selectEndpoints reads what scanEndpoint wants.
 const selectEndpoints = `SELECT e.id, e.spec, e.state, e.disabled_by, e.reason, e.since, COALESCE(e.failing_since, 0), e.version, e.changed, e.deleted IS NOT NULL, COALESCE(e.application, ''), COALESCE(a.id, ''), COALESCE(a.spec, ''), COALESCE(a.version, 0), COALESCE(a.created, 0), a.suspended IS NOT NULL, COALESCE(a.reason, '')
 	FROM forbear_endpoints e LEFT JOIN forbear_applications a ON a.id = e.application`
 
@@ -155,32 +155,14 @@ type endpointRow struct {
 	unreadable error
 }
 
-// endpointReader scans endpoints with their applications, of which it unseals each
-// once.
-type endpointReader struct {
-	db      *DB
-	tenants map[string]*webhook.Application
-}
-
 // endpointRows returns the endpoints of a condition, those that were deleted and those
 // that cannot be read included.
 func (w *Webhooks) endpointRows(ctx context.Context, condition string, args ...any) ([]endpointRow, error) {
-	reader := endpointReader{w.db, map[string]*webhook.Application{}}
-	return readAll(ctx, w.db, reader.scan, selectEndpoints+condition, args...)
+	return readAll(ctx, w.db, w.db.scanEndpoint, selectEndpoints+condition, args...)
 }
 
-// endpoints lists the endpoints of a condition that chooses none that was deleted.
-func (w *Webhooks) endpoints(ctx context.Context, condition string, args ...any) ([]webhook.Endpoint, error) {
-	rows, err := w.endpointRows(ctx, condition, args...)
-	list := make([]webhook.Endpoint, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Endpoint
-	}
-	return list, err
-}
-
-// scan reads an endpoint. It unseals its configuration.
-func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
+// scanEndpoint reads an endpoint, and unseals its configuration and its application's.
+func (db *DB) scanEndpoint(r *sql.Rows) (row endpointRow, err error) {
 	var id, spec, state, by, reason, application string
 	var since, failing, version int64
 	var tenant applicationRow
@@ -192,9 +174,13 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 		row.ID = id
 		return row, nil
 	}
-	err = er.db.unsealJSON(place("endpoints.spec", id), spec, &row.Endpoint)
+	err = db.unsealJSON(place("endpoints.spec", id), spec, &row.Endpoint)
 	if err == nil && row.Application != "" {
-		row.Tenant, err = er.tenant(row.Application, tenant)
+		var a webhook.Application
+		if a, err = db.application(tenant); err != nil {
+			err = fmt.Errorf("its %w", err)
+		}
+		row.Tenant = &a
 	}
 	if err != nil {
 		row.Endpoint = webhook.Endpoint{ID: id, Application: application, Tenant: &webhook.Application{ID: application, Suspended: tenant.suspended, Reason: tenant.reason}}
@@ -206,18 +192,6 @@ func (er endpointReader) scan(r *sql.Rows) (row endpointRow, err error) {
 	return row, nil
 }
 
-// tenant returns an application, which is read once.
-func (er endpointReader) tenant(id string, row applicationRow) (*webhook.Application, error) {
-	if er.tenants[id] == nil {
-		a, err := er.db.application(row)
-		if err != nil {
-			return nil, fmt.Errorf("its %w", err)
-		}
-		er.tenants[id] = &a
-	}
-	return er.tenants[id], nil
-}
-
 // Endpoint implements store.Store.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
 	list, err := w.endpointRows(ctx, ` WHERE e.id = ? AND e.deleted IS NULL`, id)
@@ -227,7 +201,7 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, e
 
 // Endpoints implements store.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
-	return w.endpoints(ctx, ` WHERE e.deleted IS NULL ORDER BY e.id`)
+	return w.EndpointPage(ctx, "", "", math.MaxInt32)
 }
 
 // EndpointPage returns up to limit endpoints in the order of their ids, from the one
@@ -237,7 +211,12 @@ func (w *Webhooks) EndpointPage(ctx context.Context, application, after string, 
 	if application != "" {
 		condition, args = condition+` AND e.application = ?`, append(args, application)
 	}
-	return w.endpoints(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
+	rows, err := w.endpointRows(ctx, condition+` ORDER BY e.id LIMIT ?`, append(args, limit)...)
+	list := make([]webhook.Endpoint, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Endpoint
+	}
+	return list, err
 }
 
 // EndpointStates returns the state of each endpoint by its id. It reads no

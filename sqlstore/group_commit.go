@@ -120,12 +120,8 @@ func (w *writer) gather(group []*op) []*op {
 // is rolled back and the members are replayed one by one, each in its own, so
 // that a bad one harms no other; a full disk takes the same path.
 func (w *writer) commit(group []*op) {
-	group, later := w.db.d.apart(group)
-	if len(later) > 0 {
-		defer w.commit(later)
-	}
 	err := w.together(group)
-	if errors.Is(err, errNotBegun) && !w.db.d.occupied(err) {
+	if errors.Is(err, errNotBegun) && !w.db.says(err, occupied) {
 		err = w.together(group) // what failed may have been the connection
 	}
 	// Also for a group of one, for the same reason, unless the store has refused it: it
@@ -179,8 +175,8 @@ func (w *writer) together(group []*op) (err error) {
 	// A statement is a transaction by itself: nothing has to begin or commit it.
 	bare := w.db.d.bare(group)
 	if !bare {
-		if _, err := w.tx.exec(w.db.d.begin()); err != nil {
-			if !w.db.d.occupied(err) { // there is nothing wrong with the connection
+		if _, err := w.tx.exec("{begin}"); err != nil {
+			if !w.db.says(err, occupied) { // there is nothing wrong with the connection
 				w.drop()
 			}
 			return notBegun(err)
@@ -193,10 +189,10 @@ func (w *writer) together(group []*op) (err error) {
 		// What was committed into a file that is not there any more is not acknowledged.
 		return w.db.place.check(w.tx)
 	}
-	// The database may have ended the transaction by itself; a rollback that
-	// fails for another reason costs the connection. A server that takes no writes may
-	// have become a standby, and new connections lead elsewhere.
-	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) || w.db.d.elsewhere(err) {
+	// A rollback that fails costs the connection, also where SQLite has ended the
+	// transaction by itself, as on a full disk. A server that takes no writes may have
+	// become a standby, and new connections lead elsewhere.
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil || w.db.says(err, elsewhere) {
 		w.drop()
 	}
 	return err
@@ -224,17 +220,11 @@ func (w *writer) run(group []*op) error {
 		}
 	}
 	for _, o := range group {
-		if o.run != nil {
-			if err := o.run(w.tx); err != nil {
-				return err
-			}
+		if o.run == nil {
+			continue
 		}
-	}
-	for _, o := range group {
-		if o.last != nil {
-			if err := o.last(w.tx); err != nil {
-				return err
-			}
+		if err := o.run(w.tx); err != nil {
+			return err
 		}
 	}
 	return w.tx.raiseAll()

@@ -31,10 +31,10 @@ func (postgres) session(_ context.Context, t *tx) error {
 		SET idle_in_transaction_session_timeout = '10s'; SET default_transaction_isolation = 'read committed'`)
 }
 
-// alone keeps writes apart that lock rows of their own choice, letters and jobs
-// and endpoints: two groups with the same two in another order would wait for
-// each other. What needs no transaction is quicker without the others, too.
-func (postgres) alone(o *op) bool { return o.alone || o.apart }
+// alone lets those share that accept. Others lock rows of their own choice, letters and jobs
+// and endpoints: two groups with the same two in another order would wait for each other.
+// What needs no transaction is quicker without the others, too.
+func (postgres) alone(o *op) bool { return o.accept == nil }
 
 // bare is the way of nearly all accepting, claiming and writing back: one round trip
 // instead of the three that a transaction takes at least, and no lock is held
@@ -52,40 +52,15 @@ func (postgres) bare(group []*op) bool {
 	return len(group) <= maxRows
 }
 
-// apart takes those that accept a message which one before them accepts as
-// well: in the same transaction they would come out of the order in which all
-// writers add messages.
-func (postgres) apart(group []*op) (now, later []*op) {
-	if len(group) == 1 {
-		return group, nil
-	}
-	taken := map[identity]bool{}
-	for _, o := range group {
-		if o.accept == nil || o.accept.take(taken) {
-			now = append(now, o)
-		} else {
-			later = append(later, o)
-		}
-	}
-	return now, later
-}
-
 // bounded ends a transaction whose server does not respond. A migration, which is
 // always alone, sets a limit of its own.
 func (postgres) bounded(group []*op) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cmp.Or(group[0].limit, groupTimeout))
 }
 
-// begin asks for the level on which a statement sees what was committed before
-// it got its lock.
-func (postgres) begin() string { return "BEGIN ISOLATION LEVEL READ COMMITTED" }
-
 // unsynced changes nothing: the database outlives the machine that writes, and
 // its fsync is not ours to save.
 func (postgres) unsynced(*writer, []*op) func(*error) { return func(*error) {} }
-
-// reusable gives the connection up: the error may be the network's.
-func (postgres) reusable(*writer) bool { return false }
 
 // single takes a connection of the pool. The server groups commits, and a group
 // of ours would lock many records in any order.
@@ -101,7 +76,7 @@ func (postgres) single(ctx context.Context, db *DB, f func(t *tx) error) error {
 	}
 	defer func() { _ = conn.Close() }()
 	err = f(&tx{ctx: ctx, db: db, conn: conn})
-	if db.d.elsewhere(err) { // not back to the pool
+	if db.says(err, elsewhere) { // not back to the pool
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return err

@@ -30,7 +30,7 @@ func TestStandbyIsLeft(t *testing.T) {
 				return nil
 			}
 			left--
-			return coded{state: readOnlyTransaction}
+			return coded{state: "25006"}
 		}
 		for f.conns < fails+1 {
 			before := f.conns
@@ -48,7 +48,7 @@ func TestStandbyIsLeft(t *testing.T) {
 		}
 	}
 	w, f := fakeWriter(t, postgres{})
-	f.fail = func(text string) error { return coded{state: readOnlyTransaction} }
+	f.fail = func(text string) error { return coded{state: "25006"} }
 	w.db.slots = slots{d: w.db.d, pool: w.pool, known: true}
 	for want := 1; want < 4; want++ {
 		err := w.db.d.single(t.Context(), w.db, func(t *tx) error { return t.execOnce("A") })
@@ -87,7 +87,7 @@ func TestWhatDoesNotBeginIsNotReplayed(t *testing.T) {
 		want int // tries
 	}{
 		{"unreachable", postgres{}, errBroken, 2},
-		{"locked", sqlite{}, coded{code: busy}, 1},
+		{"locked", sqlite{}, coded{code: 5}, 1},
 	} {
 		w, f := fakeWriter(t, tt.d)
 		f.fail = func(text string) error {

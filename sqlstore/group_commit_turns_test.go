@@ -73,7 +73,11 @@ func TestGroupsGatherBesideALargeOne(t *testing.T) {
 func TestOthersHearOfWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int64
-		n := &notifier{send: func() { sent.Add(1) }}
+		n := &notifier{send: func(news bool, _ []string) {
+			if news {
+				sent.Add(1)
+			}
+		}}
 		rows := []encoded{{Message: webhook.Message{Endpoints: []string{"a", "b"}}}}
 		for _, tt := range []struct {
 			name string

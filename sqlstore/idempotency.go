@@ -47,18 +47,17 @@ const (
 	rowHeldBy    = ` WHERE scope = ? AND hash = ? AND owner = ? AND (fence = ? OR CAST(? AS BIGINT) = 0) AND ` + recordTaken
 )
 
-// single runs f as a transaction of its own.
-func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (result T, err error) {
-	box := new(T) // f may still run when a caller has left
-	if err := db.d.single(ctx, db, fill(box, f)); err != nil {
-		return result, err
-	}
-	return *box, nil
+// single runs f as a transaction of its own. f may still run when a caller has left.
+func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
+	return boxed(f, func(run func(*tx) error) error { return db.d.single(ctx, db, run) })
 }
 
-// Claim implements idempotency.Store.
+// Claim implements idempotency.Store. Where there are batches it goes with the next one.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
-	return i.db.d.claimOne(ctx, i.db, c)
+	if batches := &i.db.records.claims; batches.Do != nil && whole(c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, c.Owner) {
+		return batches.Ask(ctx, c, 0)
+	}
+	return single(ctx, i.db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
 }
 
 // A record is claimed, renewed and ended by statements that each compare and
@@ -240,10 +239,15 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 	if err != nil {
 		return err
 	}
-	err = i.db.d.completeOne(ctx, i.db, completion{
+	c := completion{
 		Scope: k.ID.Scope, Hash: k.ID.Key, Owner: k.Owner, Fence: k.Fence,
 		Status: a.Status, Header: header, Body: body, Tombstone: a.Tombstone, Retention: retention.Microseconds(),
-	})
+	}
+	if batches := &i.db.records.completions; batches.Do != nil && whole(c.Scope, c.Hash, c.Owner, c.Header, c.Tombstone) {
+		_, err = batches.Ask(ctx, c, len(header)+len(body))
+	} else {
+		_, err = single(ctx, i.db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
+	}
 	i.db.ended(k.ID, err)
 	return err
 }

@@ -96,30 +96,21 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 	// Registered before a connection is taken: duplicates that waited for one
 	// could use them up.
 	defer x.end(c.ID)
-	release, err := x.slots.take(ctx)
-	if err != nil {
+	txn, release, err := x.Begin(ctx, idempotency.Token{ID: c.ID}, c.Lease)
+	switch {
+	case errors.Is(err, errUnderWay):
+		return busy, nil
+	case err != nil:
 		return v, err
 	}
 	defer release()
-	txn, err := x.pool.BeginTx(ctx, nil)
-	if err != nil {
-		return v, err
-	}
 	committed := false
 	defer func() {
 		if !committed { // a panic of the handler comes this way too
-			if rollback := txn.Rollback(); !errors.Is(rollback, sql.ErrTxDone) {
-				err = errors.Join(err, rollback)
-			}
+			err = errors.Join(err, rollback(txn))
 		}
 	}()
-	t := &tx{ctx: ctx, db: x.db, conn: txn}
-	began := time.Now()
-	if free, err := x.db.d.tryLockRecord(t, c.ID, c.Lease); err != nil {
-		return v, err
-	} else if !free {
-		return busy, nil
-	}
+	t, began := &tx{ctx: ctx, db: x.db, conn: txn}, time.Now()
 	if v, err = t.claimRecord(c); err != nil {
 		return v, err
 	}
@@ -129,13 +120,9 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		if err != nil || response == nil {
 			return v, err
 		}
-		header, body, err := x.db.sealResponse(c.ID, *response)
-		if err != nil {
-			return v, err
-		}
 		// In the transaction of the handler's writes: all of it is there, or nothing.
 		k := idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}
-		if err := t.updateHeld(k, setCompleted, response.Status, header, body, response.Tombstone, after(0), after(c.Retention)); err != nil {
+		if err := t.complete(k, *response, c.Retention); err != nil {
 			return v, x.ended(err, time.Since(began) >= c.Lease)
 		}
 	}
@@ -151,8 +138,64 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 // first statement after it learns why; when that was the handler's, which went
 // on, ours finds the connection gone. idle says that there was time for it.
 func (x *Transactions) ended(err error, idle bool) error {
-	if x.db.d.endedIdle(err) || idle && errors.Is(err, driver.ErrBadConn) {
+	if x.db.says(err, endedIdle) || idle && errors.Is(err, driver.ErrBadConn) {
 		return errors.Join(ErrLeaseOver, err)
 	}
 	return err
+}
+
+// errUnderWay refuses a transaction while an earlier one of the same record has not
+// ended yet, such as that of a process that is frozen.
+var errUnderWay = errors.New("an earlier transaction of this record has not ended yet")
+
+// Begin implements consume.Transactor. The transaction is on the pool, and under the
+// limits, of [DB.Transactions].
+func (x *Transactions) Begin(ctx context.Context, k idempotency.Token, lease time.Duration) (txn *sql.Tx, release func(), err error) {
+	if release, err = x.slots.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+			release = nil
+		}
+	}()
+	if txn, err = x.pool.BeginTx(ctx, nil); err != nil {
+		return nil, release, err
+	}
+	t := &tx{ctx: ctx, db: x.db, conn: txn}
+	free, err := x.db.d.tryLockRecord(t, k.ID, lease)
+	if err == nil && !free {
+		err = errUnderWay
+	}
+	if err != nil {
+		return nil, release, errors.Join(err, rollback(txn))
+	}
+	return txn, release, nil
+}
+
+// CompleteIn implements consume.Transactor. One statement compares and writes the
+// record. It waits for another run of the same event that is being committed: of two
+// that did the same work only one can be.
+func (x *Transactions) CompleteIn(ctx context.Context, txn *sql.Tx, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
+	t := &tx{ctx: ctx, db: x.db, conn: txn}
+	return x.ended(t.complete(k, a, retention), false)
+}
+
+// rollback rolls a transaction back that may have ended by itself.
+func rollback(txn *sql.Tx) error {
+	if err := txn.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// complete stores the response of the record that k holds, in the transaction of the
+// handler's writes.
+func (t *tx) complete(k idempotency.Token, a idempotency.Response, retention time.Duration) error {
+	header, body, err := t.db.sealResponse(k.ID, a)
+	if err != nil {
+		return err
+	}
+	return t.updateHeld(k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
 }

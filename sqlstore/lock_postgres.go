@@ -56,28 +56,6 @@ func (postgres) tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (ok
 	return ok, err
 }
 
-// idleInTransaction is the code under which PostgreSQL ends the session of a
-// transaction that does nothing: idle_in_transaction_session_timeout.
-const idleInTransaction = "25P03"
-
-// endedIdle goes by the code.
-func (postgres) endedIdle(err error) bool { return sqlState(err) == idleInTransaction }
-
-// The codes of errors about rights, and of a server that only replays another's log.
-const (
-	insufficientPrivilege = "42501"
-	readOnlyTransaction   = "25006"
-)
-
-// denied goes by the code.
-func (postgres) denied(err error) bool {
-	s := sqlState(err)
-	return s == insufficientPrivilege || s == readOnlyTransaction
-}
-
-// elsewhere goes by the code.
-func (postgres) elsewhere(err error) bool { return sqlState(err) == readOnlyTransaction }
-
 // schemaWait is how long a step waits for a table, in milliseconds. All that comes
 // after it waits meanwhile, and is let by when it gives up. It is less than
 // deadlock_timeout has by default: a step that waits for a transaction which waits for
@@ -97,10 +75,25 @@ func (postgres) lockSchema(t *tx) error {
 	return nil
 }
 
-// lockNotAvailable is the code of a statement that waited for lock_timeout.
-const lockNotAvailable = "55P03"
-
-// occupied goes by the code.
-func (postgres) occupied(err error) bool {
-	return errors.Is(err, errMigrating) || sqlState(err) == lockNotAvailable
+// fault goes by the code, which errors of the server have and those of the network have
+// not. Each driver has it.
+func (postgres) fault(err error) fault {
+	var coded interface{ SQLState() string }
+	switch {
+	case errors.Is(err, errMigrating):
+		return occupied
+	case !errors.As(err, &coded):
+		return 0
+	}
+	switch coded.SQLState() {
+	case "25P03": // idle_in_transaction_session_timeout
+		return refused | endedIdle
+	case "55P03": // lock_not_available: it waited for lock_timeout
+		return refused | occupied
+	case "25006": // read_only_sql_transaction: the server only replays another's log
+		return refused | elsewhere | denied
+	case "42501": // insufficient_privilege
+		return refused | denied
+	}
+	return refused
 }

@@ -24,31 +24,16 @@ func (db *DB) mark(ctx context.Context) error {
 	return err
 }
 
-// markQuery looks for the mark.
-const markQuery = `SELECT 1 FROM forbear_sweeps WHERE name = '` + sealedMark + `'`
-
-// lookForMark learns whether all is sealed.
-func (db *DB) lookForMark(ctx context.Context) error {
+// lookForMark learns whether all is sealed. In a transaction, by [tx.each], it does not wait
+// behind those who read.
+func (db *DB) lookForMark(each asker) error {
 	if db.sealed.Load() {
 		return nil
 	}
-	return db.each(ctx, func(*sql.Rows) error {
+	return each(func(*sql.Rows) error {
 		db.sealed.Store(true)
 		return nil
-	}, markQuery)
-}
-
-// lookForMark is that of the DB in a transaction: a beat does not wait behind those who read.
-func (t *tx) lookForMark() error {
-	if t.db.sealed.Load() {
-		return nil
-	}
-	var one int
-	found, err := t.row([]any{&one}, markQuery)
-	if found {
-		t.db.sealed.Store(true)
-	}
-	return err
+	}, `SELECT 1 FROM forbear_sweeps WHERE name = ?`, sealedMark)
 }
 
 // AllSealed reports whether [DB.Reencrypt] has found everything encrypted for its place,

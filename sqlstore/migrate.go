@@ -103,8 +103,8 @@ func (db *DB) MigrateWaiting(ctx context.Context, waits func(why error)) ([]Migr
 	run := func(t *tx) ([]Migration, error) { return t.migrateUnder(ctx) }
 	var applied []Migration
 	for pause := (wait.Backoff{Base: migrationPause, Cap: migrationCap}); ; {
-		applied, err = doAs(ctx, db, op{alone: true, limit: migrationTimeout}, run)
-		if !db.d.occupied(err) {
+		applied, err = doAs(ctx, db, op{limit: migrationTimeout}, run)
+		if !db.says(err, occupied) {
 			break
 		}
 		waits(err)
@@ -112,7 +112,7 @@ func (db *DB) MigrateWaiting(ctx context.Context, waits func(why error)) ([]Migr
 			break
 		}
 	}
-	if db.d.denied(err) {
+	if db.says(err, denied) {
 		err = own(fmt.Errorf("%w: it lacks %s: %w", ErrRights, strings.Join(missing, ", "), err))
 	}
 	return applied, err
@@ -128,7 +128,7 @@ func (t *tx) migrateUnder(ctx context.Context) (applied []Migration, err error) 
 	t.ctx = under
 	defer func() { t.ctx = group }() // the rollback's
 	// A replay would come at once: no one waits for it, or others are to be let by first.
-	if applied, err = t.migrate(); err != nil && (ctx.Err() != nil || t.db.d.occupied(err)) {
+	if applied, err = t.migrate(); err != nil && (ctx.Err() != nil || t.db.says(err, occupied)) {
 		err = own(err)
 	}
 	return applied, err
@@ -167,7 +167,7 @@ func (t *tx) migrate() (applied []Migration, err error) {
 		}
 		for _, statement := range statements(t.db.d, m.text) {
 			err := t.execOnce(statement)
-			if t.db.d.occupied(err) {
+			if t.db.says(err, occupied) {
 				err = fmt.Errorf("others use what it changes, perhaps in a transaction that is open for long: %w", err)
 			}
 			if err != nil {
@@ -194,15 +194,16 @@ func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := migrationState(func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) })
+	each := func(f func(*sql.Rows) error, text string, args ...any) error { return db.each(ctx, f, text, args...) }
+	list, err := migrationState(each)
 	if i := version(list, markStep); err == nil && i >= 0 && !list[i].Applied.IsZero() {
-		err = db.lookForMark(ctx)
+		err = db.lookForMark(each)
 	}
 	return list, err
 }
 
 // migrationState lists the steps with the time when each was applied.
-func migrationState(each func(f func(*sql.Rows) error, text string, args ...any) error) ([]Migration, error) {
+func migrationState(each asker) ([]Migration, error) {
 	list, err := migrations()
 	if err != nil {
 		return nil, err

@@ -2,14 +2,23 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// channel is the PostgreSQL channel on which accepted work is made known.
-const channel = "forbear_work"
+// The PostgreSQL channels on which is made known accepted work, and which idempotency
+// records have ended, by the digests of their keys.
+const (
+	channel     = "forbear_work"
+	keysChannel = "forbear_keys"
+)
+
+// maxPayload is below PostgreSQL's bound of 8,000 bytes for one notification.
+const maxPayload = 7900
 
 // notifyEvery bounds how often: one notification wakes for everything.
 const notifyEvery = 20 * time.Millisecond
@@ -18,16 +27,17 @@ const notifyEvery = 20 * time.Millisecond
 // goes on meanwhile.
 const listenPause = time.Second
 
-// notifier lets other processes know of work, coalesced, after the commit and on a
-// connection of the pool: a NOTIFY inside of a transaction would serialise the
-// commits of all. What this process has claimed meanwhile is no news to the others:
-// they would only look, and claim nothing.
+// notifier lets other processes know of work, and of idempotency records that have ended:
+// coalesced, after the commits and on a connection of the pool, since a NOTIFY inside of a
+// transaction would serialise the commits of all. What this process has claimed meanwhile is
+// no news to the others: they would only look, and claim nothing.
 type notifier struct {
 	mu      sync.Mutex
-	send    func() // nil: there are no others
+	send    func(news bool, keys []string) // nil: there are no others
 	pending bool
 	news    bool                 // of another kind
 	work    map[string]time.Time // endpoints with new work, and since when
+	keys    []string             // of records that have ended
 }
 
 // wake lets others know soon.
@@ -80,25 +90,64 @@ func (n *notifier) soon() {
 	// notification.
 	time.AfterFunc(notifyEvery, func() {
 		n.mu.Lock()
-		news := n.news || len(n.work) > 0
-		n.pending, n.news, n.work = false, false, nil
+		news, keys := n.news || len(n.work) > 0, n.keys
+		n.pending, n.news, n.work, n.keys = false, false, nil, nil
 		n.mu.Unlock()
-		if news {
-			n.send()
-		}
+		n.send(news, keys)
 	})
 }
 
-// sendNotify is best effort: polling finds what a notification missed.
-func (db *DB) sendNotify() {
+// ended lets other processes know that the record of id has ended. Where this process does
+// not listen, others are not expected to.
+func (db *DB) ended(id idempotency.ID, err error) {
+	n := &db.notify
+	if err != nil || db.listen == nil || n.send == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.keys = append(n.keys, id.Key)
+	n.soon()
+}
+
+// sendNotify is best effort: polling finds what a notification missed. Keys go many at a
+// time.
+func (db *DB) sendNotify(news bool, keys []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = db.reads.ExecContext(ctx, "SELECT pg_notify('"+channel+"', '')")
+	send := func(channel, payload string) {
+		_, _ = db.reads.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, payload)
+	}
+	if news {
+		send(channel, "")
+	}
+	var payload strings.Builder
+	for i, k := range keys {
+		payload.WriteString(k)
+		payload.WriteByte(' ')
+		if last := i == len(keys)-1; last || payload.Len()+len(keys[i+1]) >= maxPayload {
+			send(keysChannel, payload.String())
+			payload.Reset()
+		}
+	}
 }
 
 // Wakes implements store.Waker.
 func (w *Webhooks) Wakes(ctx context.Context, wake func()) {
 	w.db.follow(ctx, channel, func(string) { wake() })
+}
+
+// Wakes implements idempotency.Waker. Without a listener, see [WithListener], it
+// returns at once.
+func (i *Idempotency) Wakes(ctx context.Context, wake func(key string)) {
+	i.db.follow(ctx, keysChannel, func(payload string) {
+		if payload == "" {
+			wake("")
+		}
+		for key := range strings.FieldsSeq(payload) {
+			wake(key)
+		}
+	})
 }
 
 // follow listens to a channel until ctx ends, on one connection after the other.

@@ -33,7 +33,7 @@ type outboxRow struct {
 	call    *acceptance
 }
 
-const outboxColumns = `id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body, created, application`
+const outboxColumns = `id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, application, headers, not_before, body, created`
 
 // outboxSize is what a row takes, without reading it.
 var outboxSize = func() string {
@@ -151,26 +151,21 @@ func text(v any) string {
 // fill takes the columns over, from message_id on.
 func (o *outboxRow) fill(v []any) {
 	m := &o.msg
-	var endpoint string
+	var endpoint, tenant string
 	var errs []error
-	for i, s := range []*string{&m.ID, &endpoint, &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType} {
+	for i, s := range []*string{&m.ID, &endpoint, &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType, &tenant} {
 		if *s = text(v[i]); len(*s) > maxColumn {
 			*s, o.large = (*s)[:128], true
 			errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
 		}
 	}
-	tenant := text(v[13])
-	if len(tenant) > maxColumn {
-		tenant, o.large = tenant[:128], true
-		errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
-	}
 	o.address(endpoint, tenant)
-	o.headers, m.Body = text(v[9]), []byte(text(v[11]))
+	o.headers, m.Body = text(v[10]), []byte(text(v[12]))
 	if m.ID == "" {
 		errs = append(errs, errors.New("message_id is empty"))
 	}
 	var err error
-	if m.NotBefore, err = notBefore(v[10]); err != nil {
+	if m.NotBefore, err = notBefore(v[11]); err != nil {
 		errs = append(errs, err)
 	}
 	if m.Headers, err = outboxHeaders(o.headers); err != nil {

@@ -29,7 +29,7 @@ func FuzzOutboxRow(f *testing.F) {
 			at = float64(due)
 		}
 		o := &outboxRow{}
-		o.fill([]any{as(1, id), as(2, endpoint), as(4, kind), nil, nil, nil, nil, nil, nil, as(16, headers), at, as(32, string(body)), int64(0), nil})
+		o.fill([]any{as(1, id), as(2, endpoint), as(4, kind), nil, nil, nil, nil, nil, nil, nil, as(16, headers), at, as(32, string(body)), int64(0)})
 		if o.bad != nil {
 			l := o.letter()
 			if l.Queue == "" || l.Reason != deadletter.ReasonInvalid || l.Description == "" || len(l.Description) > deadletter.MaxDescription {

@@ -57,7 +57,7 @@ func (db *DB) Probe(ctx context.Context) error {
 	}
 	began := time.Now()
 	write := began.UnixNano()-db.probed.Load() >= int64(probeWrites)
-	_, err := doAs(ctx, db, op{alone: true, volatile: true}, func(t *tx) (struct{}, error) {
+	_, err := doAs(ctx, db, op{volatile: true}, func(t *tx) (struct{}, error) {
 		err := t.couldAccept(probeEndpoints)
 		if err == nil && !write {
 			err = errTaken

@@ -62,7 +62,7 @@ func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered boo
 	if err != nil {
 		return err
 	}
-	o := &op{alone: true, run: func(t *tx) error { return t.requeue(&m, l, ordered && m.Key != "") }}
+	o := &op{run: func(t *tx) error { return t.requeue(&m, l, ordered && m.Key != "") }}
 	if m.Key != "" {
 		o.keys.add(l.Destination, m.Key)
 	}
@@ -102,7 +102,7 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 
 // requeueUnknown adds the message of a letter anew.
 func (t *tx) requeueUnknown(m *encoded, l deadletter.Letter, ordered bool) error {
-	seq, err := t.db.d.addMessage(t, m)
+	seq, err := t.addMessage(m)
 	if err != nil {
 		return err
 	}

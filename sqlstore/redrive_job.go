@@ -55,13 +55,7 @@ func (l *DeadLetters) Job(ctx context.Context, id string) (queue.Job, error) {
 	return first(list, err, fmt.Errorf("redrive %q: %w", id, queue.ErrNotFound))
 }
 
-// Jobs implements queue.Store.
-func (l *DeadLetters) Jobs(ctx context.Context, application string) ([]queue.Job, error) {
-	return l.JobPage(ctx, application, "", 100)
-}
-
-// JobPage returns up to limit redrives, of one application or all, the newest first, from
-// the one behind after on, which is the id of an earlier page's last.
+// JobPage implements queue.Store.
 func (l *DeadLetters) JobPage(ctx context.Context, application, after string, limit int) ([]queue.Job, error) {
 	text, args := `SELECT `+jobColumns+` FROM forbear_jobs WHERE 1 = 1`, []any(nil)
 	if application != "" {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -17,12 +18,8 @@ func (w *Webhooks) PutTallies(ctx context.Context, owner string, list []store.Ta
 	return w.db.write(ctx, func(t *tx) error {
 		for i := range list {
 			l := &list[i]
-			text, err := l.Counts.MarshalText()
-			if err != nil {
-				return err
-			}
 			if _, err := t.exec(`INSERT INTO forbear_tallies (endpoint, slot, owner, counts) VALUES (?, ?, ?, ?)
-				ON CONFLICT (endpoint, slot, owner) DO UPDATE SET counts = EXCLUDED.counts`, l.Endpoint, l.Slot, owner, string(text)); err != nil {
+				ON CONFLICT (endpoint, slot, owner) DO UPDATE SET counts = EXCLUDED.counts`, l.Endpoint, l.Slot, owner, asJSON{l.Counts}); err != nil {
 				return err
 			}
 		}
@@ -115,7 +112,7 @@ func (w *Webhooks) attemptStats(ctx context.Context, endpoints []string, into ma
 			return err
 		}
 		var c store.Counts
-		if err := c.UnmarshalText([]byte(text)); err != nil {
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			return fmt.Errorf("the tally of endpoint %q: %w", id, err)
 		}
 		all[id].day.Merge(&c)

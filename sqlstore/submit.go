@@ -18,13 +18,7 @@ import (
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
-	// last is run after the others of the group: it waits for no lock, and may
-	// take some that others wait for.
-	last func(*tx) error
-	keys keyLocks // of the keys whose order the write decides about
-	// alone says that the write has a transaction of its own on PostgreSQL: it
-	// takes locks that the order of the others does not foresee.
-	alone bool
+	keys   keyLocks    // of the keys whose order the write decides about
 	// apart says that each statement of the write may be a transaction of its own on
 	// PostgreSQL: it is done with the first one, and what follows only reads.
 	apart bool
@@ -41,7 +35,7 @@ type op struct {
 // returns when the transaction is on disk, or when ctx ends: then the write may
 // still happen.
 func (db *DB) write(ctx context.Context, f func(*tx) error) error {
-	return db.submit(ctx, &op{run: f, alone: true})
+	return db.submit(ctx, &op{run: f})
 }
 
 // submit hands o to a writer and waits for the end of its transaction.
@@ -86,36 +80,27 @@ func (db *DB) enqueue(ctx context.Context, o *op) error {
 // caller is still there, which is why it needs the type parameter: a captured
 // variable would be written behind the back of a caller that has left.
 func do[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
-	return doAs(ctx, db, op{alone: true}, f)
+	return doAs(ctx, db, op{}, f)
 }
 
 // doAs is do, for a write that is not like all others: as says how.
 func doAs[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
-	// On the heap, and the writer's until the transaction has ended.
-	box := new(T)
-	as.run = fill(box, f)
-	return submitted(ctx, db, &as, box)
+	return boxed(f, func(run func(*tx) error) error {
+		as.run = run
+		return db.submit(ctx, &as)
+	})
 }
 
-// doLast is doAs, for what comes last in its group.
-func doLast[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
+// boxed calls do with an f that has no result, and returns the result when do has not
+// failed.
+func boxed[T any](f func(*tx) (T, error), do func(run func(*tx) error) error) (result T, err error) {
+	// On the heap, and f's until do has succeeded, and permanently when the caller leaves.
 	box := new(T)
-	as.last = fill(box, f)
-	return submitted(ctx, db, &as, box)
-}
-
-// fill returns f with its result put into box.
-func fill[T any](box *T, f func(*tx) (T, error)) func(*tx) error {
-	return func(t *tx) (err error) {
+	err = do(func(t *tx) (err error) {
 		*box, err = f(t)
 		return err
-	}
-}
-
-// submitted submits o and reads the result in box, which is o's to write until
-// then and for good when the caller leaves.
-func submitted[T any](ctx context.Context, db *DB, o *op, box *T) (result T, err error) {
-	if err := db.submit(ctx, o); err != nil {
+	})
+	if err != nil {
 		return result, err
 	}
 	return *box, nil

@@ -32,22 +32,17 @@ type session interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
-// run runs a statement.
-func (t *tx) run(text string, args ...any) (sql.Result, error) {
-	stmt, args, err := t.prepare(text, args)
-	switch {
-	case err != nil:
-		return nil, err
-	case stmt != nil:
-		return stmt.ExecContext(t.ctx, args...)
-	default:
-		return t.conn.ExecContext(t.ctx, t.db.sql(text), args...)
-	}
-}
-
 // exec runs a statement and returns the number of rows that it changed.
 func (t *tx) exec(text string, args ...any) (int64, error) {
-	res, err := t.run(text, args...)
+	stmt, args, err := t.prepare(text, args)
+	var res sql.Result
+	switch {
+	case err != nil:
+	case stmt != nil:
+		res, err = stmt.ExecContext(t.ctx, args...)
+	default:
+		res, err = t.conn.ExecContext(t.ctx, t.db.sql(text), args...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -123,6 +118,9 @@ func each(rows *sql.Rows, f func(*sql.Rows) error) (err error) {
 	}
 	return rows.Err()
 }
+
+// asker is the each of a transaction, or that of a database outside of any.
+type asker = func(f func(*sql.Rows) error, text string, args ...any) error
 
 // into makes of scan, which reads one row, what each wants to fill a list.
 func into[T any](list *[]T, scan func(*sql.Rows) (T, error)) func(*sql.Rows) error {

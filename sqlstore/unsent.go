@@ -76,12 +76,8 @@ func unsent(list []target) []target {
 	return slices.DeleteFunc(slices.Clone(list), func(g target) bool { return g.state != waiting && g.state != held })
 }
 
-// orphans finds the endpoints that are no more and have deliveries that wait. It hops
-// from endpoint to endpoint, as NextDues does.
-const orphans = `WITH RECURSIVE e (endpoint) AS (
-		SELECT min(endpoint) FROM forbear_deliveries WHERE ` + stateWaiting + `
-		UNION ALL
-		SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.` + stateWaiting + ` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
+// orphans finds the endpoints that are no more and have deliveries that wait.
+const orphans = waitingEndpoints + `
 	SELECT endpoint FROM e WHERE endpoint IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forbear_endpoints p WHERE p.id = e.endpoint AND p.deleted IS NULL)`
 
 // Abandon implements store.Store. It goes by what is there and not by what was

@@ -74,18 +74,6 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []store
 	return list, nil
 }
 
-// finished is a delivery that is old enough to be deleted.
-type finished struct {
-	id, message int64
-	messageID   string
-}
-
-// scanFinished reads what Sweep needs of a delivery.
-func scanFinished(r *sql.Rows) (f finished, err error) {
-	err = r.Scan(&f.id, &f.message, &f.messageID)
-	return f, err
-}
-
 // Sweep implements store.Store. One process does it at a time.
 func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
 	return do(ctx, w.db, func(t *tx) (int, error) {
@@ -94,7 +82,7 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 			return 0, err
 		}
 		// Locked, or one that is redriven in between would be deleted with its message.
-		list, err := collect(t, scanFinished, `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ? {skip locked}`, after(-age), limit)
+		list, err := collect(t, scanEnded, `SELECT `+endedColumns+` FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ? {skip locked}`, after(-age), limit)
 		if err != nil {
 			return 0, err
 		}
@@ -112,7 +100,7 @@ func (w *Webhooks) Shrink(ctx context.Context) (more bool, err error) {
 
 // deleteDeliveries deletes deliveries with their history, and each message with the
 // last of its deliveries, in three statements for any number of them.
-func (t *tx) deleteDeliveries(list []finished) error {
+func (t *tx) deleteDeliveries(list []ended) error {
 	ids, messages := make([]int64, len(list)), make([]ordering, len(list))
 	for i, f := range list {
 		ids[i], messages[i] = f.id, ordering{f.messageID, strconv.FormatInt(f.message, 10)}

@@ -45,7 +45,7 @@ func (w *Webhooks) claim(ctx context.Context, turn store.Step) (store.StepResult
 	end := began.Add(turn.Lease)
 	// A lease ends with the machine that holds it: a claim need not wait for the
 	// disk.
-	done, err := doLast(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
+	done, err := doAs(ctx, w.db, op{volatile: true, apart: true}, func(t *tx) (store.StepResult, error) { return t.db.d.claim(t, c) })
 	until(done.Claimed, end)
 	if err == nil {
 		w.db.notify.drained(short(turn.Lanes, done.Claimed), began)
@@ -84,7 +84,7 @@ func (w *Webhooks) writeBack(ctx context.Context, outcomes []store.WriteBack) (o
 		// Alone, and by their numbers: those of another step in the same transaction
 		// would be locked in another order than cancelling locks them.
 		slices.SortFunc(left, func(a, b *writeBack) int { return cmp.Compare(a.ID, b.ID) })
-		if err := w.db.submit(ctx, &op{alone: true, keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
+		if err := w.db.submit(ctx, &op{keys: finishedKeys(left), run: func(t *tx) error { return t.writeBack(left, letters) }}); err != nil {
 			return ok, err
 		}
 		note()

@@ -196,7 +196,7 @@ func testByApplication(t *testing.T, s Store) {
 		check(t, s.PutJob(t.Context(), queue.Job{ID: "job-" + application, State: queue.JobPaused, Filter: queue.Filter{Application: application}}))
 	}
 	for application, want := range map[string]int{"acme": 1, "none": 0, "": 3} {
-		jobs := must(s.Jobs(t.Context(), application))(t)
+		jobs := must(s.JobPage(t.Context(), application, "", 100))(t)
 		if len(jobs) != want || want == 1 && jobs[0].ID != "job-acme" {
 			t.Errorf("%q has the redrives %+v", application, jobs)
 		}

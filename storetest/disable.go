@@ -22,7 +22,7 @@ func testDisabledOnce(t *testing.T, s Store) {
 	alerts := func(what string, want int) {
 		t.Helper()
 		n := 0
-		for _, a := range must(s.Alerts(t.Context(), 10))(t) {
+		for _, a := range must(s.AlertPage(t.Context(), 0, 10))(t) {
 			if a.Queue != webhook.Queue || a.Reason != store.AlertDisabled || a.Detail != "endpoint a was disabled: gone 0" {
 				t.Errorf("%s: the alert is %+v", what, a)
 			}

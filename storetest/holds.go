@@ -38,7 +38,7 @@ func testHolds(t *testing.T, s Store) {
 	alerts := func(want int) {
 		t.Helper()
 		n := 0
-		for _, a := range must(s.Alerts(t.Context(), 10))(t) {
+		for _, a := range must(s.AlertPage(t.Context(), 0, 10))(t) {
 			n += a.Count
 		}
 		if n != want {
@@ -101,7 +101,7 @@ func testHoldRace(t *testing.T, s Store) {
 			}
 		}
 	})
-	alerts := must(s.Alerts(t.Context(), 10))(t)
+	alerts := must(s.AlertPage(t.Context(), 0, 10))(t)
 	if len(alerts) != 1 || alerts[0].Count != 1 {
 		t.Errorf("alerts are %+v, want one", alerts)
 	}

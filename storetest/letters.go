@@ -45,7 +45,7 @@ func testLetter(t *testing.T, s Store) {
 	if len(l.History) != 2 || l.FirstAttempt.IsZero() || l.LastAttempt.Before(l.FirstAttempt) || l.DeadAt.IsZero() {
 		t.Errorf("the history did not survive: %+v", l)
 	}
-	alerts := must(s.Alerts(t.Context(), 10))(t)
+	alerts := must(s.AlertPage(t.Context(), 0, 10))(t)
 	if len(alerts) != 1 || alerts[0].Reason != "exhausted" || alerts[0].Queue != webhook.Queue || alerts[0].Letter != "l1" {
 		t.Errorf("alerts are %+v", alerts)
 	}
@@ -312,7 +312,7 @@ func testAlerts(t *testing.T, s Store) {
 	if again := must(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
 		t.Errorf("the next alert did not wait: %+v", again)
 	}
-	all := must(s.Alerts(t.Context(), 10))(t)
+	all := must(s.AlertPage(t.Context(), 0, 10))(t)
 	if len(all) != 3 || all[0].Done || !all[1].Done || all[2].Count+all[1].Count != 101 {
 		t.Errorf("alerts are %+v", all)
 	}

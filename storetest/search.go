@@ -272,7 +272,7 @@ func testAbandon(t *testing.T, s Store) {
 	if len(letters) != 5 || string(letters[0].Payload) != `{"n":1}` {
 		t.Errorf("letters are %+v", letters)
 	}
-	if alerts := must(s.Alerts(t.Context(), 10))(t); len(alerts) != 1 || alerts[0].Reason != deadletter.ReasonDeleted || alerts[0].Count != 5 {
+	if alerts := must(s.AlertPage(t.Context(), 0, 10))(t); len(alerts) != 1 || alerts[0].Reason != deadletter.ReasonDeleted || alerts[0].Count != 5 {
 		t.Errorf("alerts are %+v", alerts)
 	}
 	if n := len(claim(t, s, "b", 10)); n != 1 {

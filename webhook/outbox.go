@@ -91,34 +91,16 @@ var insertOutboxSQLite = `INSERT INTO forbear_outbox (` + strings.Join(outboxCol
 
 // encodeOutbox returns rows as the statements take them.
 func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
-	type row struct {
-		N              int    `json:"n"`
-		At             int    `json:"at"` // from 1
-		Size           int    `json:"size"`
-		MessageID      string `json:"message_id"`
-		Endpoint       string `json:"endpoint,omitempty"`
-		Type           string `json:"type,omitempty"`
-		Source         string `json:"source,omitempty"`
-		Subject        string `json:"subject,omitempty"`
-		Key            string `json:"order_key,omitempty"`
-		IdempotencyKey string `json:"idempotency_key,omitempty"`
-		CorrelationID  string `json:"correlation_id,omitempty"`
-		ContentType    string `json:"content_type,omitempty"`
-		Headers        string `json:"headers,omitempty"`
-		Application    string `json:"application,omitempty"`
-		NotBefore      int64  `json:"not_before,omitempty"`
-	}
-	list := make([]row, len(rows))
+	list := make([]map[string]any, len(rows))
 	bodies = []byte{}
 	for i, r := range rows {
-		m := r.m
 		// The endpoints of a message share its body.
-		if i == 0 || rows[i-1].m != m {
-			bodies = append(bodies, m.Body...)
+		if i == 0 || rows[i-1].m != r.m {
+			bodies = append(bodies, r.m.Body...)
 		}
-		list[i] = row{
-			i, len(bodies) - len(m.Body) + 1, len(m.Body), m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key,
-			m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), m.Application, r.notBefore(),
+		list[i] = map[string]any{"n": i, "at": len(bodies) - len(r.m.Body) + 1, "size": len(r.m.Body)} // at counts from 1
+		for k, v := range r.values() {
+			list[i][outboxColumns[k]] = v
 		}
 	}
 	text, err := json.Marshal(list)

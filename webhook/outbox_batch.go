@@ -106,9 +106,16 @@ func (b *OutboxBatch) Columns() []string { return slices.Clone(outboxColumns) }
 
 // Row returns a row: texts, an int64 and the body, or nil for NULL.
 func (b *OutboxBatch) Row(i int) []any {
-	r := b.rows[i]
-	m := r.m
-	row := make([]any, 0, len(outboxColumns))
+	body := b.rows[i].m.Body
+	if body == nil {
+		body = []byte{}
+	}
+	return append(b.rows[i].values(), body)
+}
+
+// values are what the row fills the columns with, but for the body.
+func (r outboxRow) values() []any {
+	m, row := r.m, make([]any, 0, len(outboxColumns))
 	for _, s := range []string{m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), m.Application} {
 		if s == "" {
 			row = append(row, nil)
@@ -116,15 +123,10 @@ func (b *OutboxBatch) Row(i int) []any {
 			row = append(row, s)
 		}
 	}
-	var notBefore any
-	if us := r.notBefore(); us != 0 {
-		notBefore = us
+	if m.NotBefore.IsZero() {
+		return append(row, nil)
 	}
-	body := m.Body
-	if body == nil {
-		body = []byte{}
-	}
-	return append(row, notBefore, body)
+	return append(row, m.NotBefore.UnixMicro())
 }
 
 // Endpoints returns the endpoints of all rows, each once, sorted.
@@ -170,12 +172,4 @@ func (r outboxRow) headers() string {
 	}
 	text, _ := json.Marshal(r.m.Headers) // texts alone: it cannot fail
 	return string(text)
-}
-
-// notBefore returns the microseconds since 1970, 0 for none.
-func (r outboxRow) notBefore() int64 {
-	if r.m.NotBefore.IsZero() {
-		return 0
-	}
-	return r.m.NotBefore.UnixMicro()
 }

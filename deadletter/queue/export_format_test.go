@@ -79,7 +79,7 @@ func TestRetentionExports(t *testing.T) {
 				if err != nil || len(ids) != 19 || !ids["l000"] || ids["l007"] {
 					t.Errorf("read back %v, %v", ids, err)
 				}
-				alerts, _ := s.Alerts(t.Context(), 10)
+				alerts, _ := s.AlertPage(t.Context(), 0, 10)
 				if len(alerts) != 2 || alerts[0].Reason != "expired" {
 					t.Errorf("alerts are %+v", alerts)
 				}
@@ -103,7 +103,7 @@ func TestRetentionKeepsWhatItCannotExport(t *testing.T) {
 		if n, _ := s.Count(t.Context(), queue.Filter{}); n != 3 {
 			t.Errorf("%d letters left of 3", n)
 		}
-		alerts, _ := s.Alerts(t.Context(), 10)
+		alerts, _ := s.AlertPage(t.Context(), 0, 10)
 		if len(alerts) != 2 || alerts[0].Reason != "retention_full" {
 			t.Errorf("alerts are %+v", alerts)
 		}

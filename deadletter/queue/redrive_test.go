@@ -57,7 +57,7 @@ func TestJobsAreChecked(t *testing.T) {
 	if err != nil || j.Total != 3 || j.Rate != queue.DefaultRate || j.StopRatio != queue.DefaultStopRatio || j.MaxRedrives != queue.DefaultMaxRedrives {
 		t.Errorf("got %+v, %v", j, err)
 	}
-	if jobs, _ := s.Jobs(t.Context(), ""); len(jobs) != 0 {
+	if jobs, _ := s.JobPage(t.Context(), "", "", 100); len(jobs) != 0 {
 		t.Errorf("a plan is no job: %+v", jobs)
 	}
 }

@@ -37,3 +37,19 @@ func TestRatesOfNextToNothing(t *testing.T) {
 		}
 	}
 }
+
+// What is asked for again and again is let through once in its time, though the sum of many
+// small parts is not quite the whole.
+func TestOnceInItsTime(t *testing.T) {
+	var l Limits
+	now, taken := time.Now(), 0
+	for range 10 * 240 {
+		if l.Take("a", 1.0/60, 1, now) == 0 {
+			taken++
+		}
+		now = now.Add(250 * time.Millisecond)
+	}
+	if taken != 10 {
+		t.Errorf("%d in ten minutes, want one a minute", taken)
+	}
+}

@@ -83,12 +83,12 @@ func (m *Store) WriteBackAlert(_ context.Context, a queue.Alert, sent bool, afte
 }
 
 // The newest come first, which is what an operator looks for.
-// Alerts implements queue.Store.
-func (m *Store) Alerts(_ context.Context, limit int) (list []queue.Alert, err error) {
+// AlertPage implements queue.Store.
+func (m *Store) AlertPage(_ context.Context, after int64, limit int) (list []queue.Alert, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range slices.Backward(m.alerts) {
-		if len(list) < limit {
+		if len(list) < limit && (after == 0 || a.ID < after) {
 			list = append(list, a.Alert)
 		}
 	}

@@ -48,14 +48,16 @@ func (m *Store) Job(_ context.Context, id string) (queue.Job, error) {
 }
 
 // The newest come first.
-// Jobs implements queue.Store.
-func (m *Store) Jobs(_ context.Context, application string) (list []queue.Job, err error) {
+// JobPage implements queue.Store.
+func (m *Store) JobPage(_ context.Context, application, after string, limit int) (list []queue.Job, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	behind := after == ""
 	for _, j := range slices.Backward(m.jobs) {
-		if application == "" || j.Filter.Application == application {
+		if behind && len(list) < limit && (application == "" || j.Filter.Application == application) {
 			list = append(list, j.Job)
 		}
+		behind = behind || j.ID == after
 	}
 	return list, nil
 }

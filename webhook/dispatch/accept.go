@@ -147,9 +147,9 @@ const (
 
 // watchOutbox relays until ctx ends.
 func (d *Dispatcher) watchOutbox(ctx context.Context) {
-	var last, warned time.Time
+	var last time.Time
 	for ctx.Err() == nil {
-		if d.relay(ctx, &warned) {
+		if d.relay(ctx) {
 			last = time.Now()
 		}
 		pause := d.cfg.Poll / 4
@@ -163,8 +163,8 @@ func (d *Dispatcher) watchOutbox(ctx context.Context) {
 // relay empties the outbox, as messages that are accepted like all others, and
 // reports whether there were any. A row that is refused has become a dead letter, of
 // which the observers learn here: there is no endpoint, and so no receiver, whose Retryer
-// could say so. warned is when the log has last said that rows stay.
-func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) {
+// could say so.
+func (d *Dispatcher) relay(ctx context.Context) (found bool) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
 		var admitted []webhook.Message
@@ -183,8 +183,7 @@ func (d *Dispatcher) relay(ctx context.Context, warned *time.Time) (found bool) 
 		for _, l := range done.Dead {
 			edge.DeadLettered(ctx, d.outbox, l.Queue, reason.Terminal)
 		}
-		if len(done.Stuck) > 0 && time.Since(*warned) > stuckEvery {
-			*warned = time.Now()
+		if len(done.Stuck) > 0 && d.seldom("rows that stay", stuckEvery) {
 			d.warn(ctx, "rows stay in the outbox", some(done.Stuck))
 		}
 		d.stats.accepted.Add(int64(done.Accepted))
@@ -264,4 +263,47 @@ func some(errs []error) error {
 		return fmt.Errorf("%w, and %d more", errors.Join(errs[:shown]...), more)
 	}
 	return errors.Join(errs...)
+}
+
+// fanOut names in a message the endpoints of its application that subscribe to its
+// type. It returns those that subscribe and are passed over.
+func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []string, err error) {
+	list := d.receivers.tenant(m.Application)
+	m.Endpoints = []string{} // an empty list says that no one wants it
+	if len(list) == 0 {
+		a, err := d.cfg.Store.Application(ctx, m.Application)
+		if errors.Is(err, webhook.ErrNotFound) {
+			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
+		}
+		return nil, cmp.Or(err, a.CheckSuspended(), d.receivers.unsure(m.Application))
+	}
+	if err := cmp.Or(list[0].endpoint().conf.Tenant.CheckSuspended(), d.receivers.unsure(m.Application)); err != nil {
+		return nil, err
+	}
+	now := d.now()
+	for _, r := range list {
+		switch {
+		case !r.endpoint().conf.Subscribes(m.Type):
+		case r.abandoned(now):
+			passed = append(passed, r.id)
+		default:
+			m.Endpoints = append(m.Endpoints, r.id)
+		}
+	}
+	return passed, nil
+}
+
+// Cancel ends messages that wait: see [store.MessageStore]. One that this process
+// has claimed is sent once more.
+func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
+	d.look() // others of their keys may go
+	return results, err
+}
+
+// SendAgain makes messages due again that have ended: see [store.MessageStore].
+func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, queue.DefaultMaxRedrives, by)
+	d.look()
+	return results, err
 }

@@ -104,7 +104,7 @@ func TestAlertsDoNotBreedAlerts(t *testing.T) {
 		if n := r.since(time.Time{}); n != 1 {
 			t.Errorf("%d sends of one alert that is refused", n)
 		}
-		alerts, _ := s.Alerts(t.Context(), 10)
+		alerts, _ := s.AlertPage(t.Context(), 0, 10)
 		if len(alerts) != 2 || !alerts[0].Done || alerts[0].Queue != webhook.AlertQueue {
 			t.Errorf("alerts are %+v", alerts)
 		}

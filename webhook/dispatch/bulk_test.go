@@ -44,7 +44,7 @@ func trickle(t *testing.T, d *dispatch.Dispatcher, n int, over time.Duration) {
 // how many letters there are.
 func raised(t *testing.T, s *memstore.Store) (reasons []string, letters int64) {
 	t.Helper()
-	list, err := s.Alerts(t.Context(), 1000)
+	list, err := s.AlertPage(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/pulse"
 	"github.com/forbear-go/forbear/webhook"
@@ -39,11 +38,8 @@ func (d *Dispatcher) abandon(ctx context.Context) {
 	total := 0
 	for ctx.Err() == nil {
 		n, err := pulse.Get(&d.parts[partDeletions], func() (int, error) { return d.cfg.Store.Abandon(ctx, abandonBatch) })
-		if errors.Is(err, webhook.ErrUnreadable) {
-			if time.Since(d.abandonSaid) < unreadableAgain {
-				break // it was said
-			}
-			d.abandonSaid = time.Now()
+		if errors.Is(err, webhook.ErrUnreadable) && !d.seldom("deletions that cannot be read", unreadableAgain) {
+			break // it was said
 		}
 		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
 			break

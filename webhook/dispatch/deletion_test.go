@@ -54,7 +54,7 @@ func TestCanceledMessageIsSentNoMore(t *testing.T) {
 		for to.since(began) == 0 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		page, err := d.Messages(t.Context(), store.MessageFilter{}, 0, 10)
+		page, err := s.Messages(t.Context(), store.MessageFilter{}, 0, 10)
 		if err != nil || len(page.Messages) != 1 || page.Messages[0].State != store.StateSending {
 			t.Fatalf("got %+v, %v", page, err)
 		}
@@ -62,7 +62,7 @@ func TestCanceledMessageIsSentNoMore(t *testing.T) {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		time.Sleep(time.Hour)
-		if page, _ = d.Messages(t.Context(), store.MessageFilter{}, 0, 10); page.Messages[0].State != store.StateCanceled || to.since(began) != 1 {
+		if page, _ = s.Messages(t.Context(), store.MessageFilter{}, 0, 10); page.Messages[0].State != store.StateCanceled || to.since(began) != 1 {
 			t.Errorf("%s after %d sends, want canceled after one", page.Messages[0].State, to.since(began))
 		}
 	})

@@ -88,13 +88,12 @@ type Dispatcher struct {
 	now    func() time.Time
 	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
-	receivers   receivers
-	agenda      agenda
-	limits      rate.Limits // of what applications send
-	unreadable  unreadable
-	abandonSaid time.Time // when abandon has last said what it cannot read
-	members     atomic.Pointer[members]
-	joins       chan struct{} // an endpoint has a rate
+	receivers  receivers
+	agenda     agenda
+	limits     rate.Limits // of what applications send, and of what is said again and again
+	unreadable unreadable
+	members    atomic.Pointer[members]
+	joins      chan struct{} // an endpoint has a rate
 
 	ledger   ledger
 	finds    chan struct{} // it has findings

@@ -90,7 +90,7 @@ func TestDisableThatCannotBeStored(t *testing.T) {
 				r.ended(gone, time.Now())
 			}
 			r.chores()
-			list, err := r.store.Alerts(t.Context(), 10)
+			list, err := r.store.AlertPage(t.Context(), 0, 10)
 			if err != nil || len(list) != 1 || list[0].Reason != store.AlertDisabled || list[0].Count != 1 {
 				t.Errorf("stored %v: the alerts are %+v, %v", stored, list, err)
 			}

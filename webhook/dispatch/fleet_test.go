@@ -311,7 +311,7 @@ func (s *calmStore) counting(ctx context.Context, a queue.Alert, write func() er
 
 // count returns how often an alert was raised for a reason.
 func (s *calmStore) count(ctx context.Context, reason string) (n int) {
-	list, _ := s.Alerts(ctx, 1000)
+	list, _ := s.AlertPage(ctx, 0, 1000)
 	for _, a := range list {
 		if a.Reason == reason {
 			n += a.Count

@@ -102,7 +102,7 @@ func (c *credentials) total() (sends, messages int) {
 // alerts returns how often an alert of a reason was raised.
 func alerts(t *testing.T, s *memstore.Store, reason string) (n int, detail string) {
 	t.Helper()
-	list, err := s.Alerts(t.Context(), 1000)
+	list, err := s.AlertPage(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func TestEndpointRecovers(t *testing.T) {
 		if wait := after[0].Sub(back); wait > 10*time.Minute {
 			t.Errorf("the recovery was found after %v", wait)
 		}
-		alerts, _ := s.Alerts(t.Context(), 10)
+		alerts, _ := s.AlertPage(t.Context(), 0, 10)
 		if len(alerts) != 1 || alerts[0].Reason != "endpoint_slowed" || alerts[0].Count != 1 {
 			t.Errorf("alerts are %+v", alerts)
 		}

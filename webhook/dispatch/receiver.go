@@ -41,7 +41,7 @@ import (
 // # Who stores what
 //
 // Nothing is stored under the lock. What the other processes have to know, holds with
-// their alerts, goes to the ledger (findings.go), as the counts of attempts do (tally.go).
+// their alerts, goes to the ledger (findings.go), as the counts of attempts do.
 // That an endpoint is disabled, and when its failures began and ended, is a chore
 // (chores.go). The outcome of a delivery is written back by its job (writeback.go).
 //

@@ -99,7 +99,7 @@ func (r *rig) chores() {
 func (r *rig) alerts() (reasons []string) {
 	r.Helper()
 	r.chores()
-	list, err := r.store.Alerts(r.Context(), 100)
+	list, err := r.store.AlertPage(r.Context(), 0, 100)
 	if err != nil {
 		r.Fatal(err)
 	}

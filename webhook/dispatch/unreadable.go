@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,12 +24,10 @@ const (
 	overdueUnreadable = 100_000
 )
 
-// unreadable spreads what cannot be read, and remembers of which endpoints that was said:
-// an endpoint that is deleted has no receiver that could. The zero value has met none. It
-// is safe for concurrent use.
+// unreadable spreads what cannot be read. The zero value has met none. It is safe for
+// concurrent use.
 type unreadable struct {
 	last atomic.Pointer[time.Time] // when the latest one is due again
-	said sync.Map                  // of time.Time, by endpoint
 }
 
 // after returns for how long a delivery is postponed.
@@ -46,26 +43,17 @@ func (u *unreadable) after(now time.Time) time.Duration {
 	}
 }
 
-// say reports whether to say that messages to an endpoint cannot be read.
-func (u *unreadable) say(endpoint string, now time.Time) bool {
-	at, said := u.said.LoadOrStore(endpoint, now)
-	if said {
-		return now.Sub(at.(time.Time)) >= unreadableAgain && u.said.CompareAndSwap(endpoint, at, now)
-	}
-	u.said.Range(func(other, at any) bool {
-		if now.Sub(at.(time.Time)) >= unreadableAgain {
-			u.said.CompareAndDelete(other, at)
-		}
-		return true
-	})
-	return true
+// seldom reports whether to say something that was not said for so long, of an endpoint
+// perhaps that is deleted and has no receiver.
+func (d *Dispatcher) seldom(what string, every time.Duration) bool {
+	return d.limits.Take(what, 1/every.Seconds(), 1, time.Now()) == 0
 }
 
 // postpone gives a delivery back that cannot be read. It has used neither a slot nor the
 // endpoint's rate.
 func (r *receiver) postpone(dl *store.Delivery) {
 	d, now := r.d, time.Now()
-	if d.unreadable.say(dl.Endpoint, now) {
+	if d.seldom("unreadable "+dl.Endpoint, unreadableAgain) {
 		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
 		d.raise(queue.Alert{
 			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",

@@ -34,10 +34,10 @@ func TestUnreadableIsSpread(t *testing.T) {
 		if wait := u.after(time.Now()); wait != unreadableFor {
 			t.Errorf("a single one waits %v", wait)
 		}
-		said := map[string]int{}
+		d, said := &Dispatcher{}, map[string]int{}
 		for range 180 { // minutes
 			for _, id := range []string{"a", "b"} {
-				if u.say(id, time.Now()) {
+				if d.seldom(id, unreadableAgain) {
 					said[id]++
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // Hold is what a dispatcher has found out about an endpoint, for the others that share
@@ -34,3 +35,11 @@ type HoldWrite struct {
 // HoldFor is how long a hold counts that no one writes again: by then, all that was
 // waiting when it began has ended.
 const HoldFor = 24 * time.Hour
+
+// AlertDisabled is the reason of the alert that an endpoint was disabled by forbear.
+const AlertDisabled = "endpoint_disabled"
+
+// DisabledAlert returns the alert that an endpoint was disabled by forbear, and why.
+func DisabledAlert(id, why string) queue.Alert {
+	return queue.Alert{Queue: webhook.QueueOf(id), Reason: AlertDisabled, Detail: "endpoint " + id + " was disabled: " + why}
+}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -17,12 +18,12 @@ func TestCountsAreSummedUp(t *testing.T) {
 		other.Add(503, 300*time.Millisecond)
 	}
 	other.Add(0, 40*time.Second)
-	text, err := other.MarshalText()
+	text, err := json.Marshal(other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back store.Counts
-	if err := back.UnmarshalText(text); err != nil || back != other {
+	if err := json.Unmarshal(text, &back); err != nil || back != other {
 		t.Fatalf("got %+v back, %v, want %+v", back, err, other)
 	}
 	c.Merge(&back)

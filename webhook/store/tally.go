@@ -1,9 +1,6 @@
 package store
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Slot is how long a [Tally] counts.
 const Slot = 10 * time.Minute
@@ -24,7 +21,7 @@ type Tally struct {
 	Counts
 }
 
-// Counts are the numbers of a [Tally]. The zero value is empty.
+// Counts are the numbers of a [Tally], whose JSON stores keep. The zero value is empty.
 type Counts struct {
 	// Responses are by the first digit of the status; at 0 are those without.
 	Responses [6]int64                  `json:"r"`
@@ -59,16 +56,4 @@ func (c *Counts) Merge(o *Counts) {
 	}
 	c.Took += o.Took
 	c.Longest = max(c.Longest, o.Longest)
-}
-
-// MarshalText makes what a store keeps of the counts, and UnmarshalText reads it.
-func (c *Counts) MarshalText() ([]byte, error) {
-	type plain Counts
-	return json.Marshal((*plain)(c))
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (c *Counts) UnmarshalText(text []byte) error {
-	type plain Counts
-	return json.Unmarshal(text, (*plain)(c))
 }

@@ -154,7 +154,7 @@ func TestWholeSchedule(t *testing.T) {
 		if l.Reason != "exhausted" || l.Attempts != 8 || l.MaxAttempts != 8 || len(l.History) != 8 || l.ErrorType != "http_503" || l.EventID != id {
 			t.Errorf("the letter is %+v", l)
 		}
-		alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 10)
+		alerts, err := s.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 		if err != nil || len(alerts) != 1 || !alerts[0].Done || alerts[0].Reason != "exhausted" {
 			t.Errorf("alerts are %+v, %v", alerts, err)
 		}
@@ -257,7 +257,7 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 			t.Errorf("endpoint is %+v, %v", e[0], err)
 		}
 		reasons := map[string]bool{}
-		alerts, _ := s.DB.DeadLetters().Alerts(t.Context(), 10)
+		alerts, _ := s.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 		for _, a := range alerts {
 			reasons[a.Reason] = true
 		}
@@ -388,7 +388,7 @@ func TestTokenIsRefreshedBeforeALateRetry(t *testing.T) {
 			t.Errorf("sent %v while no token was to be had", seen)
 		}
 		mu.Unlock()
-		alerts, _ := s.DB.DeadLetters().Alerts(t.Context(), 10)
+		alerts, _ := s.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 		if len(alerts) == 0 || alerts[0].Reason != "credential" {
 			t.Errorf("alerts are %+v", alerts)
 		}
@@ -423,7 +423,7 @@ func TestCertificateFailureIsDeadAtOnce(t *testing.T) {
 	if l.Reason != "tls_certificate" || l.Attempts != 1 {
 		t.Errorf("got %s after %d attempts", l.Reason, l.Attempts)
 	}
-	alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 10)
+	alerts, err := s.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 	if err != nil || len(alerts) == 0 || alerts[0].Reason != "tls_certificate" {
 		t.Errorf("alerts are %+v, %v", alerts, err)
 	}

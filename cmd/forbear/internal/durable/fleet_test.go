@@ -100,7 +100,7 @@ func oneOutage(t *testing.T, database string, unit, found time.Duration, lost in
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	alerts, err := services[0].DB.DeadLetters().Alerts(t.Context(), 100)
+	alerts, err := services[0].DB.DeadLetters().AlertPage(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func oneAlertEach(t *testing.T, database string) {
 	}
 	s, stop := start(t, Options{Database: database, Observers: []forbear.Option{forbear.WithoutLog()}})
 	defer stop()
-	alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 1000)
+	alerts, err := s.DB.DeadLetters().AlertPage(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

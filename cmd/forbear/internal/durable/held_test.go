@@ -67,7 +67,7 @@ func TestHeldEndpointShows(t *testing.T) {
 			t.Errorf("the gauge says %v", got)
 		}
 		raised, detail := 0, ""
-		alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 100)
+		alerts, err := s.DB.DeadLetters().AlertPage(t.Context(), 0, 100)
 		for _, a := range alerts {
 			if a.Reason == "credential" {
 				raised, detail = raised+int(a.Count), a.Detail

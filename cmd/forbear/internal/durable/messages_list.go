@@ -46,7 +46,7 @@ func (s *Service) messages(r *http.Request, f store.MessageFilter, after int64, 
 	if err := callerOf(r).confine(&f.Application); err != nil {
 		return page, err
 	}
-	return s.Dispatcher.Messages(r.Context(), f, after, limit)
+	return s.DB.Webhooks().Messages(r.Context(), f, after, limit)
 }
 
 // checkStates refuses states that are not among those allowed.

@@ -186,7 +186,7 @@ func TestMessagesOfAMissingKeyWait(t *testing.T) {
 				t.Errorf("the log says %s", line)
 			}
 		}
-		alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 100)
+		alerts, err := s.DB.DeadLetters().AlertPage(t.Context(), 0, 100)
 		raised := 0
 		for _, a := range alerts {
 			if a.Reason == "unreadable" {

@@ -357,7 +357,7 @@ func TestRefusedRowIsKept(t *testing.T) {
 			t.Errorf("of m6 %d bytes are kept, %v", size, err)
 		}
 		reasons := map[string]bool{}
-		alerts, err := svc.DB.DeadLetters().Alerts(t.Context(), 10)
+		alerts, err := svc.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 		for _, a := range alerts {
 			reasons[a.Reason] = true
 		}

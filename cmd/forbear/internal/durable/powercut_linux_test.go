@@ -205,7 +205,7 @@ func TestPowerCutKeepsLetters(t *testing.T) {
 	if n, err := again.DB.DeadLetters().Count(t.Context(), queue.Filter{}); n != 50 || err != nil {
 		t.Errorf("%d letters of 50, %v", n, err)
 	}
-	alerts, err := again.DB.DeadLetters().Alerts(t.Context(), 10)
+	alerts, err := again.DB.DeadLetters().AlertPage(t.Context(), 0, 10)
 	if err != nil || len(alerts) != 1 || alerts[0].Count != 50 {
 		t.Errorf("alerts are %+v, %v", alerts, err)
 	}

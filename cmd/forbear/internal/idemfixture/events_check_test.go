@@ -94,7 +94,7 @@ func (w *eventWorld) alerts() (n int) {
 	time.Sleep(3 * time.Second)
 	cancel()
 	<-done
-	list, err := w.db.DeadLetters().Alerts(w.t.Context(), 1000)
+	list, err := w.db.DeadLetters().AlertPage(w.t.Context(), 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
