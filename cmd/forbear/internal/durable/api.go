@@ -25,7 +25,7 @@ func maxRequest(maxPayload int) int64 {
 
 // route is one operation of the API. It returns what to send and not how: adapt
 // gives every response its headers, and every error its problem. A returned error
-// must name one of the faults in problem.go, or the caller sees 503.
+// must name one of the faults in response.go, or the caller sees 503.
 type route struct {
 	method, path string
 	// tenants says that a token of one application may call it. It keeps to what belongs
