@@ -6,7 +6,6 @@
 //   - serve.go, server.go: the command, and the process from its start on
 //   - listeners.go: the addresses of the gateway, and its own TLS
 //   - gateway.go, dependency.go: routes, and what each dependency keeps across reloads
-//   - probes.go: health endpoints
 //   - idempotency.go: routes that honor idempotency keys
 //   - delivery.go, delivery_flags.go: durable webhooks, their API and their alerts
 //   - reload.go: another policy file takes charge
