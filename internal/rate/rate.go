@@ -45,8 +45,8 @@ func (l *Limits) Take(name string, rate, n float64, now time.Time) time.Duration
 	}
 	b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*rate, full)
 	b.at = now
-	if missing := min(n, full) - b.tokens; missing > 0 {
-		return span(missing, rate)
+	if wait := span(min(n, full)-b.tokens, rate); wait > 0 { // a part of a nanosecond is none
+		return wait
 	}
 	b.tokens -= n
 	b.full = now.Add(span(full-b.tokens, rate))
