@@ -40,7 +40,7 @@ func (p Program) completion(c *Command) func(context.Context, *Streams, []string
 		case len(words) != 1:
 			return std.Fail("completion: want one shell: %s (see forbear completion --help)", strings.Join(c.Verbs(), ", "))
 		}
-		root := p.Cobra(std, true)
+		root := p.Cobra(std)
 		// A closed pipe is the reader's choice, as with head.
 		switch words[0] {
 		case "bash":

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -64,45 +63,38 @@ func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
 			args = append([]string{name}, args[1:]...)
 		}
 	}
-	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
-	root := p.Cobra(std, completing)
-	root.SetArgs(append([]string{}, args...)) // of nil it would make those of the process
-	err := root.ExecuteContext(ctx)
-	if code, ok := errors.AsType[exit](err); ok {
-		return int(code)
+	switch {
+	case len(args) == 0:
+		p.overview(std.Err)
+		return ExitUsage
+	case strings.HasPrefix(args[0], cobra.ShellCompRequestCmd): // the script of a shell asks
+		root := p.Cobra(std)
+		root.SetArgs(args)
+		if root.ExecuteContext(ctx) != nil {
+			return ExitUsage
+		}
+		return ExitOK
+	case strings.HasPrefix(args[0], "-"):
+		return std.Fail("unknown flag: %s (see forbear help)", args[0])
 	}
-	if err != nil {
-		return std.Fail("%v (see forbear help)", err)
+	c, ok := p.Find(args[0])
+	if !ok {
+		return p.unknown(std, args[0])
 	}
-	return ExitOK
+	return c.Run(ctx, std, args[1:])
 }
 
-// exit is the exit code of a command on its way through cobra.
-type exit int
-
-// Error implements error.
-func (e exit) Error() string { return fmt.Sprint("exit code ", int(e)) }
-
-// Cobra returns the program as cobra's commands. With flags they have all that shells
-// complete and manual pages list. Without, which suffices for a run, each command
-// parses its arguments itself.
-func (p Program) Cobra(std *Streams, flags bool) *cobra.Command {
+// Cobra returns the program as cobra's commands, with all that shells complete and manual
+// pages list. They are not run.
+func (p Program) Cobra(std *Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "forbear COMMAND [FLAGS]", Short: Motto, DisableFlagsInUseLine: true,
-		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit(p.unknown(std, args[0]))
-			}
-			p.overview(std.Err)
-			return exit(ExitUsage)
-		},
 	}
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	for _, c := range p {
-		cc := c.cobra(std, flags)
+		cc := c.cobra()
 		root.AddCommand(cc)
 		if c.Name == "help" {
 			root.SetHelpCommand(cc)
@@ -113,14 +105,11 @@ func (p Program) Cobra(std *Streams, flags bool) *cobra.Command {
 }
 
 // cobra returns the command as one of cobra's.
-func (c *Command) cobra(std *Streams, flags bool) *cobra.Command {
+func (c *Command) cobra() *cobra.Command {
 	cc := &cobra.Command{
 		Use: strings.TrimSpace(c.Name + " " + c.Usage), Short: c.Summary, Long: strings.TrimSpace(c.About), Example: strings.TrimSpace(c.Examples),
-		DisableFlagParsing: !flags, DisableFlagsInUseLine: true,
-		RunE: func(cc *cobra.Command, args []string) error { return exit(c.Run(cc.Context(), std, args)) },
-	}
-	if !flags {
-		return cc
+		DisableFlagsInUseLine: true,
+		Run:                   func(*cobra.Command, []string) {}, // what cannot be run is not listed
 	}
 	if verbs := c.Verbs(); verbs != nil {
 		cc.ValidArgsFunction = first(verbs)

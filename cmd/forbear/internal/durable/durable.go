@@ -9,8 +9,8 @@
 //   - query.go, decode.go: what a request says, in its query and in its body
 //   - response.go, encode.go: what a response says, and whose fault an error is
 //   - patch.go, write.go: what several resources share
-//   - a file for each resource: messages, endpoints, applications, letters, redrives, alerts,
-//     stats, audit
+//   - a file for each resource: messages, endpoints, applications, letters, redrives, stats,
+//     audit with alerts
 //   - collector.go: metrics
 package durable
 
