@@ -3,7 +3,7 @@
 // decision, so that its verdict is what the library does and not a second opinion.
 //
 // A [Situation] is the question, by flags or as a line of JSON. Its protocol turns
-// it into a failure (protocol.go), [Explain] asks the decision, and text.go or the JSON
+// it into a failure (protocol.go), [Explain] asks the decision, and its text or the JSON
 // of [Verdict] is what a reader gets. The linter asks here too, what a policy retries.
 package explain
 
