@@ -97,28 +97,17 @@ func durationInWords(name string, text []byte) (json.RawMessage, error) {
 // publicName is the name of a duration in the API.
 func publicName(name string) string { return strings.TrimSuffix(name, "_ns") }
 
-// durationTypes caches hasDurations by type.
-var durationTypes sync.Map
-
 // hasDurations reports whether a value of type t may hold durations. Most do not.
-func hasDurations(t reflect.Type) (has bool) {
-	if known, ok := durationTypes.Load(t); ok {
-		return known.(bool)
-	}
+func hasDurations(t reflect.Type) bool {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		has = true
+		return true
 	case t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		// It writes itself.
+		return false // it writes itself
 	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
-		has = hasDurations(t.Elem())
-	case t.Kind() == reflect.Struct:
-		for _, f := range jsonFields(t) {
-			has = has || hasDurations(f.kind)
-		}
+		return hasDurations(t.Elem())
 	}
-	durationTypes.Store(t, has)
-	return has
+	return t.Kind() == reflect.Struct && slices.ContainsFunc(jsonFields(t), func(f jsonField) bool { return hasDurations(f.kind) })
 }
 
 // jsonField is a field of a struct under the name that JSON has for it.

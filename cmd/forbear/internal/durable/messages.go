@@ -3,12 +3,12 @@ package durable
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/idemkey"
@@ -194,19 +194,18 @@ func (s *Service) eraseMessage(r *http.Request) (int, any, error) {
 
 // own takes out of a message's deliveries those to endpoints that are not of the
 // caller's application. One that has no other is not found.
-func (s *Service) own(r *http.Request, list []store.DeliveryInfo) (own []store.DeliveryInfo, err error) {
-	for _, i := range list {
-		switch err := s.owns(r.Context(), callerOf(r), i.Endpoint); {
-		case err == nil:
-			own = append(own, i)
-		case !errors.Is(err, webhook.ErrNotFound):
+func (s *Service) own(r *http.Request, list []store.DeliveryInfo) ([]store.DeliveryInfo, error) {
+	if c := callerOf(r); c.Application != "" {
+		own, err := s.ownEndpoints(r.Context(), c, nil)
+		if err != nil {
 			return nil, err
 		}
+		list = slices.DeleteFunc(list, func(i store.DeliveryInfo) bool { return !slices.Contains(own, i.Endpoint) })
 	}
-	if len(own) == 0 {
+	if len(list) == 0 {
 		return nil, fmt.Errorf("message %q: %w", r.PathValue("id"), webhook.ErrNotFound)
 	}
-	return own, nil
+	return list, nil
 }
 
 // messageStates are the states that a list can be asked for.
@@ -254,7 +253,7 @@ func (s *Service) messages(r *http.Request, f store.MessageFilter, after int64, 
 func checkStates(states, allowed []string) error {
 	for _, state := range states {
 		if !slices.Contains(allowed, state) {
-			return fmt.Errorf("%w: state: want %s, got %.20q", errBadRequest, either(allowed), state)
+			return fmt.Errorf("%w: state: want %s, got %.20q", errBadRequest, cli.OneOf(allowed), state)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -88,15 +89,7 @@ func instead(name string, allowed []parameter) string {
 	if len(names) == 0 {
 		return ": this operation takes none"
 	}
-	return nearest.Hint(name, names, ": want "+either(names))
-}
-
-// either lists words for an error: "a, b or c".
-func either(words []string) string {
-	if n := len(words) - 1; n > 0 {
-		return strings.Join(words[:n], ", ") + " or " + words[n]
-	}
-	return strings.Join(words, "")
+	return nearest.Hint(name, names, ": want "+cli.OneOf(names))
 }
 
 // checkPath refuses an id that no store could look for.
