@@ -39,10 +39,13 @@ type resource[T webhook.Endpoint | webhook.Application] struct {
 // letters.
 func (s *Service) endpointResource() resource[webhook.Endpoint] {
 	return resource[webhook.Endpoint]{
-		s, "endpoint", func(e *webhook.Endpoint) int64 { return e.Version },
-		func(e webhook.Endpoint) any { return &shownEndpoint{e.Mask(), showSecret(e.MadeSecret)} },
-		s.Dispatcher.Endpoint, s.Dispatcher.UpdateEndpoint, s.Dispatcher.DeleteEndpoint, s.Dispatcher.RotateSecrets,
-		checkPatch, caller.mayWrite, func() {},
+		Service: s, what: "endpoint",
+		version: func(e *webhook.Endpoint) int64 { return e.Version },
+		shown:   func(e webhook.Endpoint) any { return &shownEndpoint{e.Mask(), showSecret(e.MadeSecret)} },
+		read:    s.Dispatcher.Endpoint, update: s.Dispatcher.UpdateEndpoint,
+		remove: s.Dispatcher.DeleteEndpoint, rotate: s.Dispatcher.RotateSecrets,
+		checkPatch: checkPatch, mayWrite: caller.mayWrite,
+		changed: func() {},
 	}
 }
 
@@ -50,11 +53,13 @@ func (s *Service) endpointResource() resource[webhook.Endpoint] {
 // those would delete what waits for them, which is to be asked for.
 func (s *Service) applicationResource() resource[webhook.Application] {
 	return resource[webhook.Application]{
-		s, "application", func(a *webhook.Application) int64 { return a.Version },
-		func(a webhook.Application) any { return &shownApplication{a.Mask(), showSecret(a.MadeSecret)} },
-		s.application, s.Dispatcher.UpdateApplication, s.DB.Webhooks().DeleteApplication, s.Dispatcher.RotateApplicationSecrets,
-		checkApplicationPatch, func(caller, *webhook.Application, *webhook.Application) error { return nil },
-		s.tokens.forget, // they may do less now, or more, or are gone
+		Service: s, what: "application",
+		version: func(a *webhook.Application) int64 { return a.Version },
+		shown:   func(a webhook.Application) any { return &shownApplication{a.Mask(), showSecret(a.MadeSecret)} },
+		read:    s.application, update: s.Dispatcher.UpdateApplication,
+		remove: s.DB.Webhooks().DeleteApplication, rotate: s.Dispatcher.RotateApplicationSecrets,
+		checkPatch: checkApplicationPatch, mayWrite: func(caller, *webhook.Application, *webhook.Application) error { return nil },
+		changed: s.tokens.forget, // they may do less now, or more, or are gone
 	}
 }
 
