@@ -179,8 +179,7 @@ func (s *sim) check(operands []string) (v verb, err error) {
 	case len(operands) < wants:
 		return v, fmt.Errorf("sim %s: name a scenario file, or one of forbear sim list", name)
 	case !slices.Contains(v.formats, s.output):
-		last := len(v.formats) - 1
-		return v, fmt.Errorf("sim %s: output %q is unknown: want %s or %s", name, s.output, strings.Join(v.formats[:last], ", "), v.formats[last])
+		return v, fmt.Errorf("sim %s: output %q is unknown: want %s", name, s.output, cli.OneOf(v.formats))
 	}
 	return v, nil
 }
