@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -24,10 +25,13 @@ func Command() *cli.Command {
 		Summary: "write a commented policy file to start from",
 		Usage:   "[FLAGS]",
 		About: `
-Init takes what it needs from its flags, and writes the standard's default, with a
-comment, for everything else.`,
+Init takes what it needs from its flags and from an OpenAPI document, and writes the
+standard's default, with a comment, for everything else. It lists the POST and PATCH
+operations of the document that take no Idempotency-Key: a key would not protect
+them, so they are not retried.`,
 		Examples: `
 forbear init --service checkout --dependency payments=https://payments.internal/v1
+forbear init --service checkout --openapi payments.openapi.yaml
 forbear init --service checkout --dependency search=http://search.internal --file -
 `,
 	}
@@ -66,13 +70,20 @@ type plan struct {
 	deps           []planned
 }
 
-// planned is a dependency of a flag.
+// planned is a dependency with what its document says. One that comes from a flag
+// has a name and perhaps a URL, and nothing else. Keyed and unkeyed decide about
+// idempotency: R-6 lets a write be retried only when its server deduplicates it.
 type planned struct {
-	name, url string // url may be ""
+	name, url string
+	from      string   // the document, or ""
+	methods   []string // that the document has
+	keyed     int      // writes that take an Idempotency-Key
+	unkeyed   []string // those that do not, as "POST /orders"
 }
 
-// register registers the flags that describe the service. Dependencies keep the order of
-// the flags.
+// register registers the flags that describe the service. An OpenAPI document is
+// read while the flags are parsed, so that its faults are those of the flag.
+// Dependencies keep the order of the flags.
 func (p *plan) register(f *flag.FlagSet) {
 	f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
 	f.IntVar(&p.instances, "instances", 0, "the largest `number` of its instances")
@@ -84,6 +95,17 @@ func (p *plan) register(f *flag.FlagSet) {
 		}
 		p.deps = append(p.deps, planned{name: name, url: url})
 		return nil
+	})
+	f.Func("openapi", "a dependency described by this OpenAPI `file`; may be repeated", func(v string) error {
+		data, err := policyfile.Read(v)
+		if err != nil {
+			return err
+		}
+		d, err := fromOpenAPI(v, data)
+		if err == nil {
+			p.deps = append(p.deps, d)
+		}
+		return err
 	})
 }
 
@@ -107,8 +129,7 @@ dependencies:
 # waivers:             # exceptions: see forbear policy payload
 `
 	// defaults are the standard's, written out: they are what a team changes first.
-	defaults = `    idempotency: reuse     # POST and PATCH only with the caller's key; generate, when the server honors keys
-    max_retries: 3         # allowed: 1-5 (R-2)
+	defaults = `    max_retries: 3         # allowed: 1-5 (R-2)
     total: 30s             # all attempts and all waits (R-3)
     per_attempt: 5s
     backoff: {base: 1s, cap: 30s}    # full jitter (R-1)
@@ -137,15 +158,46 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// write writes one dependency. Nothing is known of its keys: a key that the server ignores
-// protects from nothing (R-6).
+// write writes one dependency. The choice of idempotency (R-6) errs towards
+// not retrying: a key that the server ignores protects from nothing.
 func (d *planned) write(b *strings.Builder, owner string) {
-	fmt.Fprintf(b, "  %s:\n", d.name)
-	if d.url != "" {
-		fmt.Fprintf(b, "    url: %q\n", d.url)
+	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	line("  %s:", d.name)
+	if d.from != "" {
+		line("    # from %s", d.from)
 	}
-	fmt.Fprintf(b, "    owner: %s             # the one layer that retries it\n", owner)
+	if d.url != "" {
+		line("    url: %q", d.url)
+	}
+	line("    owner: %s             # the one layer that retries it", owner)
+	if len(d.methods) > 0 {
+		line("    methods: [%s]", strings.Join(d.methods, ", "))
+	}
+	for _, op := range d.unkeyed {
+		line("    # %s takes no Idempotency-Key: a repetition may do it twice", op)
+	}
+	switch {
+	case d.from == "": // nothing is known of its keys
+		line("    idempotency: reuse     # POST and PATCH only with the caller's key; generate, when the server honors keys")
+	case len(d.unkeyed) == 0 && d.keyed > 0:
+		line("    idempotency: generate  # every write takes a key")
+	case d.keyed > 0:
+		line("    idempotency: reuse     # some writes take a key: the caller must bring it to those alone")
+	default:
+		line("    idempotency: refuse    # no write takes a key: POST and PATCH are not retried")
+	}
 	b.WriteString(defaults)
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9._-]`)
+
+// label turns the title of an API into the name of a dependency: what policy
+// files and metric labels allow, and no longer than 64 bytes. Letters outside ASCII
+// become dashes. A title that leaves nothing is "api".
+func label(title string) string {
+	name := notInNames.ReplaceAllString(strings.ToLower(title), "-")
+	const most = 64
+	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "api")
 }
 
 // create writes a new file, and refuses to replace one unless it may: a policy

@@ -11,9 +11,15 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 )
 
+const orders = `{"openapi": "3.1.0", "info": {"title": "Order API"}, "servers": [{"url": "https://orders.internal/v1"}],
+"paths": {"/orders": {"get": {}, "post": {"parameters": [{"$ref": "#/components/parameters/Key"}]}},
+"/orders/{id}": {"patch": {"parameters": [{"name": "X", "in": "header"}]}}},
+"components": {"parameters": {"Key": {"name": "idempotency-key", "in": "header"}}}}`
+
 func TestInit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
-	r := clitest.Run(t, Command(), "", "--service", "checkout", "--dependency", "search=http://search.internal", "--dependency", "orders", "--file", path)
+	r := clitest.Run(t, Command(), "", "--service", "checkout", "--openapi", clitest.File(t, "orders.json", orders),
+		"--dependency", "search=http://search.internal", "--file", path)
 	if r.Code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", r.Code, r.Errors)
 	}
@@ -22,11 +28,15 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"  search:", `url: "http://search.internal"`, "  orders:", "owner: checkout", "idempotency: reuse",
+		"  order-api:", "# PATCH /orders/{id} takes no Idempotency-Key", "idempotency: reuse     # some writes",
+		"methods: [GET, POST, PATCH]", `url: "https://orders.internal/v1"`, "  search:",
 	} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("the file lacks %q:\n%s", want, data)
 		}
+	}
+	if strings.Contains(string(data), "POST /orders takes no") {
+		t.Error("a keyed operation is marked")
 	}
 	if r := clitest.Run(t, check.Command(), "", path); r.Code != cli.ExitOK {
 		t.Errorf("the new file fails its check: %s", r.Out)
