@@ -335,8 +335,8 @@ func TestHangupDuringHandover(t *testing.T) {
 	}
 }
 
-// The first process passes signals on to the last of its successors, through those in
-// between.
+// The first process passes signals on to the last of its successors, also when those in
+// between have ended.
 func TestSignalsReachTheLastSuccessor(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(echo))
 	defer up.Close()
@@ -346,6 +346,8 @@ func TestSignalsReachTheLastSuccessor(t *testing.T) {
 		s.signal(t, syscall.SIGUSR2)
 		s.await(t, "the handover", func() bool { return strings.Count(s.log.String(), "handed over") == i+1 })
 	}
+	first := successors.FindStringSubmatch(s.log.String())[1]
+	s.await(t, "the end of the first successor", func() bool { _, err := os.Stat("/proc/" + first); return err != nil })
 	s.signal(t, syscall.SIGHUP)
 	s.logs(t, "the policy file is in charge")
 	s.signal(t, syscall.SIGTERM)

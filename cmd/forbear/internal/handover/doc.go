@@ -5,9 +5,9 @@
 //
 // Only the process that listens can pass its sockets on, so it starts its successor itself.
 // But those who started the first process wait for that one: a shell, a container, a
-// supervisor. Unless systemd is there, which follows the main process to another number, each
-// process therefore stays when it has drained, passes signals on, and exits as its successor
-// did.
+// supervisor. Unless systemd is there, which follows the main process to another number, the
+// first process therefore stays when it has drained, passes signals on, and exits as the
+// last of its successors did.
 //
 // It is written by hand, since github.com/cloudflare/tableflip cannot do that: it starts
 // nothing while an earlier process is still there, which one that drains or stays is. Nor

@@ -14,34 +14,50 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// variable holds the names of the sockets that a process is given by the one that it
-// replaces. They begin with descriptor 3. Behind them is the pipe to be ready on.
+// variable holds what a process is given by the one that it replaces.
 const variable = "FORBEAR_HANDOVER"
+
+// note is what the variable holds. The sockets begin with descriptor 3. Behind them are the
+// pipe to be ready on, and, where First says so, the one that leads to the first process.
+type note struct {
+	Sockets []string `json:"sockets"`
+	First   bool     `json:"first"`
+}
 
 // Predecessor is the process that this one replaces. Nil is none; its methods do
 // nothing.
 type Predecessor struct {
 	Sockets []string
 	ready   *os.File
+	// first leads to the first process of all, which stays, adopts and awaits its
+	// successors, and wants to know the number of the one that serves. Nil: none does.
+	first *os.File
 }
 
-// Receive returns the predecessor of this process, or nil if there is none. It unsets the
-// variable, so that no other process takes it for its own.
+// Receive returns the predecessor of this process, or nil if there is none. It unsets the variable, so that no other process takes it for its own.
 func Receive() (*Predecessor, error) {
 	text := os.Getenv(variable)
 	_ = os.Unsetenv(variable)
 	if text == "" {
 		return nil, nil
 	}
-	p := &Predecessor{}
-	if err := json.Unmarshal([]byte(text), &p.Sockets); err != nil {
+	var n note
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
-	p.ready = os.NewFile(uintptr(firstPassed+len(p.Sockets)), "pipe")
-	if info, err := p.ready.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		return nil, fmt.Errorf("%s names a descriptor that is not a pipe", variable)
+	p := &Predecessor{Sockets: n.Sockets}
+	pipes := []**os.File{&p.ready}
+	if n.First {
+		pipes = append(pipes, &p.first)
 	}
-	closeOnExec(p.ready)
+	for i, pipe := range pipes {
+		f := os.NewFile(uintptr(firstPassed+len(n.Sockets)+i), "pipe")
+		if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+			return nil, fmt.Errorf("%s names a descriptor that is not a pipe", variable)
+		}
+		closeOnExec(f)
+		*pipe = f
+	}
 	return p, nil
 }
 
@@ -52,6 +68,9 @@ func (p *Predecessor) Names() []string {
 	}
 	return p.Sockets
 }
+
+// Supervised reports whether the first process awaits this one and its successors.
+func (p *Predecessor) Supervised() bool { return p != nil && p.first != nil }
 
 // Ready tells the predecessor that this process serves.
 func (p *Predecessor) Ready() error { return p.say("ready") }

@@ -15,7 +15,7 @@ var Signals []os.Signal
 // Successor is never made here.
 type Successor struct{}
 
-func Start(context.Context, []*os.File, []string, bool) (*Successor, error) {
+func Start(context.Context, *Predecessor, []*os.File, []string, bool) (*Successor, error) {
 	return nil, errors.ErrUnsupported
 }
 

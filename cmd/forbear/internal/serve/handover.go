@@ -46,18 +46,21 @@ func (s *server) replace(ctx context.Context) bool {
 }
 
 // passOn passes on what is meant for the process that serves, where this one stays
-// between it and those who send signals, until the end of the process. Otherwise those who
-// send signals know the successor by now, but for an end that came when it had just become
-// ready.
+// between it and those who send signals, until the end of the process. One that another
+// process stays for passes on what comes before that one knows the successor; an end reaches
+// all of them. Without either, those who send signals know the successor by now, but for an
+// end that came when it had just become ready.
 func (s *server) passOn(ctx context.Context, passed chan os.Signal) {
-	if !s.next.Stays() {
+	if !s.next.Stays() && !s.before.Supervised() {
 		if ctx.Err() != nil {
 			s.next.Pass(syscall.SIGTERM)
 		}
 		return
 	}
 	for sig := range passed {
-		s.next.Pass(sig)
+		if end := sig == syscall.SIGTERM || sig == os.Interrupt; s.next.Stays() || !end {
+			s.next.Pass(sig)
+		}
 	}
 }
 
@@ -75,11 +78,11 @@ func (s *server) startNext(ctx context.Context) (*handover.Successor, error) {
 		}
 	}()
 	stay := os.Getpid() == 1 || !followed()
-	return handover.Start(ctx, files, names, stay)
+	return handover.Start(ctx, s.before, files, names, stay)
 }
 
-// stay waits for the successor where this process stays for it, and returns the exit
-// code.
+// stay waits for the successors where this process stays for them, and returns the
+// exit code.
 func (s *server) stay(code int) int {
 	if !s.next.Stays() {
 		return code
