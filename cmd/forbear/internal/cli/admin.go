@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/inbound"
 )
@@ -49,21 +47,4 @@ func token(file, variable string) (string, error) {
 		return "", fmt.Errorf("%s: %w", from, err)
 	}
 	return token, nil
-}
-
-// TimeFlag reads a time, or an age before now, for [flag.FlagSet.Func]: "since 24h" is
-// what an operator means at three in the morning.
-func TimeFlag(t *time.Time) func(string) error {
-	return func(v string) error {
-		if age, err := time.ParseDuration(v); err == nil {
-			*t = time.Now().Add(-age)
-			return nil
-		}
-		at, err := time.Parse(time.RFC3339, v)
-		if err != nil {
-			return errors.New("want an RFC 3339 time such as 2026-03-01T12:00:00Z, or an age such as 24h")
-		}
-		*t = at
-		return nil
-	}
 }

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -64,38 +64,45 @@ func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
 			args = append([]string{name}, args[1:]...)
 		}
 	}
-	switch {
-	case len(args) == 0:
-		p.overview(std.Err)
-		return ExitUsage
-	case strings.HasPrefix(args[0], cobra.ShellCompRequestCmd): // the script of a shell asks
-		root := p.Cobra(std)
-		root.SetArgs(args)
-		if root.ExecuteContext(ctx) != nil {
-			return ExitUsage
-		}
-		return ExitOK
-	case strings.HasPrefix(args[0], "-"):
-		return std.Fail("unknown flag: %s (see forbear help)", args[0])
+	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+	root := p.Cobra(std, completing)
+	root.SetArgs(append([]string{}, args...)) // of nil it would make those of the process
+	err := root.ExecuteContext(ctx)
+	if code, ok := errors.AsType[exit](err); ok {
+		return int(code)
 	}
-	c, ok := p.Find(args[0])
-	if !ok {
-		return p.unknown(std, args[0])
+	if err != nil {
+		return std.Fail("%v (see forbear help)", err)
 	}
-	return c.Run(ctx, std, args[1:])
+	return ExitOK
 }
 
-// Cobra returns the program as cobra's commands, with all that shells complete and manual
-// pages list. They are not run.
-func (p Program) Cobra(std *Streams) *cobra.Command {
+// exit is the exit code of a command on its way through cobra.
+type exit int
+
+// Error implements error.
+func (e exit) Error() string { return fmt.Sprint("exit code ", int(e)) }
+
+// Cobra returns the program as cobra's commands. With flags they have all that shells
+// complete and manual pages list. Without, which suffices for a run, each command
+// parses its arguments itself.
+func (p Program) Cobra(std *Streams, flags bool) *cobra.Command {
 	root := &cobra.Command{
 		Use: "forbear COMMAND [FLAGS]", Short: Motto, DisableFlagsInUseLine: true,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit(p.unknown(std, args[0]))
+			}
+			p.overview(std.Err)
+			return exit(ExitUsage)
+		},
 	}
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	for _, c := range p {
-		cc := c.cobra()
+		cc := c.cobra(std, flags)
 		root.AddCommand(cc)
 		if c.Name == "help" {
 			root.SetHelpCommand(cc)
@@ -106,11 +113,14 @@ func (p Program) Cobra(std *Streams) *cobra.Command {
 }
 
 // cobra returns the command as one of cobra's.
-func (c *Command) cobra() *cobra.Command {
+func (c *Command) cobra(std *Streams, flags bool) *cobra.Command {
 	cc := &cobra.Command{
 		Use: strings.TrimSpace(c.Name + " " + c.Usage), Short: c.Summary, Long: strings.TrimSpace(c.About), Example: strings.TrimSpace(c.Examples),
-		DisableFlagsInUseLine: true,
-		Run:                   func(*cobra.Command, []string) {}, // what cannot be run is not listed
+		DisableFlagParsing: !flags, DisableFlagsInUseLine: true,
+		RunE: func(cc *cobra.Command, args []string) error { return exit(c.Run(cc.Context(), std, args)) },
+	}
+	if !flags {
+		return cc
 	}
 	if verbs := c.Verbs(); verbs != nil {
 		cc.ValidArgsFunction = first(verbs)
@@ -167,69 +177,4 @@ func (p Program) overview(w io.Writer) {
 	_ = table.Flush()
 	fmt.Fprint(w, "\nforbear COMMAND --help says more, with examples.\n"+
 		"Exit codes: 0 pass, 1 findings or a negative answer, 2 could not judge.\n")
-}
-
-// completionCommand returns the command completion, whose Run needs the program.
-func completionCommand() *Command {
-	return &Command{
-		Name:    "completion",
-		Summary: "print the script that completes command lines in a shell",
-		Usage:   "bash|zsh|fish|powershell",
-		About: `
-Completion prints a script for the shell. It completes commands, verbs, flags and,
-where a flag takes one of a few values, these.
-
-  bash        in ~/.bashrc: source <(forbear completion bash)
-              (the package bash-completion must be installed)
-  zsh         in ~/.zshrc, behind compinit: source <(forbear completion zsh)
-  fish        forbear completion fish > ~/.config/fish/completions/forbear.fish
-  powershell  in $PROFILE: forbear completion powershell | Out-String | Invoke-Expression`,
-		Examples: `
-forbear completion bash
-forbear completion fish > ~/.config/fish/completions/forbear.fish
-`,
-	}
-}
-
-// completion returns the Run of completion. The scripts ask the installed forbear, so
-// that they complete what it has, whenever they were printed.
-func (p Program) completion(c *Command) func(context.Context, *Streams, []string) int {
-	return func(_ context.Context, std *Streams, args []string) int {
-		words, code, done := c.Operands(std, c.Flags(), args)
-		switch {
-		case done:
-			return code
-		case len(words) != 1:
-			return std.Fail("completion: want one shell: %s (see forbear completion --help)", strings.Join(c.Verbs(), ", "))
-		}
-		root := p.Cobra(std)
-		// A closed pipe is the reader's choice, as with head.
-		switch words[0] {
-		case "bash":
-			_ = root.GenBashCompletionV2(std.Out, true)
-		case "zsh":
-			_ = root.GenZshCompletion(std.Out)
-		case "fish":
-			_ = root.GenFishCompletion(std.Out, true)
-		case "powershell":
-			_ = root.GenPowerShellCompletionWithDesc(std.Out)
-		}
-		return ExitOK
-	}
-}
-
-// choiceList is how the usage of a flag lists the values that it takes: "text, json
-// or csv", at the beginning or behind a colon, up to a semicolon, a bracket or the
-// end. It may be what the usage quotes, and do without the or.
-var choiceList = regexp.MustCompile("(?:^|: |`)([a-z][a-z0-9-]*(?:(?:, | or )[a-z][a-z0-9-]*)+)(?:$|;|`| \\()")
-
-// Choices returns the values of a flag that takes one of a few, in the order in which
-// its usage lists them, and nil for any other flag. The usage is the one place that
-// says them: what --help shows is what a shell completes.
-func Choices(fl *flag.Flag) []string {
-	m := choiceList.FindStringSubmatch(fl.Usage)
-	if m == nil {
-		return nil
-	}
-	return strings.Split(strings.ReplaceAll(m[1], " or ", ", "), ", ")
 }

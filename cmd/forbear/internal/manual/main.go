@@ -28,7 +28,7 @@ func main() {
 // write writes the page of the program and that of each command. Their date is that
 // of SOURCE_DATE_EPOCH, or else today.
 func write(dir, source string) error {
-	root := commands.Program().Cobra(&cli.Streams{Out: io.Discard, Err: io.Discard})
+	root := commands.Program().Cobra(&cli.Streams{Out: io.Discard, Err: io.Discard}, true)
 	root.DisableAutoGenTag = true
 	for _, c := range append(root.Commands(), root) {
 		c.Long = markdown(c.Long) + exitCodes
