@@ -5,12 +5,15 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,48 +32,12 @@ const (
 	DeliveryStateWaiting   DeliveryState = "waiting"
 )
 
-// Valid indicates whether the value is a known member of the DeliveryState enum.
-func (e DeliveryState) Valid() bool {
-	switch e {
-	case DeliveryStateCanceled:
-		return true
-	case DeliveryStateCanceling:
-		return true
-	case DeliveryStateDead:
-		return true
-	case DeliveryStateDelivered:
-		return true
-	case DeliveryStateHeld:
-		return true
-	case DeliveryStateSending:
-		return true
-	case DeliveryStateWaiting:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EndpointDisabledBy.
 const (
 	Forbear  EndpointDisabledBy = "forbear"
 	Operator EndpointDisabledBy = "operator"
 	Tenant   EndpointDisabledBy = "tenant"
 )
-
-// Valid indicates whether the value is a known member of the EndpointDisabledBy enum.
-func (e EndpointDisabledBy) Valid() bool {
-	switch e {
-	case Forbear:
-		return true
-	case Operator:
-		return true
-	case Tenant:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for EndpointFormat.
 const (
@@ -79,40 +46,12 @@ const (
 	EndpointFormatEmpty             EndpointFormat = ""
 )
 
-// Valid indicates whether the value is a known member of the EndpointFormat enum.
-func (e EndpointFormat) Valid() bool {
-	switch e {
-	case EndpointFormatCloudevents:
-		return true
-	case EndpointFormatCloudeventsBinary:
-		return true
-	case EndpointFormatEmpty:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EndpointState.
 const (
 	EndpointStateDisabled EndpointState = "disabled"
 	EndpointStateEmpty    EndpointState = ""
 	EndpointStateEnabled  EndpointState = "enabled"
 )
-
-// Valid indicates whether the value is a known member of the EndpointState enum.
-func (e EndpointState) Valid() bool {
-	switch e {
-	case EndpointStateDisabled:
-		return true
-	case EndpointStateEmpty:
-		return true
-	case EndpointStateEnabled:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for EndpointPatchFormat.
 const (
@@ -122,39 +61,11 @@ const (
 	EndpointPatchFormatLessThanNil       EndpointPatchFormat = "<nil>"
 )
 
-// Valid indicates whether the value is a known member of the EndpointPatchFormat enum.
-func (e EndpointPatchFormat) Valid() bool {
-	switch e {
-	case EndpointPatchFormatCloudevents:
-		return true
-	case EndpointPatchFormatCloudeventsBinary:
-		return true
-	case EndpointPatchFormatEmpty:
-		return true
-	case EndpointPatchFormatLessThanNil:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EndpointStatsState.
 const (
 	EndpointStatsStateDisabled EndpointStatsState = "disabled"
 	EndpointStatsStateEnabled  EndpointStatsState = "enabled"
 )
-
-// Valid indicates whether the value is a known member of the EndpointStatsState enum.
-func (e EndpointStatsState) Valid() bool {
-	switch e {
-	case EndpointStatsStateDisabled:
-		return true
-	case EndpointStatsStateEnabled:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for FilterState.
 const (
@@ -164,22 +75,6 @@ const (
 	FilterStateResolved  FilterState = "resolved"
 )
 
-// Valid indicates whether the value is a known member of the FilterState enum.
-func (e FilterState) Valid() bool {
-	switch e {
-	case FilterStateDead:
-		return true
-	case FilterStateDiscarded:
-		return true
-	case FilterStateRedriving:
-		return true
-	case FilterStateResolved:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for LetterState.
 const (
 	LetterStateDead      LetterState = "dead"
@@ -188,42 +83,12 @@ const (
 	LetterStateResolved  LetterState = "resolved"
 )
 
-// Valid indicates whether the value is a known member of the LetterState enum.
-func (e LetterState) Valid() bool {
-	switch e {
-	case LetterStateDead:
-		return true
-	case LetterStateDiscarded:
-		return true
-	case LetterStateRedriving:
-		return true
-	case LetterStateResolved:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for MadeTokenScope.
 const (
 	MadeTokenScopeAdmin       MadeTokenScope = "admin"
 	MadeTokenScopeApplication MadeTokenScope = "application"
 	MadeTokenScopeReadOnly    MadeTokenScope = "read-only"
 )
-
-// Valid indicates whether the value is a known member of the MadeTokenScope enum.
-func (e MadeTokenScope) Valid() bool {
-	switch e {
-	case MadeTokenScopeAdmin:
-		return true
-	case MadeTokenScopeApplication:
-		return true
-	case MadeTokenScopeReadOnly:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for MessageFilterState.
 const (
@@ -236,28 +101,6 @@ const (
 	MessageFilterStateWaiting   MessageFilterState = "waiting"
 )
 
-// Valid indicates whether the value is a known member of the MessageFilterState enum.
-func (e MessageFilterState) Valid() bool {
-	switch e {
-	case MessageFilterStateCanceled:
-		return true
-	case MessageFilterStateCanceling:
-		return true
-	case MessageFilterStateDead:
-		return true
-	case MessageFilterStateDelivered:
-		return true
-	case MessageFilterStateHeld:
-		return true
-	case MessageFilterStateSending:
-		return true
-	case MessageFilterStateWaiting:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for MessageInfoState.
 const (
 	MessageInfoStateCanceled  MessageInfoState = "canceled"
@@ -268,28 +111,6 @@ const (
 	MessageInfoStateSending   MessageInfoState = "sending"
 	MessageInfoStateWaiting   MessageInfoState = "waiting"
 )
-
-// Valid indicates whether the value is a known member of the MessageInfoState enum.
-func (e MessageInfoState) Valid() bool {
-	switch e {
-	case MessageInfoStateCanceled:
-		return true
-	case MessageInfoStateCanceling:
-		return true
-	case MessageInfoStateDead:
-		return true
-	case MessageInfoStateDelivered:
-		return true
-	case MessageInfoStateHeld:
-		return true
-	case MessageInfoStateSending:
-		return true
-	case MessageInfoStateWaiting:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for MessageResultState.
 const (
@@ -302,48 +123,12 @@ const (
 	MessageResultStateWaiting   MessageResultState = "waiting"
 )
 
-// Valid indicates whether the value is a known member of the MessageResultState enum.
-func (e MessageResultState) Valid() bool {
-	switch e {
-	case MessageResultStateCanceled:
-		return true
-	case MessageResultStateCanceling:
-		return true
-	case MessageResultStateDead:
-		return true
-	case MessageResultStateDelivered:
-		return true
-	case MessageResultStateHeld:
-		return true
-	case MessageResultStateSending:
-		return true
-	case MessageResultStateWaiting:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for NewTokenScope.
 const (
 	NewTokenScopeAdmin       NewTokenScope = "admin"
 	NewTokenScopeApplication NewTokenScope = "application"
 	NewTokenScopeReadOnly    NewTokenScope = "read-only"
 )
-
-// Valid indicates whether the value is a known member of the NewTokenScope enum.
-func (e NewTokenScope) Valid() bool {
-	switch e {
-	case NewTokenScopeAdmin:
-		return true
-	case NewTokenScopeApplication:
-		return true
-	case NewTokenScopeReadOnly:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for PolicyClassify.
 const (
@@ -356,48 +141,12 @@ const (
 	Unauthorized PolicyClassify = "unauthorized"
 )
 
-// Valid indicates whether the value is a known member of the PolicyClassify enum.
-func (e PolicyClassify) Valid() bool {
-	switch e {
-	case DNS:
-		return true
-	case Retry:
-		return true
-	case Terminal:
-		return true
-	case Throttled:
-		return true
-	case Timeout:
-		return true
-	case Transient:
-		return true
-	case Unauthorized:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PolicyIdempotency.
 const (
 	Generate PolicyIdempotency = "generate"
 	Refuse   PolicyIdempotency = "refuse"
 	Reuse    PolicyIdempotency = "reuse"
 )
-
-// Valid indicates whether the value is a known member of the PolicyIdempotency enum.
-func (e PolicyIdempotency) Valid() bool {
-	switch e {
-	case Generate:
-		return true
-	case Refuse:
-		return true
-	case Reuse:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for PolicyKind.
 const (
@@ -407,24 +156,6 @@ const (
 	Sync    PolicyKind = "sync"
 	Webhook PolicyKind = "webhook"
 )
-
-// Valid indicates whether the value is a known member of the PolicyKind enum.
-func (e PolicyKind) Valid() bool {
-	switch e {
-	case Batch:
-		return true
-	case Event:
-		return true
-	case Grpc:
-		return true
-	case Sync:
-		return true
-	case Webhook:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for PolicyWaitHeaders.
 const (
@@ -437,45 +168,11 @@ const (
 	PolicyWaitHeadersUnix         PolicyWaitHeaders = "unix"
 )
 
-// Valid indicates whether the value is a known member of the PolicyWaitHeaders enum.
-func (e PolicyWaitHeaders) Valid() bool {
-	switch e {
-	case PolicyWaitHeadersAuto:
-		return true
-	case PolicyWaitHeadersDuration:
-		return true
-	case PolicyWaitHeadersHTTPDate:
-		return true
-	case PolicyWaitHeadersMilliseconds:
-		return true
-	case PolicyWaitHeadersRfc3339:
-		return true
-	case PolicyWaitHeadersSeconds:
-		return true
-	case PolicyWaitHeadersUnix:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PolicyBackoffJitter.
 const (
 	Decorrelated PolicyBackoffJitter = "decorrelated"
 	Full         PolicyBackoffJitter = "full"
 )
-
-// Valid indicates whether the value is a known member of the PolicyBackoffJitter enum.
-func (e PolicyBackoffJitter) Valid() bool {
-	switch e {
-	case Decorrelated:
-		return true
-	case Full:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for PolicyBreakerOnBudget.
 const (
@@ -484,37 +181,11 @@ const (
 	Signal    PolicyBreakerOnBudget = "signal"
 )
 
-// Valid indicates whether the value is a known member of the PolicyBreakerOnBudget enum.
-func (e PolicyBreakerOnBudget) Valid() bool {
-	switch e {
-	case Immediate:
-		return true
-	case Off:
-		return true
-	case Signal:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PolicyBudgetOf.
 const (
 	Initial PolicyBudgetOf = "initial"
 	Total   PolicyBudgetOf = "total"
 )
-
-// Valid indicates whether the value is a known member of the PolicyBudgetOf enum.
-func (e PolicyBudgetOf) Valid() bool {
-	switch e {
-	case Initial:
-		return true
-	case Total:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for ProcessStatsHold.
 const (
@@ -525,24 +196,6 @@ const (
 	Unresolved ProcessStatsHold = "unresolved"
 )
 
-// Valid indicates whether the value is a known member of the ProcessStatsHold enum.
-func (e ProcessStatsHold) Valid() bool {
-	switch e {
-	case Credential:
-		return true
-	case Rejecting:
-		return true
-	case Suspended:
-		return true
-	case Unreadable:
-		return true
-	case Unresolved:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for RedriveState.
 const (
 	RedriveStateCanceled RedriveState = "canceled"
@@ -552,24 +205,6 @@ const (
 	RedriveStateStopped  RedriveState = "stopped"
 )
 
-// Valid indicates whether the value is a known member of the RedriveState enum.
-func (e RedriveState) Valid() bool {
-	switch e {
-	case RedriveStateCanceled:
-		return true
-	case RedriveStateDone:
-		return true
-	case RedriveStatePaused:
-		return true
-	case RedriveStateRunning:
-		return true
-	case RedriveStateStopped:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for TokenScope.
 const (
 	TokenScopeAdmin       TokenScope = "admin"
@@ -577,49 +212,15 @@ const (
 	TokenScopeReadOnly    TokenScope = "read-only"
 )
 
-// Valid indicates whether the value is a known member of the TokenScope enum.
-func (e TokenScope) Valid() bool {
-	switch e {
-	case TokenScopeAdmin:
-		return true
-	case TokenScopeApplication:
-		return true
-	case TokenScopeReadOnly:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for IfNoneMatch.
 const (
 	IfNoneMatchAsterisk IfNoneMatch = "*"
 )
 
-// Valid indicates whether the value is a known member of the IfNoneMatch enum.
-func (e IfNoneMatch) Valid() bool {
-	switch e {
-	case IfNoneMatchAsterisk:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PutApplicationParamsIfNoneMatch.
 const (
 	PutApplicationParamsIfNoneMatchAsterisk PutApplicationParamsIfNoneMatch = "*"
 )
-
-// Valid indicates whether the value is a known member of the PutApplicationParamsIfNoneMatch enum.
-func (e PutApplicationParamsIfNoneMatch) Valid() bool {
-	switch e {
-	case PutApplicationParamsIfNoneMatchAsterisk:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for ListDeadLettersParamsState.
 const (
@@ -629,22 +230,6 @@ const (
 	ListDeadLettersParamsStateResolved  ListDeadLettersParamsState = "resolved"
 )
 
-// Valid indicates whether the value is a known member of the ListDeadLettersParamsState enum.
-func (e ListDeadLettersParamsState) Valid() bool {
-	switch e {
-	case ListDeadLettersParamsStateDead:
-		return true
-	case ListDeadLettersParamsStateDiscarded:
-		return true
-	case ListDeadLettersParamsStateRedriving:
-		return true
-	case ListDeadLettersParamsStateResolved:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for ExportDeadLettersParamsState.
 const (
 	ExportDeadLettersParamsStateDead      ExportDeadLettersParamsState = "dead"
@@ -653,36 +238,10 @@ const (
 	ExportDeadLettersParamsStateResolved  ExportDeadLettersParamsState = "resolved"
 )
 
-// Valid indicates whether the value is a known member of the ExportDeadLettersParamsState enum.
-func (e ExportDeadLettersParamsState) Valid() bool {
-	switch e {
-	case ExportDeadLettersParamsStateDead:
-		return true
-	case ExportDeadLettersParamsStateDiscarded:
-		return true
-	case ExportDeadLettersParamsStateRedriving:
-		return true
-	case ExportDeadLettersParamsStateResolved:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PutEndpointParamsIfNoneMatch.
 const (
 	PutEndpointParamsIfNoneMatchAsterisk PutEndpointParamsIfNoneMatch = "*"
 )
-
-// Valid indicates whether the value is a known member of the PutEndpointParamsIfNoneMatch enum.
-func (e PutEndpointParamsIfNoneMatch) Valid() bool {
-	switch e {
-	case PutEndpointParamsIfNoneMatchAsterisk:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for ListMessagesParamsState.
 const (
@@ -694,28 +253,6 @@ const (
 	ListMessagesParamsStateSending   ListMessagesParamsState = "sending"
 	ListMessagesParamsStateWaiting   ListMessagesParamsState = "waiting"
 )
-
-// Valid indicates whether the value is a known member of the ListMessagesParamsState enum.
-func (e ListMessagesParamsState) Valid() bool {
-	switch e {
-	case ListMessagesParamsStateCanceled:
-		return true
-	case ListMessagesParamsStateCanceling:
-		return true
-	case ListMessagesParamsStateDead:
-		return true
-	case ListMessagesParamsStateDelivered:
-		return true
-	case ListMessagesParamsStateHeld:
-		return true
-	case ListMessagesParamsStateSending:
-		return true
-	case ListMessagesParamsStateWaiting:
-		return true
-	default:
-		return false
-	}
-}
 
 // Accepted defines model for Accepted.
 type Accepted struct {
@@ -2116,61 +1653,30 @@ type StartRedriveJSONRequestBody = NewRedrive
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = NewToken
 
-// RequestEditorFn is the function signature for the RequestEditor callback function
+// RequestEditorFn changes a request before it is sent.
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
 
-// Doer performs HTTP requests.
-//
-// The standard http.Client implements this interface.
+// HttpRequestDoer sends requests, as an http.Client does.
 type HttpRequestDoer interface {
 	Do(req *http.Request) (*http.Response, error)
 }
 
-// Client which conforms to the OpenAPI3 specification for this service.
+// Client is how requests are sent.
 type Client struct {
-	// The endpoint of the server conforming to this interface, with scheme,
-	// https://api.deepmap.com for example. This can contain a path relative
-	// to the server, such as https://api.deepmap.com/dev-test, and all the
-	// paths in the swagger spec will be appended to the server.
+	// Server is the address of the service, with or without a path.
 	Server string
 
-	// Doer for performing requests, typically a *http.Client with any
-	// customized settings, such as certificate chains.
+	// Client sends the requests. Its default is an http.Client without settings.
 	Client HttpRequestDoer
 
-	// A list of callbacks for modifying requests which are generated before sending over
-	// the network.
+	// RequestEditors change each request, in their order.
 	RequestEditors []RequestEditorFn
 }
 
-// ClientOption allows setting custom parameters during construction
+// ClientOption sets something of a Client.
 type ClientOption func(*Client) error
 
-// Creates a new Client, with reasonable defaults
-func NewClient(server string, opts ...ClientOption) (*Client, error) {
-	// create a client with sane default values
-	client := Client{
-		Server: server,
-	}
-	// mutate client and add all optional params
-	for _, o := range opts {
-		if err := o(&client); err != nil {
-			return nil, err
-		}
-	}
-	// ensure the server URL always has a trailing slash
-	if !strings.HasSuffix(client.Server, "/") {
-		client.Server += "/"
-	}
-	// create httpClient, if not already present
-	if client.Client == nil {
-		client.Client = &http.Client{}
-	}
-	return &client, nil
-}
-
-// WithHTTPClient allows overriding the default Doer, which is
-// automatically created using http.Client. This is useful for tests.
+// WithHTTPClient replaces what sends the requests.
 func WithHTTPClient(doer HttpRequestDoer) ClientOption {
 	return func(c *Client) error {
 		c.Client = doer
@@ -2178,8 +1684,7 @@ func WithHTTPClient(doer HttpRequestDoer) ClientOption {
 	}
 }
 
-// WithRequestEditorFn allows setting up a callback function, which will be
-// called right before sending the request. This can be used to mutate the request.
+// WithRequestEditorFn adds a function that changes each request.
 func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 	return func(c *Client) error {
 		c.RequestEditors = append(c.RequestEditors, fn)
@@ -2187,7538 +1692,128 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 	}
 }
 
-// The interface specification for the client above.
-type ClientInterface interface {
-	// ListAlerts A page of the alerts
-	//
-	// The newest first.
-	//
-	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AlertHealth How the notifiers are doing, and what runs by itself
-	//
-	// Whether each notifier took its latest alert.
-	//
-	// Corresponds with GET /v1/alerts/health (the `AlertHealth` operationId).
-	AlertHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// TestAlerts Send a test alert to every notifier
-	//
-	// It waits for the results.
-	//
-	// Corresponds with POST /v1/alerts/test (the `TestAlerts` operationId).
-	TestAlerts(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListApplications The applications, secrets masked
-	//
-	// In the order of their ids; next goes on behind the last one of a full page.
-	//
-	// Corresponds with GET /v1/applications (the `ListApplications` operationId).
-	ListApplications(ctx context.Context, params *ListApplicationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DeleteApplication Delete an application without endpoints
-	//
-	// One that has endpoints is refused with 409: delete those first.
-	//
-	// Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-	DeleteApplication(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetApplication One application, secrets masked
-	//
-	// The ETag is the version of its configuration, for If-Match.
-	//
-	// Corresponds with GET /v1/applications/{id} (the `GetApplication` operationId).
-	GetApplication(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PatchApplicationWithBody Change fields of an application
-	//
-	// A JSON Merge Patch (RFC 7396), as for endpoints.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-	PatchApplicationWithBody(ctx context.Context, id string, params *PatchApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PatchApplicationWithApplicationMergePatchPlusJSONBody Change fields of an application
-	//
-	// A JSON Merge Patch (RFC 7396), as for endpoints.
-	//
-	// Takes a body of the `application/merge-patch+json` content type.
-	//
-	// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-	PatchApplicationWithApplicationMergePatchPlusJSONBody(ctx context.Context, id string, params *PatchApplicationParams, body PatchApplicationApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutApplicationWithBody Add or replace an application
-	//
-	// Replaces the whole configuration. Its endpoints go by it within seconds.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-	PutApplicationWithBody(ctx context.Context, id string, params *PutApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutApplication Add or replace an application
-	//
-	// Replaces the whole configuration. Its endpoints go by it within seconds.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-	PutApplication(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RotateApplicationSecretsWithBody A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-	RotateApplicationSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RotateApplicationSecrets A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-	RotateApplicationSecrets(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListAudit Who did what
-	//
-	// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
-	//
-	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
-	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListDeadLetters Dead letters, oldest first, masked
-	//
-	// In the order in which they came; next is the last one's id, for after.
-	//
-	// Corresponds with GET /v1/dead-letters (the `ListDeadLetters` operationId).
-	ListDeadLetters(ctx context.Context, params *ListDeadLettersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DiscardDeadLettersWithBody Give all dead letters of a filter up, for a reason, or count them
-	//
-	// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-	DiscardDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DiscardDeadLetters Give all dead letters of a filter up, for a reason, or count them
-	//
-	// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-	DiscardDeadLetters(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ExportDeadLetters Dead letters as JSON lines
-	//
-	// Lines of JSON, as forbear dlq export writes them: durations are nanoseconds there.
-	//
-	// Corresponds with GET /v1/dead-letters/export (the `ExportDeadLetters` operationId).
-	ExportDeadLetters(ctx context.Context, params *ExportDeadLettersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DeadLetterStats Counts by queue, reason and state
-	//
-	// With the most frequent causes of what is dead.
-	//
-	// Corresponds with GET /v1/dead-letters/stats (the `DeadLetterStats` operationId).
-	DeadLetterStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetDeadLetter One dead letter, masked unless reveal=true
-	//
-	// Payload, headers and errors are masked unless reveal is true.
-	//
-	// Corresponds with GET /v1/dead-letters/{id} (the `GetDeadLetter` operationId).
-	GetDeadLetter(ctx context.Context, id string, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DiscardDeadLetterWithBody Give a dead letter up, for a reason
-	//
-	// It is final, and needs a reason.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-	DiscardDeadLetterWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DiscardDeadLetter Give a dead letter up, for a reason
-	//
-	// It is final, and needs a reason.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-	DiscardDeadLetter(ctx context.Context, id string, body DiscardDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListEndpoints All endpoints, secrets masked
-	//
-	// They come from the store: one that another process has put is among them.
-	//
-	// Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-	ListEndpoints(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PostEndpointWithBody Add an endpoint under an id that is made for it
-	//
-	// The body has no id. Location says where it is.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-	PostEndpointWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PostEndpoint Add an endpoint under an id that is made for it
-	//
-	// The body has no id. Location says where it is.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-	PostEndpoint(ctx context.Context, body PostEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DeleteEndpoint Delete an endpoint
-	//
-	// What waits for it becomes dead letters with the reason deleted, in batches; attempts under way finish. The letters can be redriven when there is an endpoint of that id again. Until the last message has ended, a PUT of the id is 409.
-	//
-	// Corresponds with DELETE /v1/endpoints/{id} (the `DeleteEndpoint` operationId).
-	DeleteEndpoint(ctx context.Context, id string, params *DeleteEndpointParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetEndpoint One endpoint, secrets masked
-	//
-	// The ETag is the version of its configuration, for If-Match.
-	//
-	// Corresponds with GET /v1/endpoints/{id} (the `GetEndpoint` operationId).
-	GetEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PatchEndpointWithBody Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpointWithBody(ctx context.Context, id string, params *PatchEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PatchEndpoint Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpoint(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PatchEndpointWithApplicationMergePatchPlusJSONBody Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes a body of the `application/merge-patch+json` content type.
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpointWithApplicationMergePatchPlusJSONBody(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutEndpointWithBody Add or replace an endpoint
-	//
-	// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-	PutEndpointWithBody(ctx context.Context, id string, params *PutEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutEndpoint Add or replace an endpoint
-	//
-	// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-	PutEndpoint(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DisableEndpointWithBody Stop sending; messages are kept
-	//
-	// Its messages wait. The attempts under way may still finish.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DisableEndpoint Stop sending; messages are kept
-	//
-	// Its messages wait. The attempts under way may still finish.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpoint(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EnableEndpoint Serve an endpoint again, without a test message
-	//
-	// The attempts begin at once.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
-	EnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RotateEndpointSecretsWithBody A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-	RotateEndpointSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RotateEndpointSecrets A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-	RotateEndpointSecrets(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EndpointStats How an endpoint fares
-	//
-	// Backlog, age, attempts of the last hour and day, dead letters.
-	//
-	// Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
-	EndpointStats(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// TestEndpointWithBody Send a test message
-	//
-	// Once, now, and past the queue. The state of the endpoint stays as it is.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-	TestEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// TestEndpoint Send a test message
-	//
-	// Once, now, and past the queue. The state of the endpoint stays as it is.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-	TestEndpoint(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// TestAndEnableEndpoint Send a test message and enable the endpoint when it is accepted
-	//
-	// A response that refuses the message is no error of the call: ok says how it went.
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
-	TestAndEnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListMessages List and search messages, the newest first
-	//
-	// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
-	//
-	// Corresponds with GET /v1/messages (the `ListMessages` operationId).
-	ListMessages(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptMessageWithBody Accept a message: when this responds it is on disk
-	//
-	// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-	AcceptMessageWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptMessage Accept a message: when this responds it is on disk
-	//
-	// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-	AcceptMessage(ctx context.Context, body AcceptMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CancelMessagesWithBody Cancel many messages
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-	CancelMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CancelMessages Cancel many messages
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-	CancelMessages(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EraseMessagesWithBody Erase many messages
-	//
-	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-	EraseMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EraseMessages Erase many messages
-	//
-	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-	EraseMessages(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SendMessagesAgainWithBody Send many messages again
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-	SendMessagesAgainWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SendMessagesAgain Send many messages again
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-	SendMessagesAgain(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EraseMessage Erase a message
-	//
-	// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
-	//
-	// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
-	EraseMessage(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetMessage How a message fares at each endpoint
-	//
-	// Each endpoint has a delivery of its own, with the history of its attempts. What receivers responded is shown with reveal alone.
-	//
-	// Corresponds with GET /v1/messages/{id} (the `GetMessage` operationId).
-	GetMessage(ctx context.Context, id string, params *GetMessageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CancelMessageWithBody Cancel a message
-	//
-	// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-	CancelMessageWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CancelMessage Cancel a message
-	//
-	// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-	CancelMessage(ctx context.Context, id string, body CancelMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SendMessageAgainWithBody Send a message again
-	//
-	// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-	SendMessageAgainWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SendMessageAgain Send a message again
-	//
-	// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-	SendMessageAgain(ctx context.Context, id string, body SendMessageAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// OpenAPI This document
-	//
-	// It describes the version that responds.
-	//
-	// Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
-	OpenAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListRedrives A page of the redrives
-	//
-	// The newest first. An application sees its own.
-	//
-	// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-	ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// StartRedriveWithBody Redrive what a filter chooses, or count it
-	//
-	// A dry run only counts. The letters of the filter go on their way one after the other.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-	StartRedriveWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// StartRedrive Redrive what a filter chooses, or count it
-	//
-	// A dry run only counts. The letters of the filter go on their way one after the other.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-	StartRedrive(ctx context.Context, body StartRedriveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetRedrive One redrive and its counts
-	//
-	// With what has become of its letters so far.
-	//
-	// Corresponds with GET /v1/redrives/{id} (the `GetRedrive` operationId).
-	GetRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CancelRedrive Cancel a redrive
-	//
-	// What is on its way goes on; a canceled redrive cannot be resumed.
-	//
-	// Corresponds with POST /v1/redrives/{id}/cancel (the `CancelRedrive` operationId).
-	CancelRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PauseRedrive Pause a redrive
-	//
-	// What is on its way goes on.
-	//
-	// Corresponds with POST /v1/redrives/{id}/pause (the `PauseRedrive` operationId).
-	PauseRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ResumeRedrive Resume a redrive
-	//
-	// It goes on where it was paused.
-	//
-	// Corresponds with POST /v1/redrives/{id}/resume (the `ResumeRedrive` operationId).
-	ResumeRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListStats How all endpoints fare, and the outbox
-	//
-	// In the order of their ids.
-	//
-	// Corresponds with GET /v1/stats (the `ListStats` operationId).
-	ListStats(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListTokens A page of the tokens, without their texts
-	//
-	// In the order of their names. Those that have expired are among them.
-	//
-	// Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CreateTokenWithBody Make a token
-	//
-	// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-	CreateTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CreateToken Make a token
-	//
-	// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-	CreateToken(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RevokeToken End a token
-	//
-	// Other processes go by it within five seconds.
-	//
-	// Corresponds with DELETE /v1/tokens/{name} (the `RevokeToken` operationId).
-	RevokeToken(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
-}
-
-// ListAlerts A page of the alerts
-//
-// The newest first.
-//
-// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListAlertsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AlertHealth How the notifiers are doing, and what runs by itself
-//
-// Whether each notifier took its latest alert.
-//
-// Corresponds with GET /v1/alerts/health (the `AlertHealth` operationId).
-func (c *Client) AlertHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAlertHealthRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// TestAlerts Send a test alert to every notifier
-//
-// It waits for the results.
-//
-// Corresponds with POST /v1/alerts/test (the `TestAlerts` operationId).
-func (c *Client) TestAlerts(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestAlertsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListApplications The applications, secrets masked
-//
-// In the order of their ids; next goes on behind the last one of a full page.
-//
-// Corresponds with GET /v1/applications (the `ListApplications` operationId).
-func (c *Client) ListApplications(ctx context.Context, params *ListApplicationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListApplicationsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DeleteApplication Delete an application without endpoints
-//
-// One that has endpoints is refused with 409: delete those first.
-//
-// Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-func (c *Client) DeleteApplication(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteApplicationRequest(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetApplication One application, secrets masked
-//
-// The ETag is the version of its configuration, for If-Match.
-//
-// Corresponds with GET /v1/applications/{id} (the `GetApplication` operationId).
-func (c *Client) GetApplication(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetApplicationRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PatchApplicationWithBody Change fields of an application
-//
-// A JSON Merge Patch (RFC 7396), as for endpoints.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-func (c *Client) PatchApplicationWithBody(ctx context.Context, id string, params *PatchApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPatchApplicationRequestWithBody(c.Server, id, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PatchApplicationWithApplicationMergePatchPlusJSONBody Change fields of an application
-//
-// A JSON Merge Patch (RFC 7396), as for endpoints.
-//
-// Takes a body of the `application/merge-patch+json` content type.
-//
-// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-func (c *Client) PatchApplicationWithApplicationMergePatchPlusJSONBody(ctx context.Context, id string, params *PatchApplicationParams, body PatchApplicationApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPatchApplicationRequestWithApplicationMergePatchPlusJSONBody(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutApplicationWithBody Add or replace an application
-//
-// Replaces the whole configuration. Its endpoints go by it within seconds.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-func (c *Client) PutApplicationWithBody(ctx context.Context, id string, params *PutApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutApplicationRequestWithBody(c.Server, id, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutApplication Add or replace an application
-//
-// Replaces the whole configuration. Its endpoints go by it within seconds.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-func (c *Client) PutApplication(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutApplicationRequest(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RotateApplicationSecretsWithBody A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-func (c *Client) RotateApplicationSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRotateApplicationSecretsRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RotateApplicationSecrets A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-func (c *Client) RotateApplicationSecrets(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRotateApplicationSecretsRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListAudit Who did what
-//
-// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
-//
-// Corresponds with GET /v1/audit (the `ListAudit` operationId).
-func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListAuditRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListDeadLetters Dead letters, oldest first, masked
-//
-// In the order in which they came; next is the last one's id, for after.
-//
-// Corresponds with GET /v1/dead-letters (the `ListDeadLetters` operationId).
-func (c *Client) ListDeadLetters(ctx context.Context, params *ListDeadLettersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListDeadLettersRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DiscardDeadLettersWithBody Give all dead letters of a filter up, for a reason, or count them
-//
-// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-func (c *Client) DiscardDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDiscardDeadLettersRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DiscardDeadLetters Give all dead letters of a filter up, for a reason, or count them
-//
-// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-func (c *Client) DiscardDeadLetters(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDiscardDeadLettersRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ExportDeadLetters Dead letters as JSON lines
-//
-// Lines of JSON, as forbear dlq export writes them: durations are nanoseconds there.
-//
-// Corresponds with GET /v1/dead-letters/export (the `ExportDeadLetters` operationId).
-func (c *Client) ExportDeadLetters(ctx context.Context, params *ExportDeadLettersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewExportDeadLettersRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DeadLetterStats Counts by queue, reason and state
-//
-// With the most frequent causes of what is dead.
-//
-// Corresponds with GET /v1/dead-letters/stats (the `DeadLetterStats` operationId).
-func (c *Client) DeadLetterStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeadLetterStatsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetDeadLetter One dead letter, masked unless reveal=true
-//
-// Payload, headers and errors are masked unless reveal is true.
-//
-// Corresponds with GET /v1/dead-letters/{id} (the `GetDeadLetter` operationId).
-func (c *Client) GetDeadLetter(ctx context.Context, id string, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetDeadLetterRequest(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DiscardDeadLetterWithBody Give a dead letter up, for a reason
-//
-// It is final, and needs a reason.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-func (c *Client) DiscardDeadLetterWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDiscardDeadLetterRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DiscardDeadLetter Give a dead letter up, for a reason
-//
-// It is final, and needs a reason.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-func (c *Client) DiscardDeadLetter(ctx context.Context, id string, body DiscardDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDiscardDeadLetterRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListEndpoints All endpoints, secrets masked
-//
-// They come from the store: one that another process has put is among them.
-//
-// Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-func (c *Client) ListEndpoints(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListEndpointsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PostEndpointWithBody Add an endpoint under an id that is made for it
-//
-// The body has no id. Location says where it is.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-func (c *Client) PostEndpointWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPostEndpointRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PostEndpoint Add an endpoint under an id that is made for it
-//
-// The body has no id. Location says where it is.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-func (c *Client) PostEndpoint(ctx context.Context, body PostEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPostEndpointRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DeleteEndpoint Delete an endpoint
-//
-// What waits for it becomes dead letters with the reason deleted, in batches; attempts under way finish. The letters can be redriven when there is an endpoint of that id again. Until the last message has ended, a PUT of the id is 409.
-//
-// Corresponds with DELETE /v1/endpoints/{id} (the `DeleteEndpoint` operationId).
-func (c *Client) DeleteEndpoint(ctx context.Context, id string, params *DeleteEndpointParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteEndpointRequest(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetEndpoint One endpoint, secrets masked
-//
-// The ETag is the version of its configuration, for If-Match.
-//
-// Corresponds with GET /v1/endpoints/{id} (the `GetEndpoint` operationId).
-func (c *Client) GetEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetEndpointRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PatchEndpointWithBody Change fields of an endpoint
-//
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-func (c *Client) PatchEndpointWithBody(ctx context.Context, id string, params *PatchEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPatchEndpointRequestWithBody(c.Server, id, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PatchEndpoint Change fields of an endpoint
-//
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-func (c *Client) PatchEndpoint(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPatchEndpointRequest(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PatchEndpointWithApplicationMergePatchPlusJSONBody Change fields of an endpoint
-//
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-//
-// Takes a body of the `application/merge-patch+json` content type.
-//
-// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-func (c *Client) PatchEndpointWithApplicationMergePatchPlusJSONBody(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPatchEndpointRequestWithApplicationMergePatchPlusJSONBody(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutEndpointWithBody Add or replace an endpoint
-//
-// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-func (c *Client) PutEndpointWithBody(ctx context.Context, id string, params *PutEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutEndpointRequestWithBody(c.Server, id, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutEndpoint Add or replace an endpoint
-//
-// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-func (c *Client) PutEndpoint(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutEndpointRequest(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DisableEndpointWithBody Stop sending; messages are kept
-//
-// Its messages wait. The attempts under way may still finish.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-func (c *Client) DisableEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDisableEndpointRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DisableEndpoint Stop sending; messages are kept
-//
-// Its messages wait. The attempts under way may still finish.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-func (c *Client) DisableEndpoint(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDisableEndpointRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EnableEndpoint Serve an endpoint again, without a test message
-//
-// The attempts begin at once.
-//
-// Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
-func (c *Client) EnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEnableEndpointRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RotateEndpointSecretsWithBody A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-func (c *Client) RotateEndpointSecretsWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRotateEndpointSecretsRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RotateEndpointSecrets A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-func (c *Client) RotateEndpointSecrets(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRotateEndpointSecretsRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EndpointStats How an endpoint fares
-//
-// Backlog, age, attempts of the last hour and day, dead letters.
-//
-// Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
-func (c *Client) EndpointStats(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEndpointStatsRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// TestEndpointWithBody Send a test message
-//
-// Once, now, and past the queue. The state of the endpoint stays as it is.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-func (c *Client) TestEndpointWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestEndpointRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// TestEndpoint Send a test message
-//
-// Once, now, and past the queue. The state of the endpoint stays as it is.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-func (c *Client) TestEndpoint(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestEndpointRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// TestAndEnableEndpoint Send a test message and enable the endpoint when it is accepted
-//
-// A response that refuses the message is no error of the call: ok says how it went.
-//
-// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
-func (c *Client) TestAndEnableEndpoint(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestAndEnableEndpointRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListMessages List and search messages, the newest first
-//
-// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
-//
-// Corresponds with GET /v1/messages (the `ListMessages` operationId).
-func (c *Client) ListMessages(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListMessagesRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptMessageWithBody Accept a message: when this responds it is on disk
-//
-// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-func (c *Client) AcceptMessageWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptMessageRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptMessage Accept a message: when this responds it is on disk
-//
-// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-func (c *Client) AcceptMessage(ctx context.Context, body AcceptMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptMessageRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CancelMessagesWithBody Cancel many messages
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-func (c *Client) CancelMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelMessagesRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CancelMessages Cancel many messages
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-func (c *Client) CancelMessages(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelMessagesRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EraseMessagesWithBody Erase many messages
-//
-// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-func (c *Client) EraseMessagesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEraseMessagesRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EraseMessages Erase many messages
-//
-// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-func (c *Client) EraseMessages(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEraseMessagesRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SendMessagesAgainWithBody Send many messages again
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-func (c *Client) SendMessagesAgainWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendMessagesAgainRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SendMessagesAgain Send many messages again
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-func (c *Client) SendMessagesAgain(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendMessagesAgainRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EraseMessage Erase a message
-//
-// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
-//
-// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
-func (c *Client) EraseMessage(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEraseMessageRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetMessage How a message fares at each endpoint
-//
-// Each endpoint has a delivery of its own, with the history of its attempts. What receivers responded is shown with reveal alone.
-//
-// Corresponds with GET /v1/messages/{id} (the `GetMessage` operationId).
-func (c *Client) GetMessage(ctx context.Context, id string, params *GetMessageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetMessageRequest(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CancelMessageWithBody Cancel a message
-//
-// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-func (c *Client) CancelMessageWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelMessageRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CancelMessage Cancel a message
-//
-// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-func (c *Client) CancelMessage(ctx context.Context, id string, body CancelMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelMessageRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SendMessageAgainWithBody Send a message again
-//
-// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-func (c *Client) SendMessageAgainWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendMessageAgainRequestWithBody(c.Server, id, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SendMessageAgain Send a message again
-//
-// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-func (c *Client) SendMessageAgain(ctx context.Context, id string, body SendMessageAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendMessageAgainRequest(c.Server, id, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// OpenAPI This document
-//
-// It describes the version that responds.
-//
-// Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
-func (c *Client) OpenAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewOpenAPIRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListRedrives A page of the redrives
-//
-// The newest first. An application sees its own.
-//
-// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-func (c *Client) ListRedrives(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListRedrivesRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// StartRedriveWithBody Redrive what a filter chooses, or count it
-//
-// A dry run only counts. The letters of the filter go on their way one after the other.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-func (c *Client) StartRedriveWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewStartRedriveRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// StartRedrive Redrive what a filter chooses, or count it
-//
-// A dry run only counts. The letters of the filter go on their way one after the other.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-func (c *Client) StartRedrive(ctx context.Context, body StartRedriveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewStartRedriveRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetRedrive One redrive and its counts
-//
-// With what has become of its letters so far.
-//
-// Corresponds with GET /v1/redrives/{id} (the `GetRedrive` operationId).
-func (c *Client) GetRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetRedriveRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CancelRedrive Cancel a redrive
-//
-// What is on its way goes on; a canceled redrive cannot be resumed.
-//
-// Corresponds with POST /v1/redrives/{id}/cancel (the `CancelRedrive` operationId).
-func (c *Client) CancelRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelRedriveRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PauseRedrive Pause a redrive
-//
-// What is on its way goes on.
-//
-// Corresponds with POST /v1/redrives/{id}/pause (the `PauseRedrive` operationId).
-func (c *Client) PauseRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPauseRedriveRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ResumeRedrive Resume a redrive
-//
-// It goes on where it was paused.
-//
-// Corresponds with POST /v1/redrives/{id}/resume (the `ResumeRedrive` operationId).
-func (c *Client) ResumeRedrive(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResumeRedriveRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListStats How all endpoints fare, and the outbox
-//
-// In the order of their ids.
-//
-// Corresponds with GET /v1/stats (the `ListStats` operationId).
-func (c *Client) ListStats(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListStatsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListTokens A page of the tokens, without their texts
-//
-// In the order of their names. Those that have expired are among them.
-//
-// Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListTokensRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CreateTokenWithBody Make a token
-//
-// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-func (c *Client) CreateTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateTokenRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CreateToken Make a token
-//
-// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-func (c *Client) CreateToken(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateTokenRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RevokeToken End a token
-//
-// Other processes go by it within five seconds.
-//
-// Corresponds with DELETE /v1/tokens/{name} (the `RevokeToken` operationId).
-func (c *Client) RevokeToken(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRevokeTokenRequest(c.Server, name)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// NewListAlertsRequest constructs an http.Request for the ListAlerts method
-func NewListAlertsRequest(server string, params *ListAlertsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/alerts")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewAlertHealthRequest constructs an http.Request for the AlertHealth method
-func NewAlertHealthRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/alerts/health")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewTestAlertsRequest constructs an http.Request for the TestAlerts method
-func NewTestAlertsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/alerts/test")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListApplicationsRequest constructs an http.Request for the ListApplications method
-func NewListApplicationsRequest(server string, params *ListApplicationsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewDeleteApplicationRequest constructs an http.Request for the DeleteApplication method
-func NewDeleteApplicationRequest(server string, id string, params *DeleteApplicationParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-	}
-
-	return req, nil
-}
-
-// NewGetApplicationRequest constructs an http.Request for the GetApplication method
-func NewGetApplicationRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPatchApplicationRequestWithApplicationMergePatchPlusJSONBody calls the generic PatchApplication builder with application/merge-patch+json body
-func NewPatchApplicationRequestWithApplicationMergePatchPlusJSONBody(server string, id string, params *PatchApplicationParams, body PatchApplicationApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPatchApplicationRequestWithBody(server, id, params, "application/merge-patch+json", bodyReader)
-}
-
-// NewPatchApplicationRequestWithBody constructs an http.Request for the PatchApplication method, with any body, and a specified content type
-func NewPatchApplicationRequestWithBody(server string, id string, params *PatchApplicationParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-	}
-
-	return req, nil
-}
-
-// NewPutApplicationRequest calls the generic PutApplication builder with application/json body
-func NewPutApplicationRequest(server string, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPutApplicationRequestWithBody(server, id, params, "application/json", bodyReader)
-}
-
-// NewPutApplicationRequestWithBody constructs an http.Request for the PutApplication method, with any body, and a specified content type
-func NewPutApplicationRequestWithBody(server string, id string, params *PutApplicationParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-
-		if params.IfNoneMatch != nil {
-			var headerParam1 string
-
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-None-Match", headerParam1)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewRotateApplicationSecretsRequest calls the generic RotateApplicationSecrets builder with application/json body
-func NewRotateApplicationSecretsRequest(server string, id string, body RotateApplicationSecretsJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewRotateApplicationSecretsRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewRotateApplicationSecretsRequestWithBody constructs an http.Request for the RotateApplicationSecrets method, with any body, and a specified content type
-func NewRotateApplicationSecretsRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/applications/%s/secrets/rotate", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewListAuditRequest constructs an http.Request for the ListAudit method
-func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/audit")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Who != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "who", *params.Who, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Action != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Target != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "target", *params.Target, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Since != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Until != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListDeadLettersRequest constructs an http.Request for the ListDeadLetters method
-func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Queue != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "queue", *params.Queue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Destination != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "destination", *params.Destination, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Reason != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", *params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.ErrorType != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "error_type", *params.ErrorType, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.EventID != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "event_id", *params.EventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Cause != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cause", *params.Cause, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.State != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Since != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Until != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewDiscardDeadLettersRequest calls the generic DiscardDeadLetters builder with application/json body
-func NewDiscardDeadLettersRequest(server string, body DiscardDeadLettersJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewDiscardDeadLettersRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewDiscardDeadLettersRequestWithBody constructs an http.Request for the DiscardDeadLetters method, with any body, and a specified content type
-func NewDiscardDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters/discard")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewExportDeadLettersRequest constructs an http.Request for the ExportDeadLetters method
-func NewExportDeadLettersRequest(server string, params *ExportDeadLettersParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters/export")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Queue != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "queue", *params.Queue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Destination != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "destination", *params.Destination, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Reason != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", *params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.ErrorType != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "error_type", *params.ErrorType, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.EventID != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "event_id", *params.EventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Cause != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cause", *params.Cause, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.State != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Since != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Until != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Reveal != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reveal", *params.Reveal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewDeadLetterStatsRequest constructs an http.Request for the DeadLetterStats method
-func NewDeadLetterStatsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters/stats")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetDeadLetterRequest constructs an http.Request for the GetDeadLetter method
-func NewGetDeadLetterRequest(server string, id string, params *GetDeadLetterParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Reveal != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reveal", *params.Reveal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewDiscardDeadLetterRequest calls the generic DiscardDeadLetter builder with application/json body
-func NewDiscardDeadLetterRequest(server string, id string, body DiscardDeadLetterJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewDiscardDeadLetterRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewDiscardDeadLetterRequestWithBody constructs an http.Request for the DiscardDeadLetter method, with any body, and a specified content type
-func NewDiscardDeadLetterRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/dead-letters/%s/discard", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewListEndpointsRequest constructs an http.Request for the ListEndpoints method
-func NewListEndpointsRequest(server string, params *ListEndpointsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPostEndpointRequest calls the generic PostEndpoint builder with application/json body
-func NewPostEndpointRequest(server string, body PostEndpointJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPostEndpointRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewPostEndpointRequestWithBody constructs an http.Request for the PostEndpoint method, with any body, and a specified content type
-func NewPostEndpointRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewDeleteEndpointRequest constructs an http.Request for the DeleteEndpoint method
-func NewDeleteEndpointRequest(server string, id string, params *DeleteEndpointParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-	}
-
-	return req, nil
-}
-
-// NewGetEndpointRequest constructs an http.Request for the GetEndpoint method
-func NewGetEndpointRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPatchEndpointRequest calls the generic PatchEndpoint builder with application/json body
-func NewPatchEndpointRequest(server string, id string, params *PatchEndpointParams, body PatchEndpointJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPatchEndpointRequestWithBody(server, id, params, "application/json", bodyReader)
-}
-
-// NewPatchEndpointRequestWithApplicationMergePatchPlusJSONBody calls the generic PatchEndpoint builder with application/merge-patch+json body
-func NewPatchEndpointRequestWithApplicationMergePatchPlusJSONBody(server string, id string, params *PatchEndpointParams, body PatchEndpointApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPatchEndpointRequestWithBody(server, id, params, "application/merge-patch+json", bodyReader)
-}
-
-// NewPatchEndpointRequestWithBody constructs an http.Request for the PatchEndpoint method, with any body, and a specified content type
-func NewPatchEndpointRequestWithBody(server string, id string, params *PatchEndpointParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-	}
-
-	return req, nil
-}
-
-// NewPutEndpointRequest calls the generic PutEndpoint builder with application/json body
-func NewPutEndpointRequest(server string, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPutEndpointRequestWithBody(server, id, params, "application/json", bodyReader)
-}
-
-// NewPutEndpointRequestWithBody constructs an http.Request for the PutEndpoint method, with any body, and a specified content type
-func NewPutEndpointRequestWithBody(server string, id string, params *PutEndpointParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-Match", headerParam0)
-		}
-
-		if params.IfNoneMatch != nil {
-			var headerParam1 string
-
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("If-None-Match", headerParam1)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewDisableEndpointRequest calls the generic DisableEndpoint builder with application/json body
-func NewDisableEndpointRequest(server string, id string, body DisableEndpointJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewDisableEndpointRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewDisableEndpointRequestWithBody constructs an http.Request for the DisableEndpoint method, with any body, and a specified content type
-func NewDisableEndpointRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/disable", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewEnableEndpointRequest constructs an http.Request for the EnableEndpoint method
-func NewEnableEndpointRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/enable", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewRotateEndpointSecretsRequest calls the generic RotateEndpointSecrets builder with application/json body
-func NewRotateEndpointSecretsRequest(server string, id string, body RotateEndpointSecretsJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewRotateEndpointSecretsRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewRotateEndpointSecretsRequestWithBody constructs an http.Request for the RotateEndpointSecrets method, with any body, and a specified content type
-func NewRotateEndpointSecretsRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/secrets/rotate", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewEndpointStatsRequest constructs an http.Request for the EndpointStats method
-func NewEndpointStatsRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/stats", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewTestEndpointRequest calls the generic TestEndpoint builder with application/json body
-func NewTestEndpointRequest(server string, id string, body TestEndpointJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewTestEndpointRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewTestEndpointRequestWithBody constructs an http.Request for the TestEndpoint method, with any body, and a specified content type
-func NewTestEndpointRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/test", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewTestAndEnableEndpointRequest constructs an http.Request for the TestAndEnableEndpoint method
-func NewTestAndEnableEndpointRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/endpoints/%s/test-and-enable", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListMessagesRequest constructs an http.Request for the ListMessages method
-func NewListMessagesRequest(server string, params *ListMessagesParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.ID != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "id", *params.ID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Endpoint != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "endpoint", *params.Endpoint, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Type != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Key != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.State != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Since != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Until != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewAcceptMessageRequest calls the generic AcceptMessage builder with application/json body
-func NewAcceptMessageRequest(server string, body AcceptMessageJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewAcceptMessageRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewAcceptMessageRequestWithBody constructs an http.Request for the AcceptMessage method, with any body, and a specified content type
-func NewAcceptMessageRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewCancelMessagesRequest calls the generic CancelMessages builder with application/json body
-func NewCancelMessagesRequest(server string, body CancelMessagesJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCancelMessagesRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewCancelMessagesRequestWithBody constructs an http.Request for the CancelMessages method, with any body, and a specified content type
-func NewCancelMessagesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/cancel")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewEraseMessagesRequest calls the generic EraseMessages builder with application/json body
-func NewEraseMessagesRequest(server string, body EraseMessagesJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewEraseMessagesRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewEraseMessagesRequestWithBody constructs an http.Request for the EraseMessages method, with any body, and a specified content type
-func NewEraseMessagesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/erase")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewSendMessagesAgainRequest calls the generic SendMessagesAgain builder with application/json body
-func NewSendMessagesAgainRequest(server string, body SendMessagesAgainJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewSendMessagesAgainRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewSendMessagesAgainRequestWithBody constructs an http.Request for the SendMessagesAgain method, with any body, and a specified content type
-func NewSendMessagesAgainRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/send-again")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewEraseMessageRequest constructs an http.Request for the EraseMessage method
-func NewEraseMessageRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetMessageRequest constructs an http.Request for the GetMessage method
-func NewGetMessageRequest(server string, id string, params *GetMessageParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Reveal != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reveal", *params.Reveal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewCancelMessageRequest calls the generic CancelMessage builder with application/json body
-func NewCancelMessageRequest(server string, id string, body CancelMessageJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCancelMessageRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewCancelMessageRequestWithBody constructs an http.Request for the CancelMessage method, with any body, and a specified content type
-func NewCancelMessageRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/%s/cancel", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewSendMessageAgainRequest calls the generic SendMessageAgain builder with application/json body
-func NewSendMessageAgainRequest(server string, id string, body SendMessageAgainJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewSendMessageAgainRequestWithBody(server, id, "application/json", bodyReader)
-}
-
-// NewSendMessageAgainRequestWithBody constructs an http.Request for the SendMessageAgain method, with any body, and a specified content type
-func NewSendMessageAgainRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/messages/%s/send-again", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewOpenAPIRequest constructs an http.Request for the OpenAPI method
-func NewOpenAPIRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/openapi.json")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListRedrivesRequest constructs an http.Request for the ListRedrives method
-func NewListRedrivesRequest(server string, params *ListRedrivesParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewStartRedriveRequest calls the generic StartRedrive builder with application/json body
-func NewStartRedriveRequest(server string, body StartRedriveJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewStartRedriveRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewStartRedriveRequestWithBody constructs an http.Request for the StartRedrive method, with any body, and a specified content type
-func NewStartRedriveRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewGetRedriveRequest constructs an http.Request for the GetRedrive method
-func NewGetRedriveRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewCancelRedriveRequest constructs an http.Request for the CancelRedrive method
-func NewCancelRedriveRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives/%s/cancel", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
+// request is one request while its parameters are written. The first that cannot be is
+// its err.
+type request struct {
+	method, path string
+	query        []string // of name=value, escaped
+	header       http.Header
+	body         any // nil: it has none
+	err          error
 }
 
-// NewPauseRedriveRequest constructs an http.Request for the PauseRedrive method
-func NewPauseRedriveRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives/%s/pause", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewResumeRedriveRequest constructs an http.Request for the ResumeRedrive method
-func NewResumeRedriveRequest(server string, id string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/redrives/%s/resume", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
+// text returns a parameter as the description has it. A nil pointer is none.
+func (q *request) text(in runtime.ParamLocation, style string, explode bool, name string, value any, kind, format string) (text string, ok bool) {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && v.IsNil() {
+		return "", false
 	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListStatsRequest constructs an http.Request for the ListStats method
-func NewListStatsRequest(server string, params *ListStatsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/stats")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Application != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "application", *params.Application, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
+	text, err := runtime.StyleParamWithOptions(style, explode, name, value, runtime.StyleParamOptions{ParamLocation: in, Type: kind, Format: format})
+	q.err = cmp.Or(q.err, err)
+	return text, err == nil
 }
 
-// NewListTokensRequest constructs an http.Request for the ListTokens method
-func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/tokens")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.After != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if params.Limit != nil {
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
+// inPath returns a parameter of the path.
+func (q *request) inPath(style string, explode bool, name string, value any, kind, format string) string {
+	text, _ := q.text(runtime.ParamLocationPath, style, explode, name, value, kind, format)
+	return text
 }
 
-// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
-func NewCreateTokenRequest(server string, body CreateTokenJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
+// inQuery adds a parameter of the query.
+func (q *request) inQuery(style string, explode bool, name string, value any, kind, format string) {
+	if text, ok := q.text(runtime.ParamLocationQuery, style, explode, name, value, kind, format); ok {
+		q.query = append(q.query, text)
 	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCreateTokenRequestWithBody(server, "application/json", bodyReader)
 }
-
-// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
-func NewCreateTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/tokens")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
+// inHeader sets a header.
+func (q *request) inHeader(style string, explode bool, name string, value any, kind, format string) {
+	if text, ok := q.text(runtime.ParamLocationHeader, style, explode, name, value, kind, format); ok {
+		q.header.Set(name, text)
 	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
 }
-
-// NewRevokeTokenRequest constructs an http.Request for the RevokeToken method
-func NewRevokeTokenRequest(server string, name string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/tokens/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
 
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
+// send sends a request.
+func (c *Client) send(ctx context.Context, q *request, editors []RequestEditorFn) (*http.Response, error) {
+	server, err := url.Parse(strings.TrimSuffix(c.Server, "/") + "/")
+	if err = cmp.Or(q.err, err); err != nil {
 		return nil, err
-	}
-
-	return req, nil
-}
-
-func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
-	for _, r := range c.RequestEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
 	}
-	for _, r := range additionalEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ClientWithResponses builds on ClientInterface to offer response payloads
-type ClientWithResponses struct {
-	ClientInterface
-}
-
-// NewClientWithResponses creates a new ClientWithResponses, which wraps
-// Client with return type handling
-func NewClientWithResponses(server string, opts ...ClientOption) (*ClientWithResponses, error) {
-	client, err := NewClient(server, opts...)
+	at, err := server.Parse("." + q.path)
 	if err != nil {
 		return nil, err
 	}
-	return &ClientWithResponses{client}, nil
-}
-
-// WithBaseURL overrides the baseURL.
-func WithBaseURL(baseURL string) ClientOption {
-	return func(c *Client) error {
-		newBaseURL, err := url.Parse(baseURL)
+	at.RawQuery = strings.Join(q.query, "&")
+	var body io.Reader
+	if q.body != nil {
+		text, err := json.Marshal(q.body)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.Server = newBaseURL.String()
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, q.method, at.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = q.header
+	for _, edit := range slices.Concat(c.RequestEditors, editors) {
+		if err := edit(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	return c.Client.Do(req)
+}
+
+// ClientWithResponses has a method for each operation, which decodes the response.
+type ClientWithResponses struct {
+	Client
+}
+
+// NewClientWithResponses returns a client of the service at an address.
+func NewClientWithResponses(server string, opts ...ClientOption) (*ClientWithResponses, error) {
+	c := &ClientWithResponses{Client{Server: server, Client: &http.Client{}}}
+	for _, o := range opts {
+		if err := o(&c.Client); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// response is what the responses of all operations have.
+type response struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// Status returns the status as the response has it, such as "200 OK".
+func (r response) Status() string { return r.HTTPResponse.Status }
+
+// StatusCode returns the status.
+func (r response) StatusCode() int { return r.HTTPResponse.StatusCode }
+
+// call sends a request and reads its response. What is in JSON is decoded into the field
+// of its status.
+func (c *ClientWithResponses) call(ctx context.Context, q *request, editors []RequestEditorFn, r *response, fields map[int]any) (err error) {
+	if r.HTTPResponse, err = c.send(ctx, q, editors); err != nil {
+		return err
+	}
+	defer func() { _ = r.HTTPResponse.Body.Close() }()
+	if r.Body, err = io.ReadAll(r.HTTPResponse.Body); err != nil {
+		return err
+	}
+	field := fields[r.HTTPResponse.StatusCode]
+	if field == nil || !strings.Contains(r.HTTPResponse.Header.Get("Content-Type"), "json") {
 		return nil
 	}
+	return json.Unmarshal(r.Body, field)
 }
 
-// ClientWithResponsesInterface is the interface specification for the client with responses above.
-type ClientWithResponsesInterface interface {
-	// ListAlertsWithResponse A page of the alerts
-	//
-	// The newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
-	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
-
-	// AlertHealthWithResponse How the notifiers are doing, and what runs by itself
-	//
-	// Whether each notifier took its latest alert.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/alerts/health (the `AlertHealth` operationId).
-	AlertHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AlertHealthResponse, error)
-
-	// TestAlertsWithResponse Send a test alert to every notifier
-	//
-	// It waits for the results.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/alerts/test (the `TestAlerts` operationId).
-	TestAlertsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*TestAlertsResponse, error)
-
-	// ListApplicationsWithResponse The applications, secrets masked
-	//
-	// In the order of their ids; next goes on behind the last one of a full page.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/applications (the `ListApplications` operationId).
-	ListApplicationsWithResponse(ctx context.Context, params *ListApplicationsParams, reqEditors ...RequestEditorFn) (*ListApplicationsResponse, error)
-
-	// DeleteApplicationWithResponse Delete an application without endpoints
-	//
-	// One that has endpoints is refused with 409: delete those first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
-	DeleteApplicationWithResponse(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error)
-
-	// GetApplicationWithResponse One application, secrets masked
-	//
-	// The ETag is the version of its configuration, for If-Match.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/applications/{id} (the `GetApplication` operationId).
-	GetApplicationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetApplicationResponse, error)
-
-	// PatchApplicationWithBodyWithResponse Change fields of an application
-	//
-	// A JSON Merge Patch (RFC 7396), as for endpoints.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-	PatchApplicationWithBodyWithResponse(ctx context.Context, id string, params *PatchApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchApplicationResponse, error)
-
-	// PatchApplicationWithApplicationMergePatchPlusJSONBodyWithResponse Change fields of an application
-	//
-	// A JSON Merge Patch (RFC 7396), as for endpoints.
-	//
-	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-	PatchApplicationWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, id string, params *PatchApplicationParams, body PatchApplicationApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchApplicationResponse, error)
-
-	// PutApplicationWithBodyWithResponse Add or replace an application
-	//
-	// Replaces the whole configuration. Its endpoints go by it within seconds.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-	PutApplicationWithBodyWithResponse(ctx context.Context, id string, params *PutApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutApplicationResponse, error)
-
-	// PutApplicationWithResponse Add or replace an application
-	//
-	// Replaces the whole configuration. Its endpoints go by it within seconds.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-	PutApplicationWithResponse(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*PutApplicationResponse, error)
-
-	// RotateApplicationSecretsWithBodyWithResponse A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-	RotateApplicationSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error)
-
-	// RotateApplicationSecretsWithResponse A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-	RotateApplicationSecretsWithResponse(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error)
-
-	// ListAuditWithResponse Who did what
-	//
-	// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
-	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
-
-	// ListDeadLettersWithResponse Dead letters, oldest first, masked
-	//
-	// In the order in which they came; next is the last one's id, for after.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/dead-letters (the `ListDeadLetters` operationId).
-	ListDeadLettersWithResponse(ctx context.Context, params *ListDeadLettersParams, reqEditors ...RequestEditorFn) (*ListDeadLettersResponse, error)
-
-	// DiscardDeadLettersWithBodyWithResponse Give all dead letters of a filter up, for a reason, or count them
-	//
-	// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-	DiscardDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error)
-
-	// DiscardDeadLettersWithResponse Give all dead letters of a filter up, for a reason, or count them
-	//
-	// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-	DiscardDeadLettersWithResponse(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error)
-
-	// ExportDeadLettersWithResponse Dead letters as JSON lines
-	//
-	// Lines of JSON, as forbear dlq export writes them: durations are nanoseconds there.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/dead-letters/export (the `ExportDeadLetters` operationId).
-	ExportDeadLettersWithResponse(ctx context.Context, params *ExportDeadLettersParams, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error)
-
-	// DeadLetterStatsWithResponse Counts by queue, reason and state
-	//
-	// With the most frequent causes of what is dead.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/dead-letters/stats (the `DeadLetterStats` operationId).
-	DeadLetterStatsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*DeadLetterStatsResponse, error)
-
-	// GetDeadLetterWithResponse One dead letter, masked unless reveal=true
-	//
-	// Payload, headers and errors are masked unless reveal is true.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/dead-letters/{id} (the `GetDeadLetter` operationId).
-	GetDeadLetterWithResponse(ctx context.Context, id string, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*GetDeadLetterResponse, error)
-
-	// DiscardDeadLetterWithBodyWithResponse Give a dead letter up, for a reason
-	//
-	// It is final, and needs a reason.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-	DiscardDeadLetterWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResponse, error)
-
-	// DiscardDeadLetterWithResponse Give a dead letter up, for a reason
-	//
-	// It is final, and needs a reason.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-	DiscardDeadLetterWithResponse(ctx context.Context, id string, body DiscardDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResponse, error)
-
-	// ListEndpointsWithResponse All endpoints, secrets masked
-	//
-	// They come from the store: one that another process has put is among them.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
-	ListEndpointsWithResponse(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error)
-
-	// PostEndpointWithBodyWithResponse Add an endpoint under an id that is made for it
-	//
-	// The body has no id. Location says where it is.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-	PostEndpointWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PostEndpointResponse, error)
-
-	// PostEndpointWithResponse Add an endpoint under an id that is made for it
-	//
-	// The body has no id. Location says where it is.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-	PostEndpointWithResponse(ctx context.Context, body PostEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PostEndpointResponse, error)
-
-	// DeleteEndpointWithResponse Delete an endpoint
-	//
-	// What waits for it becomes dead letters with the reason deleted, in batches; attempts under way finish. The letters can be redriven when there is an endpoint of that id again. Until the last message has ended, a PUT of the id is 409.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/endpoints/{id} (the `DeleteEndpoint` operationId).
-	DeleteEndpointWithResponse(ctx context.Context, id string, params *DeleteEndpointParams, reqEditors ...RequestEditorFn) (*DeleteEndpointResponse, error)
-
-	// GetEndpointWithResponse One endpoint, secrets masked
-	//
-	// The ETag is the version of its configuration, for If-Match.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/endpoints/{id} (the `GetEndpoint` operationId).
-	GetEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetEndpointResponse, error)
-
-	// PatchEndpointWithBodyWithResponse Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpointWithBodyWithResponse(ctx context.Context, id string, params *PatchEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error)
-
-	// PatchEndpointWithResponse Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpointWithResponse(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error)
-
-	// PatchEndpointWithApplicationMergePatchPlusJSONBodyWithResponse Change fields of an endpoint
-	//
-	// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-	//
-	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-	PatchEndpointWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error)
-
-	// PutEndpointWithBodyWithResponse Add or replace an endpoint
-	//
-	// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-	PutEndpointWithBodyWithResponse(ctx context.Context, id string, params *PutEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutEndpointResponse, error)
-
-	// PutEndpointWithResponse Add or replace an endpoint
-	//
-	// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-	PutEndpointWithResponse(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PutEndpointResponse, error)
-
-	// DisableEndpointWithBodyWithResponse Stop sending; messages are kept
-	//
-	// Its messages wait. The attempts under way may still finish.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error)
-
-	// DisableEndpointWithResponse Stop sending; messages are kept
-	//
-	// Its messages wait. The attempts under way may still finish.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-	DisableEndpointWithResponse(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error)
-
-	// EnableEndpointWithResponse Serve an endpoint again, without a test message
-	//
-	// The attempts begin at once.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
-	EnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EnableEndpointResponse, error)
-
-	// RotateEndpointSecretsWithBodyWithResponse A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-	RotateEndpointSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error)
-
-	// RotateEndpointSecretsWithResponse A new signing secret, beside the former for a while
-	//
-	// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-	RotateEndpointSecretsWithResponse(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error)
-
-	// EndpointStatsWithResponse How an endpoint fares
-	//
-	// Backlog, age, attempts of the last hour and day, dead letters.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
-	EndpointStatsWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EndpointStatsResponse, error)
-
-	// TestEndpointWithBodyWithResponse Send a test message
-	//
-	// Once, now, and past the queue. The state of the endpoint stays as it is.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-	TestEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error)
-
-	// TestEndpointWithResponse Send a test message
-	//
-	// Once, now, and past the queue. The state of the endpoint stays as it is.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-	TestEndpointWithResponse(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error)
-
-	// TestAndEnableEndpointWithResponse Send a test message and enable the endpoint when it is accepted
-	//
-	// A response that refuses the message is no error of the call: ok says how it went.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
-	TestAndEnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestAndEnableEndpointResponse, error)
-
-	// ListMessagesWithResponse List and search messages, the newest first
-	//
-	// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/messages (the `ListMessages` operationId).
-	ListMessagesWithResponse(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*ListMessagesResponse, error)
-
-	// AcceptMessageWithBodyWithResponse Accept a message: when this responds it is on disk
-	//
-	// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-	AcceptMessageWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptMessageResponse, error)
-
-	// AcceptMessageWithResponse Accept a message: when this responds it is on disk
-	//
-	// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-	AcceptMessageWithResponse(ctx context.Context, body AcceptMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptMessageResponse, error)
-
-	// CancelMessagesWithBodyWithResponse Cancel many messages
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-	CancelMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelMessagesResponse, error)
-
-	// CancelMessagesWithResponse Cancel many messages
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-	CancelMessagesWithResponse(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelMessagesResponse, error)
-
-	// EraseMessagesWithBodyWithResponse Erase many messages
-	//
-	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-	EraseMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error)
-
-	// EraseMessagesWithResponse Erase many messages
-	//
-	// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-	EraseMessagesWithResponse(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error)
-
-	// SendMessagesAgainWithBodyWithResponse Send many messages again
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-	SendMessagesAgainWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesAgainResponse, error)
-
-	// SendMessagesAgainWithResponse Send many messages again
-	//
-	// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-	SendMessagesAgainWithResponse(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesAgainResponse, error)
-
-	// EraseMessageWithResponse Erase a message
-	//
-	// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
-	EraseMessageWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EraseMessageResponse, error)
-
-	// GetMessageWithResponse How a message fares at each endpoint
-	//
-	// Each endpoint has a delivery of its own, with the history of its attempts. What receivers responded is shown with reveal alone.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/messages/{id} (the `GetMessage` operationId).
-	GetMessageWithResponse(ctx context.Context, id string, params *GetMessageParams, reqEditors ...RequestEditorFn) (*GetMessageResponse, error)
-
-	// CancelMessageWithBodyWithResponse Cancel a message
-	//
-	// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-	CancelMessageWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelMessageResponse, error)
-
-	// CancelMessageWithResponse Cancel a message
-	//
-	// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-	CancelMessageWithResponse(ctx context.Context, id string, body CancelMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelMessageResponse, error)
-
-	// SendMessageAgainWithBodyWithResponse Send a message again
-	//
-	// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-	SendMessageAgainWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessageAgainResponse, error)
-
-	// SendMessageAgainWithResponse Send a message again
-	//
-	// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-	SendMessageAgainWithResponse(ctx context.Context, id string, body SendMessageAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessageAgainResponse, error)
-
-	// OpenAPIWithResponse This document
-	//
-	// It describes the version that responds.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
-	OpenAPIWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*OpenAPIResponse, error)
-
-	// ListRedrivesWithResponse A page of the redrives
-	//
-	// The newest first. An application sees its own.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
-	ListRedrivesWithResponse(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error)
-
-	// StartRedriveWithBodyWithResponse Redrive what a filter chooses, or count it
-	//
-	// A dry run only counts. The letters of the filter go on their way one after the other.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-	StartRedriveWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRedriveResponse, error)
-
-	// StartRedriveWithResponse Redrive what a filter chooses, or count it
-	//
-	// A dry run only counts. The letters of the filter go on their way one after the other.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-	StartRedriveWithResponse(ctx context.Context, body StartRedriveJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRedriveResponse, error)
-
-	// GetRedriveWithResponse One redrive and its counts
-	//
-	// With what has become of its letters so far.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/redrives/{id} (the `GetRedrive` operationId).
-	GetRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetRedriveResponse, error)
-
-	// CancelRedriveWithResponse Cancel a redrive
-	//
-	// What is on its way goes on; a canceled redrive cannot be resumed.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/redrives/{id}/cancel (the `CancelRedrive` operationId).
-	CancelRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*CancelRedriveResponse, error)
-
-	// PauseRedriveWithResponse Pause a redrive
-	//
-	// What is on its way goes on.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/redrives/{id}/pause (the `PauseRedrive` operationId).
-	PauseRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*PauseRedriveResponse, error)
-
-	// ResumeRedriveWithResponse Resume a redrive
-	//
-	// It goes on where it was paused.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/redrives/{id}/resume (the `ResumeRedrive` operationId).
-	ResumeRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*ResumeRedriveResponse, error)
-
-	// ListStatsWithResponse How all endpoints fare, and the outbox
-	//
-	// In the order of their ids.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/stats (the `ListStats` operationId).
-	ListStatsWithResponse(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*ListStatsResponse, error)
-
-	// ListTokensWithResponse A page of the tokens, without their texts
-	//
-	// In the order of their names. Those that have expired are among them.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/tokens (the `ListTokens` operationId).
-	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
-
-	// CreateTokenWithBodyWithResponse Make a token
-	//
-	// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-	CreateTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// CreateTokenWithResponse Make a token
-	//
-	// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-	CreateTokenWithResponse(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// RevokeTokenWithResponse End a token
-	//
-	// Other processes go by it within five seconds.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/tokens/{name} (the `RevokeToken` operationId).
-	RevokeTokenWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error)
-}
-
+// ListAlertsResponse is the response of ListAlerts.
 type ListAlertsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
+	response
+	// JSON200 is there when the status is 200.
 	JSON200 *Alerts
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListAlertsResponse) GetJSON200() *Alerts {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListAlertsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListAlertsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListAlertsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListAlertsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListAlertsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AlertHealthResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *AlertHealth
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AlertHealthResponse) GetJSON200() *AlertHealth {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r AlertHealthResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r AlertHealthResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AlertHealthResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AlertHealthResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AlertHealthResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type TestAlertsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *AlertHealth
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r TestAlertsResponse) GetJSON200() *AlertHealth {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r TestAlertsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r TestAlertsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r TestAlertsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r TestAlertsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r TestAlertsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListApplicationsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Applications
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListApplicationsResponse) GetJSON200() *Applications {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListApplicationsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListApplicationsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListApplicationsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListApplicationsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListApplicationsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DeleteApplicationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DeleteApplicationResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DeleteApplicationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DeleteApplicationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DeleteApplicationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DeleteApplicationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// GetApplicationResponse200Headers the declared response headers of an HTTP 200 response for GetApplication
-type GetApplicationResponse200Headers struct {
-	ETag string
-}
-
-type GetApplicationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Application
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *GetApplicationResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetApplicationResponse) GetJSON200() *Application {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetApplicationResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetApplicationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetApplicationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetApplicationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetApplicationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// PatchApplicationResponse200Headers the declared response headers of an HTTP 200 response for PatchApplication
-type PatchApplicationResponse200Headers struct {
-	ETag string
-}
-
-type PatchApplicationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Application
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *PatchApplicationResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PatchApplicationResponse) GetJSON200() *Application {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r PatchApplicationResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PatchApplicationResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PatchApplicationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PatchApplicationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PatchApplicationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PatchApplicationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// PutApplicationResponse200Headers the declared response headers of an HTTP 200 response for PutApplication
-type PutApplicationResponse200Headers struct {
-	ETag string
-}
-
-type PutApplicationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Application
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *PutApplicationResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PutApplicationResponse) GetJSON200() *Application {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r PutApplicationResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PutApplicationResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PutApplicationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PutApplicationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PutApplicationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PutApplicationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// RotateApplicationSecretsResponse200Headers the declared response headers of an HTTP 200 response for RotateApplicationSecrets
-type RotateApplicationSecretsResponse200Headers struct {
-	ETag string
-}
-
-type RotateApplicationSecretsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Application
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *RotateApplicationSecretsResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r RotateApplicationSecretsResponse) GetJSON200() *Application {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r RotateApplicationSecretsResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r RotateApplicationSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r RotateApplicationSecretsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RotateApplicationSecretsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RotateApplicationSecretsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RotateApplicationSecretsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListAuditResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Audit
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListAuditResponse) GetJSON200() *Audit {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListAuditResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListAuditResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListAuditResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListAuditResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListAuditResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListDeadLettersResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Letters
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListDeadLettersResponse) GetJSON200() *Letters {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListDeadLettersResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListDeadLettersResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListDeadLettersResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListDeadLettersResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListDeadLettersResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DiscardDeadLettersResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *DiscardResult
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r DiscardDeadLettersResponse) GetJSON200() *DiscardResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r DiscardDeadLettersResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DiscardDeadLettersResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DiscardDeadLettersResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DiscardDeadLettersResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DiscardDeadLettersResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DiscardDeadLettersResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ExportDeadLettersResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ExportDeadLettersResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ExportDeadLettersResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ExportDeadLettersResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ExportDeadLettersResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ExportDeadLettersResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DeadLetterStatsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Stats
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r DeadLetterStatsResponse) GetJSON200() *Stats {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DeadLetterStatsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DeadLetterStatsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DeadLetterStatsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DeadLetterStatsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DeadLetterStatsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetDeadLetterResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Letter
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetDeadLetterResponse) GetJSON200() *Letter {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetDeadLetterResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetDeadLetterResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetDeadLetterResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetDeadLetterResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetDeadLetterResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DiscardDeadLetterResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Letter
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r DiscardDeadLetterResponse) GetJSON200() *Letter {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DiscardDeadLetterResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DiscardDeadLetterResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DiscardDeadLetterResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DiscardDeadLetterResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DiscardDeadLetterResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListEndpointsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoints
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListEndpointsResponse) GetJSON200() *Endpoints {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListEndpointsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListEndpointsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListEndpointsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListEndpointsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListEndpointsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// PostEndpointResponse201Headers the declared response headers of an HTTP 201 response for PostEndpoint
-type PostEndpointResponse201Headers struct {
-	ETag     string
-	Location string
-}
-
-type PostEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Endpoint
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers201 the parsed response headers for an HTTP 201 response
-	Headers201 *PostEndpointResponse201Headers
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r PostEndpointResponse) GetJSON201() *Endpoint {
-	return r.JSON201
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r PostEndpointResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PostEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PostEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PostEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PostEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PostEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DeleteEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DeleteEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DeleteEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DeleteEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DeleteEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DeleteEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// GetEndpointResponse200Headers the declared response headers of an HTTP 200 response for GetEndpoint
-type GetEndpointResponse200Headers struct {
-	ETag string
-}
-
-type GetEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *GetEndpointResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetEndpointResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// PatchEndpointResponse200Headers the declared response headers of an HTTP 200 response for PatchEndpoint
-type PatchEndpointResponse200Headers struct {
-	ETag string
-}
-
-type PatchEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *PatchEndpointResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PatchEndpointResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r PatchEndpointResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PatchEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PatchEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PatchEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PatchEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PatchEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// PutEndpointResponse200Headers the declared response headers of an HTTP 200 response for PutEndpoint
-type PutEndpointResponse200Headers struct {
-	ETag string
-}
-
-type PutEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *PutEndpointResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PutEndpointResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r PutEndpointResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PutEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PutEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PutEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PutEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PutEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// DisableEndpointResponse200Headers the declared response headers of an HTTP 200 response for DisableEndpoint
-type DisableEndpointResponse200Headers struct {
-	ETag string
-}
-
-type DisableEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *DisableEndpointResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r DisableEndpointResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r DisableEndpointResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r DisableEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r DisableEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DisableEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DisableEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DisableEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EnableEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r EnableEndpointResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r EnableEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r EnableEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EnableEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EnableEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EnableEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// RotateEndpointSecretsResponse200Headers the declared response headers of an HTTP 200 response for RotateEndpointSecrets
-type RotateEndpointSecretsResponse200Headers struct {
-	ETag string
-}
-
-type RotateEndpointSecretsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Endpoint
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *RotateEndpointSecretsResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r RotateEndpointSecretsResponse) GetJSON200() *Endpoint {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r RotateEndpointSecretsResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r RotateEndpointSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r RotateEndpointSecretsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RotateEndpointSecretsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RotateEndpointSecretsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RotateEndpointSecretsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EndpointStatsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *EndpointStats
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r EndpointStatsResponse) GetJSON200() *EndpointStats {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r EndpointStatsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r EndpointStatsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EndpointStatsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EndpointStatsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EndpointStatsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type TestEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *TestResult
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r TestEndpointResponse) GetJSON200() *TestResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r TestEndpointResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r TestEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r TestEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r TestEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r TestEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r TestEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type TestAndEnableEndpointResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *TestResult
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r TestAndEnableEndpointResponse) GetJSON200() *TestResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r TestAndEnableEndpointResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r TestAndEnableEndpointResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r TestAndEnableEndpointResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r TestAndEnableEndpointResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r TestAndEnableEndpointResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListMessagesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *MessageList
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListMessagesResponse) GetJSON200() *MessageList {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListMessagesResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListMessagesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListMessagesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListMessagesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListMessagesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AcceptMessageResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Accepted
-	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *Accepted
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AcceptMessageResponse) GetJSON200() *Accepted {
-	return r.JSON200
-}
-
-// GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r AcceptMessageResponse) GetJSON202() *Accepted {
-	return r.JSON202
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r AcceptMessageResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r AcceptMessageResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r AcceptMessageResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AcceptMessageResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AcceptMessageResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AcceptMessageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type CancelMessagesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ManyResult
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CancelMessagesResponse) GetJSON200() *ManyResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r CancelMessagesResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CancelMessagesResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r CancelMessagesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CancelMessagesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CancelMessagesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CancelMessagesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EraseMessagesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ManyResult
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r EraseMessagesResponse) GetJSON200() *ManyResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r EraseMessagesResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r EraseMessagesResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r EraseMessagesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EraseMessagesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EraseMessagesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EraseMessagesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type SendMessagesAgainResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ManyResult
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r SendMessagesAgainResponse) GetJSON200() *ManyResult {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r SendMessagesAgainResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r SendMessagesAgainResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r SendMessagesAgainResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r SendMessagesAgainResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r SendMessagesAgainResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SendMessagesAgainResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EraseMessageResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r EraseMessageResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r EraseMessageResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EraseMessageResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EraseMessageResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EraseMessageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetMessageResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Message
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetMessageResponse) GetJSON200() *Message {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetMessageResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetMessageResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetMessageResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetMessageResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetMessageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type CancelMessageResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *MessageResults
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CancelMessageResponse) GetJSON200() *MessageResults {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r CancelMessageResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CancelMessageResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r CancelMessageResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CancelMessageResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CancelMessageResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CancelMessageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type SendMessageAgainResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *MessageResults
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r SendMessageAgainResponse) GetJSON200() *MessageResults {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r SendMessageAgainResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r SendMessageAgainResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r SendMessageAgainResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r SendMessageAgainResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r SendMessageAgainResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SendMessageAgainResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type OpenAPIResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *interface{}
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r OpenAPIResponse) GetJSON200() *interface{} {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r OpenAPIResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r OpenAPIResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r OpenAPIResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r OpenAPIResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r OpenAPIResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListRedrivesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrives
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListRedrivesResponse) GetJSON200() *Redrives {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListRedrivesResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListRedrivesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListRedrivesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListRedrivesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListRedrivesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type StartRedriveResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrive
-	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *Redrive
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r StartRedriveResponse) GetJSON200() *Redrive {
-	return r.JSON200
-}
-
-// GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r StartRedriveResponse) GetJSON202() *Redrive {
-	return r.JSON202
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r StartRedriveResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r StartRedriveResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r StartRedriveResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r StartRedriveResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r StartRedriveResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r StartRedriveResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetRedriveResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrive
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetRedriveResponse) GetJSON200() *Redrive {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r GetRedriveResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetRedriveResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetRedriveResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetRedriveResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetRedriveResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type CancelRedriveResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrive
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CancelRedriveResponse) GetJSON200() *Redrive {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CancelRedriveResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r CancelRedriveResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CancelRedriveResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CancelRedriveResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CancelRedriveResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type PauseRedriveResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrive
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PauseRedriveResponse) GetJSON200() *Redrive {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r PauseRedriveResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r PauseRedriveResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PauseRedriveResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PauseRedriveResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PauseRedriveResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ResumeRedriveResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Redrive
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ResumeRedriveResponse) GetJSON200() *Redrive {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ResumeRedriveResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ResumeRedriveResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ResumeRedriveResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ResumeRedriveResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ResumeRedriveResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListStatsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *StatsList
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListStatsResponse) GetJSON200() *StatsList {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListStatsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListStatsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListStatsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListStatsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListStatsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListTokensResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Tokens
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListTokensResponse) GetJSON200() *Tokens {
-	return r.JSON200
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ListTokensResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListTokensResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListTokensResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListTokensResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListTokensResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type CreateTokenResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *MadeToken
-	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
-	ApplicationProblemJSON408 *Problem
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r CreateTokenResponse) GetJSON201() *MadeToken {
-	return r.JSON201
-}
-
-// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
-func (r CreateTokenResponse) GetApplicationProblemJSON408() *Problem {
-	return r.ApplicationProblemJSON408
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r CreateTokenResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r CreateTokenResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CreateTokenResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CreateTokenResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CreateTokenResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RevokeTokenResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r RevokeTokenResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r RevokeTokenResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RevokeTokenResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RevokeTokenResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RevokeTokenResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
 }
 
 // ListAlertsWithResponse A page of the alerts
@@ -9729,11 +1824,25 @@ func (r RevokeTokenResponse) ContentType() string {
 //
 // Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
 func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
-	rsp, err := c.ListAlerts(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/alerts"
+	if params != nil {
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListAlertsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListAlertsResponse(rsp)
+	return &r, nil
+}
+
+// AlertHealthResponse is the response of AlertHealth.
+type AlertHealthResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *AlertHealth
 }
 
 // AlertHealthWithResponse How the notifiers are doing, and what runs by itself
@@ -9744,11 +1853,21 @@ func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params
 //
 // Corresponds with GET /v1/alerts/health (the `AlertHealth` operationId).
 func (c *ClientWithResponses) AlertHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AlertHealthResponse, error) {
-	rsp, err := c.AlertHealth(ctx, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/alerts/health"
+	var r AlertHealthResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseAlertHealthResponse(rsp)
+	return &r, nil
+}
+
+// TestAlertsResponse is the response of TestAlerts.
+type TestAlertsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *AlertHealth
 }
 
 // TestAlertsWithResponse Send a test alert to every notifier
@@ -9759,11 +1878,21 @@ func (c *ClientWithResponses) AlertHealthWithResponse(ctx context.Context, reqEd
 //
 // Corresponds with POST /v1/alerts/test (the `TestAlerts` operationId).
 func (c *ClientWithResponses) TestAlertsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*TestAlertsResponse, error) {
-	rsp, err := c.TestAlerts(ctx, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/alerts/test"
+	var r TestAlertsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseTestAlertsResponse(rsp)
+	return &r, nil
+}
+
+// ListApplicationsResponse is the response of ListApplications.
+type ListApplicationsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Applications
 }
 
 // ListApplicationsWithResponse The applications, secrets masked
@@ -9774,11 +1903,23 @@ func (c *ClientWithResponses) TestAlertsWithResponse(ctx context.Context, reqEdi
 //
 // Corresponds with GET /v1/applications (the `ListApplications` operationId).
 func (c *ClientWithResponses) ListApplicationsWithResponse(ctx context.Context, params *ListApplicationsParams, reqEditors ...RequestEditorFn) (*ListApplicationsResponse, error) {
-	rsp, err := c.ListApplications(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/applications"
+	if params != nil {
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListApplicationsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListApplicationsResponse(rsp)
+	return &r, nil
+}
+
+// DeleteApplicationResponse is the response of DeleteApplication.
+type DeleteApplicationResponse struct {
+	response
 }
 
 // DeleteApplicationWithResponse Delete an application without endpoints
@@ -9789,11 +1930,24 @@ func (c *ClientWithResponses) ListApplicationsWithResponse(ctx context.Context, 
 //
 // Corresponds with DELETE /v1/applications/{id} (the `DeleteApplication` operationId).
 func (c *ClientWithResponses) DeleteApplicationWithResponse(ctx context.Context, id string, params *DeleteApplicationParams, reqEditors ...RequestEditorFn) (*DeleteApplicationResponse, error) {
-	rsp, err := c.DeleteApplication(ctx, id, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodDelete, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/applications/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+	}
+	var r DeleteApplicationResponse
+	fields := map[int]any{}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDeleteApplicationResponse(rsp)
+	return &r, nil
+}
+
+// GetApplicationResponse is the response of GetApplication.
+type GetApplicationResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Application
 }
 
 // GetApplicationWithResponse One application, secrets masked
@@ -9804,26 +1958,21 @@ func (c *ClientWithResponses) DeleteApplicationWithResponse(ctx context.Context,
 //
 // Corresponds with GET /v1/applications/{id} (the `GetApplication` operationId).
 func (c *ClientWithResponses) GetApplicationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetApplicationResponse, error) {
-	rsp, err := c.GetApplication(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/applications/%s", q.inPath("simple", false, "id", id, "string", ""))
+	var r GetApplicationResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseGetApplicationResponse(rsp)
+	return &r, nil
 }
 
-// PatchApplicationWithBodyWithResponse Change fields of an application
-//
-// A JSON Merge Patch (RFC 7396), as for endpoints.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
-func (c *ClientWithResponses) PatchApplicationWithBodyWithResponse(ctx context.Context, id string, params *PatchApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchApplicationResponse, error) {
-	rsp, err := c.PatchApplicationWithBody(ctx, id, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePatchApplicationResponse(rsp)
+// PatchApplicationResponse is the response of PatchApplication.
+type PatchApplicationResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Application
 }
 
 // PatchApplicationWithApplicationMergePatchPlusJSONBodyWithResponse Change fields of an application
@@ -9834,26 +1983,26 @@ func (c *ClientWithResponses) PatchApplicationWithBodyWithResponse(ctx context.C
 //
 // Corresponds with PATCH /v1/applications/{id} (the `PatchApplication` operationId).
 func (c *ClientWithResponses) PatchApplicationWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, id string, params *PatchApplicationParams, body PatchApplicationApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchApplicationResponse, error) {
-	rsp, err := c.PatchApplicationWithApplicationMergePatchPlusJSONBody(ctx, id, params, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPatch, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/applications/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+	}
+	q.body = body
+	q.header.Set("Content-Type", "application/merge-patch+json")
+	var r PatchApplicationResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePatchApplicationResponse(rsp)
+	return &r, nil
 }
 
-// PutApplicationWithBodyWithResponse Add or replace an application
-//
-// Replaces the whole configuration. Its endpoints go by it within seconds.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
-func (c *ClientWithResponses) PutApplicationWithBodyWithResponse(ctx context.Context, id string, params *PutApplicationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutApplicationResponse, error) {
-	rsp, err := c.PutApplicationWithBody(ctx, id, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePutApplicationResponse(rsp)
+// PutApplicationResponse is the response of PutApplication.
+type PutApplicationResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Application
 }
 
 // PutApplicationWithResponse Add or replace an application
@@ -9864,26 +2013,27 @@ func (c *ClientWithResponses) PutApplicationWithBodyWithResponse(ctx context.Con
 //
 // Corresponds with PUT /v1/applications/{id} (the `PutApplication` operationId).
 func (c *ClientWithResponses) PutApplicationWithResponse(ctx context.Context, id string, params *PutApplicationParams, body PutApplicationJSONRequestBody, reqEditors ...RequestEditorFn) (*PutApplicationResponse, error) {
-	rsp, err := c.PutApplication(ctx, id, params, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPut, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/applications/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+		q.inHeader("simple", false, "If-None-Match", params.IfNoneMatch, "string", "")
+	}
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r PutApplicationResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePutApplicationResponse(rsp)
+	return &r, nil
 }
 
-// RotateApplicationSecretsWithBodyWithResponse A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
-func (c *ClientWithResponses) RotateApplicationSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error) {
-	rsp, err := c.RotateApplicationSecretsWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRotateApplicationSecretsResponse(rsp)
+// RotateApplicationSecretsResponse is the response of RotateApplicationSecrets.
+type RotateApplicationSecretsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Application
 }
 
 // RotateApplicationSecretsWithResponse A new signing secret, beside the former for a while
@@ -9894,11 +2044,23 @@ func (c *ClientWithResponses) RotateApplicationSecretsWithBodyWithResponse(ctx c
 //
 // Corresponds with POST /v1/applications/{id}/secrets/rotate (the `RotateApplicationSecrets` operationId).
 func (c *ClientWithResponses) RotateApplicationSecretsWithResponse(ctx context.Context, id string, body RotateApplicationSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateApplicationSecretsResponse, error) {
-	rsp, err := c.RotateApplicationSecrets(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/applications/%s/secrets/rotate", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r RotateApplicationSecretsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseRotateApplicationSecretsResponse(rsp)
+	return &r, nil
+}
+
+// ListAuditResponse is the response of ListAudit.
+type ListAuditResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Audit
 }
 
 // ListAuditWithResponse Who did what
@@ -9909,11 +2071,30 @@ func (c *ClientWithResponses) RotateApplicationSecretsWithResponse(ctx context.C
 //
 // Corresponds with GET /v1/audit (the `ListAudit` operationId).
 func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
-	rsp, err := c.ListAudit(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/audit"
+	if params != nil {
+		q.inQuery("form", true, "who", params.Who, "string", "")
+		q.inQuery("form", true, "action", params.Action, "string", "")
+		q.inQuery("form", true, "target", params.Target, "string", "")
+		q.inQuery("form", true, "since", params.Since, "string", "date-time")
+		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+	}
+	var r ListAuditResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListAuditResponse(rsp)
+	return &r, nil
+}
+
+// ListDeadLettersResponse is the response of ListDeadLetters.
+type ListDeadLettersResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Letters
 }
 
 // ListDeadLettersWithResponse Dead letters, oldest first, masked
@@ -9924,26 +2105,35 @@ func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params 
 //
 // Corresponds with GET /v1/dead-letters (the `ListDeadLetters` operationId).
 func (c *ClientWithResponses) ListDeadLettersWithResponse(ctx context.Context, params *ListDeadLettersParams, reqEditors ...RequestEditorFn) (*ListDeadLettersResponse, error) {
-	rsp, err := c.ListDeadLetters(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/dead-letters"
+	if params != nil {
+		q.inQuery("form", true, "queue", params.Queue, "string", "")
+		q.inQuery("form", true, "destination", params.Destination, "string", "")
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "reason", params.Reason, "string", "")
+		q.inQuery("form", true, "error_type", params.ErrorType, "string", "")
+		q.inQuery("form", true, "event_id", params.EventID, "string", "")
+		q.inQuery("form", true, "cause", params.Cause, "string", "")
+		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "since", params.Since, "string", "date-time")
+		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListDeadLettersResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListDeadLettersResponse(rsp)
+	return &r, nil
 }
 
-// DiscardDeadLettersWithBodyWithResponse Give all dead letters of a filter up, for a reason, or count them
-//
-// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
-func (c *ClientWithResponses) DiscardDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error) {
-	rsp, err := c.DiscardDeadLettersWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDiscardDeadLettersResponse(rsp)
+// DiscardDeadLettersResponse is the response of DiscardDeadLetters.
+type DiscardDeadLettersResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *DiscardResult
 }
 
 // DiscardDeadLettersWithResponse Give all dead letters of a filter up, for a reason, or count them
@@ -9954,11 +2144,21 @@ func (c *ClientWithResponses) DiscardDeadLettersWithBodyWithResponse(ctx context
 //
 // Corresponds with POST /v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
 func (c *ClientWithResponses) DiscardDeadLettersWithResponse(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error) {
-	rsp, err := c.DiscardDeadLetters(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/dead-letters/discard"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r DiscardDeadLettersResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDiscardDeadLettersResponse(rsp)
+	return &r, nil
+}
+
+// ExportDeadLettersResponse is the response of ExportDeadLetters.
+type ExportDeadLettersResponse struct {
+	response
 }
 
 // ExportDeadLettersWithResponse Dead letters as JSON lines
@@ -9969,11 +2169,35 @@ func (c *ClientWithResponses) DiscardDeadLettersWithResponse(ctx context.Context
 //
 // Corresponds with GET /v1/dead-letters/export (the `ExportDeadLetters` operationId).
 func (c *ClientWithResponses) ExportDeadLettersWithResponse(ctx context.Context, params *ExportDeadLettersParams, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error) {
-	rsp, err := c.ExportDeadLetters(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/dead-letters/export"
+	if params != nil {
+		q.inQuery("form", true, "queue", params.Queue, "string", "")
+		q.inQuery("form", true, "destination", params.Destination, "string", "")
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "reason", params.Reason, "string", "")
+		q.inQuery("form", true, "error_type", params.ErrorType, "string", "")
+		q.inQuery("form", true, "event_id", params.EventID, "string", "")
+		q.inQuery("form", true, "cause", params.Cause, "string", "")
+		q.inQuery("form", true, "state", params.State, "string", "")
+		q.inQuery("form", true, "since", params.Since, "string", "date-time")
+		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "reveal", params.Reveal, "boolean", "")
+	}
+	var r ExportDeadLettersResponse
+	fields := map[int]any{}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseExportDeadLettersResponse(rsp)
+	return &r, nil
+}
+
+// DeadLetterStatsResponse is the response of DeadLetterStats.
+type DeadLetterStatsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Stats
 }
 
 // DeadLetterStatsWithResponse Counts by queue, reason and state
@@ -9984,11 +2208,21 @@ func (c *ClientWithResponses) ExportDeadLettersWithResponse(ctx context.Context,
 //
 // Corresponds with GET /v1/dead-letters/stats (the `DeadLetterStats` operationId).
 func (c *ClientWithResponses) DeadLetterStatsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*DeadLetterStatsResponse, error) {
-	rsp, err := c.DeadLetterStats(ctx, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/dead-letters/stats"
+	var r DeadLetterStatsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDeadLetterStatsResponse(rsp)
+	return &r, nil
+}
+
+// GetDeadLetterResponse is the response of GetDeadLetter.
+type GetDeadLetterResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Letter
 }
 
 // GetDeadLetterWithResponse One dead letter, masked unless reveal=true
@@ -9999,26 +2233,24 @@ func (c *ClientWithResponses) DeadLetterStatsWithResponse(ctx context.Context, r
 //
 // Corresponds with GET /v1/dead-letters/{id} (the `GetDeadLetter` operationId).
 func (c *ClientWithResponses) GetDeadLetterWithResponse(ctx context.Context, id string, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*GetDeadLetterResponse, error) {
-	rsp, err := c.GetDeadLetter(ctx, id, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/dead-letters/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inQuery("form", true, "reveal", params.Reveal, "boolean", "")
+	}
+	var r GetDeadLetterResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseGetDeadLetterResponse(rsp)
+	return &r, nil
 }
 
-// DiscardDeadLetterWithBodyWithResponse Give a dead letter up, for a reason
-//
-// It is final, and needs a reason.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
-func (c *ClientWithResponses) DiscardDeadLetterWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResponse, error) {
-	rsp, err := c.DiscardDeadLetterWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDiscardDeadLetterResponse(rsp)
+// DiscardDeadLetterResponse is the response of DiscardDeadLetter.
+type DiscardDeadLetterResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Letter
 }
 
 // DiscardDeadLetterWithResponse Give a dead letter up, for a reason
@@ -10029,11 +2261,23 @@ func (c *ClientWithResponses) DiscardDeadLetterWithBodyWithResponse(ctx context.
 //
 // Corresponds with POST /v1/dead-letters/{id}/discard (the `DiscardDeadLetter` operationId).
 func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context, id string, body DiscardDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResponse, error) {
-	rsp, err := c.DiscardDeadLetter(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/dead-letters/%s/discard", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r DiscardDeadLetterResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDiscardDeadLetterResponse(rsp)
+	return &r, nil
+}
+
+// ListEndpointsResponse is the response of ListEndpoints.
+type ListEndpointsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoints
 }
 
 // ListEndpointsWithResponse All endpoints, secrets masked
@@ -10044,26 +2288,26 @@ func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context,
 //
 // Corresponds with GET /v1/endpoints (the `ListEndpoints` operationId).
 func (c *ClientWithResponses) ListEndpointsWithResponse(ctx context.Context, params *ListEndpointsParams, reqEditors ...RequestEditorFn) (*ListEndpointsResponse, error) {
-	rsp, err := c.ListEndpoints(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/endpoints"
+	if params != nil {
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+	}
+	var r ListEndpointsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListEndpointsResponse(rsp)
+	return &r, nil
 }
 
-// PostEndpointWithBodyWithResponse Add an endpoint under an id that is made for it
-//
-// The body has no id. Location says where it is.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
-func (c *ClientWithResponses) PostEndpointWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PostEndpointResponse, error) {
-	rsp, err := c.PostEndpointWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePostEndpointResponse(rsp)
+// PostEndpointResponse is the response of PostEndpoint.
+type PostEndpointResponse struct {
+	response
+	// JSON201 is there when the status is 201.
+	JSON201 *Endpoint
 }
 
 // PostEndpointWithResponse Add an endpoint under an id that is made for it
@@ -10074,11 +2318,21 @@ func (c *ClientWithResponses) PostEndpointWithBodyWithResponse(ctx context.Conte
 //
 // Corresponds with POST /v1/endpoints (the `PostEndpoint` operationId).
 func (c *ClientWithResponses) PostEndpointWithResponse(ctx context.Context, body PostEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PostEndpointResponse, error) {
-	rsp, err := c.PostEndpoint(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/endpoints"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r PostEndpointResponse
+	fields := map[int]any{201: &r.JSON201}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePostEndpointResponse(rsp)
+	return &r, nil
+}
+
+// DeleteEndpointResponse is the response of DeleteEndpoint.
+type DeleteEndpointResponse struct {
+	response
 }
 
 // DeleteEndpointWithResponse Delete an endpoint
@@ -10089,11 +2343,24 @@ func (c *ClientWithResponses) PostEndpointWithResponse(ctx context.Context, body
 //
 // Corresponds with DELETE /v1/endpoints/{id} (the `DeleteEndpoint` operationId).
 func (c *ClientWithResponses) DeleteEndpointWithResponse(ctx context.Context, id string, params *DeleteEndpointParams, reqEditors ...RequestEditorFn) (*DeleteEndpointResponse, error) {
-	rsp, err := c.DeleteEndpoint(ctx, id, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodDelete, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+	}
+	var r DeleteEndpointResponse
+	fields := map[int]any{}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDeleteEndpointResponse(rsp)
+	return &r, nil
+}
+
+// GetEndpointResponse is the response of GetEndpoint.
+type GetEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // GetEndpointWithResponse One endpoint, secrets masked
@@ -10104,26 +2371,21 @@ func (c *ClientWithResponses) DeleteEndpointWithResponse(ctx context.Context, id
 //
 // Corresponds with GET /v1/endpoints/{id} (the `GetEndpoint` operationId).
 func (c *ClientWithResponses) GetEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetEndpointResponse, error) {
-	rsp, err := c.GetEndpoint(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s", q.inPath("simple", false, "id", id, "string", ""))
+	var r GetEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseGetEndpointResponse(rsp)
+	return &r, nil
 }
 
-// PatchEndpointWithBodyWithResponse Change fields of an endpoint
-//
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
-func (c *ClientWithResponses) PatchEndpointWithBodyWithResponse(ctx context.Context, id string, params *PatchEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error) {
-	rsp, err := c.PatchEndpointWithBody(ctx, id, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePatchEndpointResponse(rsp)
+// PatchEndpointResponse is the response of PatchEndpoint.
+type PatchEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // PatchEndpointWithResponse Change fields of an endpoint
@@ -10134,11 +2396,19 @@ func (c *ClientWithResponses) PatchEndpointWithBodyWithResponse(ctx context.Cont
 //
 // Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
 func (c *ClientWithResponses) PatchEndpointWithResponse(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error) {
-	rsp, err := c.PatchEndpoint(ctx, id, params, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPatch, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+	}
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r PatchEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePatchEndpointResponse(rsp)
+	return &r, nil
 }
 
 // PatchEndpointWithApplicationMergePatchPlusJSONBodyWithResponse Change fields of an endpoint
@@ -10149,26 +2419,26 @@ func (c *ClientWithResponses) PatchEndpointWithResponse(ctx context.Context, id 
 //
 // Corresponds with PATCH /v1/endpoints/{id} (the `PatchEndpoint` operationId).
 func (c *ClientWithResponses) PatchEndpointWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, id string, params *PatchEndpointParams, body PatchEndpointApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchEndpointResponse, error) {
-	rsp, err := c.PatchEndpointWithApplicationMergePatchPlusJSONBody(ctx, id, params, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPatch, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+	}
+	q.body = body
+	q.header.Set("Content-Type", "application/merge-patch+json")
+	var r PatchEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePatchEndpointResponse(rsp)
+	return &r, nil
 }
 
-// PutEndpointWithBodyWithResponse Add or replace an endpoint
-//
-// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
-func (c *ClientWithResponses) PutEndpointWithBodyWithResponse(ctx context.Context, id string, params *PutEndpointParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutEndpointResponse, error) {
-	rsp, err := c.PutEndpointWithBody(ctx, id, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePutEndpointResponse(rsp)
+// PutEndpointResponse is the response of PutEndpoint.
+type PutEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // PutEndpointWithResponse Add or replace an endpoint
@@ -10179,26 +2449,27 @@ func (c *ClientWithResponses) PutEndpointWithBodyWithResponse(ctx context.Contex
 //
 // Corresponds with PUT /v1/endpoints/{id} (the `PutEndpoint` operationId).
 func (c *ClientWithResponses) PutEndpointWithResponse(ctx context.Context, id string, params *PutEndpointParams, body PutEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PutEndpointResponse, error) {
-	rsp, err := c.PutEndpoint(ctx, id, params, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPut, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inHeader("simple", false, "If-Match", params.IfMatch, "string", "")
+		q.inHeader("simple", false, "If-None-Match", params.IfNoneMatch, "string", "")
+	}
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r PutEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePutEndpointResponse(rsp)
+	return &r, nil
 }
 
-// DisableEndpointWithBodyWithResponse Stop sending; messages are kept
-//
-// Its messages wait. The attempts under way may still finish.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
-func (c *ClientWithResponses) DisableEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error) {
-	rsp, err := c.DisableEndpointWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDisableEndpointResponse(rsp)
+// DisableEndpointResponse is the response of DisableEndpoint.
+type DisableEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // DisableEndpointWithResponse Stop sending; messages are kept
@@ -10209,11 +2480,23 @@ func (c *ClientWithResponses) DisableEndpointWithBodyWithResponse(ctx context.Co
 //
 // Corresponds with POST /v1/endpoints/{id}/disable (the `DisableEndpoint` operationId).
 func (c *ClientWithResponses) DisableEndpointWithResponse(ctx context.Context, id string, body DisableEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableEndpointResponse, error) {
-	rsp, err := c.DisableEndpoint(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/disable", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r DisableEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseDisableEndpointResponse(rsp)
+	return &r, nil
+}
+
+// EnableEndpointResponse is the response of EnableEndpoint.
+type EnableEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // EnableEndpointWithResponse Serve an endpoint again, without a test message
@@ -10224,26 +2507,21 @@ func (c *ClientWithResponses) DisableEndpointWithResponse(ctx context.Context, i
 //
 // Corresponds with POST /v1/endpoints/{id}/enable (the `EnableEndpoint` operationId).
 func (c *ClientWithResponses) EnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EnableEndpointResponse, error) {
-	rsp, err := c.EnableEndpoint(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/enable", q.inPath("simple", false, "id", id, "string", ""))
+	var r EnableEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseEnableEndpointResponse(rsp)
+	return &r, nil
 }
 
-// RotateEndpointSecretsWithBodyWithResponse A new signing secret, beside the former for a while
-//
-// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
-func (c *ClientWithResponses) RotateEndpointSecretsWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error) {
-	rsp, err := c.RotateEndpointSecretsWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRotateEndpointSecretsResponse(rsp)
+// RotateEndpointSecretsResponse is the response of RotateEndpointSecrets.
+type RotateEndpointSecretsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Endpoint
 }
 
 // RotateEndpointSecretsWithResponse A new signing secret, beside the former for a while
@@ -10254,11 +2532,23 @@ func (c *ClientWithResponses) RotateEndpointSecretsWithBodyWithResponse(ctx cont
 //
 // Corresponds with POST /v1/endpoints/{id}/secrets/rotate (the `RotateEndpointSecrets` operationId).
 func (c *ClientWithResponses) RotateEndpointSecretsWithResponse(ctx context.Context, id string, body RotateEndpointSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateEndpointSecretsResponse, error) {
-	rsp, err := c.RotateEndpointSecrets(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/secrets/rotate", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r RotateEndpointSecretsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseRotateEndpointSecretsResponse(rsp)
+	return &r, nil
+}
+
+// EndpointStatsResponse is the response of EndpointStats.
+type EndpointStatsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *EndpointStats
 }
 
 // EndpointStatsWithResponse How an endpoint fares
@@ -10269,26 +2559,21 @@ func (c *ClientWithResponses) RotateEndpointSecretsWithResponse(ctx context.Cont
 //
 // Corresponds with GET /v1/endpoints/{id}/stats (the `EndpointStats` operationId).
 func (c *ClientWithResponses) EndpointStatsWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EndpointStatsResponse, error) {
-	rsp, err := c.EndpointStats(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/stats", q.inPath("simple", false, "id", id, "string", ""))
+	var r EndpointStatsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseEndpointStatsResponse(rsp)
+	return &r, nil
 }
 
-// TestEndpointWithBodyWithResponse Send a test message
-//
-// Once, now, and past the queue. The state of the endpoint stays as it is.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
-func (c *ClientWithResponses) TestEndpointWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error) {
-	rsp, err := c.TestEndpointWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseTestEndpointResponse(rsp)
+// TestEndpointResponse is the response of TestEndpoint.
+type TestEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *TestResult
 }
 
 // TestEndpointWithResponse Send a test message
@@ -10299,11 +2584,23 @@ func (c *ClientWithResponses) TestEndpointWithBodyWithResponse(ctx context.Conte
 //
 // Corresponds with POST /v1/endpoints/{id}/test (the `TestEndpoint` operationId).
 func (c *ClientWithResponses) TestEndpointWithResponse(ctx context.Context, id string, body TestEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*TestEndpointResponse, error) {
-	rsp, err := c.TestEndpoint(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/test", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r TestEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseTestEndpointResponse(rsp)
+	return &r, nil
+}
+
+// TestAndEnableEndpointResponse is the response of TestAndEnableEndpoint.
+type TestAndEnableEndpointResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *TestResult
 }
 
 // TestAndEnableEndpointWithResponse Send a test message and enable the endpoint when it is accepted
@@ -10314,11 +2611,21 @@ func (c *ClientWithResponses) TestEndpointWithResponse(ctx context.Context, id s
 //
 // Corresponds with POST /v1/endpoints/{id}/test-and-enable (the `TestAndEnableEndpoint` operationId).
 func (c *ClientWithResponses) TestAndEnableEndpointWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*TestAndEnableEndpointResponse, error) {
-	rsp, err := c.TestAndEnableEndpoint(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/endpoints/%s/test-and-enable", q.inPath("simple", false, "id", id, "string", ""))
+	var r TestAndEnableEndpointResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseTestAndEnableEndpointResponse(rsp)
+	return &r, nil
+}
+
+// ListMessagesResponse is the response of ListMessages.
+type ListMessagesResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *MessageList
 }
 
 // ListMessagesWithResponse List and search messages, the newest first
@@ -10329,26 +2636,35 @@ func (c *ClientWithResponses) TestAndEnableEndpointWithResponse(ctx context.Cont
 //
 // Corresponds with GET /v1/messages (the `ListMessages` operationId).
 func (c *ClientWithResponses) ListMessagesWithResponse(ctx context.Context, params *ListMessagesParams, reqEditors ...RequestEditorFn) (*ListMessagesResponse, error) {
-	rsp, err := c.ListMessages(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/messages"
+	if params != nil {
+		q.inQuery("form", true, "id", params.ID, "string", "")
+		q.inQuery("form", true, "endpoint", params.Endpoint, "array", "")
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "type", params.Type, "string", "")
+		q.inQuery("form", true, "key", params.Key, "string", "")
+		q.inQuery("form", true, "state", params.State, "array", "")
+		q.inQuery("form", true, "since", params.Since, "string", "date-time")
+		q.inQuery("form", true, "until", params.Until, "string", "date-time")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+	}
+	var r ListMessagesResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListMessagesResponse(rsp)
+	return &r, nil
 }
 
-// AcceptMessageWithBodyWithResponse Accept a message: when this responds it is on disk
-//
-// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
-func (c *ClientWithResponses) AcceptMessageWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptMessageResponse, error) {
-	rsp, err := c.AcceptMessageWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAcceptMessageResponse(rsp)
+// AcceptMessageResponse is the response of AcceptMessage.
+type AcceptMessageResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Accepted
+	// JSON202 is there when the status is 202.
+	JSON202 *Accepted
 }
 
 // AcceptMessageWithResponse Accept a message: when this responds it is on disk
@@ -10359,26 +2675,23 @@ func (c *ClientWithResponses) AcceptMessageWithBodyWithResponse(ctx context.Cont
 //
 // Corresponds with POST /v1/messages (the `AcceptMessage` operationId).
 func (c *ClientWithResponses) AcceptMessageWithResponse(ctx context.Context, body AcceptMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptMessageResponse, error) {
-	rsp, err := c.AcceptMessage(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/messages"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r AcceptMessageResponse
+	fields := map[int]any{200: &r.JSON200, 202: &r.JSON202}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseAcceptMessageResponse(rsp)
+	return &r, nil
 }
 
-// CancelMessagesWithBodyWithResponse Cancel many messages
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
-func (c *ClientWithResponses) CancelMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelMessagesResponse, error) {
-	rsp, err := c.CancelMessagesWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCancelMessagesResponse(rsp)
+// CancelMessagesResponse is the response of CancelMessages.
+type CancelMessagesResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *ManyResult
 }
 
 // CancelMessagesWithResponse Cancel many messages
@@ -10389,26 +2702,23 @@ func (c *ClientWithResponses) CancelMessagesWithBodyWithResponse(ctx context.Con
 //
 // Corresponds with POST /v1/messages/cancel (the `CancelMessages` operationId).
 func (c *ClientWithResponses) CancelMessagesWithResponse(ctx context.Context, body CancelMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelMessagesResponse, error) {
-	rsp, err := c.CancelMessages(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/messages/cancel"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r CancelMessagesResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseCancelMessagesResponse(rsp)
+	return &r, nil
 }
 
-// EraseMessagesWithBodyWithResponse Erase many messages
-//
-// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
-func (c *ClientWithResponses) EraseMessagesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error) {
-	rsp, err := c.EraseMessagesWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseEraseMessagesResponse(rsp)
+// EraseMessagesResponse is the response of EraseMessages.
+type EraseMessagesResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *ManyResult
 }
 
 // EraseMessagesWithResponse Erase many messages
@@ -10419,26 +2729,23 @@ func (c *ClientWithResponses) EraseMessagesWithBodyWithResponse(ctx context.Cont
 //
 // Corresponds with POST /v1/messages/erase (the `EraseMessages` operationId).
 func (c *ClientWithResponses) EraseMessagesWithResponse(ctx context.Context, body EraseMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*EraseMessagesResponse, error) {
-	rsp, err := c.EraseMessages(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/messages/erase"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r EraseMessagesResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseEraseMessagesResponse(rsp)
+	return &r, nil
 }
 
-// SendMessagesAgainWithBodyWithResponse Send many messages again
-//
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
-func (c *ClientWithResponses) SendMessagesAgainWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesAgainResponse, error) {
-	rsp, err := c.SendMessagesAgainWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSendMessagesAgainResponse(rsp)
+// SendMessagesAgainResponse is the response of SendMessagesAgain.
+type SendMessagesAgainResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *ManyResult
 }
 
 // SendMessagesAgainWithResponse Send many messages again
@@ -10449,11 +2756,21 @@ func (c *ClientWithResponses) SendMessagesAgainWithBodyWithResponse(ctx context.
 //
 // Corresponds with POST /v1/messages/send-again (the `SendMessagesAgain` operationId).
 func (c *ClientWithResponses) SendMessagesAgainWithResponse(ctx context.Context, body SendMessagesAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesAgainResponse, error) {
-	rsp, err := c.SendMessagesAgain(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/messages/send-again"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r SendMessagesAgainResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseSendMessagesAgainResponse(rsp)
+	return &r, nil
+}
+
+// EraseMessageResponse is the response of EraseMessage.
+type EraseMessageResponse struct {
+	response
 }
 
 // EraseMessageWithResponse Erase a message
@@ -10464,11 +2781,21 @@ func (c *ClientWithResponses) SendMessagesAgainWithResponse(ctx context.Context,
 //
 // Corresponds with DELETE /v1/messages/{id} (the `EraseMessage` operationId).
 func (c *ClientWithResponses) EraseMessageWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*EraseMessageResponse, error) {
-	rsp, err := c.EraseMessage(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodDelete, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/messages/%s", q.inPath("simple", false, "id", id, "string", ""))
+	var r EraseMessageResponse
+	fields := map[int]any{}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseEraseMessageResponse(rsp)
+	return &r, nil
+}
+
+// GetMessageResponse is the response of GetMessage.
+type GetMessageResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Message
 }
 
 // GetMessageWithResponse How a message fares at each endpoint
@@ -10479,26 +2806,24 @@ func (c *ClientWithResponses) EraseMessageWithResponse(ctx context.Context, id s
 //
 // Corresponds with GET /v1/messages/{id} (the `GetMessage` operationId).
 func (c *ClientWithResponses) GetMessageWithResponse(ctx context.Context, id string, params *GetMessageParams, reqEditors ...RequestEditorFn) (*GetMessageResponse, error) {
-	rsp, err := c.GetMessage(ctx, id, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/messages/%s", q.inPath("simple", false, "id", id, "string", ""))
+	if params != nil {
+		q.inQuery("form", true, "reveal", params.Reveal, "boolean", "")
+	}
+	var r GetMessageResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseGetMessageResponse(rsp)
+	return &r, nil
 }
 
-// CancelMessageWithBodyWithResponse Cancel a message
-//
-// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
-func (c *ClientWithResponses) CancelMessageWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelMessageResponse, error) {
-	rsp, err := c.CancelMessageWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCancelMessageResponse(rsp)
+// CancelMessageResponse is the response of CancelMessage.
+type CancelMessageResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *MessageResults
 }
 
 // CancelMessageWithResponse Cancel a message
@@ -10509,26 +2834,23 @@ func (c *ClientWithResponses) CancelMessageWithBodyWithResponse(ctx context.Cont
 //
 // Corresponds with POST /v1/messages/{id}/cancel (the `CancelMessage` operationId).
 func (c *ClientWithResponses) CancelMessageWithResponse(ctx context.Context, id string, body CancelMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelMessageResponse, error) {
-	rsp, err := c.CancelMessage(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/messages/%s/cancel", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r CancelMessageResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseCancelMessageResponse(rsp)
+	return &r, nil
 }
 
-// SendMessageAgainWithBodyWithResponse Send a message again
-//
-// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
-func (c *ClientWithResponses) SendMessageAgainWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessageAgainResponse, error) {
-	rsp, err := c.SendMessageAgainWithBody(ctx, id, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSendMessageAgainResponse(rsp)
+// SendMessageAgainResponse is the response of SendMessageAgain.
+type SendMessageAgainResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *MessageResults
 }
 
 // SendMessageAgainWithResponse Send a message again
@@ -10539,11 +2861,23 @@ func (c *ClientWithResponses) SendMessageAgainWithBodyWithResponse(ctx context.C
 //
 // Corresponds with POST /v1/messages/{id}/send-again (the `SendMessageAgain` operationId).
 func (c *ClientWithResponses) SendMessageAgainWithResponse(ctx context.Context, id string, body SendMessageAgainJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessageAgainResponse, error) {
-	rsp, err := c.SendMessageAgain(ctx, id, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/messages/%s/send-again", q.inPath("simple", false, "id", id, "string", ""))
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r SendMessageAgainResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseSendMessageAgainResponse(rsp)
+	return &r, nil
+}
+
+// OpenAPIResponse is the response of OpenAPI.
+type OpenAPIResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *interface{}
 }
 
 // OpenAPIWithResponse This document
@@ -10554,11 +2888,21 @@ func (c *ClientWithResponses) SendMessageAgainWithResponse(ctx context.Context, 
 //
 // Corresponds with GET /v1/openapi.json (the `OpenAPI` operationId).
 func (c *ClientWithResponses) OpenAPIWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*OpenAPIResponse, error) {
-	rsp, err := c.OpenAPI(ctx, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/openapi.json"
+	var r OpenAPIResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseOpenAPIResponse(rsp)
+	return &r, nil
+}
+
+// ListRedrivesResponse is the response of ListRedrives.
+type ListRedrivesResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrives
 }
 
 // ListRedrivesWithResponse A page of the redrives
@@ -10569,26 +2913,28 @@ func (c *ClientWithResponses) OpenAPIWithResponse(ctx context.Context, reqEditor
 //
 // Corresponds with GET /v1/redrives (the `ListRedrives` operationId).
 func (c *ClientWithResponses) ListRedrivesWithResponse(ctx context.Context, params *ListRedrivesParams, reqEditors ...RequestEditorFn) (*ListRedrivesResponse, error) {
-	rsp, err := c.ListRedrives(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/redrives"
+	if params != nil {
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListRedrivesResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListRedrivesResponse(rsp)
+	return &r, nil
 }
 
-// StartRedriveWithBodyWithResponse Redrive what a filter chooses, or count it
-//
-// A dry run only counts. The letters of the filter go on their way one after the other.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
-func (c *ClientWithResponses) StartRedriveWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRedriveResponse, error) {
-	rsp, err := c.StartRedriveWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseStartRedriveResponse(rsp)
+// StartRedriveResponse is the response of StartRedrive.
+type StartRedriveResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrive
+	// JSON202 is there when the status is 202.
+	JSON202 *Redrive
 }
 
 // StartRedriveWithResponse Redrive what a filter chooses, or count it
@@ -10599,11 +2945,23 @@ func (c *ClientWithResponses) StartRedriveWithBodyWithResponse(ctx context.Conte
 //
 // Corresponds with POST /v1/redrives (the `StartRedrive` operationId).
 func (c *ClientWithResponses) StartRedriveWithResponse(ctx context.Context, body StartRedriveJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRedriveResponse, error) {
-	rsp, err := c.StartRedrive(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/redrives"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r StartRedriveResponse
+	fields := map[int]any{200: &r.JSON200, 202: &r.JSON202}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseStartRedriveResponse(rsp)
+	return &r, nil
+}
+
+// GetRedriveResponse is the response of GetRedrive.
+type GetRedriveResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrive
 }
 
 // GetRedriveWithResponse One redrive and its counts
@@ -10614,11 +2972,21 @@ func (c *ClientWithResponses) StartRedriveWithResponse(ctx context.Context, body
 //
 // Corresponds with GET /v1/redrives/{id} (the `GetRedrive` operationId).
 func (c *ClientWithResponses) GetRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetRedriveResponse, error) {
-	rsp, err := c.GetRedrive(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/redrives/%s", q.inPath("simple", false, "id", id, "string", ""))
+	var r GetRedriveResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseGetRedriveResponse(rsp)
+	return &r, nil
+}
+
+// CancelRedriveResponse is the response of CancelRedrive.
+type CancelRedriveResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrive
 }
 
 // CancelRedriveWithResponse Cancel a redrive
@@ -10629,11 +2997,21 @@ func (c *ClientWithResponses) GetRedriveWithResponse(ctx context.Context, id str
 //
 // Corresponds with POST /v1/redrives/{id}/cancel (the `CancelRedrive` operationId).
 func (c *ClientWithResponses) CancelRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*CancelRedriveResponse, error) {
-	rsp, err := c.CancelRedrive(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/redrives/%s/cancel", q.inPath("simple", false, "id", id, "string", ""))
+	var r CancelRedriveResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseCancelRedriveResponse(rsp)
+	return &r, nil
+}
+
+// PauseRedriveResponse is the response of PauseRedrive.
+type PauseRedriveResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrive
 }
 
 // PauseRedriveWithResponse Pause a redrive
@@ -10644,11 +3022,21 @@ func (c *ClientWithResponses) CancelRedriveWithResponse(ctx context.Context, id 
 //
 // Corresponds with POST /v1/redrives/{id}/pause (the `PauseRedrive` operationId).
 func (c *ClientWithResponses) PauseRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*PauseRedriveResponse, error) {
-	rsp, err := c.PauseRedrive(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/redrives/%s/pause", q.inPath("simple", false, "id", id, "string", ""))
+	var r PauseRedriveResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParsePauseRedriveResponse(rsp)
+	return &r, nil
+}
+
+// ResumeRedriveResponse is the response of ResumeRedrive.
+type ResumeRedriveResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Redrive
 }
 
 // ResumeRedriveWithResponse Resume a redrive
@@ -10659,11 +3047,21 @@ func (c *ClientWithResponses) PauseRedriveWithResponse(ctx context.Context, id s
 //
 // Corresponds with POST /v1/redrives/{id}/resume (the `ResumeRedrive` operationId).
 func (c *ClientWithResponses) ResumeRedriveWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*ResumeRedriveResponse, error) {
-	rsp, err := c.ResumeRedrive(ctx, id, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/redrives/%s/resume", q.inPath("simple", false, "id", id, "string", ""))
+	var r ResumeRedriveResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseResumeRedriveResponse(rsp)
+	return &r, nil
+}
+
+// ListStatsResponse is the response of ListStats.
+type ListStatsResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *StatsList
 }
 
 // ListStatsWithResponse How all endpoints fare, and the outbox
@@ -10674,11 +3072,26 @@ func (c *ClientWithResponses) ResumeRedriveWithResponse(ctx context.Context, id 
 //
 // Corresponds with GET /v1/stats (the `ListStats` operationId).
 func (c *ClientWithResponses) ListStatsWithResponse(ctx context.Context, params *ListStatsParams, reqEditors ...RequestEditorFn) (*ListStatsResponse, error) {
-	rsp, err := c.ListStats(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/stats"
+	if params != nil {
+		q.inQuery("form", true, "application", params.Application, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+		q.inQuery("form", true, "after", params.After, "string", "")
+	}
+	var r ListStatsResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListStatsResponse(rsp)
+	return &r, nil
+}
+
+// ListTokensResponse is the response of ListTokens.
+type ListTokensResponse struct {
+	response
+	// JSON200 is there when the status is 200.
+	JSON200 *Tokens
 }
 
 // ListTokensWithResponse A page of the tokens, without their texts
@@ -10689,26 +3102,25 @@ func (c *ClientWithResponses) ListStatsWithResponse(ctx context.Context, params 
 //
 // Corresponds with GET /v1/tokens (the `ListTokens` operationId).
 func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error) {
-	rsp, err := c.ListTokens(ctx, params, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodGet, header: http.Header{}}
+	q.path = "/v1/tokens"
+	if params != nil {
+		q.inQuery("form", true, "after", params.After, "string", "")
+		q.inQuery("form", true, "limit", params.Limit, "integer", "")
+	}
+	var r ListTokensResponse
+	fields := map[int]any{200: &r.JSON200}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseListTokensResponse(rsp)
+	return &r, nil
 }
 
-// CreateTokenWithBodyWithResponse Make a token
-//
-// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/tokens (the `CreateToken` operationId).
-func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateTokenWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCreateTokenResponse(rsp)
+// CreateTokenResponse is the response of CreateToken.
+type CreateTokenResponse struct {
+	response
+	// JSON201 is there when the status is 201.
+	JSON201 *MadeToken
 }
 
 // CreateTokenWithResponse Make a token
@@ -10719,11 +3131,21 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 //
 // Corresponds with POST /v1/tokens (the `CreateToken` operationId).
 func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateToken(ctx, body, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodPost, header: http.Header{}}
+	q.path = "/v1/tokens"
+	q.body = body
+	q.header.Set("Content-Type", "application/json")
+	var r CreateTokenResponse
+	fields := map[int]any{201: &r.JSON201}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseCreateTokenResponse(rsp)
+	return &r, nil
+}
+
+// RevokeTokenResponse is the response of RevokeToken.
+type RevokeTokenResponse struct {
+	response
 }
 
 // RevokeTokenWithResponse End a token
@@ -10734,1853 +3156,12 @@ func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, body 
 //
 // Corresponds with DELETE /v1/tokens/{name} (the `RevokeToken` operationId).
 func (c *ClientWithResponses) RevokeTokenWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error) {
-	rsp, err := c.RevokeToken(ctx, name, reqEditors...)
-	if err != nil {
+	q := request{method: http.MethodDelete, header: http.Header{}}
+	q.path = fmt.Sprintf("/v1/tokens/%s", q.inPath("simple", false, "name", name, "string", ""))
+	var r RevokeTokenResponse
+	fields := map[int]any{}
+	if err := c.call(ctx, &q, reqEditors, &r.response, fields); err != nil {
 		return nil, err
 	}
-	return ParseRevokeTokenResponse(rsp)
-}
-
-// ParseListAlertsResponse parses an HTTP response from a ListAlertsWithResponse call
-func ParseListAlertsResponse(rsp *http.Response) (*ListAlertsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListAlertsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Alerts
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAlertHealthResponse parses an HTTP response from a AlertHealthWithResponse call
-func ParseAlertHealthResponse(rsp *http.Response) (*AlertHealthResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AlertHealthResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest AlertHealth
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseTestAlertsResponse parses an HTTP response from a TestAlertsWithResponse call
-func ParseTestAlertsResponse(rsp *http.Response) (*TestAlertsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &TestAlertsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest AlertHealth
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListApplicationsResponse parses an HTTP response from a ListApplicationsWithResponse call
-func ParseListApplicationsResponse(rsp *http.Response) (*ListApplicationsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListApplicationsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Applications
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseDeleteApplicationResponse parses an HTTP response from a DeleteApplicationWithResponse call
-func ParseDeleteApplicationResponse(rsp *http.Response) (*DeleteApplicationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DeleteApplicationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetApplicationResponse parses an HTTP response from a GetApplicationWithResponse call
-func ParseGetApplicationResponse(rsp *http.Response) (*GetApplicationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetApplicationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Application
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers GetApplicationResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParsePatchApplicationResponse parses an HTTP response from a PatchApplicationWithResponse call
-func ParsePatchApplicationResponse(rsp *http.Response) (*PatchApplicationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PatchApplicationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Application
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers PatchApplicationResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParsePutApplicationResponse parses an HTTP response from a PutApplicationWithResponse call
-func ParsePutApplicationResponse(rsp *http.Response) (*PutApplicationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PutApplicationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Application
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers PutApplicationResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseRotateApplicationSecretsResponse parses an HTTP response from a RotateApplicationSecretsWithResponse call
-func ParseRotateApplicationSecretsResponse(rsp *http.Response) (*RotateApplicationSecretsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RotateApplicationSecretsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Application
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers RotateApplicationSecretsResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
-func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListAuditResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Audit
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListDeadLettersResponse parses an HTTP response from a ListDeadLettersWithResponse call
-func ParseListDeadLettersResponse(rsp *http.Response) (*ListDeadLettersResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListDeadLettersResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Letters
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseDiscardDeadLettersResponse parses an HTTP response from a DiscardDeadLettersWithResponse call
-func ParseDiscardDeadLettersResponse(rsp *http.Response) (*DiscardDeadLettersResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DiscardDeadLettersResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest DiscardResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseExportDeadLettersResponse parses an HTTP response from a ExportDeadLettersWithResponse call
-func ParseExportDeadLettersResponse(rsp *http.Response) (*ExportDeadLettersResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ExportDeadLettersResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-	}
-
-	return response, nil
-}
-
-// ParseDeadLetterStatsResponse parses an HTTP response from a DeadLetterStatsWithResponse call
-func ParseDeadLetterStatsResponse(rsp *http.Response) (*DeadLetterStatsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DeadLetterStatsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Stats
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetDeadLetterResponse parses an HTTP response from a GetDeadLetterWithResponse call
-func ParseGetDeadLetterResponse(rsp *http.Response) (*GetDeadLetterResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetDeadLetterResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Letter
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseDiscardDeadLetterResponse parses an HTTP response from a DiscardDeadLetterWithResponse call
-func ParseDiscardDeadLetterResponse(rsp *http.Response) (*DiscardDeadLetterResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DiscardDeadLetterResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Letter
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListEndpointsResponse parses an HTTP response from a ListEndpointsWithResponse call
-func ParseListEndpointsResponse(rsp *http.Response) (*ListEndpointsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListEndpointsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoints
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParsePostEndpointResponse parses an HTTP response from a PostEndpointWithResponse call
-func ParsePostEndpointResponse(rsp *http.Response) (*PostEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PostEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 201:
-		var headers PostEndpointResponse201Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.Location = value
-		}
-		response.Headers201 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseDeleteEndpointResponse parses an HTTP response from a DeleteEndpointWithResponse call
-func ParseDeleteEndpointResponse(rsp *http.Response) (*DeleteEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DeleteEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetEndpointResponse parses an HTTP response from a GetEndpointWithResponse call
-func ParseGetEndpointResponse(rsp *http.Response) (*GetEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers GetEndpointResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParsePatchEndpointResponse parses an HTTP response from a PatchEndpointWithResponse call
-func ParsePatchEndpointResponse(rsp *http.Response) (*PatchEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PatchEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers PatchEndpointResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParsePutEndpointResponse parses an HTTP response from a PutEndpointWithResponse call
-func ParsePutEndpointResponse(rsp *http.Response) (*PutEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PutEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers PutEndpointResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseDisableEndpointResponse parses an HTTP response from a DisableEndpointWithResponse call
-func ParseDisableEndpointResponse(rsp *http.Response) (*DisableEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DisableEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers DisableEndpointResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseEnableEndpointResponse parses an HTTP response from a EnableEndpointWithResponse call
-func ParseEnableEndpointResponse(rsp *http.Response) (*EnableEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EnableEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRotateEndpointSecretsResponse parses an HTTP response from a RotateEndpointSecretsWithResponse call
-func ParseRotateEndpointSecretsResponse(rsp *http.Response) (*RotateEndpointSecretsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RotateEndpointSecretsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Endpoint
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers RotateEndpointSecretsResponse200Headers
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseEndpointStatsResponse parses an HTTP response from a EndpointStatsWithResponse call
-func ParseEndpointStatsResponse(rsp *http.Response) (*EndpointStatsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EndpointStatsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest EndpointStats
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseTestEndpointResponse parses an HTTP response from a TestEndpointWithResponse call
-func ParseTestEndpointResponse(rsp *http.Response) (*TestEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &TestEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest TestResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseTestAndEnableEndpointResponse parses an HTTP response from a TestAndEnableEndpointWithResponse call
-func ParseTestAndEnableEndpointResponse(rsp *http.Response) (*TestAndEnableEndpointResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &TestAndEnableEndpointResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest TestResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListMessagesResponse parses an HTTP response from a ListMessagesWithResponse call
-func ParseListMessagesResponse(rsp *http.Response) (*ListMessagesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListMessagesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest MessageList
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAcceptMessageResponse parses an HTTP response from a AcceptMessageWithResponse call
-func ParseAcceptMessageResponse(rsp *http.Response) (*AcceptMessageResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AcceptMessageResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Accepted
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest Accepted
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON202 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseCancelMessagesResponse parses an HTTP response from a CancelMessagesWithResponse call
-func ParseCancelMessagesResponse(rsp *http.Response) (*CancelMessagesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CancelMessagesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ManyResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseEraseMessagesResponse parses an HTTP response from a EraseMessagesWithResponse call
-func ParseEraseMessagesResponse(rsp *http.Response) (*EraseMessagesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EraseMessagesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ManyResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseSendMessagesAgainResponse parses an HTTP response from a SendMessagesAgainWithResponse call
-func ParseSendMessagesAgainResponse(rsp *http.Response) (*SendMessagesAgainResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &SendMessagesAgainResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ManyResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseEraseMessageResponse parses an HTTP response from a EraseMessageWithResponse call
-func ParseEraseMessageResponse(rsp *http.Response) (*EraseMessageResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EraseMessageResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetMessageResponse parses an HTTP response from a GetMessageWithResponse call
-func ParseGetMessageResponse(rsp *http.Response) (*GetMessageResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetMessageResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Message
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseCancelMessageResponse parses an HTTP response from a CancelMessageWithResponse call
-func ParseCancelMessageResponse(rsp *http.Response) (*CancelMessageResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CancelMessageResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest MessageResults
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseSendMessageAgainResponse parses an HTTP response from a SendMessageAgainWithResponse call
-func ParseSendMessageAgainResponse(rsp *http.Response) (*SendMessageAgainResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &SendMessageAgainResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest MessageResults
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseOpenAPIResponse parses an HTTP response from a OpenAPIWithResponse call
-func ParseOpenAPIResponse(rsp *http.Response) (*OpenAPIResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &OpenAPIResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest interface{}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListRedrivesResponse parses an HTTP response from a ListRedrivesWithResponse call
-func ParseListRedrivesResponse(rsp *http.Response) (*ListRedrivesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListRedrivesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrives
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseStartRedriveResponse parses an HTTP response from a StartRedriveWithResponse call
-func ParseStartRedriveResponse(rsp *http.Response) (*StartRedriveResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &StartRedriveResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON202 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetRedriveResponse parses an HTTP response from a GetRedriveWithResponse call
-func ParseGetRedriveResponse(rsp *http.Response) (*GetRedriveResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetRedriveResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseCancelRedriveResponse parses an HTTP response from a CancelRedriveWithResponse call
-func ParseCancelRedriveResponse(rsp *http.Response) (*CancelRedriveResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CancelRedriveResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParsePauseRedriveResponse parses an HTTP response from a PauseRedriveWithResponse call
-func ParsePauseRedriveResponse(rsp *http.Response) (*PauseRedriveResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PauseRedriveResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseResumeRedriveResponse parses an HTTP response from a ResumeRedriveWithResponse call
-func ParseResumeRedriveResponse(rsp *http.Response) (*ResumeRedriveResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ResumeRedriveResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Redrive
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListStatsResponse parses an HTTP response from a ListStatsWithResponse call
-func ParseListStatsResponse(rsp *http.Response) (*ListStatsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListStatsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest StatsList
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
-func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListTokensResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Tokens
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
-func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CreateTokenResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest MadeToken
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSON408 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRevokeTokenResponse parses an HTTP response from a RevokeTokenWithResponse call
-func ParseRevokeTokenResponse(rsp *http.Response) (*RevokeTokenResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RevokeTokenResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	return response, nil
+	return &r, nil
 }

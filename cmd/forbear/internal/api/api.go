@@ -1,6 +1,6 @@
-// Package api makes verbs of operations of the delivery API of a running serve, for
-// what is changed there: serve looks the secrets of endpoints up, and knows which
-// addresses may be reached.
+// Package api has the commands endpoints and applications. Their verbs are operations of
+// the delivery API of a running serve, which looks the secrets of endpoints up, and knows
+// which addresses may be reached.
 package api
 
 import (

@@ -2,11 +2,10 @@
 package commands
 
 import (
-	"github.com/forbear-go/forbear/cmd/forbear/internal/applications"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/api"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/endpoints"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/health"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
@@ -37,8 +36,8 @@ func Program() cli.Program {
 		top.Command(),
 		health.Command(),
 		messages.Command(),
-		endpoints.Command(),
-		applications.Command(),
+		api.Endpoints(),
+		api.Applications(),
 		dlq.Command(),
 		keys.Command(),
 		token.Command(),

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter/queue"
@@ -25,7 +23,7 @@ func maxRequest(maxPayload int) int64 {
 
 // route is one operation of the API. It returns what to send and not how: adapt
 // gives every response its headers, and every error its problem. A returned error
-// must name one of the faults in problem.go, or the caller sees 503.
+// must name one of the faults in response.go, or the caller sees 503.
 type route struct {
 	method, path string
 	// tenants says that a token of one application may call it. It keeps to what belongs
@@ -43,6 +41,7 @@ const (
 // routes are all operations of the API. openapi.json describes the same ones, and a
 // test holds the two together.
 func (s *Service) routes() []route {
+	endpoint, application := s.endpointResource(), s.applicationResource()
 	return []route{
 		{"POST", "/v1/messages", tenants, takes(s.postMessage)},
 		{"GET", "/v1/messages", tenants, s.listMessages},
@@ -55,23 +54,23 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/messages/{id}/send-again", tenants, s.actOnOne(sendingAgain)},
 		{"GET", "/v1/endpoints", tenants, s.listEndpoints},
 		{"POST", "/v1/endpoints", tenants, takes(s.postEndpoint)},
-		{"GET", "/v1/endpoints/{id}", tenants, s.getEndpoint},
+		{"GET", "/v1/endpoints/{id}", tenants, endpoint.get},
 		{"PUT", "/v1/endpoints/{id}", tenants, takes(s.putEndpoint)},
-		{"PATCH", "/v1/endpoints/{id}", tenants, s.patchEndpoint},
-		{"DELETE", "/v1/endpoints/{id}", tenants, s.deleteEndpoint},
+		{"PATCH", "/v1/endpoints/{id}", tenants, endpoint.patch},
+		{"DELETE", "/v1/endpoints/{id}", tenants, endpoint.delete},
 		{"GET", "/v1/endpoints/{id}/stats", tenants, s.getStats},
 		{"GET", "/v1/stats", tenants, s.listStats},
-		{"POST", "/v1/endpoints/{id}/secrets/rotate", tenants, mayTake(s.rotateEndpoint)},
+		{"POST", "/v1/endpoints/{id}/secrets/rotate", tenants, mayTake(endpoint.rotated)},
 		{"POST", "/v1/endpoints/{id}/enable", tenants, s.enableEndpoint},
 		{"POST", "/v1/endpoints/{id}/disable", tenants, mayTake(s.disableEndpoint)},
 		{"POST", "/v1/endpoints/{id}/test", tenants, mayTake(s.testEndpoint)},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", tenants, s.testAndEnable},
 		{"GET", "/v1/applications", operators, s.listApplications},
-		{"GET", "/v1/applications/{id}", tenants, s.getApplication},
+		{"GET", "/v1/applications/{id}", tenants, application.get},
 		{"PUT", "/v1/applications/{id}", operators, takes(s.putApplication)},
-		{"PATCH", "/v1/applications/{id}", operators, s.patchApplication},
-		{"DELETE", "/v1/applications/{id}", operators, s.deleteApplication},
-		{"POST", "/v1/applications/{id}/secrets/rotate", tenants, mayTake(s.rotateApplication)},
+		{"PATCH", "/v1/applications/{id}", operators, application.patch},
+		{"DELETE", "/v1/applications/{id}", operators, application.delete},
+		{"POST", "/v1/applications/{id}/secrets/rotate", tenants, mayTake(application.rotated)},
 		{"GET", "/v1/tokens", operators, s.listTokens},
 		{"POST", "/v1/tokens", operators, takes(s.postToken)},
 		{"DELETE", "/v1/tokens/{name}", operators, s.revokeToken},
@@ -95,59 +94,48 @@ func (s *Service) routes() []route {
 	}
 }
 
-// handler is the API under /v1/. Paths are registered without their methods, so
-// that a wrong method and an unknown path get problems too, and not the plain text
-// of net/http. The order is deliberate: requests from other sites are refused first,
-// then those without the token, and only then is a path looked up. Around all of it callers
-// get their time, those without a token too.
+// handler is the API under /v1/. The order is deliberate: requests from other sites are
+// refused first, then those without the token, and only then is a path looked up. Around all
+// of it callers get their time, those without a token too.
 func (s *Service) handler(o Options) http.Handler {
 	mux := http.NewServeMux()
-	paths := map[string]map[string]http.HandlerFunc{}
 	for _, r := range s.routes() {
-		if paths[r.path] == nil {
-			paths[r.path] = map[string]http.HandlerFunc{}
-		}
-		paths[r.path][r.method] = s.adapt(r)
+		mux.HandleFunc(r.method+" "+r.path, s.adapt(r))
 	}
-	for path, methods := range paths {
-		// A word that is an operation with one method is an id with the others.
-		parent, word := parted(path)
-		for method, serve := range paths[parent+"/{id}"] {
-			if methods[method] == nil {
-				methods[method] = func(w http.ResponseWriter, r *http.Request) {
-					r.SetPathValue("id", word)
-					serve(w, r)
-				}
-			}
-		}
-		if methods[http.MethodGet] != nil {
-			methods[http.MethodHead] = methods[http.MethodGet]
-		}
-		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if serve := methods[r.Method]; serve != nil {
-				serve(w, r)
-				return
-			}
-			w.Header().Set("Allow", allow)
-			writeProblem(w, r, http.StatusMethodNotAllowed, "method-not-allowed", "this path takes "+allow)
-		})
-	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, http.StatusNotFound, "not-found", "no such path: see /v1/openapi.json")
-	})
 	forgery := http.NewCrossOriginProtection()
 	forgery.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a state-changing request from another site")
 	}))
-	return s.deadlines.forBody(forgery.Handler(s.authorize(o, exact(mux))))
+	return s.deadlines.forBody(forgery.Handler(s.authorize(o, exact(known(mux)))))
 }
 
-// parted cuts the last part off a path.
-func parted(path string) (parent, last string) {
-	i := strings.LastIndexByte(path, '/')
-	return path[:i], path[i+1:]
+// known gives a wrong method and an unknown path problems, and not the plain text of
+// net/http.
+func known(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refusal, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := headers{}
+		refusal.ServeHTTP(refused, r)
+		allow := http.Header(refused).Get("Allow")
+		if allow == "" {
+			writeProblem(w, r, http.StatusNotFound, "not-found", "no such path: see /v1/openapi.json")
+			return
+		}
+		w.Header().Set("Allow", allow)
+		writeProblem(w, r, http.StatusMethodNotAllowed, "method-not-allowed", "this path takes "+allow)
+	})
 }
+
+// headers are those of a response that is not sent.
+type headers http.Header
+
+func (h headers) Header() http.Header         { return http.Header(h) }
+func (h headers) Write(p []byte) (int, error) { return len(p), nil }
+func (h headers) WriteHeader(int)             {}
 
 // exact refuses paths that the mux would redirect: another path is another resource,
 // and a client may not follow with its body.

@@ -31,17 +31,6 @@ func (s *Service) application(ctx context.Context, id string) (webhook.Applicati
 	return a, err
 }
 
-// getApplication shows one, with the tag that a conditional write names.
-func (s *Service) getApplication(r *http.Request) (int, any, error) {
-	a, err := s.application(r.Context(), r.PathValue("id"))
-	return http.StatusOK, withTagOf(a), err
-}
-
-// withTagOf makes the response that shows an application, as withTag does an endpoint.
-func withTagOf(a webhook.Application) tagged {
-	return tagged{tag: tagOf(a.Version), body: shownApplication{a.Mask(), showSecret(a.MadeSecret)}}
-}
-
 // shownApplication is an application with the secret that was made for it.
 type shownApplication struct {
 	webhook.Application
@@ -54,7 +43,8 @@ func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, a
 		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
 	}
 	a.ID, a.Version = r.PathValue("id"), webhook.VersionNone // the body's version says nothing: If-Match does
-	put, err := s.applicationResource().put(s, r, func(stored *webhook.Application) error {
+	res := s.applicationResource()
+	put, err := res.put(r, func(stored *webhook.Application) error {
 		err := checkSuspended(stored, a)
 		next := a
 		if len(a.Secrets) == 0 { // it keeps them
@@ -69,7 +59,7 @@ func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, a
 		}
 		return s.Dispatcher.PutApplication(r.Context(), a)
 	})
-	return http.StatusOK, withTagOf(put), err
+	return http.StatusOK, res.tagged(put), err
 }
 
 // checkSuspended refuses a suspension that the stored application is not in: a client that
@@ -81,28 +71,16 @@ func checkSuspended(stored *webhook.Application, a webhook.Application) error {
 	return nil
 }
 
-// patchApplication changes the fields that the body names.
-func (s *Service) patchApplication(r *http.Request) (int, any, error) {
-	patch, err := readPatch[shownApplication](r)
-	if err != nil {
-		return 0, nil, err
-	}
+// checkApplicationPatch refuses what is not to be patched. A suspension that is lifted takes
+// its reason along.
+func checkApplicationPatch(patch map[string]any) error {
 	for _, name := range []string{"id", "version", "created_at", "old_secrets", "error"} {
 		if _, ok := patch[name]; ok {
-			return 0, nil, fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
+			return fmt.Errorf("%w application: %s cannot be changed", webhook.ErrInvalid, name)
 		}
 	}
 	if suspended, ok := patch["suspended"]; ok && suspended != true && patch["reason"] == nil {
-		patch["reason"] = nil // the reason of the suspension that is lifted
+		patch["reason"] = nil
 	}
-	a, err := s.applicationResource().patch(s, r, patch, func(_, _ *webhook.Application) error { return nil })
-	s.tokens.forget() // they may do less now, or more
-	return http.StatusOK, withTagOf(a), err
-}
-
-// deleteApplication deletes an application without endpoints: deleting those would delete
-// what waits for them, which is to be asked for.
-func (s *Service) deleteApplication(r *http.Request) (int, any, error) {
-	defer s.tokens.forget() // the application's own are gone
-	return s.applicationResource().delete(s, r)
+	return nil
 }

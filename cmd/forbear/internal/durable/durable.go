@@ -4,13 +4,13 @@
 //
 //   - durable.go: which store each part works on, what runs, and in which order it ends
 //   - api.go: the routes, and who may call them
-//   - access.go, tokens.go, tokencache.go: callers and their rights
+//   - access.go, tokens.go: callers and their rights
 //   - admission.go, deadlines.go, refusals.go: bounds for callers
-//   - query.go, body.go, decode.go, fields.go, jsontext.go: what a request says
-//   - response.go, encode.go, problem.go: what a response says, and whose fault an error is
-//   - page.go, condition.go, patch.go, write.go: what several resources share
-//   - a file for each resource: messages, endpoints, applications, letters, redrives, alerts,
-//     stats, audit
+//   - query.go, decode.go: what a request says, in its query and in its body
+//   - response.go, encode.go: what a response says, and whose fault an error is
+//   - patch.go, write.go: what several resources share
+//   - a file for each resource: messages, endpoints, applications, letters, redrives, stats,
+//     audit with alerts
 //   - collector.go: metrics
 package durable
 

@@ -55,24 +55,12 @@ func (s *Service) endpoint(ctx context.Context, id string) (webhook.Endpoint, er
 	return e, err
 }
 
-// getEndpoint shows one endpoint, with the tag that a conditional write names.
-func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
-	e, err := s.Dispatcher.Endpoint(r.Context(), r.PathValue("id"))
-	return http.StatusOK, withTag(e), err
-}
-
 // tagged is a response with an ETag, and the address of what is new, which adapt
 // sends. Handlers return it in place of the body and never see the ResponseWriter.
 type tagged struct {
 	tag      string
 	body     any
 	location string
-}
-
-// withTag makes the response that shows an endpoint. Its tag is that of the
-// configuration: the state changes by itself, and is not what a write replaces.
-func withTag(e webhook.Endpoint) tagged {
-	return tagged{tag: tagOf(e.Version), body: shownEndpoint{e.Mask(), showSecret(e.MadeSecret)}}
 }
 
 // shownEndpoint is an endpoint with the secret that was made for it.
@@ -93,7 +81,8 @@ func (s *Service) putEndpoint(r *http.Request, e webhook.Endpoint) (int, any, er
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
 	}
-	put, err := s.endpointResource().put(s, r, func(stored *webhook.Endpoint) error {
+	res := s.endpointResource()
+	put, err := res.put(r, func(stored *webhook.Endpoint) error {
 		if err := checkPut(r, stored, &e); err != nil {
 			return err
 		}
@@ -105,7 +94,7 @@ func (s *Service) putEndpoint(r *http.Request, e webhook.Endpoint) (int, any, er
 		*stored = next
 		return nil
 	}, func() (webhook.Endpoint, error) { return s.add(r, e) })
-	return http.StatusOK, withTag(put), err
+	return http.StatusOK, res.tagged(put), err
 }
 
 // add adds an endpoint that is not there.
@@ -131,14 +120,9 @@ func (s *Service) postEndpoint(r *http.Request, e webhook.Endpoint) (int, any, e
 		return 0, nil, err
 	}
 	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
-	added := withTag(e)
+	added := s.endpointResource().tagged(e)
 	added.location = "/v1/endpoints/" + e.ID
 	return http.StatusCreated, added, nil
-}
-
-// deleteEndpoint deletes an endpoint. What waits for it becomes dead letters.
-func (s *Service) deleteEndpoint(r *http.Request) (int, any, error) {
-	return s.endpointResource().delete(s, r)
 }
 
 // checkPut refuses what the caller may not put in the place of what is stored, or of
@@ -163,19 +147,6 @@ func checkPut(r *http.Request, stored, next *webhook.Endpoint) error {
 // tried to write it. Its text is part of error messages that clients show to
 // operators.
 const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/enable or test-and-enable serves it again"
-
-// patchEndpoint changes the fields that the body names.
-func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
-	patch, err := readPatch[shownEndpoint](r)
-	if err != nil {
-		return 0, nil, err
-	}
-	if err := checkPatch(patch); err != nil {
-		return 0, nil, err
-	}
-	e, err := s.endpointResource().patch(s, r, patch, callerOf(r).mayWrite)
-	return http.StatusOK, withTag(e), err
-}
 
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them, and some are in responses alone.
@@ -221,7 +192,7 @@ func (s *Service) setState(r *http.Request, state webhook.EndpointState, reason,
 		return 0, nil, err
 	}
 	s.audit(r, action, id, detail)
-	return s.getEndpoint(r)
+	return s.endpointResource().get(r)
 }
 
 // testMessage is the body of a test. It may be left out.

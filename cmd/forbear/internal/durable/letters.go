@@ -18,7 +18,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := s.checkAfter(r, f); err != nil {
+	if err := checkAfter(r, f.After, s.letter); err != nil {
 		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().List(r.Context(), f)
@@ -60,7 +60,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := s.checkAfter(r, f); err != nil {
+	if err := checkAfter(r, f.After, s.letter); err != nil {
 		return 0, nil, err
 	}
 	shown, err := s.reveal(r, "export "+r.URL.Query().Encode())
@@ -162,15 +162,15 @@ func filterOf(r *http.Request) (queue.Filter, error) {
 	return f, checkLetterState(f.State)
 }
 
-// checkAfter refuses to go on behind a letter that is not there, or not any more: the
-// list would seem to end.
-func (s *Service) checkAfter(r *http.Request, f queue.Filter) error {
-	if f.After == "" {
+// checkAfter refuses to go on behind a letter or a redrive that is not there, or not any
+// more: the list would seem to end.
+func checkAfter[T any](r *http.Request, after string, find func(r *http.Request, id string) (T, error)) error {
+	if after == "" {
 		return nil
 	}
-	_, err := s.letter(r, f.After)
+	_, err := find(r, after)
 	if errors.Is(err, queue.ErrNotFound) {
-		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, f.After)
+		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, after)
 	}
 	return err
 }

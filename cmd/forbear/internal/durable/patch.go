@@ -25,10 +25,10 @@ var patchTypes = []string{mergePatch, "application/json", "application/x-www-for
 // errMediaType is 415: a JSON Patch (RFC 6902), for one, would be misread.
 var errMediaType = errors.New("unsupported media type")
 
-// readPatch reads the body of a PATCH of what is shown as a T, which has the names and the
-// types of its fields. A body without a type is taken for a merge patch. null and arrays are
+// readPatch reads the body of a PATCH of what is shown as what form points to, which has the
+// names and the types of its fields. A body without a type is taken for a merge patch. null and arrays are
 // refused: they would replace the whole.
-func readPatch[T shownEndpoint | shownApplication](r *http.Request) (map[string]any, error) {
+func readPatch(r *http.Request, form any) (map[string]any, error) {
 	if text := r.Header.Get("Content-Type"); text != "" {
 		kind, _, err := mime.ParseMediaType(text)
 		if err != nil || !slices.Contains(patchTypes, kind) {
@@ -42,7 +42,7 @@ func readPatch[T shownEndpoint | shownApplication](r *http.Request) (map[string]
 	if json.Valid(text) && bytes.TrimSpace(text)[0] != '{' {
 		return nil, fmt.Errorf("%w: the body: want a JSON object", errBadRequest)
 	}
-	if err := readText(text, new(T)); err != nil {
+	if err := readText(text, form); err != nil {
 		return nil, err
 	}
 	return object(text)

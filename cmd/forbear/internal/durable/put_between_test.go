@@ -39,6 +39,7 @@ func TestPutChecksWhatItReplaces(t *testing.T) {
 	if s.Dispatcher, err = dispatch.New(dispatch.Config{Store: store, Alerts: s.DB.DeadLetters(), Secrets: dispatch.LocalSecrets(SecretPrefix, ""), Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}
+	s.Handler = s.handler(Options{Token: "the operator's own token"}) // of that dispatcher
 	root := "Bearer the operator's own token"
 	call(t, s, "PUT", "/v1/applications/acme", `{}`, "Authorization", root)
 	acme := token(t, s, `{"name":"acme","scope":"application","application":"acme"}`, "Authorization", root)

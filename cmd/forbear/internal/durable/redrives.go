@@ -3,7 +3,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -37,10 +36,10 @@ func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 	if err := cmp.Or(checkLetterState(n.Filter.State), c.confine(&n.Filter.Application)); err != nil {
 		return 0, nil, err
 	}
-	if c.Application != "" && n.MaxRedrives > queue.DefaultMaxRedrives {
-		return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", queue.DefaultMaxRedrives))
-	}
 	if c.Application != "" {
+		if n.MaxRedrives > queue.DefaultMaxRedrives {
+			return 0, nil, c.refuse(fmt.Sprintf("max_redrives of more than %d", queue.DefaultMaxRedrives))
+		}
 		// What it redrives is sent beside its messages, and no faster.
 		a, err := s.application(r.Context(), c.Application)
 		if err != nil {
@@ -71,12 +70,8 @@ func (s *Service) listRedrives(r *http.Request) (int, any, error) {
 	if err = cmp.Or(err, callerOf(r).confine(&application)); err != nil {
 		return 0, nil, err
 	}
-	if after != "" {
-		if _, err := s.job(r, after); errors.Is(err, queue.ErrNotFound) {
-			return 0, nil, fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, after)
-		} else if err != nil {
-			return 0, nil, err
-		}
+	if err := checkAfter(r, after, s.job); err != nil {
+		return 0, nil, err
 	}
 	list, err := s.DB.DeadLetters().JobPage(r.Context(), application, after, limit)
 	return http.StatusOK, page("redrives", list, limit, func(j queue.Job) string { return j.ID }), err

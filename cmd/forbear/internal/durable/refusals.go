@@ -2,77 +2,44 @@ package durable
 
 import (
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/internal/rate"
 )
 
 // Refused calls are what an attack looks like from inside, and a client whose token has
-// expired. They are counted, logged and audited, each with a bound: a caller without a token
-// must not be able to fill a disk.
+// expired. They are counted, logged and audited, with bounds in events a second: a caller
+// without a token must not be able to fill a disk.
 const (
-	refusalLine  = time.Second // between two lines of the log about one source
-	refusalAudit = time.Minute // between two entries of the audit trail about one source
-	maxAudited   = 60          // entries in an hour about all of them: the trail is kept permanently
-	refusalFresh = time.Minute // for which a source is remembered
-	maxSources   = 1024        // those beyond are one
-	otherSources = "other sources"
+	refusalLines   = 1.0      // of the log, about one source
+	refusalEntries = 1.0 / 60 // of the audit trail, about all: it is kept permanently
 )
 
-// refusals are the calls that were refused, by the address that they came from. The zero
-// value has none. It is safe for concurrent use.
+// refusals are the calls that were refused. The zero value has none. It is safe for
+// concurrent use.
 type refusals struct {
 	unauthorized, forbidden atomic.Int64
-
-	mu      sync.Mutex
-	sources map[string]*source
-	audited []time.Time // the entries of the last hour
-}
-
-// source is an address, and what was refused to it.
-type source struct {
-	last            time.Time
-	logged, audited time.Time
-	silent, unsaid  int // refused since then
+	unsaid, unaudited       atomic.Int64 // since the last line, and the last entry
+	limits                  rate.Limits
 }
 
 // count adds a refusal of a source, and returns how many are to be logged and to be
 // audited with it.
-func (f *refusals) count(from string, now time.Time) (lines, entries int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.sources == nil {
-		f.sources = map[string]*source{}
+func (f *refusals) count(from string, now time.Time) (line, entry int64) {
+	f.unsaid.Add(1)
+	f.unaudited.Add(1)
+	if f.limits.Take("line "+from, refusalLines, 1, now) == 0 {
+		line = f.unsaid.Swap(0)
 	}
-	if f.sources[from] == nil && len(f.sources) >= maxSources {
-		maps.DeleteFunc(f.sources, func(_ string, s *source) bool { return now.Sub(s.last) > refusalFresh })
-		if len(f.sources) >= maxSources {
-			from = otherSources
-		}
+	if f.limits.Take("entry", refusalEntries, 1, now) == 0 {
+		entry = f.unaudited.Swap(0)
 	}
-	s := f.sources[from]
-	if s == nil {
-		s = &source{}
-		f.sources[from] = s
-	}
-	s.last = now
-	if s.silent++; now.Sub(s.logged) >= refusalLine {
-		lines, s.silent, s.logged = s.silent, 0, now
-	}
-	f.audited = slices.DeleteFunc(f.audited, func(at time.Time) bool { return now.Sub(at) >= time.Hour })
-	if s.unsaid++; now.Sub(s.audited) >= refusalAudit && len(f.audited) < maxAudited {
-		entries, s.unsaid, s.audited = s.unsaid, 0, now
-		f.audited = append(f.audited, now)
-	}
-	return lines, entries
+	return line, entry
 }
 
 // refused records that a call was refused, with 401 or 403.
@@ -84,14 +51,14 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 		f.forbidden.Add(1)
 	}
 	from := sourceOf(r.RemoteAddr)
-	lines, entries := f.count(from, time.Now())
+	line, entry := f.count(from, time.Now())
 	path := label.Clean(r.URL.Path)
-	if lines > 0 {
-		s.log.Warn("calls to the delivery API refused", slog.String("source", from), slog.Int("calls", lines), slog.Int("status", status),
+	if line > 0 {
+		s.log.Warn("calls to the delivery API refused", slog.String("source", from), slog.Int64("calls", line), slog.Int("status", status),
 			slog.String("cause", why), slog.String("token", callerOf(r).Name), slog.String("path", path))
 	}
-	if entries > 0 {
-		s.auditRefused(r, entries, why, path)
+	if entry > 0 {
+		s.audit(r, "refused", path, plural(entry)+" refused of late, the last from there: "+why)
 	}
 }
 
@@ -109,18 +76,10 @@ func sourceOf(remote string) string {
 	return a.String()
 }
 
-// auditRefused records in the audit trail that calls were refused.
-func (s *Service) auditRefused(r *http.Request, calls int, why, path string) {
-	e := queue.Entry{Who: actor(r), Action: "refused", Target: path, Detail: plural(calls) + " refused of late from there: " + why}
-	if err := s.DB.DeadLetters().Audit(r.Context(), e); err != nil {
-		s.log.Error("audit not written", "action", e.Action, "target", path, "error", err.Error())
-	}
-}
-
 // plural counts calls.
-func plural(calls int) string {
+func plural(calls int64) string {
 	if calls == 1 {
 		return "1 call was"
 	}
-	return strconv.Itoa(calls) + " calls were"
+	return strconv.FormatInt(calls, 10) + " calls were"
 }

@@ -6,34 +6,74 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// resource is what PUT, PATCH and DELETE need of a kind of resource, so that they are
+// resource is what the operations on one resource need of its kind, so that they are
 // written once for endpoints and applications.
 type resource[T webhook.Endpoint | webhook.Application] struct {
+	*Service
 	what    string // as errors and the audit call it
 	version func(*T) int64
-	read    func(ctx context.Context, id string) (T, error)
-	update  func(ctx context.Context, id string, change func(*T) error) (T, error)
-	remove  func(ctx context.Context, id string, version int64) error
+	// shown is what a caller sees of one, masked, with the secret that was made for it. What
+	// it returns of a zero value has the fields that a patch may have.
+	shown  func(T) any
+	read   func(ctx context.Context, id string) (T, error)
+	update func(ctx context.Context, id string, change func(*T) error) (T, error)
+	remove func(ctx context.Context, id string, version int64) error
+	rotate func(ctx context.Context, id string, overlap time.Duration) (T, error)
+	// checkPatch refuses the fields that are not for a patch, and mayWrite what is not for
+	// the caller to change.
+	checkPatch func(patch map[string]any) error
+	mayWrite   func(c caller, before, after *T) error
+	changed    func() // is called when one was patched or deleted
 }
 
+// endpointResource is that of endpoints. What waits for one that is deleted becomes dead
+// letters (R-8).
 func (s *Service) endpointResource() resource[webhook.Endpoint] {
 	return resource[webhook.Endpoint]{
-		"endpoint", func(e *webhook.Endpoint) int64 { return e.Version },
-		s.endpoint, s.Dispatcher.UpdateEndpoint, s.Dispatcher.DeleteEndpoint,
+		Service: s, what: "endpoint",
+		version: func(e *webhook.Endpoint) int64 { return e.Version },
+		shown:   func(e webhook.Endpoint) any { return &shownEndpoint{e.Mask(), showSecret(e.MadeSecret)} },
+		read:    s.Dispatcher.Endpoint, update: s.Dispatcher.UpdateEndpoint,
+		remove: s.Dispatcher.DeleteEndpoint, rotate: s.Dispatcher.RotateSecrets,
+		checkPatch: checkPatch, mayWrite: caller.mayWrite,
+		changed: func() {},
 	}
 }
 
+// applicationResource is that of applications. One with endpoints is not deleted: deleting
+// those would delete what waits for them, which is to be asked for.
 func (s *Service) applicationResource() resource[webhook.Application] {
 	return resource[webhook.Application]{
-		"application", func(a *webhook.Application) int64 { return a.Version },
-		s.application, s.Dispatcher.UpdateApplication, s.DB.Webhooks().DeleteApplication,
+		Service: s, what: "application",
+		version: func(a *webhook.Application) int64 { return a.Version },
+		shown:   func(a webhook.Application) any { return &shownApplication{a.Mask(), showSecret(a.MadeSecret)} },
+		read:    s.application, update: s.Dispatcher.UpdateApplication,
+		remove: s.DB.Webhooks().DeleteApplication, rotate: s.Dispatcher.RotateApplicationSecrets,
+		checkPatch: checkApplicationPatch, mayWrite: func(caller, *webhook.Application, *webhook.Application) error { return nil },
+		changed: s.tokens.forget, // they may do less now, or more, or are gone
 	}
+}
+
+// tagged makes the response that shows one, with the tag that a conditional write names. The
+// tag is that of the configuration: the state changes by itself, and is not what a write
+// replaces.
+func (res resource[T]) tagged(t T) tagged {
+	return tagged{tag: tagOf(res.version(&t)), body: res.shown(t)}
+}
+
+// get shows one.
+func (res resource[T]) get(r *http.Request) (int, any, error) {
+	t, err := res.read(r.Context(), r.PathValue("id"))
+	return http.StatusOK, res.tagged(t), err
 }
 
 // replacements bounds how often a PUT starts over, because others add and delete the same
@@ -43,7 +83,7 @@ const replacements = 8
 // put replaces a resource by change, or adds it where there is none. With If-Match it only
 // replaces, with If-None-Match it only adds. change gets the very version that is replaced:
 // another write that comes in between is seen and not undone.
-func (res resource[T]) put(s *Service, r *http.Request, change func(stored *T) error, add func() (T, error)) (t T, err error) {
+func (res resource[T]) put(r *http.Request, change func(stored *T) error, add func() (T, error)) (t T, err error) {
 	c, err := conditionOf(r)
 	if err != nil {
 		return t, err
@@ -54,7 +94,7 @@ func (res resource[T]) put(s *Service, r *http.Request, change func(stored *T) e
 	}
 	defer func() {
 		if err == nil {
-			s.audit(r, res.what+"-put", id, "version "+strconv.FormatInt(res.version(&t), 10))
+			res.audit(r, res.what+"-put", id, "version "+strconv.FormatInt(res.version(&t), 10))
 		}
 	}()
 	for range replacements {
@@ -80,17 +120,25 @@ func (res resource[T]) put(s *Service, r *http.Request, change func(stored *T) e
 // patch changes the fields that a merge patch names (RFC 7396). It merges within the write,
 // so that of two operators who change different fields at once neither undoes the other. The
 // audit names the fields, and not their values.
-func (res resource[T]) patch(s *Service, r *http.Request, patch map[string]any, mayWrite func(before, after *T) error) (t T, err error) {
+func (res resource[T]) patch(r *http.Request) (int, any, error) {
+	patch, err := readPatch(r, res.shown(*new(T)))
+	if err == nil {
+		err = res.checkPatch(patch)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.changed()
 	c, err := conditionOf(r)
 	if err != nil {
-		return t, err
+		return 0, nil, err
 	}
 	if c.create {
-		return t, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no %s", errBadRequest, res.what)
+		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no %s", errBadRequest, res.what)
 	}
 	id := r.PathValue("id")
 	var changed []string
-	t, err = res.update(r.Context(), id, func(t *T) (err error) {
+	t, err := res.update(r.Context(), id, func(t *T) (err error) {
 		if err := c.check(res.what, id, res.version(t)); err != nil {
 			return err
 		}
@@ -98,18 +146,19 @@ func (res resource[T]) patch(s *Service, r *http.Request, patch map[string]any, 
 		if changed, err = applyPatch(t, patch); err != nil {
 			return err
 		}
-		return mayWrite(&before, t)
+		return res.mayWrite(callerOf(r), &before, t)
 	})
 	if err != nil {
-		return t, c.missing(res.what, id, err)
+		return 0, nil, c.missing(res.what, id, err)
 	}
-	s.audit(r, res.what+"-patch", id, fmt.Sprintf("version %d: %s", res.version(&t), strings.Join(changed, ", ")))
-	return t, nil
+	res.audit(r, res.what+"-patch", id, fmt.Sprintf("version %d: %s", res.version(&t), strings.Join(changed, ", ")))
+	return http.StatusOK, res.tagged(t), nil
 }
 
 // delete removes a resource, if the request's condition holds for the stored version. The
 // store refuses when another version comes in between; version 0 is any.
-func (res resource[T]) delete(s *Service, r *http.Request) (int, any, error) {
+func (res resource[T]) delete(r *http.Request) (int, any, error) {
+	defer res.changed()
 	c, err := conditionOf(r)
 	if err != nil {
 		return 0, nil, err
@@ -131,6 +180,131 @@ func (res resource[T]) delete(s *Service, r *http.Request) (int, any, error) {
 	if err := res.remove(r.Context(), id, version); err != nil {
 		return 0, nil, err
 	}
-	s.audit(r, res.what+"-delete", id, "")
+	res.audit(r, res.what+"-delete", id, "")
 	return http.StatusNoContent, nil, nil
+}
+
+// defaultOverlap is how long former secrets sign beside a new one.
+const defaultOverlap = 24 * time.Hour
+
+// rotation is the body of a rotation. It may be left out.
+type rotation struct {
+	Overlap *time.Duration `json:"overlap"`
+}
+
+// rotated gives one a new secret.
+func (res resource[T]) rotated(r *http.Request, body rotation) (int, any, error) {
+	overlap := defaultOverlap
+	if body.Overlap != nil {
+		overlap = *body.Overlap
+	}
+	t, err := res.rotate(r.Context(), r.PathValue("id"), overlap)
+	if err == nil {
+		res.audit(r, res.what+"-rotate", r.PathValue("id"), fmt.Sprintf("version %d: the former secrets end after %v", res.version(&t), overlap))
+	}
+	return http.StatusOK, res.tagged(t), err
+}
+
+// madeSecret is the secret that was made for an endpoint or an application, which is in
+// this response and no other, or the public key of that, since its receivers need no
+// more.
+type madeSecret struct {
+	Secret    string `json:"secret,omitempty"`
+	PublicKey string `json:"public_key,omitempty"`
+}
+
+// showSecret returns how a secret that was made is shown; "" is none.
+func showSecret(made string) madeSecret {
+	if key := webhook.PublicKey(made); key != "" {
+		return madeSecret{PublicKey: key}
+	}
+	return madeSecret{Secret: made}
+}
+
+// condition is what a write of an endpoint depends on: RFC 9110 section 13.1.
+// The zero value holds always. Without conditions two operators who edit the same
+// endpoint undo each other's changes unseen.
+type condition struct {
+	given  bool     // If-Match was sent
+	exists bool     // "*": the endpoint is there
+	tags   []string // the strong ones; a weak one never matches
+	create bool     // If-None-Match: *
+}
+
+// errPrecondition is 412: nothing was written, because the endpoint is not what the
+// caller believes. The caller has to read the endpoint again before another try:
+// repeating the same request cannot help.
+var errPrecondition = errors.New("precondition failed")
+
+// tagOf is the entity tag of a version. It is strong: equal versions are equal in
+// every byte of the configuration. Quotes are part of the tag (RFC 9110 section
+// 8.8.3).
+func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// conditionOf reads If-Match and If-None-Match. The latter has one use here, to add
+// an endpoint and never to replace one; any other is refused rather than ignored.
+// Several header lines count as one list, as RFC 9110 section 5.3 has it.
+func conditionOf(r *http.Request) (c condition, err error) {
+	if lines, ok := r.Header["If-Match"]; ok {
+		c.given = true
+		text := strings.TrimSpace(strings.Join(lines, ","))
+		if c.exists = text == "*"; !c.exists {
+			if c.tags, err = parseTags(text); err != nil {
+				return c, err
+			}
+		}
+	}
+	if lines, ok := r.Header["If-None-Match"]; ok {
+		if c.create = strings.TrimSpace(strings.Join(lines, ",")) == "*"; !c.create {
+			return c, fmt.Errorf("%w: If-None-Match: want *, for an endpoint that is new", errBadRequest)
+		}
+	}
+	return c, nil
+}
+
+// tag is one entity tag, tagList a list of them. Elements of a list may be empty (section
+// 5.6.1).
+var (
+	tag     = regexp.MustCompile(`(W/)?("[^"\x00-\x20\x7f]*")`)
+	tagList = regexp.MustCompile(`^[, \t]*` + tag.String() + `(?:[ \t]*,[, \t]*` + tag.String() + `)*[, \t]*$`)
+)
+
+// parseTags reads a list of entity tags and returns the strong ones: If-Match compares
+// strongly (section 13.1.1). A tag without its quotes, as people write it by hand, would match
+// nothing, and the caller would look for another writer who does not exist.
+func parseTags(text string) (tags []string, err error) {
+	if !tagList.MatchString(text) {
+		return nil, fmt.Errorf(`%w: If-Match: want * or a list of tags such as "3", with their quotes`, errBadRequest)
+	}
+	for _, t := range tag.FindAllStringSubmatch(text, -1) {
+		if weak := t[1] != ""; !weak {
+			tags = append(tags, t[2])
+		}
+	}
+	return tags, nil
+}
+
+// check refuses a stored version, of an endpoint or an application, that the
+// condition does not name. It must run inside the write's transaction, where that
+// cannot change any more.
+func (c condition) check(what, id string, version int64) error {
+	if !c.given || c.exists || slices.Contains(c.tags, tagOf(version)) {
+		return nil
+	}
+	return c.failed(what, id, "it is at version "+tagOf(version)+", which If-Match does not name")
+}
+
+// missing turns the error for what does not exist into that of an If-Match which does not
+// hold: the condition comes first (RFC 9110 section 13.1.1).
+func (c condition) missing(what, id string, err error) error {
+	if c.given && errors.Is(err, webhook.ErrNotFound) {
+		return c.failed(what, id, "it does not exist")
+	}
+	return err
+}
+
+// failed says of what, and why. Saying that nothing was written spares the caller
+// the question.
+func (condition) failed(what, id, why string) error {
+	return fmt.Errorf("%w: %s %q: %s; nothing was written", errPrecondition, what, id, why)
 }

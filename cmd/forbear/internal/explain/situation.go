@@ -3,9 +3,8 @@
 // decision, so that its verdict is what the library does and not a second opinion.
 //
 // A [Situation] is the question, by flags or as a line of JSON. Its protocol turns
-// it into a failure (protocol.go and a file for each protocol), [Explain] asks the
-// decision, and text.go or the JSON of [Verdict] is what a reader gets. The linter
-// asks here too, what a policy retries.
+// it into a failure (protocol.go), [Explain] asks the decision, and its text or the JSON
+// of [Verdict] is what a reader gets. The linter asks here too, what a policy retries.
 package explain
 
 import (

@@ -33,7 +33,6 @@ type Sockets struct {
 	mu     sync.Mutex
 	passed []*socket // not asked for yet
 	open   []*socket
-	given  bool // to another process, which owns the files now
 }
 
 // socket is one listening socket.
@@ -189,12 +188,14 @@ func (s *Sockets) Files() (files []*os.File, names []string, err error) {
 	return files, names, nil
 }
 
-// Given says that another process has taken the sockets over: Close leaves the files
-// of unix sockets alone.
+// Given says that another process has taken the sockets over, and owns the files of unix
+// sockets now: Close leaves them alone.
 func (s *Sockets) Given() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.given = true
+	for _, o := range s.open {
+		o.mine = false
+	}
 }
 
 // Close closes the sockets of the purposes, or all where there are none, and removes
@@ -208,7 +209,7 @@ func (s *Sockets) Close(purposes ...string) error {
 		if len(purposes) > 0 && !slices.Contains(purposes, o.purpose) {
 			return false
 		}
-		if err := o.close(o.mine && !s.given); err != nil && !errors.Is(err, net.ErrClosed) {
+		if err := o.close(o.mine); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 		return true

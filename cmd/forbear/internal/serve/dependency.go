@@ -3,9 +3,12 @@ package serve
 import (
 	"cmp"
 	"errors"
+	"flag"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 
@@ -14,8 +17,10 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
+	"github.com/forbear-go/forbear/health/probe"
 	"github.com/forbear-go/forbear/pace"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/redisstore"
 )
 
 // dependency is what the gateway holds for one dependency, and what that was made from. It
@@ -24,6 +29,7 @@ import (
 type dependency struct {
 	retryer *forbear.Retryer
 	shared  *budget.Fleet // its budget, where the processes of the service share one
+	prober  *prober       // nil where the policy file names no health endpoint
 	from    retryerInput
 
 	credentials *credential.Cache // nil where the policy file names none
@@ -64,7 +70,7 @@ func (s *server) dependency(file *policyfile.File, dep policyfile.Dependency, ta
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, d *dependency) error {
 	d.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep), dep.Pace}
 	if old, ok := s.dependencies[dep.Name]; ok && reflect.DeepEqual(old.from, d.from) {
-		d.retryer, d.shared = old.retryer, old.shared
+		d.retryer, d.shared, d.prober = old.retryer, old.shared, old.prober
 		return nil
 	}
 	opts := slices.Concat(file.Options(), s.watch.options())
@@ -74,16 +80,65 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, d *de
 	} else if d.shared != nil {
 		opts = append(opts, forbear.WithBudget(d.shared))
 	}
-	if p, err := s.probes.of(dep, upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS)}, s.logOf(dep)); err != nil {
+	if d.prober, err = s.prober(file, dep, d.from.probe); err != nil {
 		return err
-	} else if p != nil {
-		opts = append(opts, forbear.WithHealthGate(p.Healthy))
+	} else if d.prober != nil {
+		opts = append(opts, forbear.WithHealthGate(d.prober.Healthy))
 	}
 	if d.pacer != nil {
 		opts = append(opts, forbear.WithPacer(d.pacer))
 	}
 	d.retryer, err = forbear.New(dep.Name, dep.Policy, opts...)
 	return err
+}
+
+// endpoint is a health endpoint. The zero value is none.
+type endpoint struct {
+	policyfile.Probe
+	tls policyfile.TLS // of the dependency, since the endpoint is its own
+}
+
+// endpointOf returns the health endpoint of a dependency.
+func endpointOf(dep policyfile.Dependency) endpoint {
+	if dep.Probe.Endpoint == "" {
+		return endpoint{}
+	}
+	return endpoint{dep.Probe, dep.TLS}
+}
+
+// prober asks a health endpoint, over connections of its own.
+type prober struct {
+	*probe.Prober
+	over *upstream.Upstream
+}
+
+// Close ends both.
+func (p *prober) Close() {
+	p.Prober.Close()
+	p.over.Close()
+}
+
+// prober returns what asks the health endpoint of a dependency, nil for one that names
+// none. The one that there is stays, with what it has learned. Of how the dependency is
+// reached, its TLS alone is the endpoint's: that may be another port, and another host.
+func (s *server) prober(file *policyfile.File, dep policyfile.Dependency, e endpoint) (*prober, error) {
+	if e == (endpoint{}) {
+		return nil, nil
+	}
+	if k := s.dependencies[dep.Name]; k.prober != nil && k.from.probe == e {
+		return k.prober, nil
+	}
+	log := s.logOf(dep)
+	over, err := upstream.New(upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS), Logger: log})
+	if err != nil {
+		return nil, of("dependency "+dep.Name, err)
+	}
+	started, err := probe.Start(probe.Config{URL: e.Endpoint, Interval: e.Interval, Transport: over, Logger: log})
+	if err != nil {
+		over.Close()
+		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
+	}
+	return &prober{started, over}, nil
 }
 
 // pacer returns what paces the sends to a dependency: the one that there is, since what
@@ -159,12 +214,15 @@ func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency, targ
 	return u, c, err
 }
 
-// closeUnused closes the connections and the parts in shared budgets that former
-// dependencies have and present ones do not. Calls that are under way go on.
+// closeUnused closes the connections, the probers and the parts in shared budgets that
+// former dependencies have and present ones do not. Calls that are under way go on.
 func closeUnused(before, now map[string]dependency) {
 	for name, k := range before {
 		if k.upstream != nil && k.upstream != now[name].upstream {
 			k.upstream.Close()
+		}
+		if k.prober != nil && k.prober != now[name].prober {
+			k.prober.Close()
 		}
 		if k.shared != nil && k.shared != now[name].shared {
 			_ = k.shared.Close()
@@ -192,4 +250,48 @@ func reachTLS(file *policyfile.File, t policyfile.TLS) upstream.TLS {
 // logOf returns the log of what is about one dependency.
 func (s *server) logOf(dep policyfile.Dependency) *slog.Logger {
 	return s.log.With(slog.String("dependency", dep.Name))
+}
+
+// fleet lets all gateways of a service share one retry budget for each
+// dependency (R-7): with a budget each, 200 quiet gateways would have 200 floors
+// of three retries. The zero value, without a store, leaves each its own.
+type fleet struct {
+	url   string
+	store *redisstore.Store
+}
+
+// envFleetBudget is the variable with the URL of the shared store. The URL may hold a
+// password, which on a command line every user of the machine reads.
+const envFleetBudget = "FORBEAR_FLEET_BUDGET"
+
+// register registers the flag that names the shared store. The variable is not the default
+// of the flag: help would print it.
+func (f *fleet) register(set *flag.FlagSet) {
+	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0 (also from "+envFleetBudget+")")
+}
+
+// budget returns a new budget of a dependency that the processes share, nil where
+// they do not. Its key is the service and the dependency: two services that call one
+// dependency do not share.
+func (f *fleet) budget(log *slog.Logger, service string, dep policyfile.Dependency) (*budget.Fleet, error) {
+	url := cmp.Or(f.url, os.Getenv(envFleetBudget))
+	if url == "" {
+		return nil, nil
+	}
+	if f.store == nil {
+		store, err := redisstore.Open(url)
+		if err != nil {
+			return nil, errors.New("--fleet-budget or " + envFleetBudget + ": not a redis:// or rediss:// URL") // the URL may hold a password
+		}
+		f.store = store
+	}
+	return budget.NewFleet(dep.Policy.Budget, f.store, service+"/"+dep.Name,
+		budget.FleetOptions{Logger: log, Strict: dep.Policy.Strict})
+}
+
+// close closes the connection to the store, after the budgets.
+func (f *fleet) close() {
+	if f.store != nil {
+		_ = f.store.Close()
+	}
 }

@@ -21,7 +21,6 @@ func (s *server) serveGateway(w http.ResponseWriter, r *http.Request) {
 // apply puts a policy file in charge, or changes nothing: whatever can fail
 // comes before the gateway is replaced.
 func (s *server) apply(file *policyfile.File) (err error) {
-	defer func() { s.probes.retain(s.dependencies) }()
 	routes, dependencies, err := s.routes(file)
 	defer func() {
 		if err != nil {

@@ -7,7 +7,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -51,4 +54,78 @@ func (g *graceful) end(ctx context.Context) error {
 func (g *graceful) expects() (some bool) {
 	g.fresh.Range(func(any, any) bool { some = true; return false })
 	return some
+}
+
+// underWay counts the calls that the gateway is serving. The zero value is ready to use.
+type underWay struct {
+	calls    atomic.Int64
+	draining atomic.Bool
+}
+
+// count counts the calls that next serves. It counts upgraded connections for as long
+// as they last, which net/http's own Shutdown does not.
+func (u *underWay) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.calls.Add(1)
+		defer u.calls.Add(-1)
+		if u.draining.Load() && r.Header.Get("Upgrade") == "" {
+			// Over HTTP/2 net/http makes a GOAWAY of it.
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// drain makes each response ask for the end of its connection. Closing the
+// connections instead would lose the requests that are on their way (RFC 9112
+// section 9.6).
+func (u *underWay) drain() { u.draining.Store(true) }
+
+// wait returns when no call is under way, or with ctx's error when that ends first.
+func (u *underWay) wait(ctx context.Context) error {
+	return waitUntil(ctx, func() bool { return u.calls.Load() == 0 })
+}
+
+// waitUntil looks every few milliseconds whether something is done: the end of a process is
+// not worth a lock in every call.
+func waitUntil(ctx context.Context, done func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// readiness says whether callers should be sent to this process: /health/ready. It is safe
+// for concurrent use.
+type readiness struct {
+	serving  atomic.Bool // the gateway accepts calls
+	draining atomic.Bool // the end has begun; calls are still served
+	store    atomic.Pointer[database.DB]
+}
+
+// state returns whether this process is ready, and if not why, in a word. The address of the
+// metrics asks before the database is open, and to the very end.
+func (r *readiness) state() (state string, ok bool) {
+	switch db := r.store.Load(); {
+	case r.draining.Load():
+		return "draining", false
+	case !r.serving.Load():
+		return "starting", false
+	case db != nil:
+		return db.Ready()
+	}
+	return "ok", true
+}
+
+// follow makes readiness depend on a database, until that is closed: a caller may be told
+// that something is stored.
+func (r *readiness) follow(db *database.DB, log *slog.Logger) {
+	db.Watch(log)
+	r.store.Store(db)
 }

@@ -23,13 +23,14 @@ import (
 
 // ingress is what the routes with idempotency keys have in common. Their records are
 // in the database of the deliveries. Without such a route no database is opened for them.
+//
+// It needs no lock: run waits for the goroutine of reloads before it calls stop.
 type ingress struct {
 	records lateStore
 	watched bool        // whether backlog is among the metrics
 	spool   string      // the file of backlog, by its flag; "" is none
 	former  atomic.Bool // the records may have some of an earlier version
 
-	mu      sync.Mutex
 	backlog *idempotency.Backlog // of all routes, across reloads; see kept
 	run     context.Context      //nolint:containedctx // of serve: for what a reload starts
 	cancel  context.CancelFunc
@@ -55,8 +56,6 @@ func (in *ingress) register(f *flag.FlagSet) {
 
 // kept returns the one backlog.
 func (in *ingress) kept(log *slog.Logger) *idempotency.Backlog {
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	if in.backlog == nil {
 		in.backlog = &idempotency.Backlog{Store: &in.records, Logger: log}
 	}
@@ -66,9 +65,7 @@ func (in *ingress) kept(log *slog.Logger) *idempotency.Backlog {
 // startIngress opens the records when a route needs them, now or after a
 // reload, until ctx ends.
 func (s *server) startIngress(ctx context.Context) error {
-	s.ingress.mu.Lock()
 	s.ingress.run, s.ingress.cancel = context.WithCancel(ctx)
-	s.ingress.mu.Unlock()
 	return s.openRecords(s.file)
 }
 
@@ -77,8 +74,6 @@ func (s *server) startIngress(ctx context.Context) error {
 // reload may come in between ctx's end and the end of the process.
 func (s *server) openRecords(file *policyfile.File) error {
 	in := &s.ingress
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed(file) {
 		return nil
 	}
@@ -110,7 +105,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 }
 
 // openSpool opens the file of the backlog, where there is to be one, under the
-// database's cipher. s.ingress.mu is held.
+// database's cipher.
 func (s *server) openSpool() error {
 	in := &s.ingress
 	if in.spool == "" || in.backlog == nil {
@@ -132,11 +127,9 @@ const flushTime = 3 * time.Second
 // stop ends the sweeper, writes the outcomes in the backlog to the store, and closes a
 // database that was opened here.
 func (in *ingress) stop() error {
-	in.mu.Lock()
 	if in.cancel != nil {
 		in.cancel()
 	}
-	in.mu.Unlock()
 	in.sweeper.Wait()
 	if in.backlog != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTime)

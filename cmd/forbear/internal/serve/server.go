@@ -57,7 +57,6 @@ type server struct {
 	dependencies map[string]dependency // by name, across reloads
 	readiness    readiness
 
-	probes  probes
 	watch   *watch
 	ingress ingress
 	sample  *http.Server // the flaky upstream, or nil

@@ -161,7 +161,6 @@ func (s *server) ended(fault string, stop func() error) {
 func (s *server) close() {
 	closeUnused(s.dependencies, nil)
 	s.fleet.close()
-	s.probes.close()
 	if s.sample != nil {
 		_ = s.sample.Close()
 	}

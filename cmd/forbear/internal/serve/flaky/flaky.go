@@ -1,6 +1,6 @@
 // Package flaky is an upstream that fails on request: the URL says how. It is what
 // serve's sample stands in front of, and what the guides try things on. It
-// remembers almost nothing: which attempt a request is, it reads off the header
+// remembers nothing: which attempt a request is, it reads off the header
 // X-Retry-Attempt, so that concurrent calls do not disturb each other.
 package flaky
 
@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/wait"
@@ -26,7 +25,6 @@ const Manual = `A flaky upstream. It fails as the path says, and then succeeds.
   /flaky/reset?times=1             resets the connection once, then 200
   /flaky/delay/300ms               200 after 300 ms, at most a minute
   /flaky/delay/5s?times=1          ... the first time, and then at once
-  /flaky/one-in/3                  every third request gets a 503
   /flaky/stream/5                  five events, one every 200 ms
 
 Any method will do. "times" counts attempts of one call, which it knows by the
@@ -37,7 +35,6 @@ header X-Retry-Attempt that forbear sends. The response tells which attempt got 
 
 // Handler returns a new flaky upstream.
 func Handler() http.Handler {
-	var f upstream
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -48,13 +45,9 @@ func Handler() http.Handler {
 	mux.HandleFunc("/flaky/retry-after/{seconds}", retryAfter)
 	mux.HandleFunc("/flaky/reset", reset)
 	mux.HandleFunc("/flaky/delay/{duration}", delay)
-	mux.HandleFunc("/flaky/one-in/{n}", f.oneIn)
 	mux.HandleFunc("/flaky/stream/{n}", stream)
 	return mux
 }
-
-// upstream counts the requests to one-in, the one fault that spans calls.
-type upstream struct{ count atomic.Uint64 }
 
 // attempt returns the number of the attempt that r is, the first being 1. A client
 // that sends no header, or nonsense, is always at its first.
@@ -159,18 +152,6 @@ func delay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	succeed(w, r)
-}
-
-// oneIn fails every nth request of all clients, for rates of failure.
-func (f *upstream) oneIn(w http.ResponseWriter, r *http.Request) {
-	n, ok := number(w, r, "n", 1, math.MaxInt32)
-	switch {
-	case !ok:
-	case f.count.Add(1)%uint64(n) == 0:
-		write(w, r, http.StatusServiceUnavailable, fmt.Sprintf("one in %d", n))
-	default:
-		succeed(w, r)
-	}
 }
 
 // stream sends events one by one. Each is flushed, so that a client sees that the

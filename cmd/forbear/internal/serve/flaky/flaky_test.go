@@ -33,10 +33,6 @@ func TestFaults(t *testing.T) {
 		{"/flaky/delay/1ms", 1, 200},
 		{"/flaky/delay/30s?times=1", 2, 200},
 		{"/flaky/delay/2m", 1, 400},
-		{"/flaky/one-in/3", 1, 200},
-		{"/flaky/one-in/3", 1, 200},
-		{"/flaky/one-in/3", 1, 503},
-		{"/flaky/one-in/0", 1, 400},
 		{"/flaky/stream/1", 1, 200},
 		{"/flaky/stream/301", 1, 400},
 		{"/", 1, 200},
@@ -74,7 +70,7 @@ func TestFaults(t *testing.T) {
 
 // The manual shows each path that there is.
 func TestManualIsComplete(t *testing.T) {
-	for _, path := range []string{"ok", "status", "retry-after", "reset", "delay", "one-in", "stream"} {
+	for _, path := range []string{"ok", "status", "retry-after", "reset", "delay", "stream"} {
 		if !strings.Contains(Manual, "/flaky/"+path) {
 			t.Errorf("the manual lacks %s", path)
 		}

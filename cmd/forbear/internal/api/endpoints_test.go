@@ -1,9 +1,10 @@
-package endpoints
+package api_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/api"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/api/apitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
@@ -48,7 +49,7 @@ func TestEndpoints(t *testing.T) {
 		{"delete", "b is deleted", cli.ExitOK, "yes\n", []string{"delete", "b"}},
 		{"delete it again", "not found", cli.ExitFound, "", []string{"delete", "b", "--yes"}},
 	} {
-		got := clitest.Run(t, Command(), c.stdin, append(c.args, "--api", address, "--actor", "ann")...)
+		got := clitest.Run(t, api.Endpoints(), c.stdin, append(c.args, "--api", address, "--actor", "ann")...)
 		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) {
 			t.Errorf("%s: %+v, want %d and %q", c.name, got, c.code, c.want)
 		}
@@ -57,10 +58,10 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("the receiver got %s", got)
 	}
 	t.Setenv(cli.EnvAPIToken, "wrong-wrong-wrong")
-	if got := clitest.Run(t, Command(), "", "list", "--api", address); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "the API token is missing, wrong or expired") {
+	if got := clitest.Run(t, api.Endpoints(), "", "list", "--api", address); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "the API token is missing, wrong or expired") {
 		t.Errorf("with a wrong token: %+v", got)
 	}
-	if got := clitest.Run(t, Command(), "", "list", "--api", "http://ann:pw@127.0.0.1"); got.Code != cli.ExitUsage {
+	if got := clitest.Run(t, api.Endpoints(), "", "list", "--api", "http://ann:pw@127.0.0.1"); got.Code != cli.ExitUsage {
 		t.Errorf("with a password in the address: %+v", got)
 	}
 }

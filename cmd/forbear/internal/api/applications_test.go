@@ -1,9 +1,10 @@
-package applications
+package api_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/api"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/api/apitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
@@ -37,7 +38,7 @@ func TestApplications(t *testing.T) {
 		{"delete", "acme is deleted", cli.ExitOK, []string{"delete", "acme"}},
 		{"delete it again", "not found", cli.ExitFound, []string{"delete", "acme"}},
 	} {
-		got := clitest.Run(t, Command(), "", append(c.args, "--api", address, "--api-token-file", token, "--actor", "ann")...)
+		got := clitest.Run(t, api.Applications(), "", append(c.args, "--api", address, "--api-token-file", token, "--actor", "ann")...)
 		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) {
 			t.Errorf("%s: %+v, want %d and %q", c.name, got, c.code, c.want)
 		}
