@@ -8,11 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/deadletter/queue"
-	"github.com/forbear-go/forbear/edge"
-	"github.com/forbear-go/forbear/internal/wait"
-	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/store"
 )
@@ -137,114 +133,6 @@ func (d *Dispatcher) ordered(m *webhook.Message) (ordered map[string]bool) {
 	return ordered
 }
 
-// While rows come, the outbox is looked at ten times as often as otherwise: an
-// application that sends one message often sends the next.
-const (
-	relayBusy    = 5 * time.Second // after the last row
-	relayQuicker = 10
-	stuckEvery   = time.Minute // how often the log says that rows stay
-)
-
-// watchOutbox relays until ctx ends.
-func (d *Dispatcher) watchOutbox(ctx context.Context) {
-	var last time.Time
-	for ctx.Err() == nil {
-		if d.relay(ctx) {
-			last = time.Now()
-		}
-		pause := d.cfg.Poll / 4
-		if time.Since(last) < relayBusy {
-			pause /= relayQuicker
-		}
-		wait.Sleep(ctx, pause)
-	}
-}
-
-// relay empties the outbox, as messages that are accepted like all others, and
-// reports whether there were any. A row that is refused has become a dead letter, of
-// which the observers learn here: there is no endpoint, and so no receiver, whose Retryer
-// could say so.
-func (d *Dispatcher) relay(ctx context.Context) (found bool) {
-	for ctx.Err() == nil {
-		admit := d.admitter(ctx)
-		var admitted []webhook.Message
-		var done store.RelayResult
-		var err error
-		_ = d.parts[partOutbox].Do(func() error {
-			done, err = d.cfg.Store.Relay(ctx, storeBatch, func(m *webhook.Message) (map[string]bool, error) {
-				ordered, _, err := admit(m)
-				if err == nil {
-					admitted = append(admitted, webhook.Message{Endpoints: m.Endpoints, NotBefore: m.NotBefore})
-				}
-				return ordered, err
-			})
-			return cmp.Or(err, errors.Join(done.Stuck...))
-		})
-		for _, l := range done.Dead {
-			edge.DeadLettered(ctx, d.outbox, l.Queue, reason.Terminal)
-		}
-		if len(done.Stuck) > 0 && d.seldom("rows that stay", stuckEvery) {
-			d.warn(ctx, "rows stay in the outbox", some(done.Stuck))
-		}
-		d.stats.accepted.Add(int64(done.Accepted))
-		if done.Accepted > 0 {
-			// Of duplicates among them the receivers learn in vain.
-			for i := range admitted {
-				d.announce(&admitted[i])
-			}
-			d.wake()
-		}
-		if !d.warn(ctx, "outbox not read", err) || done.Rows == 0 {
-			return found
-		}
-		found = true
-	}
-	return found
-}
-
-// Redrive is the target of the webhooks' dead letters: it puts the message of a
-// letter on its way again, with a count of attempts and 24 hours of its own. An
-// error that matches [queue.ErrRefused] would come again each time. done says that
-// the letter's part is over: its message, which had been accepted nowhere, is accepted
-// by the endpoints of its application now.
-func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done bool, err error) {
-	if err := l.CheckReadable(); err != nil {
-		return false, err
-	}
-	m := store.FromLetter(l)
-	if m.Application != "" {
-		return true, unredrivable(d.acceptAnew(ctx, m))
-	}
-	if _, _, err = d.admitter(ctx)(&m); err == nil {
-		err = d.cfg.Store.Requeue(ctx, l, d.keepsOrder(l.Destination))
-	}
-	if err != nil {
-		return false, unredrivable(err)
-	}
-	d.dueAt(l.Destination, time.Now())
-	d.wake()
-	return false, nil
-}
-
-// acceptAnew accepts a message to an application that a letter had.
-func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
-	list, err := d.Accept(ctx, m)
-	if err == nil && len(list[0].Endpoints) == 0 {
-		err = fmt.Errorf("%w: no endpoint of application %q wants it", queue.ErrRefused, m.Application)
-	}
-	return err
-}
-
-// unredrivable marks errors that a redrive cannot fix.
-func unredrivable(err error) error {
-	for _, final := range []error{webhook.ErrInvalid, webhook.ErrUnknownEndpoint, webhook.ErrUnknownApplication, webhook.ErrSuspended, webhook.ErrConflict} {
-		if errors.Is(err, final) {
-			return fmt.Errorf("%w: %w", queue.ErrRefused, err)
-		}
-	}
-	return err
-}
-
 // Deliveries returns the state of a message at each of its endpoints, with the
 // history of its attempts. The error matches [webhook.ErrNotFound] when the store
 // has no such message, or has it no more.
@@ -256,13 +144,19 @@ func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]store.De
 	return list, err
 }
 
-// some joins the first errors of many, and says how many there are more.
-func some(errs []error) error {
-	const shown = 3
-	if more := len(errs) - shown; more > 0 {
-		return fmt.Errorf("%w, and %d more", errors.Join(errs[:shown]...), more)
-	}
-	return errors.Join(errs...)
+// Cancel ends messages that wait: see [store.MessageStore]. One that this process
+// has claimed is sent once more.
+func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
+	d.look() // others of their keys may go
+	return results, err
+}
+
+// SendAgain makes messages due again that have ended: see [store.MessageStore].
+func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
+	results, err := d.cfg.Store.SendAgain(ctx, numbers, queue.DefaultMaxRedrives, by)
+	d.look()
+	return results, err
 }
 
 // fanOut names in a message the endpoints of its application that subscribe to its
@@ -291,19 +185,4 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 		}
 	}
 	return passed, nil
-}
-
-// Cancel ends messages that wait: see [store.MessageStore]. One that this process
-// has claimed is sent once more.
-func (d *Dispatcher) Cancel(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
-	results, err := d.cfg.Store.Cancel(ctx, numbers, by)
-	d.look() // others of their keys may go
-	return results, err
-}
-
-// SendAgain makes messages due again that have ended: see [store.MessageStore].
-func (d *Dispatcher) SendAgain(ctx context.Context, numbers []int64, by string) ([]store.MessageResult, error) {
-	results, err := d.cfg.Store.SendAgain(ctx, numbers, queue.DefaultMaxRedrives, by)
-	d.look()
-	return results, err
 }
