@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -21,8 +23,8 @@ var underscored = consume.Binding{Prefix: "cloudevents_"}
 // is the message id, without which it cannot be distinguished from others
 // and becomes a dead letter. Its source is the application or the exchange,
 // its type and key are the type or the routing key. Beside the headers an event has lines for
-// content encoding, reply address and application; x-forbear-types has the values of headers
-// that are no text.
+// content encoding, reply address and application. Values of headers that are not text are
+// shown as text.
 func Decode(m amqp.Delivery) (consume.Event, error) {
 	headers := lines(m)
 	e, err := consume.AMQP.Decode(headers, m.Body)
@@ -64,20 +66,26 @@ func lines(m amqp.Delivery) (list []deadletter.Header) {
 			list = append(list, deadletter.Header{Name: p.name, Value: v})
 		}
 	}
-	types := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if ofServer(name) {
 			continue
 		}
-		text, is := shown(m.Headers[name])
-		if !is && !deadletter.CarriesCredential(name) { // whose value a letter does not have
-			types[name] = typed(m.Headers[name])
-		}
-		list = append(list, deadletter.Header{Name: name, Value: text})
-	}
-	if len(types) > 0 {
-		text, _ := json.Marshal(types)
-		list = append(list, deadletter.Header{Name: typesTravel, Value: string(text)})
+		list = append(list, deadletter.Header{Name: name, Value: shown(m.Headers[name])})
 	}
 	return list
+}
+
+// shown returns a header's value as text.
+func shown(v any) string {
+	switch v := v.(type) {
+	case []byte:
+		return string(v)
+	case amqp.Table, []any:
+		b, _ := json.Marshal(v)
+		return string(b)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	default:
+		return fmt.Sprint(v)
+	}
 }
