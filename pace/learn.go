@@ -105,7 +105,7 @@ func (p *Pacer) Throttled(sent, now time.Time, hint time.Duration) {
 
 // calm ends the pacing after a good while without a refusal.
 func (p *Pacer) calm(now time.Duration) bool {
-	if p.line.length > 0 || now-p.latest < calmAfter {
+	if p.line.Len() > 0 || now-p.latest < calmAfter {
 		return false
 	}
 	p.active.Store(false)
