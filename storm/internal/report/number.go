@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 )
@@ -67,4 +69,32 @@ func greatest(values []float64) float64 {
 		}
 	}
 	return top
+}
+
+// WriteCSV writes a header and n lines. The cells of a line are strings that need
+// no quotes, and float64: what is not a number leaves its cell empty.
+func WriteCSV(w io.Writer, header string, n int, line func(i int) []any) error {
+	b := bufio.NewWriter(w)
+	b.WriteString(header)
+	// A line begins with the end of the one before it. Errors wait for the flush.
+	var text []byte
+	for i := range n {
+		text = append(text[:0], '\n')
+		for j, cell := range line(i) {
+			if j > 0 {
+				text = append(text, ',')
+			}
+			switch v := cell.(type) {
+			case string:
+				text = append(text, v...)
+			case float64:
+				if !math.IsNaN(v) {
+					text = AppendNumber(text, v)
+				}
+			}
+		}
+		b.Write(text)
+	}
+	b.WriteByte('\n')
+	return b.Flush()
 }
