@@ -162,9 +162,6 @@ func bit(b bool) int {
 // Claim implements idempotency.Store. A claim that is sent again, because
 // its response was lost, is the same claim: it has the same owner.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempotency.Verdict, err error) {
-	if err := fits(c); err != nil {
-		return v, failed("claim", err)
-	}
 	cmd, err := i.runs.Ask(ctx, run{claimScript, i.name(c.ID), []any{
 		c.Fingerprint, clip(c.Operation), c.Owner, micros(c.Lease), micros(c.Retention), bit(c.Rerun), idempotency.Abandoned,
 	}}, 0)

@@ -94,7 +94,11 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 	}
 	switch {
 	case f.Key != "" && f.Scope != "": // there is one such record at most: no scan
-		return i.listOne(ctx, p)
+		now, err := i.client.Time(ctx).Result()
+		if err == nil {
+			err = i.collect(ctx, i.client, p, []string{i.name(idempotency.ID{Scope: f.Scope, Key: f.Key})}, now)
+		}
+		return p.records, failed("list", err)
 	case f.Key != "":
 		match += ":" + escape(f.Key)
 	}
@@ -117,30 +121,6 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 
 // all is the pattern of the names of all records.
 func (i *Idempotency) all() string { return escape(i.opts.Prefix) + "*" }
-
-// listOne is List of a filter that names a record.
-func (i *Idempotency) listOne(ctx context.Context, p *page) ([]idempotency.Record, error) {
-	id := idempotency.ID{Scope: p.filter.Scope, Key: p.filter.Key}
-	if !p.wants(id) {
-		return nil, nil
-	}
-	rec, err := i.Get(ctx, id)
-	if errors.Is(err, idempotency.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if rec.Response != nil {
-		rec.Response.Body = nil
-	}
-	now, err := i.client.Time(ctx).Result()
-	if err != nil {
-		return nil, failed("list", err)
-	}
-	p.put(rec, now)
-	return p.records, nil
-}
 
 // collect puts those of the named records into the page that belong there.
 // It reads names first and records second, since most names of a scan belong
