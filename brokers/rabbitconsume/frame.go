@@ -6,26 +6,13 @@ import amqp "github.com/rabbitmq/amqp091-go"
 // connection at a frame that is larger than agreed, for all who publish on it, and its
 // reason is often lost on the way: such a message is not sent.
 
-// frame returns the size of that frame in bytes (AMQP 0-9-1, 2.3.5.2 and 4.2.6.1).
+// frame returns how large that frame is at most, in bytes (AMQP 0-9-1, 2.3.5.2 and
+// 4.2.6.1).
 func frame(m amqp.Publishing) int {
-	const around, class, weight, size, flags, end = 7, 2, 2, 8, 2, 1
-	n := around + class + weight + size + flags + end
+	const around, class, weight, size, flags, mode, priority, timestamp, end = 7, 2, 2, 8, 2, 1, 1, 8, 1
+	n := around + class + weight + size + flags + mode + priority + timestamp + end + table(m.Headers)
 	for _, s := range []string{m.ContentType, m.ContentEncoding, m.CorrelationId, m.ReplyTo, m.Expiration, m.MessageId, m.Type, m.UserId, m.AppId} {
-		if s != "" {
-			n += 1 + len(s)
-		}
-	}
-	if len(m.Headers) > 0 {
-		n += table(m.Headers)
-	}
-	if m.DeliveryMode > 0 {
-		n++
-	}
-	if m.Priority > 0 {
-		n++
-	}
-	if !m.Timestamp.IsZero() {
-		n += 8
+		n += 1 + len(s)
 	}
 	return n
 }
@@ -38,31 +25,22 @@ func table(t amqp.Table) int {
 	return n
 }
 
-// field is the size of a value and the letter for its type.
+// field is the size of a value and of the letter for its type; no number has more than
+// eight bytes.
 func field(v any) int {
+	n := 1 + 8
 	switch v := v.(type) {
 	case string:
-		return 5 + len(v)
+		n = 5 + len(v)
 	case []byte:
-		return 5 + len(v)
+		n = 5 + len(v)
 	case amqp.Table:
-		return 1 + table(v)
+		n = 1 + table(v)
 	case []any:
-		n := 5
+		n = 5
 		for _, x := range v {
 			n += field(x)
 		}
-		return n
-	case nil:
-		return 1
-	case bool, byte, int8:
-		return 2
-	case int16, uint16:
-		return 3
-	case int, int32, uint32, float32:
-		return 5
-	case amqp.Decimal:
-		return 6
 	}
-	return 9
+	return n
 }
