@@ -12,8 +12,8 @@ import (
 // herd is a histogram of retries by millisecond, for the picture of the waves that
 // clients make when they fail together.
 type herd struct {
-	Name   string `json:"name"`
-	Counts curve  `json:"counts"`
+	Name   string    `json:"name"`
+	Counts []float64 `json:"counts"`
 }
 
 // herds plays out what q's clients do when all of them fail at one instant,
@@ -41,7 +41,7 @@ func herds(ctx context.Context, q request) []herd {
 		if err != nil {
 			return []herd{}
 		}
-		counts := make(curve, len(r.Series.Retry))
+		counts := make([]float64, len(r.Series.Retry))
 		for i, v := range r.Series.Retry {
 			counts[i] = math.Round(v * r.Bin.Seconds())
 		}

@@ -20,8 +20,8 @@ func AppendNumber(b []byte, f float64) []byte {
 }
 
 // AppendArray writes values as a JSON array, in which what is not a finite number is
-// null. number writes one of the others.
-func AppendArray(b []byte, values []float64, number func([]byte, float64) []byte) []byte {
+// null.
+func AppendArray(b []byte, values []float64) []byte {
 	b = append(b, '[')
 	for i, v := range values {
 		if i > 0 {
@@ -31,7 +31,7 @@ func AppendArray(b []byte, values []float64, number func([]byte, float64) []byte
 			b = append(b, "null"...)
 			continue
 		}
-		b = number(b, v)
+		b = AppendNumber(b, v)
 	}
 	return append(b, ']')
 }
