@@ -1,11 +1,12 @@
 package report
 
 import (
-	"bufio"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // AppendNumber writes f with at most six significant digits: enough for every
@@ -71,30 +72,24 @@ func greatest(values []float64) float64 {
 	return top
 }
 
-// WriteCSV writes a header and n lines. The cells of a line are strings that need
-// no quotes, and float64: what is not a number leaves its cell empty.
+// WriteCSV writes a header and n lines. The cells of a line are strings and float64: what
+// is not a number leaves its cell empty.
 func WriteCSV(w io.Writer, header string, n int, line func(i int) []any) error {
-	b := bufio.NewWriter(w)
-	b.WriteString(header)
-	// A line begins with the end of the one before it. Errors wait for the flush.
-	var text []byte
+	b := csv.NewWriter(w) // its errors wait for the flush
+	_ = b.Write(strings.Split(header, ","))
 	for i := range n {
-		text = append(text[:0], '\n')
-		for j, cell := range line(i) {
-			if j > 0 {
-				text = append(text, ',')
+		var cells []string
+		for _, cell := range line(i) {
+			text := fmt.Sprint(cell)
+			if v, ok := cell.(float64); ok && math.IsNaN(v) {
+				text = ""
+			} else if ok {
+				text = string(AppendNumber(nil, v))
 			}
-			switch v := cell.(type) {
-			case string:
-				text = append(text, v...)
-			case float64:
-				if !math.IsNaN(v) {
-					text = AppendNumber(text, v)
-				}
-			}
+			cells = append(cells, text)
 		}
-		b.Write(text)
+		_ = b.Write(cells)
 	}
-	b.WriteByte('\n')
-	return b.Flush()
+	b.Flush()
+	return b.Error()
 }
