@@ -88,7 +88,7 @@ func (p *Pacer) Throttled(sent, now time.Time, hint time.Duration) {
 	defer p.mu.Unlock()
 	if !p.active.Load() {
 		p.learner = learner{rate: math.Inf(1), round: round{start: math.MinInt64}}
-		p.good.reset(t)
+		p.good = meter{since: t, newest: slotOf(t)}
 		p.until = t
 		p.active.Store(true)
 	}

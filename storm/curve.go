@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/storm/internal/parallel"
@@ -50,7 +51,10 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	}
 	all, err := parallel.Map(ctx, points, progress, func(i int) (Point, error) {
 		share := float64(i+1) / float64(points)
-		r, err := Run(ctx, s.failing(share), o)
+		failing := s
+		failing.Faults = slices.Clone(s.Faults)
+		failing.Faults[0].Rate = share
+		r, err := Run(ctx, failing, o)
 		if err != nil {
 			return Point{}, err
 		}
@@ -63,13 +67,6 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 		return nil, err
 	}
 	return &Curve{Scenario: s.Name, Points: all}, nil
-}
-
-// failing returns a copy of s with a first fault that fails the given share.
-func (s Scenario) failing(share float64) Scenario {
-	s.Faults = append([]Fault(nil), s.Faults...)
-	s.Faults[0].Rate = share
-	return s
 }
 
 // WriteText writes the curve for a terminal: one line for each share, with a bar

@@ -147,18 +147,13 @@ func (r *Result) count(rates []float64, from, to int) (n float64) {
 // a second run to be worth its time.
 const suspicious = 0.01
 
-// unguarded returns s without any breaker.
-func (s Scenario) unguarded() Scenario {
-	return s.withClients(func(c *Client) { c.Breaker, c.NoBreaker = false, true })
-}
-
 // blame finds out what the breakers of a run cost, and judges it anew. It takes a
 // second run; where breakers refused next to nothing, there is nothing to find.
 func (c *compiled) blame(r *Result, e Estimate, stop func() bool) error {
 	if !c.m.Guarded() || r.Stopped || r.refusals < suspicious*r.Summary.Calls {
 		return nil
 	}
-	bare, err := compile(c.s.unguarded())
+	bare, err := compile(c.s.withClients(func(c *Client) { c.Breaker, c.NoBreaker = false, true }))
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (r *Runner) part(ctx context.Context, at place) *part {
 	defer r.mu.Unlock()
 	p := r.parts[at]
 	if p == nil {
-		p = newPart(r, at)
+		p = &part{r: r, at: at, ended: make(chan struct{}), added: make(chan struct{}, 1)}
 		p.start(ctx)
 		r.parts[at] = p
 	}

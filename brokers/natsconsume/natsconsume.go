@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -124,7 +125,7 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
-	r.wait, r.batch, r.pull = ackWait(info.Config), largestPull(info.Config), longestPull(info.Config)
+	r.wait, r.batch, r.pull = ackWait(info.Config), cmp.Or(info.Config.MaxRequestBatch, math.MaxInt), longestPull(info.Config)
 	return faults(info)
 }
 
