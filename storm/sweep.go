@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/parallel"
 	"github.com/forbear-go/forbear/storm/internal/report"
@@ -53,7 +54,7 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	}
 	b.Loads = cmp.Or(b.Loads, 12)
 	b.Triggers = cmp.Or(b.Triggers, 12)
-	b.Longest = cmp.Or(b.Longest, 20*second)
+	b.Longest = cmp.Or(b.Longest, Duration(20*time.Second))
 	return b
 }
 
