@@ -21,7 +21,7 @@ type publisher struct {
 	mu      sync.Mutex
 	conn    *amqp.Connection
 	idle    []*outlet
-	alarmed <-chan struct{} // closed when the alarm is over; nil without one
+	alarmed chan struct{} // closed when the alarm is over; nil without one
 }
 
 // outlet is a channel in confirm mode on which one message at a time is published, so
@@ -146,27 +146,25 @@ func (p *publisher) use(conn *amqp.Connection) {
 	p.conn, p.idle, p.alarmed = conn, nil, nil
 	p.mu.Unlock()
 	go func() {
-		over := make(chan struct{})
 		for a := range alarms {
-			p.mu.Lock()
-			switch {
-			case p.conn != conn:
-			case a.Active && p.alarmed == nil:
-				over = make(chan struct{})
-				p.alarmed = over
-			case !a.Active && p.alarmed != nil:
-				close(over)
-				p.alarmed = nil
-			}
-			p.mu.Unlock()
+			p.alarm(conn, a.Active)
 		}
-		p.mu.Lock()
-		if p.conn == conn && p.alarmed != nil {
-			close(over)
-			p.alarmed = nil
-		}
-		p.mu.Unlock()
+		p.alarm(conn, false)
 	}()
+}
+
+// alarm notes that an alarm has begun or ended, if conn is still the publisher's.
+func (p *publisher) alarm(conn *amqp.Connection, active bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.conn != conn:
+	case active && p.alarmed == nil:
+		p.alarmed = make(chan struct{})
+	case !active && p.alarmed != nil:
+		close(p.alarmed)
+		p.alarmed = nil
+	}
 }
 
 // clear reports whether the server has no alarm. While it has one it waits until then,
