@@ -18,7 +18,7 @@ import (
 )
 
 // endTimeout bounds each write of an event's end: it goes on after ctx ends,
-// and a shutdown must not wait for ever.
+// and a shutdown must not wait forever.
 const (
 	endTimeout   = 2 * time.Second
 	topicTimeout = 5 * time.Second // a broker confirms what its disks have

@@ -122,9 +122,9 @@ func ofDelivery(name string) bool {
 	return false
 }
 
-// Ids and sources come from producers and may be any bytes. A dead letter is JSON, and
-// PostgreSQL takes no zero in a text: there, what is no such text is base64, so that a
-// redrive finds the event again.
+// Producers may send any bytes as ids and sources. A dead letter is JSON, and PostgreSQL
+// takes no zero byte in a text. Ids and sources that do not fit are base64 in a letter, so
+// that a redrive finds the event again.
 const notText = "base64:"
 
 // asText returns what a letter says for an id or a source. No two have the same.

@@ -24,7 +24,9 @@ type part struct {
 	at    place
 	stop  context.CancelFunc
 	ended chan struct{}
-	added chan struct{} // something was added or set aside: one signal is enough, since the goroutine looks at everything
+	// added receives when something was added or set aside. One signal is enough, since
+	// the goroutine looks at everything when it wakes.
+	added chan struct{}
 
 	mu sync.Mutex
 	// paused is set while the window is full, moves while all in it only wait.

@@ -129,7 +129,7 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	return faults(info)
 }
 
-// gone returns what ends the fetching for ever, nil when err does not. When consumer or
+// gone returns what ends the fetching permanently, nil when err does not. When consumer or
 // stream are deleted while a fetch waits, the server just falls silent, so that it is
 // asked.
 func (r *runner) gone(ctx context.Context, from jetstream.Consumer, err error) error {
