@@ -39,22 +39,23 @@ func Variants() []Variant {
 // counts, waits and budgets stays, and so does the leave to say more than the
 // standard allows.
 func (s Scenario) With(v Variant) Scenario {
-	return s.withClients(func(c *Client) {
+	return s.withClients(func(c *Client, _ *int) {
 		unchecked := c.Baseline.Unchecked
 		c.Baseline, c.Breaker, c.NoBreaker = v.baseline, v.breaker, !v.breaker
 		c.Baseline.Unchecked = unchecked
 	})
 }
 
-// withClients returns s, with its defaults, and f applied to every client.
-func (s Scenario) withClients(f func(*Client)) Scenario {
+// withClients returns s, with its defaults, and f applied to every client and the number
+// of its instances.
+func (s Scenario) withClients(f func(c *Client, instances *int)) Scenario {
 	s = s.WithDefaults()
 	for i := range s.Fleets {
-		f(&s.Fleets[i].Client)
+		f(&s.Fleets[i].Client, &s.Fleets[i].Instances)
 	}
 	for i := range s.Services {
 		for j := range s.Services[i].Calls {
-			f(&s.Services[i].Calls[j].Client)
+			f(&s.Services[i].Calls[j].Client, &s.Services[i].Calls[j].Instances)
 		}
 	}
 	return s
