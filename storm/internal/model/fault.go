@@ -36,15 +36,6 @@ const (
 	Modes
 )
 
-// Condition is what the faults together make of one service at one time. Its
-// fields are those of a [Fault].
-type Condition struct {
-	Factor  float64
-	Outage  float64
-	Failing [Modes]float64
-	Cut     float64
-}
-
 // holds reports whether f holds at t, in ns since the start.
 func (f *Fault) holds(t int64) bool { return t >= int64(f.At) && t < int64(f.End) }
 
@@ -56,10 +47,10 @@ func (f *Fault) capacity(t int64) float64 {
 	return f.Factor
 }
 
-// Condition returns what holds for service i at t, in ns since the start. Losses
-// of capacity multiply; of other effects the greatest counts.
-func (m *Model) Condition(i int, t int64) Condition {
-	c := Condition{Factor: 1}
+// Condition returns what all faults together make of service i at t, in ns since the
+// start, as one fault. Losses of capacity multiply; of other effects the greatest counts.
+func (m *Model) Condition(i int, t int64) Fault {
+	c := Fault{Factor: 1}
 	for j := range m.Faults {
 		f := &m.Faults[j]
 		if f.Service != i || !f.holds(t) {

@@ -35,7 +35,6 @@ type Model struct {
 
 // Fleet is where calls come from. Exactly one of Rate, Users and Burst is set.
 type Fleet struct {
-	Name string
 	// Rate is the load of an open loop, in requests a second of all instances.
 	Rate float64
 	// Regular spaces an open loop evenly instead of by Poisson.
