@@ -52,6 +52,7 @@ type keptEnding struct {
 	end     Ending
 	size    int64     // in memory, in bytes
 	since   time.Time // when the run ended
+	renewed time.Time // when its lease was last renewed
 	spooled bool      // it is in the file
 }
 

@@ -24,6 +24,7 @@ type downable struct {
 	*memstore.Idempotency
 	down   atomic.Bool
 	refuse atomic.Pointer[idempotency.ID] // whose end it never takes
+	beats  atomic.Int64                   // renewals of that one
 }
 
 func newDownable() *downable { return &downable{Idempotency: &memstore.Idempotency{}} }
@@ -52,6 +53,9 @@ func (d *downable) Get(ctx context.Context, id idempotency.ID) (idempotency.Reco
 func (d *downable) Renew(ctx context.Context, t idempotency.Token, lease time.Duration) error {
 	if d.down.Load() {
 		return errDown
+	}
+	if r := d.refuse.Load(); r != nil && *r == t.ID {
+		d.beats.Add(1)
 	}
 	return d.Idempotency.Renew(ctx, t, lease)
 }
@@ -221,8 +225,8 @@ func TestKeptEndsByDisposition(t *testing.T) {
 	})
 }
 
-// An end that the store never takes holds up no other, and is given up after its
-// retention.
+// An end that the store never takes holds up no other, its key does not become
+// abandoned meanwhile, and it is given up after its retention.
 func TestEndThatNoStoreTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDownable()
@@ -241,6 +245,10 @@ func TestEndThatNoStoreTakes(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for i := range 30 {
 			wantStored(t, store, fmt.Sprint(i), fmt.Sprint("secret body of ", i))
+		}
+		time.Sleep(10 * time.Minute)
+		if rec, err := store.Get(t.Context(), bad.ID); err != nil || rec.State != idempotency.Started || !rec.LeaseEnd.After(time.Now()) || store.beats.Load() > 100 {
+			t.Errorf("its lease was not kept, or too often: %+v, %v, %d renewals", rec, err, store.beats.Load())
 		}
 		time.Sleep(48 * time.Hour)
 		if s := b.Stats(); s.Waiting != 0 {

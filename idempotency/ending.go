@@ -19,6 +19,8 @@ type Ending struct {
 	Retention time.Duration `json:"retention,omitempty"` // in nanoseconds
 	// Note is why it is held, of Hold.
 	Note string `json:"note,omitempty"`
+	// Lease is that of the claim: while the end waits it is renewed. 0: it is not.
+	Lease time.Duration `json:"lease,omitempty"`
 }
 
 // Ends returns the end of a run of c whose record is rec, without a response: the
@@ -26,7 +28,7 @@ type Ending struct {
 func (c Claim) Ends(rec Record, d Disposition) Ending {
 	return Ending{
 		Token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, Fingerprint: c.Fingerprint, Operation: c.Operation,
-		Disposition: d, Retention: c.Retention,
+		Disposition: d, Retention: c.Retention, Lease: c.Lease,
 	}
 }
 

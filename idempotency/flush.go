@@ -101,7 +101,8 @@ func (b *Backlog) pass(ctx context.Context) (done int) {
 	return 1 + int(taken.Load())
 }
 
-// try writes one end, and reports whether it is no longer kept.
+// try writes one end, and reports whether it is no longer kept. Otherwise its lease is
+// renewed now and then: a store that does not take the end may take that.
 func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
 	e := &k.end
 	switch err := b.write(ctx, e); {
@@ -120,6 +121,18 @@ func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
 	case e.Retention > 0 && time.Since(k.since) > e.Retention:
 		b.drop(k, "idempotency: the store has not taken this end for as long as it is kept: its outcome is lost", err)
 		return true
+	}
+	now := time.Now()
+	b.mu.Lock()
+	renew := e.Lease > 0 && now.Sub(k.renewed) > e.Lease/3 && ctx.Err() == nil
+	if renew {
+		k.renewed = now
+	}
+	b.mu.Unlock()
+	if renew {
+		limited, cancel := context.WithTimeout(ctx, endTimeout)
+		defer cancel()
+		_ = b.Store.Renew(limited, e.Token, e.Lease)
 	}
 	return false
 }

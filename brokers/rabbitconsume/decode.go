@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -24,8 +21,8 @@ var underscored = consume.Binding{Prefix: "cloudevents_"}
 // is the message id, without which it cannot be distinguished from others
 // and becomes a dead letter. Its source is the application or the exchange,
 // its type and key are the type or the routing key. Beside the headers an event has lines for
-// content encoding, reply address and application. Values of headers that are not text are
-// shown as text.
+// content encoding, reply address and application; x-forbear-types has the values of headers
+// that are no text.
 func Decode(m amqp.Delivery) (consume.Event, error) {
 	headers := lines(m)
 	e, err := consume.AMQP.Decode(headers, m.Body)
@@ -67,79 +64,20 @@ func lines(m amqp.Delivery) (list []deadletter.Header) {
 			list = append(list, deadletter.Header{Name: p.name, Value: v})
 		}
 	}
+	types := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if ofServer(name) {
 			continue
 		}
-		list = append(list, deadletter.Header{Name: name, Value: shown(m.Headers[name])})
+		text, is := shown(m.Headers[name])
+		if !is && !deadletter.CarriesCredential(name) { // whose value a letter does not have
+			types[name] = typed(m.Headers[name])
+		}
+		list = append(list, deadletter.Header{Name: name, Value: text})
+	}
+	if len(types) > 0 {
+		text, _ := json.Marshal(types)
+		list = append(list, deadletter.Header{Name: typesTravel, Value: string(text)})
 	}
 	return list
-}
-
-// shown returns a header's value as text.
-func shown(v any) string {
-	switch v := v.(type) {
-	case []byte:
-		return string(v)
-	case amqp.Table, []any:
-		b, _ := json.Marshal(v)
-		return string(b)
-	case time.Time:
-		return v.UTC().Format(time.RFC3339Nano)
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-// What a message has lost when it comes back from a waiting queue travels in headers: its
-// exchange and its routing key, which identify it, and the headers by which the server
-// would route the copy to others as well.
-const (
-	travels         = "x-forbear-"
-	exchangeTravels = travels + "exchange"
-	keyTravels      = travels + "routing-key"
-)
-
-// routes are the headers that RabbitMQ routes by.
-var routes = []string{"CC", "BCC"}
-
-// away returns the headers of the copy of a message.
-func away(m amqp.Delivery) amqp.Table {
-	headers := amqp.Table{exchangeTravels: m.Exchange, keyTravels: m.RoutingKey}
-	maps.Copy(headers, m.Headers)
-	maps.DeleteFunc(headers, func(name string, _ any) bool { return ofServer(name) })
-	for _, name := range routes {
-		if v, there := headers[name]; there {
-			delete(headers, name)
-			headers[travels+name] = v
-		}
-	}
-	return headers
-}
-
-// back makes a message that comes from a waiting queue what it was.
-func back(m *amqp.Delivery) {
-	exchange, there := m.Headers[exchangeTravels].(string)
-	key, too := m.Headers[keyTravels].(string)
-	if !there || !too {
-		return
-	}
-	m.Exchange, m.RoutingKey = exchange, key
-	m.Headers = maps.Clone(m.Headers)
-	for _, name := range routes {
-		if v, there := m.Headers[travels+name]; there {
-			m.Headers[name] = v
-		}
-	}
-	maps.DeleteFunc(m.Headers, func(name string, _ any) bool { return strings.HasPrefix(name, travels) })
-}
-
-// ofServer reports whether a header is the server's own, about waiting and deliveries: it
-// changes with each of them and says nothing about the event.
-func ofServer(name string) bool {
-	switch name {
-	case "x-death", "x-delivery-count", "x-acquired-count":
-		return true
-	}
-	return strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }

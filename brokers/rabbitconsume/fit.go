@@ -69,7 +69,7 @@ func differs(conn *amqp.Connection, queue string) (said *amqp.Error, err error) 
 }
 
 // tooOld reports whether a server says that it is one on whose quorum queues messages do
-// not expire: what waits there would wait forever.
+// not expire: what waits there would wait for ever.
 func tooOld(server amqp.Table) bool {
 	var major, minor int
 	version, _ := server["version"].(string)

@@ -74,7 +74,12 @@ func publishing(x deadletter.Letter, headers []deadletter.Header, body []byte) a
 		Headers: amqp.Table{}, DeliveryMode: amqp.Persistent, Body: body, ContentType: short(x.ContentType),
 		MessageId: short(x.EventID), CorrelationId: short(x.CorrelationID), Type: short(x.Type), Timestamp: x.EnqueuedAt,
 	}
+	var types map[string]any
 	for _, h := range headers {
+		if h.Name == typesTravel {
+			types = typesOf(h.Value)
+			continue
+		}
 		if i := slices.IndexFunc(properties, func(p property) bool { return strings.EqualFold(p.name, h.Name) }); i >= 0 {
 			properties[i].set(&p, short(h.Value))
 			continue
@@ -84,6 +89,11 @@ func publishing(x deadletter.Letter, headers []deadletter.Header, body []byte) a
 		}
 		if _, there := p.Headers[h.Name]; !there && len(h.Name) <= maxShort {
 			p.Headers[h.Name] = h.Value
+		}
+	}
+	for name, v := range types {
+		if text, there := p.Headers[name]; there && text != deadletter.Masked {
+			p.Headers[name] = untyped(v)
 		}
 	}
 	return p

@@ -21,7 +21,7 @@ type publisher struct {
 	mu      sync.Mutex
 	conn    *amqp.Connection
 	idle    []*outlet
-	alarmed chan struct{} // closed when the alarm is over; nil without one
+	alarmed <-chan struct{} // closed when the alarm is over; nil without one
 }
 
 // outlet is a channel in confirm mode on which one message at a time is published, so
@@ -146,25 +146,27 @@ func (p *publisher) use(conn *amqp.Connection) {
 	p.conn, p.idle, p.alarmed = conn, nil, nil
 	p.mu.Unlock()
 	go func() {
+		over := make(chan struct{})
 		for a := range alarms {
-			p.alarm(conn, a.Active)
+			p.mu.Lock()
+			switch {
+			case p.conn != conn:
+			case a.Active && p.alarmed == nil:
+				over = make(chan struct{})
+				p.alarmed = over
+			case !a.Active && p.alarmed != nil:
+				close(over)
+				p.alarmed = nil
+			}
+			p.mu.Unlock()
 		}
-		p.alarm(conn, false)
+		p.mu.Lock()
+		if p.conn == conn && p.alarmed != nil {
+			close(over)
+			p.alarmed = nil
+		}
+		p.mu.Unlock()
 	}()
-}
-
-// alarm notes that an alarm has begun or ended, if conn is still the publisher's.
-func (p *publisher) alarm(conn *amqp.Connection, active bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.conn != conn:
-	case active && p.alarmed == nil:
-		p.alarmed = make(chan struct{})
-	case !active && p.alarmed != nil:
-		close(p.alarmed)
-		p.alarmed = nil
-	}
 }
 
 // clear reports whether the server has no alarm. While it has one it waits until then,
@@ -226,47 +228,4 @@ func within[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, e
 		var none T
 		return none, ctx.Err()
 	}
-}
-
-// The properties of a message, its headers included, go in one frame. A server ends the
-// connection at a frame that is larger than agreed, for all who publish on it, and its
-// reason is often lost on the way: such a message is not sent.
-
-// frame returns how large that frame is at most, in bytes (AMQP 0-9-1, 2.3.5.2 and
-// 4.2.6.1).
-func frame(m amqp.Publishing) int {
-	const around, class, weight, size, flags, mode, priority, timestamp, end = 7, 2, 2, 8, 2, 1, 1, 8, 1
-	n := around + class + weight + size + flags + mode + priority + timestamp + end + table(m.Headers)
-	for _, s := range []string{m.ContentType, m.ContentEncoding, m.CorrelationId, m.ReplyTo, m.Expiration, m.MessageId, m.Type, m.UserId, m.AppId} {
-		n += 1 + len(s)
-	}
-	return n
-}
-
-func table(t amqp.Table) int {
-	n := 4
-	for name, v := range t {
-		n += 1 + len(name) + field(v)
-	}
-	return n
-}
-
-// field is the size of a value and of the letter for its type; no number has more than
-// eight bytes.
-func field(v any) int {
-	n := 1 + 8
-	switch v := v.(type) {
-	case string:
-		n = 5 + len(v)
-	case []byte:
-		n = 5 + len(v)
-	case amqp.Table:
-		n = 1 + table(v)
-	case []any:
-		n = 5
-		for _, x := range v {
-			n += field(x)
-		}
-	}
-	return n
 }

@@ -10,8 +10,8 @@
 //
 // The waiting queues are named QUEUE.retry.DURATION, nine of them, and are declared when
 // Run connects. They are quorum queues, from RabbitMQ 3.10 on, which keep a message until
-// it is back. They do not expire: delete them with the queue itself. A waiting queue that is
-// deleted earlier is made again, without the events that waited in it.
+// it is back. They do not expire: whoever deletes the queue for good deletes them, too.
+// One that is deleted earlier is made again; what waited in it is gone with it.
 //
 // Experimental: what this package exports may change in any version.
 package rabbitconsume

@@ -60,8 +60,8 @@ func (w *waiting) name(r time.Duration) string { return fmt.Sprintf("%s.retry.%v
 // them before that queue has them on disk, and lose all that have come back lately when
 // the server dies; a quorum queue keeps them until that is confirmed.
 //
-// The queue itself does not expire: RabbitMQ does not count publishing as a use, and would
-// delete it with the events that wait in it.
+// The queue itself does not expire: to publish is no use of a queue in RabbitMQ's sense,
+// and it would go with what waits in it.
 func (w *waiting) declare(ctx context.Context, r time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // beside other work a new one takes seconds
 	defer cancel()
