@@ -15,7 +15,7 @@ import (
 // add up to the items that were looked at.
 type Report struct {
 	Done    int
-	Failed  int // for good
+	Failed  int // permanently
 	Skipped int // finished in an earlier run, or twice in this one
 	// Postponed were begun, or about to be, and are for a later run: the moment
 	// was wrong, not the item.

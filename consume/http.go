@@ -3,10 +3,10 @@ package consume
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -58,11 +58,10 @@ func CloudEvents(c *Consumer) http.Handler {
 
 // lines lists the headers by name; HTTP has no order between names.
 func lines(h http.Header) (list []deadletter.Header) {
-	for name, values := range h {
-		for _, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
 			list = append(list, deadletter.Header{Name: name, Value: v})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b deadletter.Header) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -3,10 +3,12 @@ package consume
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
@@ -118,4 +120,27 @@ func ofDelivery(name string) bool {
 		}
 	}
 	return false
+}
+
+// Producers may send any bytes as ids and sources. A dead letter is JSON, and PostgreSQL
+// takes no zero byte in a text. Ids and sources that do not fit are base64 in a letter, so
+// that a redrive finds the event again.
+const notText = "base64:"
+
+// asText returns what a letter says for an id or a source. No two have the same.
+func asText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, notText) {
+		return s
+	}
+	return notText + base64.StdEncoding.EncodeToString([]byte(s))
+}
+
+// fromText is the inverse of asText.
+func fromText(s string) string {
+	if text, ok := strings.CutPrefix(s, notText); ok {
+		if b, err := base64.StdEncoding.DecodeString(text); err == nil {
+			return string(b)
+		}
+	}
+	return s
 }

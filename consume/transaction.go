@@ -53,7 +53,7 @@ func (r *run) open(ctx context.Context) error {
 		return nil
 	}
 	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	// A full pool must not keep the event for ever.
+	// A full pool must not keep the event forever.
 	limited, cancel := context.WithTimeout(ctx, r.c.Lease)
 	defer cancel()
 	stop := context.AfterFunc(limited, end)
@@ -135,9 +135,9 @@ func sqlState(err error) string {
 	return ""
 }
 
-// commit completes the event in its handler's transaction. Where no one knows
-// whether that was committed, the record does: it is completed, or the next attempt
-// is refused for as long as it may still be.
+// commit completes the event in its handler's transaction. When the outcome of
+// the commit is unknown, the record decides: it is completed, or the next attempt is
+// refused for as long as the commit may still happen.
 func (r *run) commit(ctx context.Context, tx *attemptTx) error {
 	if !tx.stop() {
 		return fmt.Errorf("not committed: %w", context.Canceled)

@@ -21,7 +21,7 @@ type run struct {
 type runKey struct{}
 
 // runOf returns the run that ctx belongs to. Outside of one it is a run of no claim,
-// whose marks no one reads.
+// whose marks are ignored.
 func runOf(ctx context.Context) *run {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		return r

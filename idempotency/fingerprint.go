@@ -1,53 +1,38 @@
 package idempotency
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/idemkey"
+	"github.com/forbear-go/forbear/internal/uuid"
 )
 
 // Digest returns SHA-256 over parts, each with its length, in 43 characters.
 func Digest(parts ...string) string { return digest(parts) }
 
-// smallDigest is how many bytes are put together before they are hashed, which
-// costs no allocation.
-const smallDigest = 512
-
 // digest is [Digest] of texts and then of bytes, which may be many.
 func digest(parts []string, rest ...[]byte) string {
-	var small [smallDigest]byte
-	text := small[:0]
+	h := sha256.New()
+	write := func(part []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write(part)
+	}
 	for _, p := range parts {
-		text = append(binary.BigEndian.AppendUint64(text, uint64(len(p))), p...)
+		write([]byte(p))
 	}
-	var sum [sha256.Size]byte
-	size := len(text)
 	for _, b := range rest {
-		size += 8 + len(b)
+		write(b)
 	}
-	if size <= smallDigest {
-		for _, b := range rest {
-			text = append(binary.BigEndian.AppendUint64(text, uint64(len(b))), b...)
-		}
-		sum = sha256.Sum256(text)
-	} else {
-		h := sha256.New()
-		h.Write(bytes.Clone(text)) // what is handed to h leaves the stack
-		for _, b := range rest {
-			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-			h.Write(b)
-		}
-		h.Sum(sum[:0])
-	}
-	var out [43]byte
-	base64.RawURLEncoding.Encode(out[:], sum[:])
-	return string(out[:])
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
 // Fingerprint is the default of [Options.Fingerprint]: method, path, query in
@@ -80,24 +65,44 @@ func sortedQuery(raw string) string {
 // mediaType leaves out the parameters: a client's attempts may differ in charset or
 // boundary, and the body distinguishes them where it matters.
 func mediaType(v string) string {
-	if plain(v) {
-		return v
-	}
 	if m, _, err := mime.ParseMediaType(v); err == nil {
 		return m
 	}
 	return strings.ToLower(strings.TrimSpace(v))
 }
 
-// plain reports whether a media type comes without parameters and in lower case,
-// as most do: it then stands for itself.
-func plain(v string) bool {
-	for i := range len(v) {
-		switch c := v[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '/', c == '-', c == '+', c == '.':
-		default:
-			return false
-		}
+// Header is the request header that carries the key.
+const Header = "Idempotency-Key"
+
+// NewKey returns a fresh key, a UUID v4. Make one per logical operation and
+// reuse it in every attempt.
+func NewKey() string { return uuid.New() }
+
+// ErrKey is what errors of [CheckKey] match.
+var ErrKey = idemkey.Err
+
+// CheckKey reports what is wrong with a key: it must have 1 to 64 characters
+// all of them printable ASCII.
+func CheckKey(key string) error { return idemkey.Check(key) }
+
+// ParseKey reads a key as a header line has it: the bare characters, or a quoted
+// string of RFC 9651 with parameters, which are ignored. Errors are [ErrKey], and
+// do not repeat the value.
+func ParseKey(line string) (string, error) { return idemkey.Parse(line) }
+
+// errNoKey is what readKey returns when the header is not there at all.
+var errNoKey = errors.New("no idempotency key")
+
+// readKey returns the key of a request, which is in one header line, however its name is
+// spelled.
+func readKey(h http.Header) (string, error) {
+	lines := idemkey.Lines(h)
+	switch len(lines) {
+	case 0:
+		return "", errNoKey
+	case 1:
+	default:
+		return "", fmt.Errorf("%w: %d header lines", ErrKey, len(lines))
 	}
-	return true
+	return ParseKey(lines[0])
 }

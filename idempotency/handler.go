@@ -29,13 +29,10 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	if next == nil {
 		return nil, errors.New("idempotency: no handler")
 	}
-	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters, store: wakerOf(store)}, room: newRoom()}, nil
-}
-
-// wakerOf returns the store as a [Waker], or nil.
-func wakerOf(s Store) Waker {
-	w, _ := s.(Waker)
-	return w
+	h := &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), room: newRoom()}
+	h.flights.limit = opts.MaxWaiters
+	h.flights.store, _ = store.(Waker)
+	return h, nil
 }
 
 // handler is the middleware. It is immutable but for its flights, and safe for

@@ -88,7 +88,7 @@ func (p *Pacer) Throttled(sent, now time.Time, hint time.Duration) {
 	defer p.mu.Unlock()
 	if !p.active.Load() {
 		p.learner = learner{rate: math.Inf(1), round: round{start: math.MinInt64}}
-		p.good.reset(t)
+		p.good = meter{since: t, newest: slotOf(t)}
 		p.until = t
 		p.active.Store(true)
 	}
@@ -105,7 +105,7 @@ func (p *Pacer) Throttled(sent, now time.Time, hint time.Duration) {
 
 // calm ends the pacing after a good while without a refusal.
 func (p *Pacer) calm(now time.Duration) bool {
-	if p.line.length > 0 || now-p.latest < calmAfter {
+	if p.line.Len() > 0 || now-p.latest < calmAfter {
 		return false
 	}
 	p.active.Store(false)

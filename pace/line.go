@@ -1,75 +1,64 @@
 package pace
 
-import "time"
+import (
+	"container/list"
+	"time"
+)
 
 // Waiter is a call that waits for its turn. It belongs to one goroutine.
 type Waiter struct {
 	p             *Pacer
 	since, latest time.Duration
-	before, after *Waiter
+	place         *list.Element // in the line
 	moved         chan struct{}
 }
 
-// line is the calls that wait, the oldest first. It is not safe for concurrent use.
-type line struct {
-	head, tail *Waiter
-	length     int
+// line is the calls that wait, each a *Waiter, the oldest first. It is not safe for
+// concurrent use.
+type line struct{ list.List }
+
+// head returns the call whose turn is next, or nil.
+func (l *line) head() *Waiter { return waiterAt(l.Front()) }
+
+// waiterAt returns the call at a place, or nil without one.
+func waiterAt(place *list.Element) *Waiter {
+	if place == nil {
+		return nil
+	}
+	return place.Value.(*Waiter)
 }
 
 // ahead returns how many of the line began to wait before a time, and the last of
 // them. A retry, which has waited out its backoff elsewhere, comes in near the head.
-func (l *line) ahead(since time.Duration) (n int, last *Waiter) {
-	n = l.length
-	if l.head == nil || l.tail.since <= since {
-		return n, l.tail
+func (l *line) ahead(since time.Duration) (n int, last *list.Element) {
+	if last = l.Back(); last == nil || waiterAt(last).since <= since {
+		return l.Len(), last
 	}
-	n = 0
-	for w := l.head; w != nil && w.since <= since; w = w.after {
-		n, last = n+1, w
+	last = nil
+	for e := l.Front(); e != nil && waiterAt(e).since <= since; e = e.Next() {
+		n, last = n+1, e
 	}
 	return n, last
 }
 
 // insert puts w behind another, or at the head.
-func (l *line) insert(w, behind *Waiter) {
-	w.before = behind
+func (l *line) insert(w *Waiter, behind *list.Element) {
 	if behind == nil {
-		w.after, l.head = l.head, w
+		w.place = l.PushFront(w)
 	} else {
-		w.after, behind.after = behind.after, w
+		w.place = l.InsertAfter(w, behind)
 	}
-	if w.after == nil {
-		l.tail = w
-	} else {
-		w.after.before = w
-	}
-	l.length++
-}
-
-// remove takes w out of the line.
-func (l *line) remove(w *Waiter) {
-	if w.before == nil {
-		l.head = w.after
-	} else {
-		w.before.after = w.after
-	}
-	if w.after == nil {
-		l.tail = w.before
-	} else {
-		w.after.before = w.before
-	}
-	w.before, w.after = nil, nil
-	l.length--
 }
 
 // wake lets the head ask again: it has become the head, or turns come sooner. The
 // others wait for that without a timer of their own.
 func (l *line) wake() {
-	if l.head == nil {
+	w := l.head()
+	if w == nil {
 		return
 	}
 	select {
-	case l.head.moved <- struct{}{}:
+	case w.moved <- struct{}{}:
 	default: // it has been woken and has not asked yet
 	}
 }

@@ -18,11 +18,6 @@ type meter struct {
 	counts [slots]int32
 }
 
-// reset forgets everything that came before now.
-func (m *meter) reset(now time.Duration) {
-	*m = meter{since: now, newest: slotOf(now)}
-}
-
 // add counts one accepted send.
 func (m *meter) add(now time.Duration) {
 	m.turn(now)

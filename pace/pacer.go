@@ -48,14 +48,14 @@ func (p *Pacer) Turn(now, since, latest time.Time) (w *Waiter, until time.Time, 
 	t := sinceEpoch(now)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calm(t) || p.free() || p.line.length == 0 && p.due() <= t+instant {
+	if p.calm(t) || p.free() || p.line.Len() == 0 && p.due() <= t+instant {
 		p.take(t)
 		return nil, until, true
 	}
 	w = &Waiter{p: p, since: sinceEpoch(since), latest: sinceEpoch(latest)}
 	n, behind := p.line.ahead(w.since)
 	at := p.expected(t, n)
-	if p.line.length >= cmp.Or(p.MaxWaiting, DefaultMaxWaiting) || at > w.latest {
+	if p.line.Len() >= cmp.Or(p.MaxWaiting, DefaultMaxWaiting) || at > w.latest {
 		return nil, p.comeback(t, n), false
 	}
 	w.moved = make(chan struct{}, 1)
@@ -70,7 +70,7 @@ func (w *Waiter) Ask(now time.Time) (wait time.Duration, taken bool, until time.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wait = w.latest - t
-	if p.line.head == w {
+	if p.line.head() == w {
 		at := p.due()
 		if p.free() || at <= t+instant {
 			p.take(t)
@@ -110,8 +110,8 @@ func (p *Pacer) GiveBack() {
 
 // leave takes w out of the line.
 func (p *Pacer) leave(w *Waiter) {
-	first := p.line.head == w
-	p.line.remove(w)
+	first := p.line.head() == w
+	p.line.Remove(w.place)
 	if first {
 		p.line.wake()
 	}
@@ -192,7 +192,7 @@ func (p *Pacer) Reading() (r Reading) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r = Reading{Active: p.active.Load(), Waiting: p.line.length, Closed: p.closed}
+	r = Reading{Active: p.active.Load(), Waiting: p.line.Len(), Closed: p.closed}
 	if !math.IsInf(p.rate, 1) {
 		r.Rate = p.rate
 	}

@@ -130,7 +130,7 @@ func (p *Pacer) prove(now time.Duration) {
 
 // grow begins the next round at a higher rate, if this one's was used.
 func (p *Pacer) grow(now, took time.Duration) bool {
-	used := p.line.length > 0 || float64(p.round.turns) >= 0.8*p.rate*took.Seconds()
+	used := p.line.Len() > 0 || float64(p.round.turns) >= 0.8*p.rate*took.Seconds()
 	if used {
 		// The root makes the smaller of two clients grow faster, in relation: they
 		// come to share a limit.

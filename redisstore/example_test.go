@@ -56,9 +56,9 @@ func exampleRedis() (address string, stop func()) {
 	return s.url(), func() { s.stop(); _ = os.RemoveAll(s.dir) }
 }
 
-// The guide's program is the one in example, and it works.
+// The guide's program is the one in internal/guide, and it works.
 func TestGuide(t *testing.T) {
-	program, err := os.ReadFile("example/main.go")
+	program, err := os.ReadFile("internal/guide/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +67,10 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(guide, program) {
-		t.Error("the guide's program is not that of example/main.go")
+		t.Error("the guide's program is not that of internal/guide/main.go")
 	}
 	binary := t.TempDir() + "/example"
-	if out, err := exec.Command("go", "build", "-o", binary, "./example").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "./internal/guide").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := startRedis(t)

@@ -37,7 +37,7 @@ func (i *Idempotency) gather() {
 // pipe runs a batch. Each script succeeds or fails for itself: a pipeline is no
 // transaction, and no more is promised of what is in it than of each alone.
 func (i *Idempotency) pipe(batch []*gather.Call[run, *redis.Cmd]) {
-	left := gather.Present(batch) // who has left claims nothing
+	left := gather.Present(batch) // a caller that has left claims nothing
 	alone := func(c *gather.Call[run, *redis.Cmd]) {
 		c.End(c.Arg.script.Run(c.Ctx, i.client, []string{c.Arg.key}, c.Arg.args...), nil)
 	}

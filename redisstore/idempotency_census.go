@@ -62,7 +62,7 @@ func (i *Idempotency) Census(ctx context.Context) (total idempotency.Census, err
 	return total, failed("census", err)
 }
 
-// count goes on with the census of a node.
+// count continues the census of a node.
 func (i *Idempotency) count(ctx context.Context, c redis.Cmdable, n *nodeCensus) error {
 	now, err := c.Time(ctx).Result()
 	if err != nil {

@@ -94,7 +94,11 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 	}
 	switch {
 	case f.Key != "" && f.Scope != "": // there is one such record at most: no scan
-		return i.listOne(ctx, p)
+		now, err := i.client.Time(ctx).Result()
+		if err == nil {
+			err = i.collect(ctx, i.client, p, []string{i.name(idempotency.ID{Scope: f.Scope, Key: f.Key})}, now)
+		}
+		return p.records, failed("list", err)
 	case f.Key != "":
 		match += ":" + escape(f.Key)
 	}
@@ -117,30 +121,6 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 
 // all is the pattern of the names of all records.
 func (i *Idempotency) all() string { return escape(i.opts.Prefix) + "*" }
-
-// listOne is List of a filter that names a record.
-func (i *Idempotency) listOne(ctx context.Context, p *page) ([]idempotency.Record, error) {
-	id := idempotency.ID{Scope: p.filter.Scope, Key: p.filter.Key}
-	if !p.wants(id) {
-		return nil, nil
-	}
-	rec, err := i.Get(ctx, id)
-	if errors.Is(err, idempotency.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if rec.Response != nil {
-		rec.Response.Body = nil
-	}
-	now, err := i.client.Time(ctx).Result()
-	if err != nil {
-		return nil, failed("list", err)
-	}
-	p.put(rec, now)
-	return p.records, nil
-}
 
 // collect puts those of the named records into the page that belong there.
 // It reads names first and records second, since most names of a scan belong
@@ -256,4 +236,31 @@ func (p *page) put(rec idempotency.Record, now time.Time) {
 // asterisk must not list its neighbors' records.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}
+
+// grace is how long a record outlives its expiry, so that its fence survives
+// a late write. The scripts' prelude has the same figure.
+const grace = time.Hour
+
+// Sweep implements idempotency.Store. The server deletes expired records by itself, an
+// hour after their time; a sweep looks at all names and frees the memory sooner.
+func (i *Idempotency) Sweep(ctx context.Context, limit int) (n int, err error) {
+	var mu sync.Mutex
+	err = i.nodes(ctx, func(ctx context.Context, _ string, c redis.Cmdable) error {
+		return scan(ctx, c, 0, i.all(), func(names []string, _ uint64) (bool, error) {
+			expired, err := living(ctx, c, names, func(ttl time.Duration) bool { return ttl >= 0 && ttl <= grace })
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range expired[:min(len(expired), limit-n)] {
+				// The script looks again: it may have been claimed meanwhile.
+				gone, err := sweepScript.Run(ctx, i.client, []string{name}).Int()
+				if err != nil {
+					return false, err
+				}
+				n += gone
+			}
+			return n < limit, err
+		})
+	})
+	return n, failed("sweep", err)
 }

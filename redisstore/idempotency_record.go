@@ -12,26 +12,11 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// Limits of a record's names and note, in bytes. Package idempotency stays
-// far below them.
+// Limits of a record's note, and of a Location that outlives its response, in bytes.
 const (
-	maxPart = 512
-	maxNote = 512
+	maxNote     = 512
+	maxLocation = 512
 )
-
-// fits refuses a claim that package idempotency would never make. Without an
-// owner a lost claim could not be taken back.
-func fits(c idempotency.Claim) error {
-	for _, part := range []string{c.ID.Scope, c.ID.Key, c.Fingerprint, c.Owner} {
-		if len(part) > maxPart {
-			return fmt.Errorf("a part of %d bytes, at most %d", len(part), maxPart)
-		}
-	}
-	if c.Owner == "" {
-		return errors.New("no owner")
-	}
-	return nil
-}
 
 // clip bounds a text for people, and keeps a cut from leaving half a
 // character.
@@ -204,7 +189,7 @@ func (i *Idempotency) encode(id idempotency.ID, a idempotency.Response) ([]any, 
 	if len(header)+len(body) > i.opts.MaxResponse {
 		a.Tombstone, body = idempotency.Oversize, nil
 		kept := http.Header{}
-		if l := a.Header.Get("Location"); len(l) <= maxPart && l != "" {
+		if l := a.Header.Get("Location"); len(l) <= maxLocation && l != "" {
 			kept.Set("Location", l)
 		}
 		if header, err = marshal(kept); err != nil {

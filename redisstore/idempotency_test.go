@@ -241,11 +241,6 @@ func TestOddScopes(t *testing.T) {
 			t.Errorf("scope %q: %+v, %v", scope, list, err)
 		}
 	}
-	long := claim("k")
-	long.Fingerprint = strings.Repeat("f", 1000)
-	if _, err := i.Claim(t.Context(), long); err == nil {
-		t.Error("a fingerprint of 1,000 bytes was taken")
-	}
 }
 
 func TestServersThatForget(t *testing.T) {

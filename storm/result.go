@@ -133,7 +133,7 @@ type Latencies []float64
 
 // MarshalJSON implements [json.Marshaler].
 func (l Latencies) MarshalJSON() ([]byte, error) {
-	return report.AppendArray(nil, l, report.AppendNumber), nil
+	return report.AppendArray(nil, l), nil
 }
 
 // attempts returns all that was sent by bin, first attempts and retries.

@@ -39,18 +39,16 @@ func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 // instances.
 func (s Scenario) sampled(k float64) Scenario {
 	part := func(n int) int { return whole(n, 1/k) }
-	s = s.WithDefaults()
-	s.Engine = Exact
-	caller := func(c *Client, instances *int) {
+	s = s.withClients(func(c *Client, instances *int) {
 		left := part(*instances)
 		c.Baseline.Bucket.Size *= float64(*instances) / float64(left) / k
 		*instances = left
-	}
+	})
+	s.Engine = Exact
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate /= k
 		f.Users = part(f.Users)
-		caller(&f.Client, &f.Instances)
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
@@ -58,9 +56,6 @@ func (s Scenario) sampled(k float64) Scenario {
 		v.QueueLength = part(v.QueueLength)
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
-		}
-		for j := range v.Calls {
-			caller(&v.Calls[j].Client, &v.Calls[j].Instances)
 		}
 	}
 	return s

@@ -1,23 +1,23 @@
 package storm
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 )
 
 // Scenario is one thing to simulate: who calls, what serves, what breaks.
-// Zero fields have the defaults that [Scenario.WithDefaults] fills in.
+// Zero fields have the defaults that [Scenario.WithDefaults] fills in. The doc tags say
+// what each field means, here as in the schema; comments say why, or more.
 type Scenario struct {
-	Name        string `json:"name,omitzero" doc:"short name, used in reports"`
-	Description string `json:"description,omitzero" doc:"what the scenario shows"`
-	// Duration is how long is simulated. Default 60 s.
-	Duration Duration `json:"duration,omitzero" doc:"simulated time; default 60s"`
-	// Seed chooses the random numbers. Default 1.
-	Seed uint64 `json:"seed,omitzero" doc:"seed of the random numbers; default 1"`
-	// Engine is auto or exact.
-	Engine EngineKind `json:"engine,omitzero" doc:"auto or exact; default auto"`
-	// Bin is the width of the results' time bins. Default: a 600th of Duration.
-	Bin Duration `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
+	Name        string     `json:"name,omitzero" doc:"short name, used in reports"`
+	Description string     `json:"description,omitzero" doc:"what the scenario shows"`
+	Duration    Duration   `json:"duration,omitzero" doc:"simulated time; default 60s"`
+	Seed        uint64     `json:"seed,omitzero" doc:"seed of the random numbers; default 1"`
+	Engine      EngineKind `json:"engine,omitzero" doc:"auto or exact; default auto"`
+	Bin         Duration   `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
 
 	Fleets   []Fleet   `json:"fleets" doc:"who sends requests"`
 	Services []Service `json:"services" doc:"what serves; the first is the default target"`
@@ -36,26 +36,15 @@ const (
 // Fleet is a population of clients that share a policy. Exactly one of Rate,
 // Users and Burst is set.
 type Fleet struct {
-	Name string `json:"name,omitzero" doc:"name in reports"`
-	// Instances is the number of processes, each with a budget and a breaker
-	// of its own. Default 1.
-	Instances int `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
-	// Rate is the load of an open loop, in requests a second, of all instances
-	// together.
-	Rate float64 `json:"rate,omitzero" doc:"open loop: fresh requests a second of the whole fleet"`
-	// Users is the size of a closed loop: each user waits for a response, then
-	// thinks, then sends the next request.
-	Users int `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
-	// Think is the mean (exponential) think time of a closed loop. Default 1 s.
-	Think Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
-	// Burst sends this many requests at one instant, and no others.
-	Burst int `json:"burst,omitzero" doc:"send so many requests at one instant, and no others"`
-	// BurstAt is when.
-	BurstAt Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
-	// Regular spaces the requests of an open loop evenly instead of by Poisson.
-	Regular bool `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
-	// Calls names the service that is called. Default: the first.
-	Calls string `json:"calls,omitzero" doc:"service that is called; default the first"`
+	Name      string   `json:"name,omitzero" doc:"name in reports"`
+	Instances int      `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
+	Rate      float64  `json:"rate,omitzero" doc:"open loop: fresh requests a second of the whole fleet"`
+	Users     int      `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
+	Think     Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
+	Burst     int      `json:"burst,omitzero" doc:"send so many requests at one instant, and no others"`
+	BurstAt   Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
+	Regular   bool     `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
+	Calls     string   `json:"calls,omitzero" doc:"service that is called; default the first"`
 
 	Client Client `json:"client,omitzero" doc:"how the fleet calls and retries"`
 }
@@ -63,33 +52,23 @@ type Fleet struct {
 // Service serves requests: a FIFO queue before servers of a total capacity,
 // then, if it has any, calls to other services.
 type Service struct {
-	Name string `json:"name" doc:"name, unique"`
-	// Capacity is what all servers together can do, in requests a second. 0 is
-	// unlimited: every request is served at once, for Time.
-	Capacity float64 `json:"capacity,omitzero" doc:"requests a second of all servers together; 0 is unlimited"`
-	// Concurrency is the number of servers. Default 1.
-	Concurrency int `json:"concurrency,omitzero" doc:"number of parallel servers; default 1"`
+	Name        string  `json:"name" doc:"name, unique"`
+	Capacity    float64 `json:"capacity,omitzero" doc:"requests a second of all servers together; 0 is unlimited"`
+	Concurrency int     `json:"concurrency,omitzero" doc:"number of parallel servers; default 1"`
 	// Time is the mean service time when Capacity is 0; otherwise it follows
 	// from Concurrency and Capacity.
-	Time Duration `json:"time,omitzero" doc:"mean service time when capacity is unlimited"`
-	// Law is the distribution of service times: exponential (default), fixed
-	// or lognormal.
-	Law string `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
-	// CV is the lognormal's coefficient of variation. Default 1.
-	CV float64 `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
-	// PerConcurrent lengthens each service by so much for every request that is
-	// in the service when it starts.
+	Time          Duration `json:"time,omitzero" doc:"mean service time when capacity is unlimited"`
+	Law           string   `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
+	CV            float64  `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
 	PerConcurrent Duration `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
 	// QueueSlowdown divides the capacity by 1 + QueueSlowdown x queue seconds:
 	// a queue that costs memory costs speed.
 	QueueSlowdown float64 `json:"queue_slowdown,omitzero" doc:"capacity is divided by 1 + this x queue in seconds"`
 	// Queue bounds the waiting requests by time: at most Queue x Capacity of
 	// them. 0 is unbounded; what does not fit is refused with 503 at once.
-	Queue Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
-	// QueueLength bounds the queue by number instead.
-	QueueLength int `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
-	// Shed responds with 503 while the wait at the present capacity exceeds it.
-	Shed Duration `json:"shed,omitzero" doc:"load shedding: respond with 503 while the expected wait is longer"`
+	Queue       Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
+	QueueLength int      `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
+	Shed        Duration `json:"shed,omitzero" doc:"load shedding: respond with 503 while the expected wait is longer"`
 	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
 	// outages, as a Retry-After header would.
 	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 responses"`
@@ -102,10 +81,8 @@ type Service struct {
 
 // Edge is a call from one service to another.
 type Edge struct {
-	To string `json:"to" doc:"service that is called"`
-	// FanOut is the number of calls per request. Default 1.
-	FanOut int `json:"fan_out,omitzero" doc:"calls per request; default 1"`
-	// Instances is the number of processes of the caller. Default 1.
+	To        string `json:"to" doc:"service that is called"`
+	FanOut    int    `json:"fan_out,omitzero" doc:"calls per request; default 1"`
 	Instances int    `json:"instances,omitzero" doc:"processes of the caller, each with its own budget; default 1"`
 	Client    Client `json:"client,omitzero" doc:"how the caller calls and retries"`
 }
@@ -137,19 +114,15 @@ const (
 
 // Fault is something that goes wrong for a while.
 type Fault struct {
-	Kind FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike or partition"`
-	// Service is what the fault hits. Default: the first. Spikes hit fleets.
-	Service string   `json:"service,omitzero" doc:"service that is hit; default the first"`
-	At      Duration `json:"at,omitzero" doc:"when it begins"`
-	For     Duration `json:"for" doc:"how long it lasts"`
-	// Rate is the share of requests that Outage and Errors hit. Default 1.
-	Rate float64 `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; default 1"`
-	// Mode is for Errors. Default independent.
-	Mode ErrorMode `json:"mode,omitzero" doc:"errors: independent (default), sticky or load"`
+	Kind    FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike or partition"`
+	Service string    `json:"service,omitzero" doc:"service that is hit; default the first; a spike hits the fleets"`
+	At      Duration  `json:"at,omitzero" doc:"when it begins"`
+	For     Duration  `json:"for" doc:"how long it lasts"`
+	Rate    float64   `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; default 1"`
+	Mode    ErrorMode `json:"mode,omitzero" doc:"errors: independent (default), sticky or load"`
 	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
 	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
-	// Share is the part of the clients that a Partition cuts off. Default 1.
-	Share float64 `json:"share,omitzero" doc:"partition: share of the client instances that is cut off; default 1"`
+	Share  float64 `json:"share,omitzero" doc:"partition: share of the client instances that is cut off; default 1"`
 }
 
 // Client is how a caller calls: a forbear policy in a scenario's words, or what
@@ -205,9 +178,8 @@ type Throttle struct {
 type Baseline struct {
 	// Wait replaces the drawn wait: none, fixed (base), exponential (without
 	// jitter) or equal (half the ceiling, and jitter on the other half).
-	Wait string `json:"wait,omitzero" doc:"none, fixed, exponential (no jitter) or equal"`
-	// NoBudget lets every retry pass.
-	NoBudget bool `json:"no_budget,omitzero" doc:"no retry budget"`
+	Wait     string `json:"wait,omitzero" doc:"none, fixed, exponential (no jitter) or equal"`
+	NoBudget bool   `json:"no_budget,omitzero" doc:"no retry budget"`
 	// Bucket is a token bucket that every request fills, instead of the
 	// policy's budget.
 	Bucket Bucket `json:"bucket,omitzero" doc:"token bucket that every request fills, instead of the budget"`
@@ -224,4 +196,29 @@ type Baseline struct {
 type Bucket struct {
 	Deposit float64 `json:"deposit,omitzero" doc:"tokens that a request adds"`
 	Size    float64 `json:"size,omitzero" doc:"tokens that the bucket holds; 0 is no bucket"`
+}
+
+// Duration is a time.Duration that reads and writes as text ("1.5s").
+type Duration time.Duration
+
+// D returns d as a plain time.Duration.
+func (d Duration) D() time.Duration { return time.Duration(d) }
+
+// Seconds returns d in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
+
+// String returns d as time.Duration writes it.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 500ms or 1m30s", text)
+	}
+	*d = Duration(v)
+	return nil
 }

@@ -24,7 +24,9 @@ type part struct {
 	at    place
 	stop  context.CancelFunc
 	ended chan struct{}
-	added chan struct{} // something was added or set aside
+	// added receives when something was added or set aside. One signal is enough, since
+	// the goroutine looks at everything when it wakes.
+	added chan struct{}
 
 	mu sync.Mutex
 	// paused is set while the window is full, moves while all in it only wait.
@@ -40,12 +42,6 @@ type item struct {
 	record *kgo.Record
 	due    time.Time
 	acked  bool
-}
-
-// newPart's added channel holds one signal, which is enough: the goroutine
-// looks at everything when it wakes.
-func newPart(r *Runner, at place) *part {
-	return &part{r: r, at: at, ended: make(chan struct{}), added: make(chan struct{}, 1)}
 }
 
 // start works until the partition is taken away or ctx ends. Ready waits

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -53,9 +52,7 @@ func ackWait(c jetstream.ConsumerConfig) time.Duration {
 	return cmp.Or(c.AckWait, 30*time.Second)
 }
 
-// longestPull is how long a request may last, largestPull for how many messages.
+// longestPull is how long a request may last.
 func longestPull(c jetstream.ConsumerConfig) time.Duration {
 	return min(pullFor, cmp.Or(c.MaxRequestExpires, pullFor))
 }
-
-func largestPull(c jetstream.ConsumerConfig) int { return cmp.Or(c.MaxRequestBatch, math.MaxInt) }

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -124,11 +125,11 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
-	r.wait, r.batch, r.pull = ackWait(info.Config), largestPull(info.Config), longestPull(info.Config)
+	r.wait, r.batch, r.pull = ackWait(info.Config), cmp.Or(info.Config.MaxRequestBatch, math.MaxInt), longestPull(info.Config)
 	return faults(info)
 }
 
-// gone returns what ends the fetching for ever, nil when err does not. When consumer or
+// gone returns what ends the fetching permanently, nil when err does not. When consumer or
 // stream are deleted while a fetch waits, the server just falls silent, so that it is
 // asked.
 func (r *runner) gone(ctx context.Context, from jetstream.Consumer, err error) error {

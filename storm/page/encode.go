@@ -1,11 +1,13 @@
 package page
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/forbear-go/forbear/storm"
-	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
 // response is what the page gets: a result for each variant, and the herds.
@@ -25,27 +27,21 @@ type result struct {
 	Trigger  []float64     `json:"trigger,omitempty"`
 	Notes    []string      `json:"notes,omitempty"`
 	Summary  storm.Summary `json:"summary"`
-
-	Offered    curve `json:"offered"`
-	Fresh      curve `json:"fresh"`
-	Retry      curve `json:"retry"`
-	Good       curve `json:"good"`
-	Multiplier curve `json:"multiplier"`
-	P50        curve `json:"p50"`
-	P99        curve `json:"p99"`
-	Queue      curve `json:"queue"`
-	Budget     curve `json:"budget"`
-	Breaker    curve `json:"breaker"`
+	storm.Series
 }
 
-// resultOf returns what the page shows of one run.
+// resultOf returns what the page shows of one run, whose series it rounds. There may be
+// a hundred of them in a response.
 func resultOf(v storm.Variant, r *storm.Result) result {
 	s := &r.Series
+	for _, curve := range [][]float64{s.Offered, s.Fresh, s.Retry, s.Good, s.Failed, s.Multiplier, s.P50, s.P99, s.Queue, s.Budget, s.Breaker, s.Wasted} {
+		for i, v := range curve {
+			curve[i] = short(v)
+		}
+	}
 	shown := result{
 		Name: v.Name, Title: v.Title, Headline: r.Headline(), Scale: r.Scale,
-		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary,
-		Offered: s.Offered, Fresh: s.Fresh, Retry: s.Retry, Good: s.Good, Multiplier: s.Multiplier,
-		P50: curve(s.P50), P99: curve(s.P99), Queue: s.Queue, Budget: s.Budget, Breaker: s.Breaker,
+		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary, Series: *s,
 	}
 	if r.Trigger != nil {
 		shown.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}
@@ -53,18 +49,53 @@ func resultOf(v storm.Variant, r *storm.Result) result {
 	return shown
 }
 
-// curve is a series for a screen. There may be a hundred of them in a response, and
-// four digits of each number are enough.
-type curve []float64
-
-// MarshalJSON implements [json.Marshaler]. What is not a number is null: the curve has
-// a gap there.
-func (c curve) MarshalJSON() ([]byte, error) { return report.AppendArray(nil, c, short), nil }
-
-// short writes v with four significant digits. Whole numbers keep all digits.
-func short(b []byte, v float64) []byte {
-	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
-		return strconv.AppendInt(b, int64(v), 10)
+// short returns v with four significant digits, which are enough for a screen. Whole
+// numbers keep all digits.
+func short(v float64) float64 {
+	if v == math.Trunc(v) {
+		return v
 	}
-	return strconv.AppendFloat(b, v, 'g', 4, 64)
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // what is formatted can be parsed
+	return v
+}
+
+// herd is a histogram of retries by millisecond, for the picture of the waves that
+// clients make when they fail together.
+type herd struct {
+	Name   string    `json:"name"`
+	Counts []float64 `json:"counts"`
+}
+
+// herds plays out what q's clients do when all of them fail at one instant,
+// without jitter and with it: the first fleet's client against a service that is
+// down. Breaker and round trip are left out, as they would blur the waves. There
+// is none when no herd is asked for, or one that the page could not draw.
+func herds(ctx context.Context, q request) []herd {
+	all := []herd{}
+	if q.Herd <= 0 || q.Herd > 10_000 || len(q.Scenario.Fleets) == 0 {
+		return all
+	}
+	c := q.Scenario.Fleets[0].Client
+	c.Breaker, c.RTT = false, 0
+	const milli = storm.Duration(time.Millisecond)
+	base := max(cmp.Or(c.Base, 1000*milli), milli)
+	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
+		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
+		s := storm.Scenario{
+			Duration: min(base*7/2, 8000*milli), Bin: milli, Engine: storm.Exact, Seed: q.Scenario.Seed,
+			Fleets:   []storm.Fleet{{Burst: q.Herd, Client: c}},
+			Services: []storm.Service{{Name: "s"}},
+			Faults:   []storm.Fault{{Kind: storm.Outage, For: storm.Duration(time.Hour)}},
+		}
+		r, err := storm.Run(ctx, s, storm.Options{})
+		if err != nil {
+			return []herd{}
+		}
+		counts := make([]float64, len(r.Series.Retry))
+		for i, v := range r.Series.Retry {
+			counts[i] = math.Round(v * r.Bin.Seconds())
+		}
+		all = append(all, herd{b.name, counts})
+	}
+	return all
 }

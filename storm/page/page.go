@@ -51,7 +51,11 @@ func Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("POST /api/run", h.run)
-	mux.HandleFunc("GET /api/scenarios", h.scenarios)
+	// The page fills its menu from the named scenarios.
+	mux.HandleFunc("GET /api/scenarios", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(storm.Named())
+	})
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return http.NewCrossOriginProtection().Handler(secure(mux))
 }
@@ -105,12 +109,6 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(p)
-}
-
-// scenarios lists the named scenarios, from which the page fills its menu.
-func (h *handler) scenarios(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(storm.Named())
 }
 
 // run computes what the page asks for. When the client has gone, as it does when the

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		Results []struct {
 			Name    string                   `json:"name"`
 			Fresh   []float64                `json:"fresh"`
-			P99     []*float64               `json:"p99"`
+			P99     []*float64               `json:"p99_ms"`
 			Summary struct{ Verdict string } `json:"summary"`
 		} `json:"results"`
 		Herds []struct {

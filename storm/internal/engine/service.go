@@ -38,7 +38,7 @@ const (
 type serviceState struct {
 	v *model.Service
 	// cond is what the faults make of it now.
-	cond model.Condition
+	cond model.Fault
 	// bound is that of the queue; negative is none.
 	bound int
 	// mean is the service time in ns, with all of the capacity.

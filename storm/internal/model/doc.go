@@ -7,7 +7,7 @@
 // a run meets them:
 //
 //   - [Model], with its [Fleet], [Service] and [Edge];
-//   - [Fault] and [Condition]: any kind of fault, as its effects on a service;
+//   - [Fault]: any kind of fault, and several together, as its effects on a service;
 //   - [Plan] and [Caller]: a client's policy, and one process that runs it;
 //   - [Record]: what happened, in bins, with a histogram of latencies.
 //

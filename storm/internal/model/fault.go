@@ -36,15 +36,6 @@ const (
 	Modes
 )
 
-// Condition is what the faults together make of one service at one time. Its
-// fields are those of a [Fault].
-type Condition struct {
-	Factor  float64
-	Outage  float64
-	Failing [Modes]float64
-	Cut     float64
-}
-
 // holds reports whether f holds at t, in ns since the start.
 func (f *Fault) holds(t int64) bool { return t >= int64(f.At) && t < int64(f.End) }
 
@@ -56,10 +47,10 @@ func (f *Fault) capacity(t int64) float64 {
 	return f.Factor
 }
 
-// Condition returns what holds for service i at t, in ns since the start. Losses
-// of capacity multiply; of other effects the greatest counts.
-func (m *Model) Condition(i int, t int64) Condition {
-	c := Condition{Factor: 1}
+// Condition returns what all faults together make of service i at t, in ns since the
+// start, as one fault. Losses of capacity multiply; of other effects the greatest counts.
+func (m *Model) Condition(i int, t int64) Fault {
+	c := Fault{Factor: 1}
 	for j := range m.Faults {
 		f := &m.Faults[j]
 		if f.Service != i || !f.holds(t) {
@@ -110,3 +101,26 @@ func LoadFailure(rate, nominal, load float64) float64 {
 	}
 	return max(0, 1-(1-rate)*nominal/max(load, nominal))
 }
+
+// LoadMeter is the arrival rate of the last second, for errors that depend on
+// the load. The engine advances it every tenth of a second. The zero value has
+// seen nothing.
+type LoadMeter struct {
+	bins [11]float64 // ten that are closed, and the open one
+	open int
+	rate float64 // sum of the closed bins
+}
+
+// Advance closes the open bin and drops the one that is a second old.
+func (l *LoadMeter) Advance() {
+	l.rate += l.bins[l.open]
+	l.open = (l.open + 1) % len(l.bins)
+	l.rate -= l.bins[l.open]
+	l.bins[l.open] = 0
+}
+
+// Add counts n arrivals in the open bin.
+func (l *LoadMeter) Add(n float64) { l.bins[l.open] += n }
+
+// Rate returns the arrivals of the ten closed bins, which are those of a second.
+func (l *LoadMeter) Rate() float64 { return l.rate }

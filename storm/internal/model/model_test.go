@@ -28,17 +28,17 @@ func TestFaultsComeDownToConditions(t *testing.T) {
 		name    string
 		service int
 		t       int64
-		want    Condition
+		want    Fault
 		spike   float64
 	}{
-		{"before", 0, sec(1) - 1, Condition{Factor: 1}, 1},
-		{"one", 0, sec(1), Condition{Factor: 1, Outage: 0.3}, 3},
-		{"the greatest outage, and the product of the losses", 0, sec(2), Condition{Factor: 0.25, Outage: 0.7, Failing: [Modes]float64{FailSticky: 0.2}}, 6},
-		{"an end is over", 0, sec(4), Condition{Factor: 1}, 1},
-		{"the foot of a climb", 0, sec(5), Condition{Factor: 0.2}, 1},
-		{"a pause is nothing at all", 0, sec(7), Condition{}, 1},
-		{"almost up", 0, sec(8), Condition{Factor: 0.8}, 1},
-		{"the other service", 1, sec(2), Condition{Factor: 1, Cut: 0.4}, 6},
+		{"before", 0, sec(1) - 1, Fault{Factor: 1}, 1},
+		{"one", 0, sec(1), Fault{Factor: 1, Outage: 0.3}, 3},
+		{"the greatest outage, and the product of the losses", 0, sec(2), Fault{Factor: 0.25, Outage: 0.7, Failing: [Modes]float64{FailSticky: 0.2}}, 6},
+		{"an end is over", 0, sec(4), Fault{Factor: 1}, 1},
+		{"the foot of a climb", 0, sec(5), Fault{Factor: 0.2}, 1},
+		{"a pause is nothing at all", 0, sec(7), Fault{}, 1},
+		{"almost up", 0, sec(8), Fault{Factor: 0.8}, 1},
+		{"the other service", 1, sec(2), Fault{Factor: 1, Cut: 0.4}, 6},
 	} {
 		got := m.Condition(tt.service, tt.t)
 		if d := got.Factor - tt.want.Factor; d > 1e-12 || d < -1e-12 {

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // AppendNumber writes f with at most six significant digits: enough for every
@@ -18,8 +21,8 @@ func AppendNumber(b []byte, f float64) []byte {
 }
 
 // AppendArray writes values as a JSON array, in which what is not a finite number is
-// null. number writes one of the others.
-func AppendArray(b []byte, values []float64, number func([]byte, float64) []byte) []byte {
+// null.
+func AppendArray(b []byte, values []float64) []byte {
 	b = append(b, '[')
 	for i, v := range values {
 		if i > 0 {
@@ -29,7 +32,7 @@ func AppendArray(b []byte, values []float64, number func([]byte, float64) []byte
 			b = append(b, "null"...)
 			continue
 		}
-		b = number(b, v)
+		b = AppendNumber(b, v)
 	}
 	return append(b, ']')
 }
@@ -67,4 +70,26 @@ func greatest(values []float64) float64 {
 		}
 	}
 	return top
+}
+
+// WriteCSV writes a header and n lines. The cells of a line are strings and float64: what
+// is not a number leaves its cell empty.
+func WriteCSV(w io.Writer, header string, n int, line func(i int) []any) error {
+	b := csv.NewWriter(w) // its errors wait for the flush
+	_ = b.Write(strings.Split(header, ","))
+	for i := range n {
+		var cells []string
+		for _, cell := range line(i) {
+			text := fmt.Sprint(cell)
+			if v, ok := cell.(float64); ok && math.IsNaN(v) {
+				text = ""
+			} else if ok {
+				text = string(AppendNumber(nil, v))
+			}
+			cells = append(cells, text)
+		}
+		_ = b.Write(cells)
+	}
+	b.Flush()
+	return b.Error()
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	_ "embed"
 	"fmt"
 	"html"
 	"io"
@@ -13,19 +14,9 @@ import (
 // The page is written without html/template, whose calls of methods by their names
 // make the linker keep every exported method of every type in a binary: ten megabytes
 // of forbear's.
-const pageHead = `<style>
-body{font:15px/1.5 system-ui,sans-serif;color:#1a202c;background:#f7fafc;margin:0}
-main{max-width:60rem;margin:auto;padding:1rem}
-section{background:#fff;border:1px solid #e2e8f0;border-radius:.5rem;padding:1rem;margin:1rem 0}
-h1{font-size:1.4rem;margin:.5rem 0}h2{font-size:1.1rem;margin:0 0 .5rem}
-svg{width:100%;height:auto;display:block}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #e2e8f0}th:first-child,td:first-child{text-align:left}
-.metastable,.overloaded,.self-inflicted{color:#9b2c2c;font-weight:600}.recovered,.steady{color:#276749;font-weight:600}
-.note{color:#744210;background:#fffff0;border-left:3px solid #d69e2e;padding:.3rem .7rem;margin:.5rem 0}
-@media (prefers-color-scheme:dark){body{background:#1a202c;color:#e2e8f0}section{background:#fff;color:#1a202c}}
-</style></head><body><main>
-`
+//
+//go:embed page_head.html
+var pageHead string
 
 // Page is a report on one or more runs. All of its texts are escaped.
 type Page struct {

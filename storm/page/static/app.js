@@ -277,8 +277,8 @@ const panels = [
   { title: "Attempts a second", unit: "/s", lines: (r) => [["with retries", colors.retry, sum(r.fresh, r.retry), true], ["fresh", colors.fresh, r.fresh, true]] },
   { title: "Goodput", unit: "/s", lines: (r) => [["offered", colors.grey, r.offered], ["good", colors.good, r.good, true]] },
   { title: "Multiplier", unit: "x", lines: (r) => [["multiplier", colors.retry, r.multiplier]], least: 1 },
-  { title: "Latency", unit: " ms", lines: (r) => [["p99", colors.retry, r.p99], ["p50", colors.fresh, r.p50]] },
-  { title: "Queue", unit: " s", lines: (r) => [["queue", colors.fresh, r.queue, true]] },
+  { title: "Latency", unit: " ms", lines: (r) => [["p99", colors.retry, r.p99_ms], ["p50", colors.fresh, r.p50_ms]] },
+  { title: "Queue", unit: " s", lines: (r) => [["queue", colors.fresh, r.queue_s, true]] },
   { title: "Budget and breaker", unit: "", lines: (r) => [["budget used", colors.retry, r.budget], ["breakers open", colors.alarm, r.breaker, true]], least: 1 },
 ];
 
