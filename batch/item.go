@@ -130,12 +130,6 @@ func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
 	}
 }
 
-// outageIn reports whether the breaker has let nothing through at some time since
-// the item's first attempt.
-func (b *run[T]) outageIn(it *item[T]) bool {
-	return time.Duration(b.outage.Load()) >= it.call.State.Start.Sub(b.began)
-}
-
 // cutShort reports whether no time was left because the run ends before the
 // item's total does.
 func (b *run[T]) cutShort(ctx context.Context, it *item[T]) bool {

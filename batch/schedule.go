@@ -2,12 +2,10 @@ package batch
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/reason"
 )
 
@@ -155,41 +153,6 @@ func (s *schedule[T]) again(now time.Time, shut time.Duration) (at time.Time) {
 func (s *schedule[T]) wanted(shut time.Duration) bool {
 	return s.more && len(s.held) == 0 && shut == 0 && s.feeding.Err() == nil &&
 		(s.waiting() < s.Waiting || s.extra)
-}
-
-// closed reports whether the breaker, if there is one, lets everything
-// through.
-func (s *schedule[T]) closed() bool {
-	b := s.r.Breaker()
-	return b == nil || b.State() == breaker.Closed
-}
-
-// untilProven is for as long as the first probe is under way: one send is enough
-// to learn that the dependency is still down.
-const untilProven time.Duration = math.MaxInt64
-
-// shut returns how long nothing is to be sent because the breaker lets nothing
-// through. When that outlasts the run's patience, it ends the run.
-func (s *schedule[T]) shut(now time.Time) time.Duration {
-	if s.closed() {
-		return 0
-	}
-	s.outage.Store(int64(now.Sub(s.began)))
-	if s.probing > 0 && !s.proven {
-		return untilProven
-	}
-	wait := s.r.Breaker().Wait(now)
-	if wait == 0 {
-		return 0
-	}
-	s.proven = false
-	if s.since.IsZero() {
-		s.since = now
-	}
-	if now.Add(wait).Sub(s.since) > s.Patience {
-		s.stop(ErrPostponed)
-	}
-	return wait
 }
 
 // fetched takes an item of the feeder.

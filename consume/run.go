@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -76,8 +75,7 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	}
 	st.Key = r.e.ID // as which it is logged
 	r.call = edge.Durable(r.named(ctx), c.Retryer, r.p.Progress)
-	crashes := r.rec.Attempt - 1 - r.p.Claims
-	r.p.Claims = r.rec.Attempt
+	crashes := r.crashes()
 	if v := r.p.Verdict; v != nil {
 		d := r.dead(ctx, v.Reason, v.why(), forbear.Failure{Type: v.Type}, v.Description)
 		d.Duplicate = true
@@ -85,8 +83,7 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	}
 	switch {
 	case crashes >= c.Crashes:
-		r.call.Attempts += crashes
-		return r.dead(ctx, deadletter.ReasonCrashLoop, reason.Terminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes)), false
+		return r.crashLoop(ctx, crashes), false
 	case time.Until(r.p.Due) > early && !r.last: // after a restart of the broker, say
 		d := r.give(ctx, time.Until(r.p.Due), "early", nil)
 		d.Duplicate = true
