@@ -335,9 +335,9 @@ ifeq ($(FROM),)
 	@echo "NOT RUN: nothing was released yet: name a commit, FROM=..."
 else
 	@rm -rf $(BIN)/earlier && git worktree prune && git worktree add --quiet --detach $(BIN)/earlier $(FROM)
-	$(GO) -C $(BIN)/earlier/cmd/forbear test -c -o $(BIN)/earlier.test ./internal/deliverycheck; \
+	$(GO) -C $(BIN)/earlier/cmd/forbear test -c -o $(BIN)/earlier.test ./internal/testkit/deliverycheck; \
 	built=$$?; git worktree remove --force $(BIN)/earlier; exit $$built
-	FORBEAR_TEST_EARLIER=$(BIN)/earlier.test $(GO) test -count=1 -v -run 'TestUpgrade$$' ./cmd/forbear/internal/deliverycheck
+	FORBEAR_TEST_EARLIER=$(BIN)/earlier.test $(GO) test -count=1 -v -run 'TestUpgrade$$' ./cmd/forbear/internal/testkit/deliverycheck
 endif
 
 .PHONY: soak

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/kafkaconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
@@ -87,7 +87,7 @@ func (b small) Run(ctx context.Context, to *consume.Consumer) error {
 	return r.Run(ctx)
 }
 
-func TestStandsStill(t *testing.T) { conform.StandsStill(t, small{open(t)}, 4) }
+func TestStandsStill(t *testing.T) { brokertest.StandsStill(t, small{open(t)}, 4) }
 
 func (b *broker) produce(t *testing.T, rec *kgo.Record) {
 	t.Helper()
@@ -105,7 +105,7 @@ func produce(t *testing.T, by *kgo.Client, rec *kgo.Record) {
 
 func (b *broker) Publish(t *testing.T, id, key, body string) {
 	rec := &kgo.Record{Key: []byte(key), Value: []byte(body)}
-	for _, h := range [][2]string{{"ce_specversion", "1.0"}, {"ce_id", id}, {"ce_source", "/conform"}, {"ce_type", "test"}, {"x-a", "1"}, {"traceparent", conform.Traceparent}} {
+	for _, h := range [][2]string{{"ce_specversion", "1.0"}, {"ce_id", id}, {"ce_source", "/conform"}, {"ce_type", "test"}, {"x-a", "1"}, {"traceparent", brokertest.Traceparent}} {
 		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
 	}
 	b.produce(t, rec)
@@ -171,7 +171,7 @@ func (b *broker) PublishAnonymous(t *testing.T, body string) {
 }
 
 func TestConformanceOnTheFake(t *testing.T) {
-	conform.Run(t, func(t *testing.T) conform.Broker { return open(t) })
+	brokertest.Run(t, func(t *testing.T) brokertest.Broker { return open(t) })
 }
 
 type letters struct{ n atomic.Int64 }

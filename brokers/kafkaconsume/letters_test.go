@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/kafkaconsume"
 )
 
@@ -42,7 +42,7 @@ func TestLettersOnTheFake(t *testing.T) {
 		t.Cleanup(reader.Close)
 	}
 	var here []*kgo.Record
-	conform.Topic(t, b, topic, "ce_", declare, func(t *testing.T) conform.Message {
+	brokertest.Topic(t, b, topic, "ce_", declare, func(t *testing.T) brokertest.Message {
 		for range 600 {
 			if len(here) > 0 {
 				break
@@ -55,7 +55,7 @@ func TestLettersOnTheFake(t *testing.T) {
 		}
 		rec := here[0]
 		here = here[1:]
-		m := conform.Message{Headers: map[string]string{}, Body: string(rec.Value)}
+		m := brokertest.Message{Headers: map[string]string{}, Body: string(rec.Value)}
 		for _, h := range rec.Headers {
 			m.Headers[h.Key] = string(h.Value)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/deadletter"
 )
@@ -27,12 +27,12 @@ func TestLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conform.Topic(t, b, topic, "ce-", declare, func(t *testing.T) conform.Message {
+	brokertest.Topic(t, b, topic, "ce-", declare, func(t *testing.T) brokertest.Message {
 		msg, err := cons.Next(jetstream.FetchMaxWait(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := conform.Message{Headers: map[string]string{}, Body: string(msg.Data())}
+		m := brokertest.Message{Headers: map[string]string{}, Body: string(msg.Data())}
 		for name, values := range msg.Headers() {
 			m.Headers[name] = values[0]
 		}

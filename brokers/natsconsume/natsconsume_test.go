@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/natsconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
@@ -55,7 +55,7 @@ func TestStandsStill(t *testing.T) {
 	if _, err := b.js.UpdateConsumer(t.Context(), "ORDERS", c); err != nil {
 		t.Fatal(err)
 	}
-	conform.StandsStill(t, b, 4)
+	brokertest.StandsStill(t, b, 4)
 }
 
 func (b *broker) connect(url string) (*nats.Conn, error) {
@@ -116,7 +116,7 @@ func (b *broker) publish(t *testing.T, msg *nats.Msg) {
 
 func (b *broker) Publish(t *testing.T, id, key, body string) {
 	msg := nats.NewMsg("orders.created")
-	for name, v := range map[string]string{"ce-specversion": "1.0", "ce-id": id, "ce-source": "/conform", "ce-type": "test", "ce-partitionkey": key, "x-a": "1", "traceparent": conform.Traceparent} {
+	for name, v := range map[string]string{"ce-specversion": "1.0", "ce-id": id, "ce-source": "/conform", "ce-type": "test", "ce-partitionkey": key, "x-a": "1", "traceparent": brokertest.Traceparent} {
 		msg.Header[name] = []string{v}
 	}
 	msg.Data = []byte(body)
@@ -200,7 +200,7 @@ func (b *broker) PublishAnonymous(t *testing.T, body string) {
 }
 
 func TestConformance(t *testing.T) {
-	conform.Run(t, func(t *testing.T) conform.Broker { return open(t) })
+	brokertest.Run(t, func(t *testing.T) brokertest.Broker { return open(t) })
 }
 
 // started runs an adapter whose handler counts, with a store that lasts longer than it.

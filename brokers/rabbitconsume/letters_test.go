@@ -10,7 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/rabbitconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
@@ -30,7 +30,7 @@ func TestLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next := func(t *testing.T) conform.Message {
+	next := func(t *testing.T) brokertest.Message {
 		for range 600 {
 			d, ok, err := q.channel(t).Get("orders.dead", true)
 			if err != nil {
@@ -43,16 +43,16 @@ func TestLetters(t *testing.T) {
 			if d.DeliveryMode != amqp.Persistent {
 				t.Error("it would not survive the server")
 			}
-			m := conform.Message{Headers: map[string]string{"message-id": d.MessageId}, Body: string(d.Body)}
+			m := brokertest.Message{Headers: map[string]string{"message-id": d.MessageId}, Body: string(d.Body)}
 			for name, v := range d.Headers {
 				m.Headers[name], _ = v.(string)
 			}
 			return m
 		}
 		t.Fatal("no message")
-		return conform.Message{}
+		return brokertest.Message{}
 	}
-	conform.Topic(t, q, topic, "cloudEvents:", declare, next)
+	brokertest.Topic(t, q, topic, "cloudEvents:", declare, next)
 
 	// A server that went away and came back has the next letter.
 	l := deadletter.Letter{ID: "l1", EventID: "e9", Payload: []byte("later")}

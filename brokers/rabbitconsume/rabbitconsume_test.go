@@ -14,7 +14,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/rabbitconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
@@ -74,7 +74,7 @@ func (q *queue) publish(t *testing.T, p amqp.Publishing) {
 
 func (q *queue) Publish(t *testing.T, id, key, body string) {
 	q.publish(t, amqp.Publishing{Body: []byte(body), Headers: amqp.Table{
-		"cloudEvents:specversion": "1.0", "cloudEvents:id": id, "cloudEvents:source": "/conform", "cloudEvents:type": "test", "cloudEvents:partitionkey": key, "x-a": "1", "traceparent": conform.Traceparent,
+		"cloudEvents:specversion": "1.0", "cloudEvents:id": id, "cloudEvents:source": "/conform", "cloudEvents:type": "test", "cloudEvents:partitionkey": key, "x-a": "1", "traceparent": brokertest.Traceparent,
 	}})
 }
 
@@ -153,7 +153,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	n := 0
-	conform.Run(t, func(t *testing.T) conform.Broker {
+	brokertest.Run(t, func(t *testing.T) brokertest.Broker {
 		n++
 		return open(t, s, fmt.Sprint("orders", n))
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/internal/brokertest"
 	"github.com/forbear-go/forbear/brokers/watermillconsume"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, o watermillconsume.Options, h message.HandlerFunc) *
 func (w *world) send(t *testing.T, id string) {
 	t.Helper()
 	msg := message.NewMessage(id, []byte("body "+id))
-	msg.Metadata.Set("traceparent", conform.Traceparent)
+	msg.Metadata.Set("traceparent", brokertest.Traceparent)
 	if err := w.ps.Publish("in", msg); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestOnceAndRetried(t *testing.T) {
 		if n := runs.Add(1); consume.Attempt(msg.Context()) != int(n) && n < 3 {
 			t.Errorf("run %d is attempt %d", n, consume.Attempt(msg.Context()))
 		}
-		if got := edge.TraceContextFrom(msg.Context()).Parent(); got != conform.Traceparent {
+		if got := edge.TraceContextFrom(msg.Context()).Parent(); got != brokertest.Traceparent {
 			t.Errorf("the handler's trace is %q, want the publisher's", got)
 		}
 		if runs.Load() < 3 {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/redistest"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/redistest"
 )
 
 // open counts the descriptors of a process.

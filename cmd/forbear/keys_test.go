@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/redistest"
 	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"

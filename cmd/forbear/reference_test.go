@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/reference"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/reference"
 	"github.com/forbear-go/forbear/reason"
 )
 
@@ -90,6 +90,6 @@ func TestEnvironmentIsComplete(t *testing.T) {
 		delete(found, v[0])
 	}
 	for v := range found {
-		t.Errorf("%s is read, and not in the reference: see internal/reference/environment.go", v)
+		t.Errorf("%s is read, and not in the reference: see internal/testkit/reference/environment.go", v)
 	}
 }

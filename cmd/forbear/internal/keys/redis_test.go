@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/redistest"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/redisstore"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/redistest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/testkit/redistest"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 

@@ -26,7 +26,7 @@ var elsewhere = [][2]string{
 
 // Environment returns the page of the environment variables.
 func Environment() string {
-	p := begin("Environment", "`cmd/forbear/internal/reference/environment.go`")
+	p := begin("Environment", "`cmd/forbear/internal/testkit/reference/environment.go`")
 	p.line("A flag of [a command](commands.md) wins over the variable. In a policy file, `{env: NAME}` reads any variable.\n")
 	rows := func(list [][2]string) (all [][]string) {
 		for _, v := range list {

@@ -1,6 +1,6 @@
-// Package conform holds the conformance suite that each adapter passes on a
+// Package brokertest holds the conformance suite that each adapter passes on a
 // broker of its own.
-package conform
+package brokertest
 
 import (
 	"context"
@@ -299,6 +299,6 @@ func hasHeader(l deadletter.Letter, name, value string) bool {
 	return false
 }
 
-// Package conform holds the conformance suite that each adapter passes on a
+// Package brokertest holds the conformance suite that each adapter passes on a
 // real broker. An adapter's promise is about what the broker does when a
 // process, a store or the broker itself fails, and no fake shows that.
