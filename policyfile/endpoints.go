@@ -163,11 +163,3 @@ func (p *Pace) UnmarshalText(text []byte) error {
 	*p = Pace(i)
 	return err
 }
-
-// pace reads whether a dependency is paced. true and false are not accepted: one
-// spelling is enough.
-func (r *policyReader) pace(n *yaml.Node, dep *Dependency) {
-	if i, ok := r.Choice(n, "pace", paceNames...); ok {
-		dep.Pace = Pace(i)
-	}
-}

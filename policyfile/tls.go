@@ -86,13 +86,6 @@ func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 	}
 }
 
-// http2 reads when HTTP/2 is spoken.
-func (r *policyReader) http2(v *yaml.Node, dep *Dependency) {
-	if i, ok := r.Choice(v, "http2", http2Names...); ok {
-		dep.HTTP2 = HTTP2(i)
-	}
-}
-
 // secured refuses settings of TLS without https, which would look like a protection.
 func (d *decoder) secured(dep *Dependency) {
 	if at, _ := dep.Place("tls"); dep.TLS != (TLS{}) && strings.HasPrefix(strings.ToLower(dep.URL), "http://") {

@@ -25,15 +25,10 @@ func JSON(name string, data []byte) (*Node, error) {
 	p := &jsonParser{name: name, data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
 	p.dec.UseNumber()
 	root, err := p.value(0)
-	if err == nil {
-		if at := p.next(); p.pos < len(data) {
-			err = &policyfile.Fault{Position: at, Message: p.told("more than one value")}
-		}
+	if p.next(); err == nil && p.pos < len(data) {
+		err = p.fault(errors.New("more than one value"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
+	return root, err
 }
 
 // jsonParser follows the decoder's offset through the text, to know the lines.
@@ -69,22 +64,15 @@ func (p *jsonParser) next() policyfile.Position {
 
 // fault places an error of the decoder's.
 func (p *jsonParser) fault(err error) error {
-	at, message := p.next(), err.Error()
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		message = e.Error()
-	}
+	at, message := p.next(), "not JSON: "+err.Error()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, message = p.to(len(p.data)), "the file ends in the middle of a value"
+		at, message = p.to(len(p.data)), "not JSON: the file ends in the middle of a value"
 	}
-	return &policyfile.Fault{Position: at, Message: p.told(message)}
-}
-
-// told names a comment as one: what the decoder says of it helps no one.
-func (p *jsonParser) told(message string) string {
+	// What the decoder says of a comment helps no one.
 	if rest := p.data[p.pos:]; bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
-		return "not JSON: comments are not part of it, and many programs refuse the file"
+		message = "not JSON: comments are not part of it, and many programs refuse the file"
 	}
-	return "not JSON: " + message
+	return &policyfile.Fault{Position: at, Message: message}
 }
 
 func (p *jsonParser) value(depth int) (*Node, error) {
