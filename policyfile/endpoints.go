@@ -88,9 +88,7 @@ func isAddress(s string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, func(c rune) bool {
-		return c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	})
+	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, notInName)
 }
 
 // connectionAge reads a duration or the word off.

@@ -24,10 +24,13 @@ func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
 // isLabel holds the form of all names: 1 to 64 bytes, safe in a metric's
 // label, a path and a shell.
 func isLabel(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && r != '.' && r != '_' && r != '-'
-	})
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, notInName)
+}
+
+// notInName reports whether c stands in no name, and in no name of a host.
+func notInName(c rune) bool {
+	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+	return !letter && c != '.' && c != '-' && c != '_'
 }
 
 // count reads a whole number. Zero is a fault; instead says what to write

@@ -118,14 +118,9 @@ func (d *decoder) serverName(v *yaml.Node, into *string) {
 	d.Text(v, "tls.server_name", &s)
 	switch {
 	case s == "": // a fault already
-	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInHost):
+	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInName):
 		d.Fault(v, "tls.server_name is %s: want a host name without a port", strict.Quote(s))
 	default:
 		*into = s
 	}
-}
-
-func notInHost(c rune) bool {
-	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-	return !letter && c != '.' && c != '-' && c != '_'
 }

@@ -24,8 +24,6 @@ type unit struct {
 // layer, since a call goes through one of them.
 func (u *unit) layer() string {
 	switch {
-	case u.dep.Layer != "":
-		return u.dep.Layer
 	case u.source.File.Format == "":
 		return "forbear"
 	// Istio configures Envoy: a dump of a sidecar is the mesh once more.

@@ -165,21 +165,21 @@ func (o *opener) spoken(called string, data []byte, in frame) bool {
 // json opens a JSON text. One that is not JSON is of interest when it holds a
 // product's configuration under its comments, or speaks of retries.
 func (o *opener) json(called string, data []byte, in frame, depth int) {
-	root, err := tree.JSON(o.name, data)
-	if err != nil && commented(called) {
-		root, err = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
+	root, fault := tree.JSON(o.name, data)
+	if fault != nil && commented(called) {
+		root, fault = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
 	}
-	if err == nil {
+	if fault == nil {
 		o.roots([]*tree.Node{root}, data, in, depth)
 		return
 	}
 	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
 	// as YAML, whatever they are called.
-	if roots, err := tree.YAML(o.name, data); err == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
+	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
 		o.roots(roots, data, in, depth)
 		return
 	}
-	o.unparsed(called, err, data, in, depth)
+	o.unparsed(called, fault, data, in, depth)
 }
 
 // lineComment matches a line that is a comment, which some programs take in JSON.
@@ -193,10 +193,10 @@ func commented(called string) bool {
 }
 
 func (o *opener) yaml(called string, data []byte, in frame, depth int) {
-	roots, err := tree.YAML(o.name, data)
+	roots, fault := tree.YAML(o.name, data)
 	o.roots(roots, data, in, depth)
-	if err != nil {
-		o.unparsed(called, err, data, in, depth)
+	if fault != nil {
+		o.unparsed(called, fault, data, in, depth)
 	}
 }
 

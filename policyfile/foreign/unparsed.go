@@ -13,11 +13,7 @@ import (
 
 // unparsed records a text that could not be parsed. What is inside of another file
 // may be any text; and a file that says nothing of retries is not worth a fault.
-func (o *opener) unparsed(called string, err error, data []byte, in frame, depth int) {
-	fault, ok := err.(*policyfile.Fault)
-	if !ok {
-		fault = &policyfile.Fault{Message: err.Error()}
-	}
+func (o *opener) unparsed(called string, fault *policyfile.Fault, data []byte, in frame, depth int) {
 	message := fault.Message
 	if template(data) {
 		message = isTemplate

@@ -205,22 +205,18 @@ func (f *finder) file(root, name string, entry fs.DirEntry, ignores *ignoreList)
 
 // within reports whether a link leads to a folder that is walked anyway.
 func within(root, link string) bool {
-	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return false
+	var whole [2]string
+	for i, name := range []string{root, link} {
+		target, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return false
+		}
+		if whole[i], err = filepath.Abs(target); err != nil {
+			return false
+		}
 	}
-	target, err := filepath.EvalSymlinks(link)
-	if err != nil {
-		return false
-	}
-	if root, err = filepath.Abs(root); err != nil {
-		return false
-	}
-	if target, err = filepath.Abs(target); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(root, target)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	rel, err := filepath.Rel(whole[0], whole[1])
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // Read returns the contents of a file, or of standard input: at most one byte more
