@@ -110,11 +110,8 @@ func refuses(s Source, d *policyfile.Dependency, field string) bool {
 func (r *run) timing(s Source, d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
 	// A single retry has one wait: there is nothing that could grow.
-	if base, ok := d.Place("backoff.base"); p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
-		if !ok {
-			base, _ = d.Place("backoff.cap")
-		}
-		r.add(backoffBase.at(base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
+	if p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
+		r.add(backoffBase.at(written(d, "backoff.base", "backoff.cap"), d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
 			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap).in(s, d.Route))
 	}
 	// That software cannot bound one attempt is said once, and not for each route.
@@ -123,10 +120,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	}
 	// The finding points at the shorter of the two, which is the one to
 	// correct.
-	at, ok := d.Place("per_attempt")
-	if !ok {
-		at, _ = d.Place("total")
-	}
+	at := written(d, "per_attempt", "total")
 	attempt, attempts := p.AttemptTimeout(), attempts(&p)
 	// Of software whose total is not hard, what begins within it goes on.
 	if d.Longest > p.Total {
@@ -149,6 +143,15 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	if raw := unbounded(&d.Policy); raw > p.Total {
 		r.add(worstCaseOverTotal.at(at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total).in(s, d.Route))
 	}
+}
+
+// written is where the first of the fields was written, or else the other.
+func written(d *policyfile.Dependency, field, other string) policyfile.Position {
+	at, ok := d.Place(field)
+	if !ok {
+		at, _ = d.Place(other)
+	}
+	return at
 }
 
 // writes judges whether operations that need a key may be repeated without

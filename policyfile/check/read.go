@@ -120,8 +120,8 @@ func (t *intake) mistaken(inputs []Input, results []foreign.Result) {
 
 // policy reads a policy file. What is wrong with it keeps nothing else in it from
 // being judged.
-func (r *Reading) policy(name string, p foreign.Policy) {
-	f, refused, err := policyfile.Inspect(name, p.Data)
+func (r *Reading) policy(name string, data []byte) {
+	f, refused, err := policyfile.Inspect(name, data)
 	r.Sources = append(r.Sources, Source{File: f, Refused: refused})
 	if faults, ok := errors.AsType[*policyfile.Error](err); ok {
 		for _, f := range faults.Faults {

@@ -104,7 +104,7 @@ func (r *Result) Empty() bool {
 // results are in the order of the products, and then of the files.
 func Read(parts []Part) (results []Result) {
 	for _, p := range products {
-		r := &reader{format: p.name, results: map[string]*Result{}}
+		r := &reader{format: p.name, results: map[string]*Result{}, told: memory{}}
 		for _, part := range parts {
 			switch {
 			case part.Format == p.name:

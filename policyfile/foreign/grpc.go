@@ -133,10 +133,7 @@ func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
 // grpcHedging reads a policy that sends a call several times without waiting for a
 // failure.
 func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
-	at, delay := policy.At, policy.Fold("hedging_delay")
-	if delay != nil {
-		at = delay.At
-	}
+	delay := policy.Fold("hedging_delay")
 	wait, _ := delay.Span()
 	every := "all at once"
 	if wait > 0 {
@@ -144,7 +141,7 @@ func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
 	}
 	grow(d, wait, 1, 0)
 	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = 0, 0 // no backoff at all
-	r.refuse(at, "R-1", d, "backoff.jitter", "hedging sends up to %d copies of a call, %s, without backoff and jitter", d.Policy.Retries()+1, every)
+	r.refuse(placed(delay, policy.At), "R-1", d, "backoff.jitter", "hedging sends up to %d copies of a call, %s, without backoff and jitter", d.Policy.Retries()+1, every)
 }
 
 // grpcTimes reads the deadlines. Without perAttemptRecvTimeout, which few clients know,

@@ -154,10 +154,7 @@ func (r *reader) ingress(n, config *tree.Node, mains named) {
 	}
 	seen := map[string]bool{}
 	unit := func(backend *tree.Node) {
-		name := backend.Get("service").Get("name")
-		if name == nil {
-			name = backend.Get("serviceName")
-		}
+		name := cmp.Or(backend.Get("service").Get("name"), backend.Get("serviceName"))
 		if name.Text() == "" || seen[name.Text()] {
 			return
 		}
@@ -208,7 +205,7 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	d.Longest = saturated(float64(d.Policy.MaxRetries+1), d.Policy.PerAttempt)
 	if !d.Policy.Disabled {
 		u := &nginxUnit{
-			nginxWalk: &nginxWalk{r: r, noted: map[string]bool{}}, nginxScope: nginxScope{set: set},
+			nginxWalk: &nginxWalk{r: r, told: memory{}}, nginxScope: nginxScope{set: set},
 			module: nginxModule{"proxy", "https"}, dep: *d, attempt: d.Policy.PerAttempt, dashed: true,
 		}
 		u.nextUpstream(when.args[1:], when.at)

@@ -44,7 +44,7 @@ func ownIstio(n *tree.Node) (own []*tree.Node) {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, rules: named{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
+	m := &istioReader{reader: r, mesh: named{}, rules: named{}, joined: map[*tree.Node]bool{}}
 	for part := range r.each() {
 		m.gather(part)
 	}
@@ -66,8 +66,6 @@ type istioReader struct {
 	rules named // the DestinationRules, by host; those of wildcards under "*"
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
-	// alone are the hosts, by file, that were noted to have no rule.
-	alone map[string]bool
 }
 
 // gather records what the resources of other parts may name.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -51,11 +52,7 @@ func (r *reader) k8sJob() {
 // resourceName names a resource of Kubernetes with its kind. What the cluster names
 // itself goes by the beginning of that name.
 func resourceName(n *tree.Node) string {
-	name := n.Fold("metadata", "name").Text()
-	if name == "" {
-		name = n.Fold("metadata", "generateName").Text()
-	}
-	return n.Get("kind").Text() + " " + name
+	return n.Get("kind").Text() + " " + cmp.Or(n.Fold("metadata", "name").Text(), n.Fold("metadata", "generateName").Text())
 }
 
 // job reads one Job. A file that leaves backoffLimit out gets a note and no finding:
@@ -123,7 +120,7 @@ func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyf
 	at, n := spec.At, jobRetries
 	whole, each := spec.Get("backoffLimit"), spec.Get("backoffLimitPerIndex")
 	for _, v := range []*tree.Node{whole, each} {
-		if v == nil || v.Text() == "" {
+		if v.Text() == "" {
 			continue
 		}
 		m, ok := count(v)

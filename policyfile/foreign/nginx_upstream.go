@@ -261,8 +261,7 @@ func (u *nginxUnit) repeats(words []string) bool {
 	if when == notKept || !slices.Contains(words, "error") || slices.Contains(words, "off") {
 		return false
 	}
-	if key := u.dep.At.File + "\x00kept"; !u.noted[key] {
-		u.noted[key] = true
+	if u.told.first(u.dep.At.File, "kept") {
 		since := ""
 		if when == keptOfLate {
 			since = "since nginx 1.29.7 "

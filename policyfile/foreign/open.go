@@ -44,14 +44,12 @@ func (p *Part) at(line, column int) policyfile.Position {
 	return p.in.at(policyfile.Position{File: p.Name, Line: line, Column: column})
 }
 
-// Policy is a policy file, or a text inside of another file that is one. Its lines
-// are those of the file.
-type Policy struct{ Data []byte }
-
 // Opened is what a file holds. One without parts and policies is not recognized.
 type Opened struct {
-	Parts    []Part
-	Policies []Policy
+	Parts []Part
+	// Policies are policy files: the file itself, or texts inside of it. Their lines are
+	// those of the file.
+	Policies [][]byte
 	// Faults keep parts from being read. They may stand beside other parts, which
 	// are judged all the same.
 	Faults []*policyfile.Fault
@@ -70,7 +68,7 @@ func Open(name string, data []byte, format string) *Opened {
 	case len(data) > MaxSize:
 		o.fault(policyfile.Position{}, "larger than %d MiB", MaxSize>>20)
 	case format == "forbear" || format == "" && shapedLikePolicy(data):
-		o.Policies = []Policy{{data}}
+		o.Policies = [][]byte{data}
 	case format != "" && !known(format):
 		o.fault(policyfile.Position{}, "unknown format %q: want forbear, %s", format, strings.Join(Formats(), ", "))
 	default:
@@ -212,7 +210,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 			o.unclaimed = append(o.unclaimed, root)
 		}
 		if o.format == "" && data != nil && isPolicy(root) {
-			o.Policies = append(o.Policies, Policy{in.pad(data)})
+			o.Policies = append(o.Policies, in.pad(data))
 			return // the reader of policy files says what is wrong with the rest
 		}
 		before := len(o.Parts)

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"time"
@@ -66,10 +67,7 @@ func (r *reader) springKafka(doc springDoc) {
 	t, ok := doc.boot("kafka retry topic", forbear.Event, "spring", "kafka", "retry", "topic")
 	if !ok || !topics {
 		kafka := doc.scope[0].Fold("spring", "kafka")
-		listener := kafka.Fold("listener")
-		if listener == nil {
-			listener = kafka.Fold("consumer")
-		}
+		listener := cmp.Or(kafka.Fold("listener"), kafka.Fold("consumer"))
 		// The consumers of Spring Cloud Stream take these settings over, and do otherwise.
 		always := doc.scope[1:].at("spring", "kafka")
 		fresh := always.get("listener") == nil && always.get("consumer") == nil
@@ -81,10 +79,7 @@ func (r *reader) springKafka(doc springDoc) {
 	t.count = "attempts"
 	t.s = append(t.s.at("backoff"), t.s...) // where newer versions have them
 	t.first, t.most, t.multiplier, t.max = "delay", "max-delay", 0, 0
-	random := t.s.get("random")
-	if random == nil {
-		random = t.s.get("random-back-off")
-	}
+	random := cmp.Or(t.s.get("random"), t.s.get("random-back-off"))
 	r.springTemplate(t, springTrue(random, false) || given(t.s.get("jitter")) != nil)
 }
 
@@ -168,9 +163,7 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 	}
 	factor := r.springFactor(&d, t.s.get(t.factor), t.multiplier)
 	first, most := r.springTime(&d, "backoff.base", t.s.get(t.first), t.initial), r.springTime(&d, "backoff.cap", t.s.get(t.most), t.max)
-	if factor <= 1 {
-		factor = 1
-	}
+	factor = max(factor, 1)
 	if most > 0 {
 		first = min(first, most)
 	}

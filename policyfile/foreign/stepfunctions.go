@@ -86,10 +86,7 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	if all == 0 && catch == nil {
 		return false
 	}
-	place := placed(main, catch.Place())
-	if v := main.Get("MaxAttempts"); v != nil {
-		place = v.At
-	}
+	place := placed(main.Get("MaxAttempts"), placed(main, catch.Place()))
 	if all > 0 || bounded {
 		retries(&d, all, place)
 	}
