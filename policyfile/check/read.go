@@ -32,12 +32,9 @@ type Reading struct {
 	Problems []report.Problem
 	// Files counts those that were recognized.
 	Files int
-
-	names []string
+	// Names are those of all files, in their order.
+	Names []string
 }
-
-// Names are those of all files, in their order.
-func (r *Reading) Names() []string { return r.names }
 
 // ReadAll reads files for judging: policy files, and the configuration of other
 // software. What a file is, is decided by its parsed structure. Files of one product
@@ -80,7 +77,7 @@ type unread struct {
 // open opens a file, and keeps what it holds.
 func (t *intake) open(in Input) {
 	if _, again := t.comments[in.Name]; !again {
-		t.names = append(t.names, in.Name)
+		t.Names = append(t.Names, in.Name)
 	}
 	t.comments[in.Name] = directives(in.Name, in.Data)
 	opened := foreign.Open(in.Name, in.Data, in.Format)

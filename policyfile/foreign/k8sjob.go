@@ -45,7 +45,9 @@ func jobSpec(n *tree.Node) *tree.Node {
 // k8sJob reads Jobs, by themselves or as a CronJob starts them.
 func (r *reader) k8sJob() {
 	for _, part := range r.parts {
-		r.job(part.Root)
+		if spec := jobSpec(part.Root); spec != nil {
+			r.job(part.Root, spec)
+		}
 	}
 }
 
@@ -58,11 +60,7 @@ func resourceName(n *tree.Node) string {
 // job reads one Job. A file that leaves backoffLimit out gets a note and no finding:
 // Kubernetes retries more often than R-2 allows by itself, but how long a job runs,
 // and what it may repeat, is in its program.
-func (r *reader) job(n *tree.Node) {
-	spec := jobSpec(n)
-	if spec == nil {
-		return
-	}
+func (r *reader) job(n, spec *tree.Node) {
 	d := work(resourceName(n), n.Fold("metadata", "namespace").Text(), n.At)
 	limit, written := r.jobLimit(&d, spec)
 	read := !d.AtLeast
