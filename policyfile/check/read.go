@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
@@ -149,12 +150,7 @@ func (r *Reading) problem(kind report.ProblemKind, at policyfile.Position, messa
 // Fatal reports whether a problem keeps the run from passing, or nothing was
 // recognized at all.
 func (r *Reading) Fatal() bool {
-	for _, p := range r.Problems {
-		if p.Fatal {
-			return true
-		}
-	}
-	return r.Files == 0
+	return r.Files == 0 || slices.ContainsFunc(r.Problems, func(p report.Problem) bool { return p.Fatal })
 }
 
 // Units counts what was judged: dependencies, consumers, webhooks, and the routes

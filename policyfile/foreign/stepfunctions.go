@@ -70,14 +70,13 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	d := work("state "+p.Key, m.root.Get("StartAt").Text(), n.At)
 	all, worst, open := 0, 0, false
 	var main *tree.Node // the retrier with the most retries
-	var retriers []*tree.Node
-	for _, v := range n.Get("Retry").List() {
+	retriers := n.Get("Retry").List()
+	for _, v := range retriers {
 		count, ok := statesCount(v)
 		if !ok {
 			m.open(v.Get("MaxAttempts").At, &d, "MaxAttempts %q is no number: how often %s is retried is not known", v.Get("MaxAttempts").Text(), d.Name)
 			open, count = true, 1
 		}
-		retriers = append(retriers, v)
 		if all += count; count > worst {
 			worst, main = count, v
 		}
