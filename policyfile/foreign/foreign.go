@@ -58,10 +58,10 @@ type product struct {
 
 // products are asked in this order: the first that claims a part gets it.
 var products = []product{
-	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
+	{name: "grpc", claims: claimsGRPC, own: under((*tree.Node).Fold, "method_config", "retry_throttling", "load_balancing_config", "health_check_config"), read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
-	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
+	{name: "ingressnginx", claims: claimsIngress, own: under((*tree.Node).Get, slices.Concat(ingressKeys, ingressNotes)...), read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
@@ -73,6 +73,18 @@ var products = []product{
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
+}
+
+// under returns what finds the values that a map has under some keys.
+func under(get func(n *tree.Node, key ...string) *tree.Node, keys ...string) func(n *tree.Node) []*tree.Node {
+	return func(n *tree.Node) (own []*tree.Node) {
+		for _, key := range keys {
+			if v := get(n, key); v != nil {
+				own = append(own, v)
+			}
+		}
+		return own
+	}
 }
 
 // Formats lists the names of the products, in the order in which the help shows

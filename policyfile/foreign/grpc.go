@@ -46,16 +46,6 @@ func (r *reader) grpc() {
 	}
 }
 
-// ownGRPC returns the sections of a service config.
-func ownGRPC(n *tree.Node) (own []*tree.Node) {
-	for _, key := range []string{"method_config", "retry_throttling", "load_balancing_config", "health_check_config"} {
-		if v := n.Fold(key); v != nil {
-			own = append(own, v)
-		}
-	}
-	return own
-}
-
 // grpcMethod reads what a method config says for one of its names. One without a
 // policy does not retry.
 func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {

@@ -24,14 +24,8 @@ func claimsJob(n *tree.Node) bool {
 }
 
 // ownJob returns what a Job says of its retries.
-func ownJob(n *tree.Node) (own []*tree.Node) {
-	spec := jobSpec(n)
-	for _, key := range []string{"backoffLimit", "backoffLimitPerIndex", "podFailurePolicy"} {
-		if v := spec.Get(key); v != nil {
-			own = append(own, v)
-		}
-	}
-	return own
+func ownJob(n *tree.Node) []*tree.Node {
+	return under((*tree.Node).Get, "backoffLimit", "backoffLimitPerIndex", "podFailurePolicy")(jobSpec(n))
 }
 
 // jobSpec is the specification of a Job, or of those that a CronJob starts.

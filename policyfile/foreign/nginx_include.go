@@ -160,7 +160,7 @@ func (j *nginxJoiner) mark(block []directive, f *nginxFile, seen map[*nginxFile]
 		}
 		found := j.find(f, d.args[1])
 		if len(found) == 0 && !harmless(d.args[1]) {
-			j.wanted = append(j.wanted, Include{File: f.path, Root: f.root, places: places(f, d.args[1])})
+			j.wanted = append(j.wanted, Include{Root: f.root, places: places(f, d.args[1])})
 		}
 		for _, in := range found {
 			// A file that includes itself on the way stays one that is read.
@@ -260,7 +260,6 @@ func places(f *nginxFile, pattern string) (all []string) {
 
 // Include is a file that another includes and that is not among the parts.
 type Include struct {
-	File string // that includes it
 	Root string // the folder of the file that nginx starts with
 	// places are patterns of paths that it may mean.
 	places []string

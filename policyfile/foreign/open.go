@@ -214,7 +214,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 			return // the reader of policy files says what is wrong with the rest
 		}
 		before := len(o.Parts)
-		o.node(root, "", above, depth)
+		o.node(root, above, depth)
 		// What a format is given for is of that format.
 		if o.format != "" && len(o.Parts) == before {
 			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root, Assumed: true})
@@ -225,29 +225,24 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 // node looks for the parts at and below n. What a product claims is read by it, and
 // not looked into again unless it may hold those of others. above are the lines that
 // literal blocks stand in.
-func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
-	type step struct {
-		n   *tree.Node
-		key string
-	}
+func (o *opener) node(root *tree.Node, above *lines, depth int) {
 	seen := map[*tree.Node]bool{}
 	path := o.path
 	o.path = nil
 	defer func() { o.path = path }()
-	var visit func(s step)
-	visit = func(s step) {
-		n := s.n
+	var visit func(n *tree.Node, key string)
+	visit = func(n *tree.Node, key string) {
 		if n == nil || seen[n] || o.owned[n] {
 			return
 		}
 		seen[n] = true
 		switch n.Kind {
 		case tree.Scalar:
-			o.inner(n, s.key, above, depth)
+			o.inner(n, key, above, depth)
 		case tree.List:
 			o.sighted(n)
 			for _, item := range n.Items {
-				visit(step{item, s.key})
+				visit(item, key)
 			}
 		case tree.Map:
 			if o.claimed(n) {
@@ -270,7 +265,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				}
 				about, known := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)+len(o.Faults)
 				o.path = append(o.path, p.Key)
-				visit(step{p.Value, p.Key})
+				visit(p.Value, p.Key)
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
 				if about && len(o.Parts)+len(o.Faults) == known {
@@ -279,7 +274,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 			}
 		}
 	}
-	visit(step{root, key})
+	visit(root, "")
 }
 
 // lastApplied is the annotation in which kubectl keeps a resource as it was last applied:
