@@ -112,11 +112,14 @@ func javaTime(s string) (time.Duration, bool) {
 	}
 	if m := javaUnit.FindStringSubmatch(s); m != nil {
 		v, _ := strconv.ParseFloat(m[1], 64)
-		return saturated(v, map[string]time.Duration{
-			"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
-		}[m[2]]), true
+		return saturated(v, spanUnits[m[2]]), true
 	}
 	return 0, false
+}
+
+// spanUnits are those of durations, as the products write them.
+var spanUnits = map[string]time.Duration{
+	"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": day,
 }
 
 var javaUnit = regexp.MustCompile(`^(\d+)\s*(ns|us|ms|s|m|h|d)$`)

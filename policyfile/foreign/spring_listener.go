@@ -11,22 +11,6 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// springMessage records what no setting of Spring can hold for a message.
-func (r *reader) springMessage(d *policyfile.Dependency) {
-	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a message and its retries together")
-	r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
-	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
-}
-
-// springListeners reads the retries of consumers.
-func (r *reader) springListeners(doc springDoc) {
-	for _, kind := range []string{"simple", "direct", "stream"} {
-		r.springRabbit(doc, kind)
-	}
-	r.springKafka(doc)
-	r.springStream(doc)
-}
-
 // springRabbit reads one kind of listeners of RabbitMQ.
 func (r *reader) springRabbit(doc springDoc, kind string) {
 	listener := []string{"spring", "rabbitmq", "listener"}
@@ -55,7 +39,7 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 	retries(&d, 1, at)
 	grow(&d, 0, 1, 0)
 	r.open(at, &d, "a message that fails is put back into its queue, without an end and a wait: set default-requeue-rejected to false, or retry.enabled to true")
-	r.springMessage(&d)
+	r.springLacks(&d)
 	unbounded(&d)
 	r.add(d)
 }
@@ -177,11 +161,7 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 	default:
 		r.cannot(&d, "R-1", "", "Spring's random waits lie between the exponential value and a multiple of it: that is not full jitter")
 	}
-	if t.kind == forbear.Sync {
-		r.springLacks(&d)
-	} else {
-		r.springMessage(&d)
-	}
+	r.springLacks(&d)
 	unbounded(&d)
 	r.add(d)
 	return true
@@ -197,16 +177,18 @@ func (doc springDoc) boot(name string, kind forbear.Kind, keys ...string) (t spr
 	return t, t.at.Map()
 }
 
-// springTemplates reads the retries of clients whose callers wait.
-func (r *reader) springTemplates(doc springDoc) {
-	if t, ok := doc.boot("rabbitmq template", forbear.Sync, "spring", "rabbitmq", "template", "retry"); ok && springTrue(t.s.get("enabled"), false) {
-		r.springTemplate(t, false)
-	}
-}
-
-// springLacks records what none of Spring's clients has.
+// springLacks records what no setting of Spring can hold, for a client whose caller waits or
+// for a message.
 func (r *reader) springLacks(d *policyfile.Dependency) {
-	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a call and its retries together")
-	r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+	what, sync := "message", d.Policy.Kind == forbear.Sync
+	if sync {
+		what = "call"
+	}
+	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a %s and its retries together", what)
+	if sync {
+		r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+	} else {
+		r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
+	}
 	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
 }
