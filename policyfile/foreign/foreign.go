@@ -20,8 +20,7 @@
 //
 // Files of the same product's name have its reader. The others are shared: open.go and inner.go
 // find the parts, closest.go joins them across files, reader.go records what is said, and
-// figures.go reads values. recognized.go has the table of software
-// that is named and not read.
+// figures.go reads values. recognized.go has the table of software that is named and not read.
 //
 // Experimental: what this package exports may change in any version.
 package foreign

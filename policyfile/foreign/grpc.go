@@ -97,7 +97,7 @@ func grpcStifled(tokens *tree.Node) bool {
 
 // grpcNote notes once a file what is about all of a service config.
 func (r *reader) grpcNote(at policyfile.Position, message string) {
-	if !slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at }) {
+	if !r.noted(at) {
 		r.unjudged(at, "", "%s", message)
 	}
 }

@@ -123,6 +123,11 @@ func (r *reader) unjudged(at policyfile.Position, dependency, format string, arg
 	})
 }
 
+// noted reports whether a place has a note already: several units may share a list or a key.
+func (r *reader) noted(at policyfile.Position) bool {
+	return slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at })
+}
+
 // open is unjudged for what keeps the attempts of d from being counted: the worst
 // case is at least what d says.
 func (r *reader) open(at policyfile.Position, d *policyfile.Dependency, format string, args ...any) {

@@ -203,11 +203,6 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 	}
 }
 
-// noted reports whether a place has a note already: instances may share a list or a key.
-func (r *reader) noted(at policyfile.Position) bool {
-	return slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at })
-}
-
 // r4jKeys are the settings of a Retry in Spring Boot's configuration, and r4jWords those
 // words of a key by which another one is about when and what it retries.
 var (
