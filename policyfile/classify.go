@@ -2,6 +2,7 @@ package policyfile
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -60,11 +61,11 @@ func (d *decoder) errorType(key *yaml.Node) bool {
 	if !isLabel(label) {
 		return refuse("")
 	}
-	if status, ok := strings.CutPrefix(label, "http_"); ok && !isStatus(status) {
+	if code, ok := strings.CutPrefix(label, "http_"); ok && !status.MatchString(code) {
 		return refuse(": want http_404 or http_5xx")
 	}
-	if status, err := strconv.Atoi(label); err == nil {
-		return refuse(fmt.Sprintf(": did you mean http_%d?", status))
+	if code, err := strconv.Atoi(label); err == nil {
+		return refuse(fmt.Sprintf(": did you mean http_%d?", code))
 	}
 	code, ok := strings.CutPrefix(label, "grpc_")
 	if !ok {
@@ -81,14 +82,5 @@ func (d *decoder) errorType(key *yaml.Node) bool {
 	}
 }
 
-// isStatus accepts a status such as "404" and a class such as "5xx".
-func isStatus(s string) bool {
-	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
-		return false
-	}
-	if s[1:] == "xx" {
-		return true
-	}
-	_, err := strconv.ParseUint(s, 10, 16)
-	return err == nil
-}
+// status matches a status such as "404" and a class such as "5xx".
+var status = regexp.MustCompile(`^[1-5](?:xx|\d\d)$`)

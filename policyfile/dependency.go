@@ -1,6 +1,7 @@
 package policyfile
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,27 +17,22 @@ import (
 // policy: its address, what it promises, where its dead letters go. A
 // profile has none of these.
 func (r *policyReader) around(dep *Dependency) fields {
-	known := fields{
+	known := r.values("", dep)
+	maps.Copy(known, fields{
 		"url":            func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
 		"endpoints":      func(v *yaml.Node) { r.endpoints(v, &dep.Endpoints) },
 		"connection_age": func(v *yaml.Node) { r.connectionAge(v, &dep.ConnectionAge) },
 		"service":        func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
 		"protocol":       func(v *yaml.Node) { dep.Protocol, _ = r.label(v, "protocol") },
 		"methods":        func(v *yaml.Node) { dep.Methods = r.methods(v) },
-		"other_layers":   func(v *yaml.Node) { r.Text(v, "other_layers", &dep.OtherLayers) },
 		"keys":           func(v *yaml.Node) { r.promise(v, "keys", &dep.Keys, r.note) },
 		"dead_letter":    func(v *yaml.Node) { r.section(v, "dead_letter", &dep.DeadLetter, nil) },
-		"dedup":          func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
 		"secret":         func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":    func(v *yaml.Node) { r.credentials(v, dep) },
 		"health":         func(v *yaml.Node) { r.probe(v, dep) },
-		"pace":           func(v *yaml.Node) { r.pace(v, dep) },
 		"tls":            func(v *yaml.Node) { r.tls(v, dep) },
-		"http2":          func(v *yaml.Node) { r.http2(v, dep) },
-	}
-	r.placed("", known)
-	known["extends"], known["profile"] = skip, skip
-	return known
+	})
+	return r.placed("", known)
 }
 
 // note records where a field was written, without counting it as set by this

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	names "github.com/forbear-go/forbear/internal/enum"
 	"github.com/forbear-go/forbear/policyfile/strict"
 )
 
@@ -87,9 +88,7 @@ func isAddress(s string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, func(c rune) bool {
-		return c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	})
+	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, notInName)
 }
 
 // connectionAge reads a duration or the word off.
@@ -113,4 +112,52 @@ func (r *policyReader) reached(dep *Dependency) {
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
 		r.FaultAt(r.place("endpoints", dep.Name).Position, "endpoints is dns, but the host of the url is an address")
 	}
+}
+
+// Probe says where a dependency reports its own health. In a file it stands in
+// the section health, beside the limits of the policy. It belongs to the
+// dependency and not to its policy: the gateway asks the endpoint, and a Retryer
+// sends nothing by itself. The zero value asks nothing.
+type Probe struct {
+	Endpoint string `json:"endpoint,omitzero"`
+	// Interval is the mean time between two questions; zero leaves it to
+	// package probe.
+	Interval time.Duration `json:"interval,omitzero"`
+}
+
+// probe reads the section of a dependency, which may name an endpoint.
+func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
+	p := &dep.Probe
+	r.section(n, "health", &r.policy.Health, fields{
+		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", dependencyURL, r.owner, &p.Endpoint) },
+		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
+	})
+	// The limits are judged with the rest of the policy; no policy has these two.
+	if p.Interval > 0 && p.Endpoint == "" {
+		r.Fault(n, "health has an interval without an endpoint")
+	}
+}
+
+// Pace says whether the gateway paces the sends to a dependency that limits its
+// callers. The zero value is on.
+type Pace uint8
+
+const (
+	PaceOn Pace = iota
+	PaceOff
+)
+
+var paceNames = []string{"on", "off"}
+
+// String returns the word of a policy file.
+func (p Pace) String() string { return names.Name(paceNames, uint8(p)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (p Pace) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Pace) UnmarshalText(text []byte) error {
+	i, err := names.Parse("pace", paceNames, text)
+	*p = Pace(i)
+	return err
 }

@@ -114,10 +114,6 @@ type Dependency struct {
 	// Route tells several policies of foreign software for one dependency apart, as
 	// the name of a route does; "" in a policy file.
 	Route string `json:"-"`
-	// Layer names what retries, where that is not the product of the file's format as a
-	// whole: the product that carries it out, or one of several parts that a call passes one
-	// after the other. "" otherwise.
-	Layer string `json:"-"`
 	// Lacks names what foreign software has no bound for, as "budget" and "total".
 	Lacks []string `json:"-"`
 	// AtLeast says that there may be more attempts than Policy has: the adapter

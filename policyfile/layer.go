@@ -45,9 +45,7 @@ func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
 			r.policy = p
 		}
 	}
-	d.Keys(n, owner, r.fields(fields{"extends": skip, "profile": skip, "url": skip}))
-	r.reconcile()
-	return *r.layer
+	return r.read(n, fields{"url": skip})
 }
 
 // reader prepares the reading of n's policy fields on top of base. Maps are
@@ -60,6 +58,13 @@ func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
 		l.places = map[string]place{}
 	}
 	return &policyReader{decoder: d, layer: &l, owner: owner, here: map[string]bool{}}
+}
+
+// read reads the policy fields of n, and those of the caller.
+func (r *policyReader) read(n *yaml.Node, more fields) layer {
+	r.Keys(n, r.owner, r.fields(more))
+	r.reconcile()
+	return *r.layer
 }
 
 // skip is for keys that are read elsewhere.

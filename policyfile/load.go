@@ -32,11 +32,7 @@ func Preview(path string) (*File, error) {
 	}
 	d := newDecoder(path, time.Now())
 	d.elsewhere = true
-	f := d.read(data)
-	if err := d.Err(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return d.parse(data)
 }
 
 // Read returns the contents of a file. It reads at most one byte more than
@@ -63,7 +59,11 @@ func Parse(name string, data []byte) (*File, error) {
 
 // parse is Parse at a given time: tests set it, since waivers expire.
 func parse(name string, data []byte, now time.Time) (*File, error) {
-	d := newDecoder(name, now)
+	return newDecoder(name, now).parse(data)
+}
+
+// parse returns a file without faults.
+func (d *decoder) parse(data []byte) (*File, error) {
 	f := d.read(data)
 	if err := d.Err(); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ func (r *policyReader) fields(more fields) fields {
 		"wait_headers": r.waitHeaders,
 	})
 	r.placed("", known)
+	known["extends"], known["profile"] = skip, skip // which have been read
 	maps.Copy(known, more)
 	return known
 }

@@ -50,11 +50,8 @@ func (s *profileSet) read(name string) layer {
 	if parent, ok := s.d.extends(n, owner); ok {
 		base = s.get(parent)
 	}
-	r := s.d.reader(n, owner, base)
-	s.d.Keys(n, owner, r.fields(fields{"extends": skip, "profile": skip}))
-	r.reconcile()
-	s.done[name] = *r.layer
-	return *r.layer
+	s.done[name] = s.d.reader(n, owner, base).read(n, nil)
+	return s.done[name]
 }
 
 // profiles reads the section of that name. Every profile is read, used or not.

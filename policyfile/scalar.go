@@ -24,10 +24,13 @@ func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
 // isLabel holds the form of all names: 1 to 64 bytes, safe in a metric's
 // label, a path and a shell.
 func isLabel(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && r != '.' && r != '_' && r != '-'
-	})
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, notInName)
+}
+
+// notInName reports whether c stands in no name, and in no name of a host.
+func notInName(c rune) bool {
+	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+	return !letter && c != '.' && c != '-' && c != '_'
 }
 
 // count reads a whole number. Zero is a fault; instead says what to write
@@ -137,4 +140,29 @@ func (d *decoder) share(n *yaml.Node, what, or string) (float64, bool) {
 func decimal(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// ParseDuration reads a duration as policy files have it: as [time.ParseDuration],
+// and whole days, alone, such as 8d. A day is 24 hours here.
+func ParseDuration(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		const most = 100_000 // far from an overflow
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= most {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return time.ParseDuration(s)
+}
+
+// FormatDuration writes a duration as people do: 2m and not 2m0s.
+// [ParseDuration] reads it back.
+func FormatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
 }

@@ -86,13 +86,6 @@ func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 	}
 }
 
-// http2 reads when HTTP/2 is spoken.
-func (r *policyReader) http2(v *yaml.Node, dep *Dependency) {
-	if i, ok := r.Choice(v, "http2", http2Names...); ok {
-		dep.HTTP2 = HTTP2(i)
-	}
-}
-
 // secured refuses settings of TLS without https, which would look like a protection.
 func (d *decoder) secured(dep *Dependency) {
 	if at, _ := dep.Place("tls"); dep.TLS != (TLS{}) && strings.HasPrefix(strings.ToLower(dep.URL), "http://") {
@@ -125,14 +118,9 @@ func (d *decoder) serverName(v *yaml.Node, into *string) {
 	d.Text(v, "tls.server_name", &s)
 	switch {
 	case s == "": // a fault already
-	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInHost):
+	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInName):
 		d.Fault(v, "tls.server_name is %s: want a host name without a port", strict.Quote(s))
 	default:
 		*into = s
 	}
-}
-
-func notInHost(c rune) bool {
-	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-	return !letter && c != '.' && c != '-' && c != '_'
 }

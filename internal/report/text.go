@@ -69,10 +69,10 @@ func Line(s string) string {
 func (r *Report) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	levels := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}
 	var b strings.Builder
 	for _, f := range r.Counting() {
-		level := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
-		fmt.Fprintf(&b, "::%s file=%s", level, property.Replace(f.File))
+		fmt.Fprintf(&b, "::%s file=%s", levels[f.Severity], property.Replace(f.File))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", f.Line, max(f.Column, 1))
 		}
@@ -80,10 +80,6 @@ func (r *Report) GitHub(w io.Writer) error {
 		fmt.Fprintf(&b, ",title=%s::%s\n", property.Replace(f.ID+after(" ", f.Standard)), data.Replace(text))
 	}
 	for _, p := range r.Problems {
-		level := "notice"
-		if p.Fatal {
-			level = "error"
-		}
 		at := ""
 		if p.File != "" {
 			at = "file=" + property.Replace(p.File) + ","
@@ -91,7 +87,7 @@ func (r *Report) GitHub(w io.Writer) error {
 		if p.Line > 0 {
 			at += fmt.Sprintf("line=%d,col=%d,", p.Line, max(p.Column, 1))
 		}
-		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", level, at, property.Replace(p.Kind.Title()), data.Replace(p.Message))
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", levels[p.Severity()], at, property.Replace(p.Kind.Title()), data.Replace(p.Message))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -109,11 +110,8 @@ func refuses(s Source, d *policyfile.Dependency, field string) bool {
 func (r *run) timing(s Source, d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
 	// A single retry has one wait: there is nothing that could grow.
-	if base, ok := d.Place("backoff.base"); p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
-		if !ok {
-			base, _ = d.Place("backoff.cap")
-		}
-		r.add(backoffBase.at(base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
+	if p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
+		r.add(backoffBase.at(written(d, "backoff.base", "backoff.cap"), d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
 			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap).in(s, d.Route))
 	}
 	// That software cannot bound one attempt is said once, and not for each route.
@@ -122,10 +120,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	}
 	// The finding points at the shorter of the two, which is the one to
 	// correct.
-	at, ok := d.Place("per_attempt")
-	if !ok {
-		at, _ = d.Place("total")
-	}
+	at := written(d, "per_attempt", "total")
 	attempt, attempts := p.AttemptTimeout(), attempts(&p)
 	// Of software whose total is not hard, what begins within it goes on.
 	if d.Longest > p.Total {
@@ -148,6 +143,15 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	if raw := unbounded(&d.Policy); raw > p.Total {
 		r.add(worstCaseOverTotal.at(at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total).in(s, d.Route))
 	}
+}
+
+// written is where the first of the fields was written, or else the other.
+func written(d *policyfile.Dependency, field, other string) policyfile.Position {
+	at, ok := d.Place(field)
+	if !ok {
+		at, _ = d.Place(other)
+	}
+	return at
 }
 
 // writes judges whether operations that need a key may be repeated without
@@ -250,4 +254,25 @@ func percent(share float64) string { return number(share*100) + "%" }
 func number(v float64) string {
 	s := strings.TrimRight(fmt.Sprintf("%.2f", v), "0")
 	return strings.TrimSuffix(s, ".")
+}
+
+// partialFailure is the share of attempts that fail in the partial failure which a
+// breaker is held against. It is that of the simulator's scenario "partial".
+const partialFailure = 0.3
+
+// breaker judges the circuit breaker of a dependency: whether it is there, and whether it
+// makes an outage of a partial failure that retries would have carried.
+func (r *run) breaker(d *policyfile.Dependency) {
+	p := d.Policy.WithDefaults()
+	switch b := p.Breaker; {
+	case b.Disabled:
+		r.about(d, "breaker.disabled", breakerOff, "%s has no circuit breaker", d.Name)
+	// The first retries alone ask for more than the budget has.
+	case b.OnBudget == breaker.BudgetOpens && p.Retries() > 0 && partialFailure > p.Budget.MaxAmplification()-1:
+		r.about(d, "breaker.on_budget", breakerSelfInflicted, "while %s of the attempts on %s fail, retries spend the budget, and the spent budget opens the breaker",
+			percent(partialFailure), d.Name)
+	case b.FailureRate < partialFailure:
+		r.about(d, "breaker.failure_rate", breakerSelfInflicted, "while %s of the attempts on %s fail, the breaker opens: its failure_rate is %s",
+			percent(partialFailure), d.Name, percent(b.FailureRate))
+	}
 }

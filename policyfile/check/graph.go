@@ -52,13 +52,6 @@ type Load struct {
 	pathWithout []string // the worst one without budgets
 }
 
-// edge is one call relation between services, from the caller to the called.
-// It is named by service, so that files of several services connect.
-type edge struct {
-	from, to string
-	load     *Load
-}
-
 // unbounded returns what all attempts of p and its longest waits come to,
 // without regard to the total. Counts may be absurd here: they are findings
 // of their own, and must not keep the loop below busy.
@@ -147,11 +140,9 @@ func worst(s Source, d *policyfile.Dependency) Load {
 // judges them against the limits. It needs all files at once: three layers
 // with three attempts each send 27 requests, and no single file shows that.
 func (r *run) graph(units []*unit) []Load {
-	edges := make([]edge, 0, len(units))
 	// Only a service whose own file is here can be compared with its callers.
 	longest := map[string][]*Load{}
 	for _, u := range units {
-		edges = append(edges, edge{u.load.Service, u.dep.Target(), u.load})
 		// Durable calls go on after the caller has left by design.
 		if u.source.File.Service != "" && !u.load.kind.Durable() {
 			longest[u.load.Service] = append(longest[u.load.Service], u.load)
@@ -163,19 +154,18 @@ func (r *run) graph(units []*unit) []Load {
 	for _, u := range units {
 		r.givesUpFirst(u.dep, longest[u.dep.Target()])
 	}
-	// Edges are looked up by the called service, because the walk goes
-	// upwards.
-	g := &walker{into: map[string][]edge{}, done: map[string]reach{}, known: map[string]bool{}}
-	for _, e := range edges {
-		g.into[e.to] = append(g.into[e.to], e)
+	// Calls are looked up by the called service, because the walk goes upwards.
+	g := &walker{into: map[string][]*Load{}, done: map[string]reach{}, known: map[string]bool{}}
+	for _, u := range units {
+		g.into[u.dep.Target()] = append(g.into[u.dep.Target()], u.load)
 	}
-	out := make([]Load, 0, len(edges))
-	for _, e := range edges {
-		l := e.load
+	out := make([]Load, 0, len(units))
+	for _, u := range units {
+		l := u.load
 		// The dependency's own factor comes on top of the worst path to
 		// its caller.
-		up := g.reach(e.from, nil)
-		to := up.through(e, l.Dependency)
+		up := g.reach(l.Service, nil)
+		to := up.through(l, l.Dependency)
 		l.Path, l.pathWithout = to.path, to.pathWithout
 		l.PathWithout, l.PathWith, l.PathBusy = to.without, to.with, to.busy
 		l.AtLeast = to.open
@@ -183,8 +173,7 @@ func (r *run) graph(units []*unit) []Load {
 		out = append(out, *l)
 	}
 	for _, c := range g.circles {
-		l := c.edge.load
-		r.add(callCycle.at(l.at, l.Dependency, "services call each other in a circle: %s", strings.Join(c.path, " -> ")).keyed(strings.Join(c.path, " ")))
+		r.add(callCycle.at(c.call.at, c.call.Dependency, "services call each other in a circle: %s", strings.Join(c.path, " -> ")).keyed(strings.Join(c.path, " ")))
 	}
 	return out
 }
@@ -254,16 +243,15 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 // walker follows calls upwards. done keeps the result for each service,
 // without which a graph of many layers would take exponential time.
 type walker struct {
-	into    map[string][]edge
+	into    map[string][]*Load // calls, by the service that is called
 	done    map[string]reach
 	circles []circle
 	known   map[string]bool // of them, by their paths
 }
 
-// circle is a path that ends where it began, with one of its edges to
-// report.
+// circle is a path that ends where it began, with one of its calls to report.
 type circle struct {
-	edge edge
+	call *Load
 	path []string
 }
 
@@ -277,9 +265,8 @@ type reach struct {
 	open bool
 }
 
-// through returns the load that arrives behind an edge, at a service of that name.
-func (up reach) through(e edge, name string) reach {
-	l := e.load
+// through returns the load that arrives behind a call, at a service of that name.
+func (up reach) through(l *Load, name string) reach {
 	return reach{
 		without: up.without * l.Without * l.around.without, with: up.with * l.With * l.around.with, busy: up.busy * l.Busy * l.around.busy,
 		path: append(slices.Clone(up.path), name), pathWithout: append(slices.Clone(up.pathWithout), name),
@@ -296,16 +283,16 @@ func (g *walker) reach(service string, below []string) reach {
 	}
 	best := reach{without: 1, with: 1, busy: 1, path: []string{service}, pathWithout: []string{service}}
 	below = append(below, service)
-	for _, e := range g.into[service] {
-		if i := slices.Index(below, e.from); i >= 0 {
-			g.circle(e, below[i:])
+	for _, l := range g.into[service] {
+		if i := slices.Index(below, l.Service); i >= 0 {
+			g.circle(l, below[i:])
 			best.open = true
 			continue
 		}
-		up := g.reach(e.from, below)
+		up := g.reach(l.Service, below)
 		// All maxima are kept: the worst path with budgets may differ
 		// from that without.
-		to := up.through(e, service)
+		to := up.through(l, service)
 		best.busy, best.open = max(best.busy, to.busy), best.open || to.open
 		if to.with > best.with {
 			best.with, best.path = to.with, to.path
@@ -320,7 +307,7 @@ func (g *walker) reach(service string, below []string) reach {
 
 // circle records a circle once, wherever the walk entered it: it is turned
 // so that its smallest name comes first.
-func (g *walker) circle(e edge, below []string) {
+func (g *walker) circle(l *Load, below []string) {
 	path := slices.Clone(below)
 	slices.Reverse(path)
 	first := slices.Index(path, slices.Min(path))
@@ -331,7 +318,7 @@ func (g *walker) circle(e edge, below []string) {
 		return
 	}
 	g.known[key] = true
-	g.circles = append(g.circles, circle{e, path})
+	g.circles = append(g.circles, circle{l, path})
 }
 
 // owners looks for dependencies with more than one owner, over all files.

@@ -24,8 +24,6 @@ type unit struct {
 // layer, since a call goes through one of them.
 func (u *unit) layer() string {
 	switch {
-	case u.dep.Layer != "":
-		return u.dep.Layer
 	case u.source.File.Format == "":
 		return "forbear"
 	// Istio configures Envoy: a dump of a sidecar is the mesh once more.
@@ -114,11 +112,6 @@ func groups(units []*unit) [][]*unit {
 		}
 	}
 	at := map[string]int{}
-	type member struct {
-		name string
-		u    *unit
-	}
-	in := map[member]bool{}
 	var all [][]*unit
 	put := func(name string, u *unit) {
 		i, ok := at[name]
@@ -127,8 +120,7 @@ func groups(units []*unit) [][]*unit {
 			at[name] = i
 			all = append(all, nil)
 		}
-		if !in[member{name, u}] {
-			in[member{name, u}] = true
+		if !slices.Contains(all[i], u) {
 			all[i] = append(all[i], u)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
@@ -32,12 +33,9 @@ type Reading struct {
 	Problems []report.Problem
 	// Files counts those that were recognized.
 	Files int
-
-	names []string
+	// Names are those of all files, in their order.
+	Names []string
 }
-
-// Names are those of all files, in their order.
-func (r *Reading) Names() []string { return r.names }
 
 // ReadAll reads files for judging: policy files, and the configuration of other
 // software. What a file is, is decided by its parsed structure. Files of one product
@@ -80,7 +78,7 @@ type unread struct {
 // open opens a file, and keeps what it holds.
 func (t *intake) open(in Input) {
 	if _, again := t.comments[in.Name]; !again {
-		t.names = append(t.names, in.Name)
+		t.Names = append(t.Names, in.Name)
 	}
 	t.comments[in.Name] = directives(in.Name, in.Data)
 	opened := foreign.Open(in.Name, in.Data, in.Format)
@@ -120,8 +118,8 @@ func (t *intake) mistaken(inputs []Input, results []foreign.Result) {
 
 // policy reads a policy file. What is wrong with it keeps nothing else in it from
 // being judged.
-func (r *Reading) policy(name string, p foreign.Policy) {
-	f, refused, err := policyfile.Inspect(name, p.Data)
+func (r *Reading) policy(name string, data []byte) {
+	f, refused, err := policyfile.Inspect(name, data)
 	r.Sources = append(r.Sources, Source{File: f, Refused: refused})
 	if faults, ok := errors.AsType[*policyfile.Error](err); ok {
 		for _, f := range faults.Faults {
@@ -152,12 +150,7 @@ func (r *Reading) problem(kind report.ProblemKind, at policyfile.Position, messa
 // Fatal reports whether a problem keeps the run from passing, or nothing was
 // recognized at all.
 func (r *Reading) Fatal() bool {
-	for _, p := range r.Problems {
-		if p.Fatal {
-			return true
-		}
-	}
-	return r.Files == 0
+	return r.Files == 0 || slices.ContainsFunc(r.Problems, func(p report.Problem) bool { return p.Fatal })
 }
 
 // Units counts what was judged: dependencies, consumers, webhooks, and the routes

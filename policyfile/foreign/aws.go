@@ -145,11 +145,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	// Full jitter below 2^n seconds, and below 20 s.
 	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = time.Second, awsCap
 	if !standard {
-		at := p.At
-		if mode != nil {
-			at = mode.At
-		}
-		r.unjudged(at, d.Name, "%s: how it waits, and what it retries, is up to each SDK: set retry_mode to standard", d.Name)
+		r.unjudged(placed(mode, p.At), d.Name, "%s: how it waits, and what it retries, is up to each SDK: set retry_mode to standard", d.Name)
 	}
 	unbounded(&d)
 	r.awsLacks(&d, standard)

@@ -126,10 +126,15 @@ func (x *envoyRoute) clusters() []*tree.Node {
 
 // retries reports whether a route retries under any condition at all.
 func (x *envoyRoute) retries() bool {
-	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
-		return true // an extension's
+	return x.extension() != "" || len(x.words(x.policy.Fold("retry_on").Text())) > 0
+}
+
+// extension is the type of a policy that is an extension's, or "".
+func (x *envoyRoute) extension() string {
+	if t := x.policy.Get("@type").Text(); !strings.HasSuffix(t, ".RetryPolicy") {
+		return t
 	}
-	return len(x.words(x.policy.Fold("retry_on").Text())) > 0
+	return ""
 }
 
 // retrying reads a route that retries, for one of its clusters.
@@ -143,7 +148,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	if name == "" {
 		e.open(to.At, &d, "a route whose cluster is not named here retries: it is chosen by a header or an extension")
 	}
-	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
+	if t := x.extension(); t != "" {
 		e.open(at, &d, "an extension decides here on retries: %s", t)
 	}
 	if x.asks != nil {

@@ -139,29 +139,16 @@ func (e *envoyReader) otherClusters() {
 // may be refused at all.
 func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) (verified bool) {
 	e.seen[cluster] = true
-	context := func(n *tree.Node) { verified = e.upstreamTLS(d, n) || verified }
-	judge := func(n *tree.Node) bool {
-		if n == nil {
-			return true
-		}
-		if n.Fold("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
-			context(n)
-			return false
-		}
-		return true
-	}
 	// The transport sockets of a cluster may be several, by the endpoints' labels, and
-	// one may hold another. tls_context is the deprecated form.
-	cluster.Fold("transport_socket").Walk(judge)
-	cluster.Fold("transport_socket_matches").Walk(judge)
-	if old := cluster.Fold("tls_context"); old != nil {
-		context(old)
-	}
-	socket := cluster.Fold("transport_socket")
-	config := socket.Fold("typed_config")
-	// A TLS socket without a word of configuration verifies nothing either.
-	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Fold("common_tls_context") == nil {
-		context(socket)
+	// one may hold another.
+	for _, key := range []string{"transport_socket", "transport_socket_matches"} {
+		cluster.Fold(key).Walk(func(n *tree.Node) bool {
+			if n.Fold("common_tls_context") == nil && !strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
+				return true
+			}
+			verified = e.upstreamTLS(d, n) || verified
+			return false
+		})
 	}
 	return verified
 }

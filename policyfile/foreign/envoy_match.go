@@ -17,22 +17,14 @@ func boundToSafe(headers []*tree.Node) bool {
 	if slices.ContainsFunc(headers, keyed) {
 		return true
 	}
-	for _, method := range unkeyed {
-		if !slices.ContainsFunc(headers, func(h *tree.Node) bool { return rejects(h, method) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(unkeyed, func(method string) bool {
+		return !slices.ContainsFunc(headers, func(h *tree.Node) bool { return rejects(h, method) })
+	})
 }
 
 // askedSafely is boundToSafe for headers of which one is enough.
 func askedSafely(headers []*tree.Node) bool {
-	for _, h := range headers {
-		if !boundToSafe([]*tree.Node{h}) {
-			return false
-		}
-	}
-	return len(headers) > 0
+	return len(headers) > 0 && !slices.ContainsFunc(headers, func(h *tree.Node) bool { return !boundToSafe([]*tree.Node{h}) })
 }
 
 // keyed reports whether a matcher asks for an idempotency key.

@@ -200,10 +200,7 @@ func TestEnvoyClusters(t *testing.T) {
 		{"expired", socket(v3, "validation_context: {trusted_ca: {filename: /ca}, allow_expired_certificate: true}"), "R-9 tls.verify"},
 		{"v2", socket(v2, ""), "R-9 tls.verify"},
 		{"without retries", strings.ReplaceAll(socket(v3, ""), policy, "timeout: 1s"), "R-9 tls.verify|quiet 1"},
-		{"of no route", route("cluster: b") + "  - {name: a, connect_timeout: 1s, tls_context: {}}\n", "R-9 tls.verify"},
-		{"deprecated", tls("tls_context", "{}"), "R-9 tls.verify"},
-		{"deprecated with a CA", tls("tls_context", "{common_tls_context: {validation_context: {trusted_ca: {filename: /ca}}}}"), "-R-9"},
-		{"untyped", tls("transport_socket", "{name: envoy.transport_sockets.tls}"), "R-9 tls.verify"},
+		{"of no route", route("cluster: b") + "  - {name: a, connect_timeout: 1s, transport_socket: {typed_config: {'@type': " + v3 + "}}}\n", "R-9 tls.verify"},
 		{"by labels", tls("transport_socket_matches", "[{name: m, transport_socket: {name: t, typed_config: {'@type': "+v3+"}}}]"), "R-9 tls.verify"},
 		{"host behind it", tls("load_assignment", "{endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: payments.internal, port_value: 1}}}}]}]}"), "a: 1 retries of payments.internal"},
 		{"deprecated hosts", tls("hosts", "[{socket_address: {address: payments, port_value: 1}}]"), "a: 1 retries of payments"},
@@ -224,7 +221,7 @@ func TestEnvoyClusters(t *testing.T) {
 // A certificate that is refused is a failed connection to Envoy, which it retries with
 // those.
 func TestEnvoyHandshakes(t *testing.T) {
-	const text = "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, retry_policy: {retry_on: ON, retriable_status_codes: [503]}}}]}]\n---\nname: a\nload_assignment: {}\ntls_context: {common_tls_context: {validation_context: {CONTEXT}}}\n"
+	const text = "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, retry_policy: {retry_on: ON, retriable_status_codes: [503]}}}]}]\n---\nname: a\nload_assignment: {}\ntransport_socket: {typed_config: {common_tls_context: {validation_context: {CONTEXT}}}}\n"
 	const ca = "trusted_ca: {filename: /ca}"
 	for _, tt := range []struct {
 		on, context string

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/forbear-go/forbear"
@@ -106,10 +107,8 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 	if found {
 		return
 	}
-	d := policyfile.Dependency{Name: target.Get("name").Text(), Protocol: "http", Route: title(policy), At: target.At}
-	if d.Name == "" {
-		d.Name = gist(target.Get("matchLabels"))
-	}
+	name := cmp.Or(target.Get("name").Text(), gist(target.Get("matchLabels")))
+	d := policyfile.Dependency{Name: name, Protocol: "http", Route: title(policy), At: target.At}
 	if target.Get("kind").Text() == "GRPCRoute" {
 		d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC
 	}
@@ -168,10 +167,7 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 // Envoy's where neither has one.
 func (r *reader) egTimes(d *policyfile.Dependency, spec, rule *tree.Node) {
 	d.Policy.Total = envoyTimeout
-	timeout := rule.Get("timeouts").Get("request")
-	if timeout == nil {
-		timeout = spec.Get("timeout").Get("http").Get("requestTimeout")
-	}
+	timeout := cmp.Or(rule.Get("timeouts").Get("request"), spec.Get("timeout").Get("http").Get("requestTimeout"))
 	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(timeout.At, "R-3", d, "total.missing", "a request timeout of %s switches it off: nothing bounds the call and its retries", timeout.Text())
 	}

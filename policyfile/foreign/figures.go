@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -110,11 +112,14 @@ func javaTime(s string) (time.Duration, bool) {
 	}
 	if m := javaUnit.FindStringSubmatch(s); m != nil {
 		v, _ := strconv.ParseFloat(m[1], 64)
-		return saturated(v, map[string]time.Duration{
-			"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
-		}[m[2]]), true
+		return saturated(v, spanUnits[m[2]]), true
 	}
 	return 0, false
+}
+
+// spanUnits are those of durations, as the products write them.
+var spanUnits = map[string]time.Duration{
+	"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": day,
 }
 
 var javaUnit = regexp.MustCompile(`^(\d+)\s*(ns|us|ms|s|m|h|d)$`)
@@ -132,4 +137,85 @@ func sum(numbers []string, units ...time.Duration) time.Duration {
 // saturated multiplies without an overflow.
 func saturated(v float64, unit time.Duration) time.Duration {
 	return time.Duration(min(v*float64(unit), math.MaxInt64/2))
+}
+
+// grow sets waits whose factor is the product's own: the first, and each factor times the
+// one before, up to most; 0 sets no bound. The number of retries must be known by then.
+func grow(d *policyfile.Dependency, first time.Duration, factor float64, most time.Duration) {
+	wait(d, grows(first, factor, most))
+	b := &d.Policy.Backoff
+	b.Base, b.Cap = first, max(b.Cap, most, first)
+}
+
+// wait sets the waits of d before each retry, the first of which is number 0. The number of
+// retries must be known by then.
+func wait(d *policyfile.Dependency, before func(retry int) time.Duration) {
+	const most = 64 // waits; those that follow are as long as the last one
+	b := &d.Policy.Backoff
+	steps := []time.Duration{0}
+	for retry := range min(d.Policy.Retries(), most) {
+		step := before(retry)
+		steps = append(steps, step)
+		b.Cap = max(b.Cap, step)
+	}
+	if len(steps) > 1 {
+		b.Base, b.Schedule = steps[1], steps
+	}
+}
+
+// grows returns waits that a factor makes longer, up to most; 0 sets no bound.
+func grows(first time.Duration, factor float64, most time.Duration) func(int) time.Duration {
+	return func(retry int) time.Duration {
+		ns := float64(first) * math.Pow(factor, float64(retry))
+		if math.IsNaN(ns) {
+			return first // YAML can write such a factor; and zero times an infinite one is none
+		}
+		step := saturated(ns, 1)
+		if most > 0 {
+			return min(step, most)
+		}
+		return step
+	}
+}
+
+// each is how long a product waits that always waits as long, for a message.
+func each(wait time.Duration) any {
+	if wait == 0 {
+		return "equally long" // or not at all: what cannot be read is zero
+	}
+	return wait
+}
+
+// never are the statuses that R-4 forbids to retry.
+var never = []string{"400", "401", "403", "404", "409", "422"}
+
+// statuses refuses those of a list that R-4 forbids to retry.
+func (r *reader) statuses(d *policyfile.Dependency, codes []*tree.Node) {
+	for _, c := range codes {
+		if slices.Contains(never, c.Text()) {
+			r.terminals(c.At, d, c.Text())
+		}
+	}
+}
+
+// terminals refuses the statuses of a word that R-4 forbids to retry.
+func (r *reader) terminals(at policyfile.Position, d *policyfile.Dependency, word string) {
+	for _, status := range terminal(word) {
+		r.refuse(at, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same response", status)
+	}
+}
+
+// terminal returns the statuses that R-4 forbids to retry among those that a word
+// stands for: "404", "4xx" or "400-499".
+func terminal(word string) (found []string) {
+	from, to, _ := strings.Cut(strings.ToLower(strings.TrimSpace(word)), "-")
+	if class, ok := strings.CutSuffix(from, "xx"); ok {
+		from, to = class+"00", class+"99"
+	}
+	for _, status := range never {
+		if status == from || len(from) == 3 && len(to) == 3 && from <= status && status <= to {
+			found = append(found, status)
+		}
+	}
+	return found
 }

@@ -20,8 +20,7 @@
 //
 // Files of the same product's name have its reader. The others are shared: open.go and inner.go
 // find the parts, closest.go joins them across files, reader.go records what is said, and
-// figures.go, waits.go and statuses.go read values. recognized.go has the table of software
-// that is named and not read.
+// figures.go reads values. recognized.go has the table of software that is named and not read.
 //
 // Experimental: what this package exports may change in any version.
 package foreign
@@ -58,10 +57,10 @@ type product struct {
 
 // products are asked in this order: the first that claims a part gets it.
 var products = []product{
-	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
+	{name: "grpc", claims: claimsGRPC, own: under((*tree.Node).Fold, "method_config", "retry_throttling", "load_balancing_config", "health_check_config"), read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
-	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
+	{name: "ingressnginx", claims: claimsIngress, own: under((*tree.Node).Get, slices.Concat(ingressKeys, ingressNotes)...), read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
@@ -73,6 +72,18 @@ var products = []product{
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
+}
+
+// under returns what finds the values that a map has under some keys.
+func under(get func(n *tree.Node, key ...string) *tree.Node, keys ...string) func(n *tree.Node) []*tree.Node {
+	return func(n *tree.Node) (own []*tree.Node) {
+		for _, key := range keys {
+			if v := get(n, key); v != nil {
+				own = append(own, v)
+			}
+		}
+		return own
+	}
 }
 
 // Formats lists the names of the products, in the order in which the help shows
@@ -104,7 +115,7 @@ func (r *Result) Empty() bool {
 // results are in the order of the products, and then of the files.
 func Read(parts []Part) (results []Result) {
 	for _, p := range products {
-		r := &reader{format: p.name, results: map[string]*Result{}}
+		r := &reader{format: p.name, results: map[string]*Result{}, told: memory{}}
 		for _, part := range parts {
 			switch {
 			case part.Format == p.name:

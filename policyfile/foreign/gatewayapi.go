@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -47,19 +48,13 @@ func (r *reader) gatewayAPI() {
 // refNamespace is the namespace that a reference of a resource means: its own, or else
 // the resource's.
 func refNamespace(ref, n *tree.Node) string {
-	if v := ref.Get("namespace").Text(); v != "" {
-		return v
-	}
-	return n.Get("metadata").Get("namespace").Text()
+	return cmp.Or(ref.Get("namespace").Text(), n.Get("metadata").Get("namespace").Text())
 }
 
 // backends returns a dependency for each backend of a rule. Its route is named after the
 // rule's name, or by what it matches.
 func backends(route, rule *tree.Node) (all []policyfile.Dependency) {
-	which := rule.Get("name").Text()
-	if which == "" {
-		which = gist(rule.Get("matches"))
-	}
+	which := cmp.Or(rule.Get("name").Text(), gist(rule.Get("matches")))
 	for _, ref := range rule.Get("backendRefs").List() {
 		name := ref.Get("name").Text()
 		if name == "" {

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
@@ -43,16 +44,6 @@ func (r *reader) grpc() {
 			}
 		}
 	}
-}
-
-// ownGRPC returns the sections of a service config.
-func ownGRPC(n *tree.Node) (own []*tree.Node) {
-	for _, key := range []string{"method_config", "retry_throttling", "load_balancing_config", "health_check_config"} {
-		if v := n.Fold(key); v != nil {
-			own = append(own, v)
-		}
-	}
-	return own
 }
 
 // grpcMethod reads what a method config says for one of its names. One without a
@@ -106,7 +97,7 @@ func grpcStifled(tokens *tree.Node) bool {
 
 // grpcNote notes once a file what is about all of a service config.
 func (r *reader) grpcNote(at policyfile.Position, message string) {
-	if !slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at }) {
+	if !r.noted(at) {
 		r.unjudged(at, "", "%s", message)
 	}
 }
@@ -132,10 +123,7 @@ func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
 // grpcHedging reads a policy that sends a call several times without waiting for a
 // failure.
 func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
-	at, delay := policy.At, policy.Fold("hedging_delay")
-	if delay != nil {
-		at = delay.At
-	}
+	delay := policy.Fold("hedging_delay")
 	wait, _ := delay.Span()
 	every := "all at once"
 	if wait > 0 {
@@ -143,7 +131,7 @@ func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
 	}
 	grow(d, wait, 1, 0)
 	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = 0, 0 // no backoff at all
-	r.refuse(at, "R-1", d, "backoff.jitter", "hedging sends up to %d copies of a call, %s, without backoff and jitter", d.Policy.Retries()+1, every)
+	r.refuse(placed(delay, policy.At), "R-1", d, "backoff.jitter", "hedging sends up to %d copies of a call, %s, without backoff and jitter", d.Policy.Retries()+1, every)
 }
 
 // grpcTimes reads the deadlines. Without perAttemptRecvTimeout, which few clients know,
@@ -210,4 +198,59 @@ func grpcNames(n *tree.Node) (names []grpcName) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// gRPC's methods have no verb that says whether they may be repeated; their names begin
+// with one by custom. reads change nothing. replaces lead to the same state when they
+// are done twice, as PUT and DELETE do. writes do something once more each time, or
+// change a part, as POST and PATCH do.
+var (
+	reads = []string{
+		"Get", "List", "Watch", "Search", "Read", "Fetch", "Query", "Count", "Lookup", "Find", "Check", "Describe", "Show", "Test", "Ping",
+		"Validate", "Exists", "Has", "Is", "Download", "Export", "Resolve", "Discover", "Explain", "Estimate", "Preview", "Subscribe", "Listen",
+	}
+	replaces = []string{"Put", "Set", "Delete", "Remove", "Replace", "Upsert", "Overwrite", "Clear", "Unset", "Revoke", "Cancel", "Acknowledge"}
+	writes   = []string{
+		"Create", "Add", "Append", "Insert", "Update", "Patch", "Modify", "Post", "Charge", "Send", "Publish", "Transfer", "Pay", "Refund",
+		"Capture", "Submit", "Place", "Enqueue", "Push", "Increment", "Decrement", "Withdraw", "Deposit", "Debit", "Credit", "Purchase",
+		"Buy", "Book", "Reserve", "Write", "Mutate", "Notify", "Emit", "Issue", "Invite",
+	}
+	// manners say how a method does what the next word says.
+	manners = []string{"Batch", "Bulk", "Multi", "Mass", "Stream", "Streaming", "Async"}
+)
+
+// grpcVerb returns the first word of a method's name that says what it does.
+func grpcVerb(method string) string {
+	for {
+		end := 1
+		for end < len(method) && (method[end] < 'A' || method[end] > 'Z') && method[end] != '_' {
+			end++
+		}
+		word := method[:min(end, len(method))]
+		if word != "" {
+			word = strings.ToUpper(word[:1]) + word[1:]
+		}
+		if end >= len(method) || !slices.Contains(manners, word) {
+			return word
+		}
+		method = strings.TrimLeft(method[end:], "_")
+	}
+}
+
+// grpcWrites judges whether a call may be repeated. What the retryable codes are
+// makes no difference: even UNAVAILABLE may come after the request was processed.
+func (r *reader) grpcWrites(d *policyfile.Dependency, name grpcName, at policyfile.Position) {
+	verb := grpcVerb(name.method)
+	switch {
+	case name.method == "":
+		what := "every method of " + name.service
+		if name.service == "" {
+			what = "every method of every service"
+		}
+		r.unjudged(at, d.Name, "%s is retried: whether those that write may be repeated (R-6) cannot be told here", what)
+	case slices.Contains(writes, verb):
+		r.refuse(at, "R-6", d, "methods", "a method that writes is retried, and gRPC brings no idempotency key: it may be done twice")
+	case !slices.Contains(reads, verb) && !slices.Contains(replaces, verb):
+		r.unjudged(at, d.Name, "%s: the name %s does not tell whether the method writes, and may be repeated (R-6)", d.Name, name.method)
+	}
 }

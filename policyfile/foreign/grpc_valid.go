@@ -38,7 +38,7 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 // grpcRefuses records why a client refuses a service config. One reason is enough for
 // gRPC, and for the reader.
 func (r *reader) grpcRefuses(at policyfile.Position, d *policyfile.Dependency, wrong string) {
-	if !slices.ContainsFunc(r.result(at.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" }) {
+	if r.told.first(d.At.File, "refused") {
 		r.refuse(at, "", d, "refused", "gRPC refuses the whole service config: %s", wrong)
 	}
 }

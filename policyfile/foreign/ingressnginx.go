@@ -18,10 +18,12 @@ const ingressPrefix = "nginx.ingress.kubernetes.io/"
 // its ConfigMap has the defaults: "error timeout", 3 tries, no time.
 const ingressTries = 3
 
-// ingressKeys are the settings of retries, and ingressOthers those that no other software
-// has: the data of a ConfigMap, or a chart's values for it, are known by either.
+// ingressKeys are the settings of retries, and ingressNotes the annotations of their names.
+// ingressOthers are settings that no other software has: the data of a ConfigMap, or a
+// chart's values for it, are known by either.
 var (
 	ingressKeys   = []string{"proxy-next-upstream", "proxy-next-upstream-tries", "proxy-next-upstream-timeout", "retry-non-idempotent"}
+	ingressNotes  = []string{ingressPrefix + "proxy-next-upstream", ingressPrefix + "proxy-next-upstream-tries", ingressPrefix + "proxy-next-upstream-timeout", ingressPrefix + "retry-non-idempotent"}
 	ingressOthers = []string{"allow-snippet-annotations", "annotations-risk-level", "compute-full-forwarded-for", "enable-modsecurity", "proxy-real-ip-cidr"}
 	ingressData   = slices.Concat(ingressKeys, ingressOthers)
 )
@@ -38,7 +40,7 @@ func ingressConfig(n *tree.Node) bool {
 // ingress-nginx, its ConfigMap's data, and annotations alone, as a chart's values
 // have them. The controller of NGINX Inc. has another prefix.
 func claimsIngress(n *tree.Node) bool {
-	if ingressConfig(n) || slices.ContainsFunc(ingressKeys, func(key string) bool { return n.Has(ingressPrefix + key) }) {
+	if ingressConfig(n) || slices.ContainsFunc(ingressNotes, n.Has) {
 		return true
 	}
 	if !resource(n, "networking.k8s.io", "Ingress") && !resource(n, "extensions", "Ingress") {
@@ -46,11 +48,7 @@ func claimsIngress(n *tree.Node) bool {
 	}
 	class := n.Get("spec").Get("ingressClassName").Text() + annotation(n, "kubernetes.io/ingress.class").Text()
 	known := strings.Contains(class, "nginx")
-	annotations := n.Get("metadata").Get("annotations")
-	if annotations == nil {
-		return known
-	}
-	for _, p := range annotations.Pairs {
+	for _, p := range n.Get("metadata").Get("annotations").Fields() {
 		if strings.HasPrefix(p.Key, "nginx.org/") {
 			return false
 		}
@@ -71,17 +69,6 @@ func (s ingressSettings) get(key string) *tree.Node {
 		return v
 	}
 	return s.config.Get(key)
-}
-
-// ownIngress returns the settings in the data of a ConfigMap, which may hold whole files
-// beside them, or none for an Ingress.
-func ownIngress(n *tree.Node) (own []*tree.Node) {
-	for _, key := range ingressKeys {
-		if v := n.Get(key, ingressPrefix+key); v != nil {
-			own = append(own, v)
-		}
-	}
-	return own
 }
 
 // ingressNginx reads Ingresses with the ConfigMap that stands beside them. The
@@ -154,10 +141,7 @@ func (r *reader) ingress(n, config *tree.Node, mains named) {
 	}
 	seen := map[string]bool{}
 	unit := func(backend *tree.Node) {
-		name := backend.Get("service").Get("name")
-		if name == nil {
-			name = backend.Get("serviceName")
-		}
+		name := cmp.Or(backend.Get("service").Get("name"), backend.Get("serviceName"))
 		if name.Text() == "" || seen[name.Text()] {
 			return
 		}
@@ -208,7 +192,7 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	d.Longest = saturated(float64(d.Policy.MaxRetries+1), d.Policy.PerAttempt)
 	if !d.Policy.Disabled {
 		u := &nginxUnit{
-			nginxWalk: &nginxWalk{r: r, noted: map[string]bool{}}, nginxScope: nginxScope{set: set},
+			nginxWalk: &nginxWalk{r: r, told: memory{}}, nginxScope: nginxScope{set: set},
 			module: nginxModule{"proxy", "https"}, dep: *d, attempt: d.Policy.PerAttempt, dashed: true,
 		}
 		u.nextUpstream(when.args[1:], when.at)

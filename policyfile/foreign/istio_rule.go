@@ -75,8 +75,7 @@ func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace 
 			m.unjudged(at, d.Name, "there are several DestinationRules for %s: its retry budget and its TLS are not judged", d.Name)
 			return nil
 		}
-		if key := at.File + "\x00" + d.Name + "\x00" + d.Service; !m.alone[key] {
-			m.alone[key] = true
+		if m.told.first(at.File, d.Name, d.Service) {
 			m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -23,14 +24,8 @@ func claimsJob(n *tree.Node) bool {
 }
 
 // ownJob returns what a Job says of its retries.
-func ownJob(n *tree.Node) (own []*tree.Node) {
-	spec := jobSpec(n)
-	for _, key := range []string{"backoffLimit", "backoffLimitPerIndex", "podFailurePolicy"} {
-		if v := spec.Get(key); v != nil {
-			own = append(own, v)
-		}
-	}
-	return own
+func ownJob(n *tree.Node) []*tree.Node {
+	return under((*tree.Node).Get, "backoffLimit", "backoffLimitPerIndex", "podFailurePolicy")(jobSpec(n))
 }
 
 // jobSpec is the specification of a Job, or of those that a CronJob starts.
@@ -44,28 +39,22 @@ func jobSpec(n *tree.Node) *tree.Node {
 // k8sJob reads Jobs, by themselves or as a CronJob starts them.
 func (r *reader) k8sJob() {
 	for _, part := range r.parts {
-		r.job(part.Root)
+		if spec := jobSpec(part.Root); spec != nil {
+			r.job(part.Root, spec)
+		}
 	}
 }
 
 // resourceName names a resource of Kubernetes with its kind. What the cluster names
 // itself goes by the beginning of that name.
 func resourceName(n *tree.Node) string {
-	name := n.Fold("metadata", "name").Text()
-	if name == "" {
-		name = n.Fold("metadata", "generateName").Text()
-	}
-	return n.Get("kind").Text() + " " + name
+	return n.Get("kind").Text() + " " + cmp.Or(n.Fold("metadata", "name").Text(), n.Fold("metadata", "generateName").Text())
 }
 
 // job reads one Job. A file that leaves backoffLimit out gets a note and no finding:
 // Kubernetes retries more often than R-2 allows by itself, but how long a job runs,
 // and what it may repeat, is in its program.
-func (r *reader) job(n *tree.Node) {
-	spec := jobSpec(n)
-	if spec == nil {
-		return
-	}
+func (r *reader) job(n, spec *tree.Node) {
 	d := work(resourceName(n), n.Fold("metadata", "namespace").Text(), n.At)
 	limit, written := r.jobLimit(&d, spec)
 	read := !d.AtLeast
@@ -123,7 +112,7 @@ func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyf
 	at, n := spec.At, jobRetries
 	whole, each := spec.Get("backoffLimit"), spec.Get("backoffLimitPerIndex")
 	for _, v := range []*tree.Node{whole, each} {
-		if v == nil || v.Text() == "" {
+		if v.Text() == "" {
 			continue
 		}
 		m, ok := count(v)

@@ -36,16 +36,9 @@ func claimsLinkerd(n *tree.Node) bool {
 	if !resource(n, "v1", "Service") && !resource(n, gatewayGroup, "HTTPRoute", "GRPCRoute") {
 		return false
 	}
-	annotations := n.Get("metadata").Get("annotations")
-	if annotations == nil {
-		return false
-	}
-	for _, p := range annotations.Pairs {
-		if strings.HasPrefix(p.Key, "retry.linkerd.io/") || strings.HasPrefix(p.Key, "timeout.linkerd.io/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Get("metadata").Get("annotations").Fields(), func(p tree.Pair) bool {
+		return strings.HasPrefix(p.Key, "retry.linkerd.io/") || strings.HasPrefix(p.Key, "timeout.linkerd.io/")
+	})
 }
 
 // linkerd reads service profiles, and annotations, which do not hold for a service
@@ -95,12 +88,7 @@ func linkerdBackends(route, rule *tree.Node) []policyfile.Dependency {
 
 // annotated judges what the annotations of a service or a route say.
 func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles named) {
-	var first *tree.Node
-	for _, key := range linkerdRetry {
-		if v := annotation(n, key); v != nil && first == nil {
-			first = v
-		}
-	}
+	first := n.Get("metadata").Get("annotations").Get(linkerdRetry...)
 	if first == nil {
 		r.quiet(n.At)
 		return
@@ -117,10 +105,7 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles
 		limit, at = linkerdRetries, first.At
 	}
 	retries(&d, limit, at)
-	total := annotation(n, "timeout.linkerd.io/request")
-	if total == nil {
-		total = rule.Get("timeouts").Get("request")
-	}
+	total := cmp.Or(annotation(n, "timeout.linkerd.io/request"), rule.Get("timeouts").Get("request"))
 	if r.duration(&d, "total", total, &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(first.At, "R-3", &d, "total.missing", "no timeout.linkerd.io/request bounds the call and its retries")
 	}
@@ -195,12 +180,7 @@ func profileMethodBound(n *tree.Node) bool {
 		return true
 	}
 	some := n.Get("any").List()
-	for _, c := range some {
-		if !profileMethodBound(c) {
-			return false
-		}
-	}
-	return len(some) > 0
+	return len(some) > 0 && !slices.ContainsFunc(some, func(c *tree.Node) bool { return !profileMethodBound(c) })
 }
 
 // profileBudget reads the budget: a share, and retries per second that are allowed

@@ -38,7 +38,7 @@ const nginxTimeout = 60 * time.Second
 // retries has them.
 func (r *reader) nginx() {
 	roots := nginxTrees(r.parts)
-	w := &nginxWalk{r: r, seen: map[string]bool{}, noted: map[string]bool{}}
+	w := &nginxWalk{r: r, told: memory{}}
 	for i := range roots {
 		roots[i].upstreams = map[string]*nginxUpstream{}
 		findUpstreams(roots[i].all, "", roots[i].upstreams)
@@ -60,10 +60,9 @@ func (r *reader) nginx() {
 type nginxWalk struct {
 	r        *reader
 	roots    []*nginxTree
-	root     *nginxTree      // the one that is walked
-	seen     map[string]bool // what is judged already
-	noted    map[string]bool // what is said already
-	variable bool            // requests are passed on to what a variable says
+	root     *nginxTree // the one that is walked
+	told     memory     // what is judged or said already
+	variable bool       // requests are passed on to what a variable says
 }
 
 // nginxScope is what holds inside of a block.
@@ -155,8 +154,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 
 // note says once what cannot be judged.
 func (w *nginxWalk) note(at policyfile.Position, dependency, message string) {
-	if key := at.File + "\x00" + message; !w.noted[key] {
-		w.noted[key] = true
+	if w.told.first(at.File, message) {
 		w.r.unjudged(at, dependency, "%s", message)
 	}
 }

@@ -2,7 +2,9 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,37 +62,25 @@ func nginxMark(d directive) bool {
 	return d.block != nil && slices.Contains(nginxBlocks, name) || passes || slices.Contains(nginxWords, name) || strings.Contains(name, "_next_upstream")
 }
 
-// nginxUnits are the units of nginx's durations; a number without one is in
-// seconds.
-var nginxUnits = map[string]time.Duration{
-	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "": time.Second,
-}
+// nginxSpan matches a part of a duration: a number, and its unit unless it is in seconds.
+var nginxSpan = regexp.MustCompile(`^(\d+)\s*(ms|s|m|h|d)?\s*`)
 
 // nginxTime reads a duration such as "30s", "500ms" or "1m30s", or seconds
 // without a unit. Spaces may separate the parts.
 func nginxTime(s string) (sum time.Duration, ok bool) {
+	// A century is as good as what is longer, and does not overflow.
+	const most = 100 * 365 * day
 	for s != "" {
-		end := 0
-		for end < len(s) && s[end] >= '0' && s[end] <= '9' {
-			end++
+		part := nginxSpan.FindStringSubmatch(s)
+		if part == nil {
+			return 0, false
 		}
-		n, err := strconv.ParseInt(s[:end], 10, 64)
+		n, err := strconv.ParseInt(part[1], 10, 64)
 		if err != nil {
 			return 0, false
 		}
-		s = s[end:]
-		end = 0
-		for end < len(s) && (s[end] < '0' || s[end] > '9') {
-			end++
-		}
-		unit, known := nginxUnits[strings.TrimSpace(s[:end])]
-		if !known {
-			return 0, false
-		}
-		// A century is as good as what is longer, and does not overflow.
-		const most = 100 * 365 * 24 * time.Hour
-		sum = min(sum+time.Duration(min(n, int64(most/unit)))*unit, most)
-		s = s[end:]
+		sum = min(sum+saturated(float64(n), cmp.Or(spanUnits[part[2]], time.Second)), most)
+		s = s[len(part[0]):]
 	}
 	return sum, true
 }

@@ -50,11 +50,9 @@ func (w *nginxWalk) pass(pass directive, m nginxModule, s nginxScope) {
 			}
 		}
 	}
-	unit := strings.Join(key, "\x00")
-	if w.seen[unit] {
+	if !w.told.first(strings.Join(key, "\x00")) {
 		return
 	}
-	w.seen[unit] = true
 	if m.prefix != "proxy" || scheme == m.tls {
 		u.dep.Route = strings.TrimSpace(u.dep.Route + " " + scheme)
 	}
@@ -105,12 +103,10 @@ func (u *nginxUnit) judge(scheme string) {
 	}
 	if d.Policy.Disabled && !open && !u.refused {
 		// A place that retries nothing needs one row, whatever directives it has.
-		key := fmt.Sprint(d.At.File, "\x00", d.Name, d.Longest)
-		if u.seen[key] {
+		if !u.told.first(d.At.File, d.Name, d.Longest) {
 			u.r.quiet(d.At)
 			return
 		}
-		u.seen[key] = true
 	}
 	u.r.add(*d)
 }
@@ -121,8 +117,7 @@ func (u *nginxUnit) opened() {
 	d, limit := &u.dep, u.module.prefix+"_next_upstream_tries"
 	if !u.upstream.named {
 		u.note(d.At, d.Name, fmt.Sprintf("%s %s: without %s each address is tried", d.Name, u.upstream.open, limit))
-	} else if key := d.At.File + "\x00names"; !u.noted[key] {
-		u.noted[key] = true
+	} else if u.told.first(d.At.File, "names") {
 		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
 	}
 }

@@ -44,14 +44,12 @@ func (p *Part) at(line, column int) policyfile.Position {
 	return p.in.at(policyfile.Position{File: p.Name, Line: line, Column: column})
 }
 
-// Policy is a policy file, or a text inside of another file that is one. Its lines
-// are those of the file.
-type Policy struct{ Data []byte }
-
 // Opened is what a file holds. One without parts and policies is not recognized.
 type Opened struct {
-	Parts    []Part
-	Policies []Policy
+	Parts []Part
+	// Policies are policy files: the file itself, or texts inside of it. Their lines are
+	// those of the file.
+	Policies [][]byte
 	// Faults keep parts from being read. They may stand beside other parts, which
 	// are judged all the same.
 	Faults []*policyfile.Fault
@@ -70,7 +68,7 @@ func Open(name string, data []byte, format string) *Opened {
 	case len(data) > MaxSize:
 		o.fault(policyfile.Position{}, "larger than %d MiB", MaxSize>>20)
 	case format == "forbear" || format == "" && shapedLikePolicy(data):
-		o.Policies = []Policy{{data}}
+		o.Policies = [][]byte{data}
 	case format != "" && !known(format):
 		o.fault(policyfile.Position{}, "unknown format %q: want forbear, %s", format, strings.Join(Formats(), ", "))
 	default:
@@ -165,21 +163,21 @@ func (o *opener) spoken(called string, data []byte, in frame) bool {
 // json opens a JSON text. One that is not JSON is of interest when it holds a
 // product's configuration under its comments, or speaks of retries.
 func (o *opener) json(called string, data []byte, in frame, depth int) {
-	root, err := tree.JSON(o.name, data)
-	if err != nil && commented(called) {
-		root, err = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
+	root, fault := tree.JSON(o.name, data)
+	if fault != nil && commented(called) {
+		root, fault = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
 	}
-	if err == nil {
+	if fault == nil {
 		o.roots([]*tree.Node{root}, data, in, depth)
 		return
 	}
 	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
 	// as YAML, whatever they are called.
-	if roots, err := tree.YAML(o.name, data); err == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
+	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
 		o.roots(roots, data, in, depth)
 		return
 	}
-	o.unparsed(called, err, data, in, depth)
+	o.unparsed(called, fault, data, in, depth)
 }
 
 // lineComment matches a line that is a comment, which some programs take in JSON.
@@ -193,10 +191,10 @@ func commented(called string) bool {
 }
 
 func (o *opener) yaml(called string, data []byte, in frame, depth int) {
-	roots, err := tree.YAML(o.name, data)
+	roots, fault := tree.YAML(o.name, data)
 	o.roots(roots, data, in, depth)
-	if err != nil {
-		o.unparsed(called, err, data, in, depth)
+	if fault != nil {
+		o.unparsed(called, fault, data, in, depth)
 	}
 }
 
@@ -212,11 +210,11 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 			o.unclaimed = append(o.unclaimed, root)
 		}
 		if o.format == "" && data != nil && isPolicy(root) {
-			o.Policies = append(o.Policies, Policy{in.pad(data)})
+			o.Policies = append(o.Policies, in.pad(data))
 			return // the reader of policy files says what is wrong with the rest
 		}
 		before := len(o.Parts)
-		o.node(root, "", above, depth)
+		o.node(root, above, depth)
 		// What a format is given for is of that format.
 		if o.format != "" && len(o.Parts) == before {
 			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root, Assumed: true})
@@ -227,29 +225,24 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 // node looks for the parts at and below n. What a product claims is read by it, and
 // not looked into again unless it may hold those of others. above are the lines that
 // literal blocks stand in.
-func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
-	type step struct {
-		n   *tree.Node
-		key string
-	}
+func (o *opener) node(root *tree.Node, above *lines, depth int) {
 	seen := map[*tree.Node]bool{}
 	path := o.path
 	o.path = nil
 	defer func() { o.path = path }()
-	var visit func(s step)
-	visit = func(s step) {
-		n := s.n
+	var visit func(n *tree.Node, key string)
+	visit = func(n *tree.Node, key string) {
 		if n == nil || seen[n] || o.owned[n] {
 			return
 		}
 		seen[n] = true
 		switch n.Kind {
 		case tree.Scalar:
-			o.inner(n, s.key, above, depth)
+			o.inner(n, key, above, depth)
 		case tree.List:
 			o.sighted(n)
 			for _, item := range n.Items {
-				visit(step{item, s.key})
+				visit(item, key)
 			}
 		case tree.Map:
 			if o.claimed(n) {
@@ -272,7 +265,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				}
 				about, known := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)+len(o.Faults)
 				o.path = append(o.path, p.Key)
-				visit(step{p.Value, p.Key})
+				visit(p.Value, p.Key)
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
 				if about && len(o.Parts)+len(o.Faults) == known {
@@ -281,7 +274,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 			}
 		}
 	}
-	visit(step{root, key})
+	visit(root, "")
 }
 
 // lastApplied is the annotation in which kubectl keeps a resource as it was last applied:

@@ -21,6 +21,18 @@ type reader struct {
 	part    *Part    // the one that is read; see each
 	names   []string // of the files, in order
 	results map[string]*Result
+	told    memory
+}
+
+// memory is what has been said: what holds for many places is said once.
+type memory map[string]bool
+
+// first reports whether it is asked about these for the first time.
+func (m memory) first(about ...any) bool {
+	key := fmt.Sprintf("%q", about)
+	before := m[key]
+	m[key] = true
+	return !before
 }
 
 // each goes through the parts. What they name is looked up from the one that is read.
@@ -49,15 +61,16 @@ func (r *reader) result(name string) *Result {
 // refuse records a broken rule of a dependency. field is that of a policy
 // file, by which package check finds the id. The fault belongs to the dependency's
 // file, wherever the place is.
-func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
-	if field == "total.missing" && slices.Contains(d.Lacks, field) {
-		return // there is one that cannot be read, and a note about it
-	}
-	f := r.result(d.At.File)
-	f.Refused = append(f.Refused, &policyfile.Fault{
+func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) *policyfile.Fault {
+	fault := &policyfile.Fault{
 		Position: at, Rule: rule, Dependency: d.Name, Route: d.Route, Field: field,
 		Message: d.Name + ": " + fmt.Sprintf(format, args...),
-	})
+	}
+	// Of a total that is there and cannot be read, a note says so.
+	if f := r.result(d.At.File); field != "total.missing" || !slices.Contains(d.Lacks, field) {
+		f.Refused = append(f.Refused, fault)
+	}
+	return fault
 }
 
 // cannot records a rule that the product cannot hold, whatever its file says. That
@@ -67,10 +80,10 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 	if field != "" {
 		d.Lacks = append(d.Lacks, field)
 	}
-	f := r.result(d.At.File).File
-	if slices.ContainsFunc(f.Limits, func(l *policyfile.Fault) bool { return l.Rule == rule }) {
+	if !r.told.first(d.At.File, rule) {
 		return
 	}
+	f := r.result(d.At.File).File
 	f.Limits = append(f.Limits, &policyfile.Fault{Position: d.At, Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -110,6 +123,11 @@ func (r *reader) unjudged(at policyfile.Position, dependency, format string, arg
 	})
 }
 
+// noted reports whether a place has a note already: several units may share a list or a key.
+func (r *reader) noted(at policyfile.Position) bool {
+	return slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at })
+}
+
 // open is unjudged for what keeps the attempts of d from being counted: the worst
 // case is at least what d says.
 func (r *reader) open(at policyfile.Position, d *policyfile.Dependency, format string, args ...any) {
@@ -138,14 +156,9 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 		}
 		at, _ := d.Place(v.Field)
 		// Several routes may share a cluster, and so its budget.
-		if v.Field == "budget.ratio" && slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool {
-			return f.Field == v.Field && f.Position == at && f.Dependency == d.Name
-		}) {
-			continue
+		if v.Field != "budget.ratio" || r.told.first(d.At.File, at, d.Name) {
+			r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail).Value = d.Value(v.Field)
 		}
-		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
-		refused := r.result(d.At.File).Refused
-		refused[len(refused)-1].Value = d.Value(v.Field)
 	}
 	f := r.result(d.At.File).File
 	f.Dependencies = append(f.Dependencies, d)

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -98,10 +99,7 @@ func r4jLayers(all, own scope) (layers scope) {
 // r4jInstance reads one instance.
 func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope, limited bool) {
 	d := policyfile.Dependency{Name: name, Route: profile, At: at.At}
-	count := s.get("max-attempts")
-	if count == nil {
-		count = s.get("max-retry-attempts") // before version 1.0; it counts the first, too
-	}
+	count := cmp.Or(s.get("max-attempts"), s.get("max-retry-attempts")) // the latter before version 1.0; it counts the first, too
 	if !r.springRetries(&d, count, r4jAttempts, 1) {
 		r.quiet(d.At)
 		return
@@ -123,10 +121,7 @@ func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope
 // r4jWaits reads the backoff. Waits are fixed by default; randomizedWaitFactor must be
 // below 1, so that full jitter cannot be set.
 func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
-	at := d.At
-	if v := s.get("wait-duration"); v != nil {
-		at = v.At
-	}
+	at := placed(s.get("wait-duration"), d.At)
 	if own := s.get("interval-bi-function"); own != nil {
 		r.unjudged(own.At, d.Name, "%s: its waits are up to a class of its own", d.Name)
 		grow(d, 0, 1, 0)
@@ -206,11 +201,6 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 	if every && len(ignored) == 0 {
 		r.unjudged(d.At, d.Name, "%s retries exceptions of every kind: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name)
 	}
-}
-
-// noted reports whether a place has a note already: instances may share a list or a key.
-func (r *reader) noted(at policyfile.Position) bool {
-	return slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at })
 }
 
 // r4jKeys are the settings of a Retry in Spring Boot's configuration, and r4jWords those

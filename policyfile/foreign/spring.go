@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -46,8 +47,14 @@ func (r *reader) spring() {
 	for _, doc := range r.springDocs() {
 		r.springGateway(doc)
 		r.springFeign(doc)
-		r.springListeners(doc)
-		r.springTemplates(doc)
+		for _, kind := range []string{"simple", "direct", "stream"} {
+			r.springRabbit(doc, kind)
+		}
+		r.springKafka(doc)
+		r.springStream(doc)
+		if t, ok := doc.boot("rabbitmq template", forbear.Sync, "spring", "rabbitmq", "template", "retry"); ok && springTrue(t.s.get("enabled"), false) {
+			r.springTemplate(t, false)
+		}
 		r.springUnread(doc)
 	}
 }

@@ -167,10 +167,7 @@ func springList(n *tree.Node) (items []*tree.Node) {
 // counts beside the retries: 1 when it counts the first attempt. It returns false for a
 // unit that retries nothing.
 func (r *reader) springRetries(d *policyfile.Dependency, n *tree.Node, def, lower int) bool {
-	at := d.At
-	if n != nil {
-		at = n.At
-	}
+	at := placed(n, d.At)
 	v, ok := springNumber(n, float64(def))
 	if !ok {
 		r.open(at, d, "%s: how often it retries is up to the environment; %d attempts are counted here", d.Name, int(min(max(v, 0), 1<<20))+1-lower)

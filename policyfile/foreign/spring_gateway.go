@@ -187,10 +187,7 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	default:
 		r.refuse(f.at, "R-3", d, "total.missing", "no timeout of Retry bounds all attempts together")
 	}
-	limit := route.Fold("metadata", "response-timeout")
-	if limit == nil {
-		limit = all.get("httpclient", "response-timeout")
-	}
+	limit := cmp.Or(route.Fold("metadata", "response-timeout"), all.get("httpclient", "response-timeout"))
 	if d.Policy.PerAttempt = r.springTime(d, "per_attempt", limit, 0); d.Policy.PerAttempt == 0 {
 		unbounded(d)
 	}

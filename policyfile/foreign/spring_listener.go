@@ -1,29 +1,15 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
-
-// springMessage records what no setting of Spring can hold for a message.
-func (r *reader) springMessage(d *policyfile.Dependency) {
-	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a message and its retries together")
-	r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
-	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
-}
-
-// springListeners reads the retries of consumers.
-func (r *reader) springListeners(doc springDoc) {
-	for _, kind := range []string{"simple", "direct", "stream"} {
-		r.springRabbit(doc, kind)
-	}
-	r.springKafka(doc)
-	r.springStream(doc)
-}
 
 // springRabbit reads one kind of listeners of RabbitMQ.
 func (r *reader) springRabbit(doc springDoc, kind string) {
@@ -53,7 +39,7 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 	retries(&d, 1, at)
 	grow(&d, 0, 1, 0)
 	r.open(at, &d, "a message that fails is put back into its queue, without an end and a wait: set default-requeue-rejected to false, or retry.enabled to true")
-	r.springMessage(&d)
+	r.springLacks(&d)
 	unbounded(&d)
 	r.add(d)
 }
@@ -65,10 +51,7 @@ func (r *reader) springKafka(doc springDoc) {
 	t, ok := doc.boot("kafka retry topic", forbear.Event, "spring", "kafka", "retry", "topic")
 	if !ok || !topics {
 		kafka := doc.scope[0].Fold("spring", "kafka")
-		listener := kafka.Fold("listener")
-		if listener == nil {
-			listener = kafka.Fold("consumer")
-		}
+		listener := cmp.Or(kafka.Fold("listener"), kafka.Fold("consumer"))
 		// The consumers of Spring Cloud Stream take these settings over, and do otherwise.
 		always := doc.scope[1:].at("spring", "kafka")
 		fresh := always.get("listener") == nil && always.get("consumer") == nil
@@ -80,10 +63,7 @@ func (r *reader) springKafka(doc springDoc) {
 	t.count = "attempts"
 	t.s = append(t.s.at("backoff"), t.s...) // where newer versions have them
 	t.first, t.most, t.multiplier, t.max = "delay", "max-delay", 0, 0
-	random := t.s.get("random")
-	if random == nil {
-		random = t.s.get("random-back-off")
-	}
+	random := cmp.Or(t.s.get("random"), t.s.get("random-back-off"))
 	r.springTemplate(t, springTrue(random, false) || given(t.s.get("jitter")) != nil)
 }
 
@@ -133,4 +113,82 @@ func (doc springDoc) deadLetters(binding string) bool {
 		}
 	}
 	return false
+}
+
+// springRetry is a section of settings for Spring's RetryTemplate. The keys are those of
+// Spring Boot, unless others are named.
+type springRetry struct {
+	name    string
+	kind    forbear.Kind
+	at      *tree.Node
+	s       scope
+	profile string
+
+	count, first, factor, most string // keys
+	attempts                   int    // the first included
+	initial, max               time.Duration
+	multiplier                 float64
+}
+
+// springTemplate reads such a section, and reports whether it retries anything. One
+// without growth has the same wait each time; none of them has jitter, unless random
+// says so.
+func (r *reader) springTemplate(t springRetry, random bool) bool {
+	d := policyfile.Dependency{Name: t.name, Route: t.profile, At: t.at.At}
+	d.Policy.Kind = t.kind
+	// Spring Boot 4 counts retries, under a name of its own.
+	count, def, lower := t.s.get("max-retries"), t.attempts-1, 0
+	if count == nil {
+		count, def, lower = t.s.get(t.count), t.attempts, 1
+	}
+	if !r.springRetries(&d, count, def, lower) {
+		r.quiet(d.At)
+		return false
+	}
+	factor := r.springFactor(&d, t.s.get(t.factor), t.multiplier)
+	first, most := r.springTime(&d, "backoff.base", t.s.get(t.first), t.initial), r.springTime(&d, "backoff.cap", t.s.get(t.most), t.max)
+	factor = max(factor, 1)
+	if most > 0 {
+		first = min(first, most)
+	}
+	grow(&d, first, factor, most)
+	switch {
+	case factor == 1 && d.Policy.Retries() > 1:
+		at, _ := d.Place("backoff.base")
+		r.refuse(at, "R-1", &d, "backoff.base", "waits %v before every retry: set a multiplier", each(d.Policy.Backoff.Base))
+	case !random:
+		r.cannot(&d, "R-1", "", "Spring's waits have no jitter by configuration: it takes code")
+	default:
+		r.cannot(&d, "R-1", "", "Spring's random waits lie between the exponential value and a multiple of it: that is not full jitter")
+	}
+	r.springLacks(&d)
+	unbounded(&d)
+	r.add(d)
+	return true
+}
+
+// boot is a section with the keys and defaults of Spring Boot.
+func (doc springDoc) boot(name string, kind forbear.Kind, keys ...string) (t springRetry, ok bool) {
+	t = springRetry{
+		name: name, kind: kind, at: doc.scope[0].Fold(keys...), s: doc.scope.at(keys...), profile: doc.profile,
+		count: "max-attempts", first: "initial-interval", factor: "multiplier", most: "max-interval",
+		attempts: 3, initial: time.Second, max: 10 * time.Second, multiplier: 1,
+	}
+	return t, t.at.Map()
+}
+
+// springLacks records what no setting of Spring can hold, for a client whose caller waits or
+// for a message.
+func (r *reader) springLacks(d *policyfile.Dependency) {
+	what, sync := "message", d.Policy.Kind == forbear.Sync
+	if sync {
+		what = "call"
+	}
+	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a %s and its retries together", what)
+	if sync {
+		r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+	} else {
+		r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
+	}
+	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
 }

@@ -48,9 +48,7 @@ func (r *reader) batch(d policyfile.Dependency, judged ...string) {
 	_, low, high := forbear.Batch.Range()
 	if n := d.Policy.MaxRetries; n > high {
 		at, _ := d.Place("max_retries")
-		r.refuse(at, "R-2", &d, "max_retries", "max_retries %d is outside %d-%d, the range of batch items", n, low, high)
-		refused := r.result(d.At.File).Refused
-		refused[len(refused)-1].Value = d.Value("max_retries")
+		r.refuse(at, "R-2", &d, "max_retries", "max_retries %d is outside %d-%d, the range of batch items", n, low, high).Value = d.Value("max_retries")
 	}
 	r.add(d, append(judged, "max_retries")...)
 }

@@ -115,52 +115,43 @@ func tabAt(data []byte, at Position) bool {
 // otherwise expand to gigabytes ("billion laughs").
 const maxExpanded = 500_000
 
-// boundedAliases reports whether the aliases under root end, and end soon.
+// boundedAliases reports whether the aliases under root end, and end soon. What stands behind
+// an anchor is counted once, and its size kept, so that the counting itself takes linear time.
 func (r *Reader) boundedAliases(root *yaml.Node) bool {
-	m := measure{sizes: map[*yaml.Node]int{}}
-	if size := m.size(root); m.loop != nil {
-		r.Fault(m.loop, "alias *%s contains itself", m.loop.Value)
+	const pending = -1 // the size of what is being counted: to meet it again is a loop
+	sizes := map[*yaml.Node]int{}
+	var loop *yaml.Node
+	var size func(n *yaml.Node) int
+	size = func(n *yaml.Node) int {
+		of := n
+		if n.Kind == yaml.AliasNode {
+			of = n.Alias
+		}
+		if known, met := sizes[of]; known == pending {
+			loop = n
+			return 0
+		} else if met {
+			return known
+		}
+		anchored := of.Anchor != ""
+		if anchored {
+			sizes[of] = pending
+		}
+		sum := 1
+		for _, c := range of.Content {
+			sum = min(sum+size(c), maxExpanded+1) // so that no sum overflows
+		}
+		if anchored {
+			sizes[of] = sum
+		}
+		return sum
+	}
+	if whole := size(root); loop != nil {
+		r.Fault(loop, "alias *%s contains itself", loop.Value)
 		return false
-	} else if size > maxExpanded {
+	} else if whole > maxExpanded {
 		r.Fault(root, "aliases multiply the file beyond %d values", maxExpanded)
 		return false
 	}
 	return true
-}
-
-// measure counts nodes with aliases expanded. Each anchored node is counted
-// once and its size kept, so that the counting itself takes linear time.
-type measure struct {
-	sizes map[*yaml.Node]int // of anchored nodes; pending while being counted
-	loop  *yaml.Node         // an alias within its own anchor
-}
-
-// pending marks an anchored node whose size is being computed: to meet it
-// again is a loop.
-const pending = -1
-
-// size is saturated just above maxExpanded, so that no sum overflows.
-func (m *measure) size(n *yaml.Node) int {
-	if n.Kind == yaml.AliasNode {
-		size, known := m.sizes[n.Alias]
-		if size == pending {
-			m.loop = n
-			return 0
-		}
-		if !known {
-			size = m.size(n.Alias)
-		}
-		return size
-	}
-	if n.Anchor != "" {
-		m.sizes[n] = pending
-	}
-	size := 1
-	for _, c := range n.Content {
-		size = min(size+m.size(c), maxExpanded+1)
-	}
-	if n.Anchor != "" {
-		m.sizes[n] = size
-	}
-	return size
 }

@@ -17,23 +17,18 @@ const maxDepth = 1000
 
 // JSON parses one JSON value. It is strict where readers differ: comments and
 // trailing commas are refused at their place, since the program that the file is for
-// would not take them. An error is a [*policyfile.Fault].
-func JSON(name string, data []byte) (*Node, error) {
+// would not take them.
+func JSON(name string, data []byte) (*Node, *policyfile.Fault) {
 	if rest, marked := bytes.CutPrefix(data, []byte("\ufeff")); marked {
 		data = rest // which programs skip, and the decoder does not
 	}
 	p := &jsonParser{name: name, data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
 	p.dec.UseNumber()
-	root, err := p.value(0)
-	if err == nil {
-		if at := p.next(); p.pos < len(data) {
-			err = &policyfile.Fault{Position: at, Message: p.told("more than one value")}
-		}
+	root, fault := p.value(0)
+	if p.next(); fault == nil && p.pos < len(data) {
+		fault = p.fault(errors.New("more than one value"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
+	return root, fault
 }
 
 // jsonParser follows the decoder's offset through the text, to know the lines.
@@ -68,26 +63,19 @@ func (p *jsonParser) next() policyfile.Position {
 }
 
 // fault places an error of the decoder's.
-func (p *jsonParser) fault(err error) error {
-	at, message := p.next(), err.Error()
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		message = e.Error()
-	}
+func (p *jsonParser) fault(err error) *policyfile.Fault {
+	at, message := p.next(), "not JSON: "+err.Error()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, message = p.to(len(p.data)), "the file ends in the middle of a value"
+		at, message = p.to(len(p.data)), "not JSON: the file ends in the middle of a value"
 	}
-	return &policyfile.Fault{Position: at, Message: p.told(message)}
-}
-
-// told names a comment as one: what the decoder says of it helps no one.
-func (p *jsonParser) told(message string) string {
+	// What the decoder says of a comment helps no one.
 	if rest := p.data[p.pos:]; bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
-		return "not JSON: comments are not part of it, and many programs refuse the file"
+		message = "not JSON: comments are not part of it, and many programs refuse the file"
 	}
-	return "not JSON: " + message
+	return &policyfile.Fault{Position: at, Message: message}
 }
 
-func (p *jsonParser) value(depth int) (*Node, error) {
+func (p *jsonParser) value(depth int) (*Node, *policyfile.Fault) {
 	if depth > maxDepth {
 		return nil, p.fault(fmt.Errorf("more than %d values within each other", maxDepth))
 	}
@@ -104,8 +92,8 @@ func (p *jsonParser) value(depth int) (*Node, error) {
 			n.Kind = Map
 		}
 		for p.dec.More() {
-			if err := p.member(n, depth); err != nil {
-				return nil, err
+			if fault := p.member(n, depth); fault != nil {
+				return nil, fault
 			}
 		}
 		if _, err := p.dec.Token(); err != nil {
@@ -123,22 +111,19 @@ func (p *jsonParser) value(depth int) (*Node, error) {
 }
 
 // member reads an item of a list, or a key with its value.
-func (p *jsonParser) member(n *Node, depth int) error {
+func (p *jsonParser) member(n *Node, depth int) *policyfile.Fault {
 	if n.Kind == List {
-		item, err := p.value(depth + 1)
+		item, fault := p.value(depth + 1)
 		n.Items = append(n.Items, item)
-		return err
+		return fault
 	}
 	at := p.next()
 	token, err := p.dec.Token()
 	if err != nil {
 		return p.fault(err)
 	}
-	key, ok := token.(string)
-	if !ok {
-		return p.fault(errors.New("a key is not a string"))
-	}
-	value, err := p.value(depth + 1)
+	key, _ := token.(string) // as the decoder has seen to
+	value, fault := p.value(depth + 1)
 	n.Pairs = append(n.Pairs, Pair{key, at, value})
-	return err
+	return fault
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// YAML parses the documents of a YAML file; empty ones are left out. An error is a
-// [*policyfile.Fault], and the documents before it are returned with it.
-func YAML(name string, data []byte) (roots []*Node, err error) {
-	fault := func(at policyfile.Position, message string) error {
+// YAML parses the documents of a YAML file; empty ones are left out. The documents before
+// a fault are returned with it.
+func YAML(name string, data []byte) (roots []*Node, _ *policyfile.Fault) {
+	fault := func(at policyfile.Position, message string) *policyfile.Fault {
 		at.File, at.Line, at.Column = name, max(at.Line, 1), max(at.Column, 1)
 		return &policyfile.Fault{Position: at, Message: "not YAML: " + message}
 	}

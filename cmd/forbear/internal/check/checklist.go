@@ -34,24 +34,18 @@ func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
 	}
 	result := check.Run(read.Sources, q.Options)
 	answers := check.Checklist(read.Sources, result, metrics, q.metrics)
-	err := q.write(func(format string) (func(io.Writer) error, error) {
+	err := q.write(func(w io.Writer, format string) error {
 		switch format {
 		case "text":
-			return func(w io.Writer) error {
-				if err := check.WriteAnswers(w, answers); err != nil {
-					return err
-				}
-				return q.judged(w, read, result)
-			}, nil
+			if err := check.WriteAnswers(w, answers); err != nil {
+				return err
+			}
+			return q.judged(w, read, result)
 		case "json":
-			return func(w io.Writer) error {
-				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": read.Names(), "answers": answers, "problems": read.Problems})
-			}, nil
-		// SARIF and JUnit are formats of findings, which questions are
-		// not.
-		default:
-			return nil, fmt.Errorf("--checklist is written as text or json, not %s", format)
+			return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": read.Names, "answers": answers, "problems": read.Problems})
 		}
+		// SARIF and JUnit are formats of findings, which questions are not.
+		return fmt.Errorf("--checklist is written as text or json, not %s", format)
 	})
 	if err != nil || unread || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, err

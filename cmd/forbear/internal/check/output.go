@@ -17,22 +17,19 @@ import (
 // write several: text for the log of a pipeline, SARIF for the code host.
 type output struct{ format, file string }
 
-// write writes each output. in returns the writer of a format, or an error
-// for a format that the report does not have. Without -o the format is text.
-func (q *gate) write(in func(format string) (func(io.Writer) error, error)) error {
+// write writes each output. in writes a format, and returns an error for one that the
+// report does not have. Without -o the format is text.
+func (q *gate) write(in func(w io.Writer, format string) error) error {
 	outputs := q.outputs
 	if len(outputs) == 0 {
 		outputs = []output{{"text", ""}}
 	}
 	for _, o := range outputs {
-		write, err := in(o.format)
-		if err != nil {
-			return err
-		}
+		var err error
 		if o.file == "" {
-			err = write(q.std.Out)
+			err = in(q.std.Out, o.format)
 		} else {
-			err = replace(o.file, write)
+			err = replace(o.file, func(w io.Writer) error { return in(w, o.format) })
 		}
 		if err != nil {
 			return err
@@ -46,7 +43,7 @@ func (q *gate) write(in func(format string) (func(io.Writer) error, error)) erro
 // it.
 func (q *gate) report(read *check.Reading, result *check.Result) *report.Report {
 	rep := &report.Report{
-		Tool: "check", Version: version.Read().Version, Files: read.Names(), Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
+		Tool: "check", Version: version.Read().Version, Files: read.Names, Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
 		// The worst cases are part of the JSON report: a pipeline may set
 		// limits of its own.
 		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1], "off": result.Off},
@@ -67,17 +64,16 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 	// line. Those that speak of retries are named.
 	brief := *rep
 	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 && p.Kind == report.Unrecognized })
-	return q.write(func(format string) (func(io.Writer) error, error) {
+	return q.write(func(w io.Writer, format string) error {
 		switch format {
 		case "text":
-			return func(w io.Writer) error { return q.writeText(w, read, result, &brief) }, nil
+			return q.writeText(w, read, result, &brief)
 		case "github":
-			return func(w io.Writer) error { return brief.Write(w, format) }, nil
+			return brief.Write(w, format)
 		case "markdown":
-			return func(w io.Writer) error { return check.Markdown(w, read, result) }, nil
-		default:
-			return func(w io.Writer) error { return rep.Write(w, format) }, nil
+			return check.Markdown(w, read, result)
 		}
+		return rep.Write(w, format)
 	})
 }
 

@@ -138,20 +138,7 @@ func (f *finder) folder(root string) error {
 			}
 			return ignores.read(filepath.Clean(name))
 		}
-		isFile, err := f.file(root, name, entry, &ignores)
-		if err != nil {
-			f.Missing = append(f.Missing, Missing{name, err})
-			found = true
-		}
-		if !isFile {
-			return nil
-		}
-		found = true
-		if ignores.match(name, false) {
-			f.Ignored++
-			return nil
-		}
-		f.add(name, true)
+		found = f.entry(root, name, entry, &ignores) || found
 		return nil
 	})
 	if err == nil && !found {
@@ -171,56 +158,53 @@ func cause(err error) error {
 	return err
 }
 
-// file reports whether an entry of a folder is a file of interest, or a link to one. One
-// whose link leads nowhere cannot be read.
-func (f *finder) file(root, name string, entry fs.DirEntry, ignores *ignoreList) (bool, error) {
-	mode := entry.Type()
-	link := mode&fs.ModeSymlink != 0
-	if link {
+// entry takes an entry of a folder that is a file of interest, or a link to one, and reports
+// whether it is. One whose link leads nowhere cannot be read.
+func (f *finder) entry(root, name string, entry fs.DirEntry, ignores *ignoreList) bool {
+	mode, ignored := entry.Type(), func() bool { return ignores.match(name, false) }
+	if mode&fs.ModeSymlink != 0 {
 		info, err := os.Stat(name)
-		if err != nil {
-			if !f.wanted(name) || ignores.match(name, false) {
-				return false, nil
+		switch {
+		case err != nil && (!f.wanted(name) || ignored()):
+			return false
+		case err != nil:
+			f.Missing = append(f.Missing, Missing{name, cause(err)})
+			return true
+		case info.IsDir():
+			if !slices.Contains(skipped, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
+				f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere, which is not followed: name it to have it judged")})
 			}
-			return false, cause(err)
+			return false
 		}
 		mode = info.Mode()
 	}
 	switch {
-	case link && mode.IsDir():
-		if !slices.Contains(skipped, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
-			f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere, which is not followed: name it to have it judged")})
-		}
-		return false, nil
 	case !f.wanted(name):
-		return false, nil
-	case !mode.IsRegular():
-		if !ignores.match(name, false) {
-			f.Passed = append(f.Passed, Missing{name, errors.New("not a regular file")})
-		}
-		return false, nil
+		return false
+	case mode.IsRegular() && ignored():
+		f.Ignored++
+	case mode.IsRegular():
+		f.add(name, true)
+	case !ignored():
+		f.Passed = append(f.Passed, Missing{name, errors.New("not a regular file")})
 	}
-	return true, nil
+	return mode.IsRegular()
 }
 
 // within reports whether a link leads to a folder that is walked anyway.
 func within(root, link string) bool {
-	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return false
+	var whole [2]string
+	for i, name := range []string{root, link} {
+		target, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return false
+		}
+		if whole[i], err = filepath.Abs(target); err != nil {
+			return false
+		}
 	}
-	target, err := filepath.EvalSymlinks(link)
-	if err != nil {
-		return false
-	}
-	if root, err = filepath.Abs(root); err != nil {
-		return false
-	}
-	if target, err = filepath.Abs(target); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(root, target)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	rel, err := filepath.Rel(whole[0], whole[1])
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // Read returns the contents of a file, or of standard input: at most one byte more
