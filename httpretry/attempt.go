@@ -9,9 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/edge"
-	"github.com/forbear-go/forbear/edge/grpcwire"
 	"github.com/forbear-go/forbear/edge/visit"
-	"github.com/forbear-go/forbear/internal/eventstream"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
@@ -81,10 +79,6 @@ func (x *exchange) newAttempt(call *edge.Call) (*attempt, error) {
 // What the time of an attempt bounds is the server's part: the connection and its
 // handshake, and the wait for the headers of the response once the request was
 // sent. While a body moves, in either direction, only its standing still is bounded.
-
-// unhurried reports whether a body may have nothing to say for any time: a stream of
-// events, and the messages of gRPC, whose deadline is their own.
-func unhurried(h http.Header) bool { return eventstream.Is(h) || grpcwire.Is(h) }
 
 // explain names the cause of an error: the attempt's own timeout, or a re-send
 // that was stopped. net/http knows both only as a canceled context.

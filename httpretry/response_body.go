@@ -65,15 +65,6 @@ func (x *exchange) asked(a *attempt, e *forbear.Error) *http.Request {
 	return req
 }
 
-// idleOf returns for how long the body of the response may stand still; 0 is for
-// ever.
-func (a *attempt) idleOf(resp *http.Response) time.Duration {
-	if a.timer == nil || unhurried(resp.Header) {
-		return 0
-	}
-	return max(a.idle, 0)
-}
-
 // responseBody is the body of a response that was handed over. It ends the attempt
 // when it is closed or used up. Like those of net/http it may be closed while it is
 // being read.
