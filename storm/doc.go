@@ -28,8 +28,8 @@
 //
 // The package is the face. A scenario is compiled (compile.go) into the model that
 // the engine reads (internal/model), the engine (internal/engine) fills a record, and the
-// face makes a result of that (summary.go, verdict.go, without_breakers.go). Pictures and tables are drawn by
-// internal/report; internal/parallel spreads the runs of a study over the processors.
+// face makes a result of that (summary.go, verdict.go, without_breakers.go). Pictures and
+// tables are drawn by internal/report; internal/parallel spreads the runs of a study over the processors.
 // Imports point downwards: the engine knows nothing of the scenario or of a report.
 //
 // Experimental: what this package exports may change in any version.
