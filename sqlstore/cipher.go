@@ -14,14 +14,13 @@ import (
 // what receivers respond and errors quote. In the clear are the columns that statements compare: ids, endpoints, keys, states
 // and times, and the reasons of dead letters.
 
-// Cipher encrypts at rest: [WithCipher]. Its methods are safe for concurrent use. What a
-// database keeps is bound to its table, column and row besides, so that who can write rows,
-// and has no key, cannot have one shown in the place of another. Make it with [NewCipher].
+// Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
+// use. That of [NewCipher] binds what a database keeps to its table, column and row
+// besides, so that who can write rows, and has no key, cannot have one shown in the
+// place of another; another's does not.
 type Cipher interface {
 	Seal(plain []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
-	SealAt(place string, plain []byte) ([]byte, error)
-	OpenAt(place string, sealed []byte) (plain []byte, bound bool, err error)
 }
 
 // NewCipher returns AES-256-GCM under the first key; the others open what was
@@ -172,17 +171,22 @@ func place(column string, key ...string) cell {
 // seal and its three like encrypt when the database has a cipher, and pass the
 // content on as it is otherwise.
 func (db *DB) seal(at cell, plain []byte) ([]byte, error) {
-	switch {
-	case db.cipher != nil:
-		return db.cipher.SealAt(string(at), plain)
-	case db.sealed.Load() && len(plain) > 0:
-		return nil, fmt.Errorf("%w: everything in this database is encrypted, and no key is given", ErrKey)
+	switch c := db.cipher.(type) {
+	case nil:
+		if db.sealed.Load() && len(plain) > 0 {
+			return nil, fmt.Errorf("%w: everything in this database is encrypted, and no key is given", ErrKey)
+		}
+		return plain, nil
+	case *keyring:
+		return c.SealAt(string(at), plain)
+	default:
+		return c.Seal(plain)
 	}
-	return plain, nil
 }
 
 func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 	id, named := keyOf(sealed)
+	c, ours := db.cipher.(*keyring)
 	switch {
 	case db.cipher == nil:
 		// What a key file of forbear's has sealed is never handed on as a payload. Ids of
@@ -191,12 +195,14 @@ func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 			return nil, noKey(id)
 		}
 		return sealed, nil
+	case !ours:
+		return db.cipher.Open(sealed)
 	case !named && db.sealed.Load() && len(sealed) > 0:
 		return nil, ErrUnsealed
 	case !named:
 		return sealed, nil // written before encryption was switched on
 	}
-	plain, bound, err := db.cipher.OpenAt(string(at), sealed)
+	plain, bound, err := c.OpenAt(string(at), sealed)
 	if err == nil && !bound && db.sealed.Load() {
 		return nil, ErrUnsealed
 	}
@@ -216,8 +222,9 @@ func (db *DB) sealText(at cell, plain []byte) (string, error) {
 
 func (db *DB) unsealText(at cell, text string) ([]byte, error) {
 	box, ok := strings.CutPrefix(text, sealedText)
+	_, ours := db.cipher.(*keyring)
 	switch {
-	case !ok && db.cipher != nil && db.sealed.Load() && text != "":
+	case !ok && ours && db.sealed.Load() && text != "":
 		return nil, ErrUnsealed
 	case !ok:
 		return []byte(text), nil // written before encryption was switched on
@@ -228,7 +235,7 @@ func (db *DB) unsealText(at cell, text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, named := keyOf(sealed); !named {
+	if _, named := keyOf(sealed); ours && !named {
 		return nil, errors.New("encrypted, and cut short")
 	}
 	return db.unseal(at, sealed)
