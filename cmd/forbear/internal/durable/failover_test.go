@@ -116,9 +116,9 @@ func (c *insistent) since(t *testing.T, moment time.Time, what string) time.Dura
 // within waits for a condition much longer than it takes.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after two minutes: %s", what)
+			t.Fatalf("after five minutes: %s", what)
 		}
 	}
 }
