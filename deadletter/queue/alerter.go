@@ -78,8 +78,9 @@ type Alerter struct {
 
 	looks, sends pulse.Part
 
-	mu     sync.Mutex
-	health map[string]Health
+	mu      sync.Mutex
+	health  map[string]Health
+	refused map[string]int64 // the latest alert that a notifier did not take
 }
 
 // A look each second is what an operator waits for at most. The lease is how
@@ -89,9 +90,7 @@ const (
 	alertLease   = time.Minute
 	alertTimeout = 10 * time.Second
 	alertMax     = 10 * time.Minute
-	// failureFor is how long a failure of a notifier counts that none follows: the alert
-	// would have been tried again here, unless another process has delivered it.
-	failureFor = 3 * alertMax
+	learnEvery   = 30 * time.Second
 )
 
 // NewAlerter returns an Alerter. Every alert is logged as an ERROR as well.
@@ -99,7 +98,7 @@ func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
 	if log == nil {
 		log = slog.Default()
 	}
-	a := &Alerter{store: store, log: log, notifiers: append([]Notifier{logNotifier{log}}, notifiers...), health: map[string]Health{}}
+	a := &Alerter{store: store, log: log, notifiers: append([]Notifier{logNotifier{log}}, notifiers...), health: map[string]Health{}, refused: map[string]int64{}}
 	// An alert that was sent and not noted is claimed again when its lease ends.
 	a.looks.Name, a.sends.Name, a.sends.Every = "alerts not read", "alerts not sent, or not noted", alertLease
 	for _, n := range a.notifiers {
@@ -110,6 +109,7 @@ func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
 
 // Run sends alerts until ctx ends.
 func (a *Alerter) Run(ctx context.Context) {
+	learnt := time.Now()
 	for ctx.Err() == nil {
 		var list []Alert
 		err := a.looks.Do(func() (err error) { list, err = a.store.ClaimAlerts(ctx, 20, alertLease); return err })
@@ -121,6 +121,10 @@ func (a *Alerter) Run(ctx context.Context) {
 			wg.Go(func() { _ = a.sends.Do(func() error { return a.send(ctx, alert) }) })
 		}
 		wg.Wait()
+		if time.Since(learnt) > learnEvery {
+			a.learn(ctx)
+			learnt = time.Now()
+		}
 		if len(list) == 0 {
 			wait.Sleep(ctx, cmp.Or(a.Poll, alertPoll))
 		}
@@ -168,12 +172,38 @@ func (a *Alerter) notify(ctx context.Context, n Notifier, alert Alert) error {
 	if err == nil {
 		h.Healthy, h.Failures, h.Error, h.LastSuccess = true, 0, "", time.Now()
 	} else {
+		a.refused[n.Name()] = alert.ID
 		h.Failures++
 		h.Healthy, h.Error, h.LastFailure = false, err.Error(), time.Now()
 		a.log.Error("alert not delivered", slog.String("notifier", n.Name()), slog.String("error", err.Error()))
 	}
 	a.health[n.Name()] = h
 	return err
+}
+
+// learn makes those notifiers healthy that have taken by another process what they did not
+// take by this one, which may have no other alert for them for days.
+func (a *Alerter) learn(ctx context.Context) {
+	a.mu.Lock()
+	failing := slices.ContainsFunc(a.notifiers, func(n Notifier) bool { return !a.health[n.Name()].Healthy && a.refused[n.Name()] != 0 })
+	a.mu.Unlock()
+	if !failing {
+		return
+	}
+	list, err := a.store.AlertPage(ctx, 0, 1000)
+	if err != nil {
+		return // alerts are not read either, which is said
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, alert := range list {
+		for _, name := range alert.Sent {
+			if h := a.health[name]; !h.Healthy && a.refused[name] == alert.ID {
+				h.Healthy, h.Failures, h.Error = true, 0, ""
+				a.health[name] = h
+			}
+		}
+	}
 }
 
 // Test sends a test alert to every notifier, now, and returns how each took
@@ -196,9 +226,6 @@ func (a *Alerter) Health() []Health {
 	list := make([]Health, 0, len(a.notifiers))
 	for _, n := range a.notifiers {
 		h := a.health[n.Name()]
-		if !h.Healthy && time.Since(h.LastFailure) > failureFor {
-			h.Healthy, h.Failures, h.Error = true, 0, ""
-		}
 		if r, ok := n.(Reporter); ok && h.Healthy {
 			if err := r.Health(); err != nil {
 				h.Healthy, h.Error = false, err.Error()

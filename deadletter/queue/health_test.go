@@ -148,7 +148,7 @@ func TestHealthKnowsItsStore(t *testing.T) {
 
 // Of two processes one may fail to deliver an alert that the other one delivers. It has no
 // other for days, and does not say that long that the notifier is down.
-func TestHealthForgetsAFailureThatNoneFollows(t *testing.T) {
+func TestHealthLearnsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memstore.Store{}
 		here, there := &flaky{down: true}, &flaky{}
@@ -169,9 +169,14 @@ func TestHealthForgetsAFailureThatNoneFollows(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Minute)
 		if h := a.Health()[1]; len(there.told()) != 1 || !h.Healthy || h.Error != "" {
 			t.Errorf("told %d, and where it failed: %+v", len(there.told()), h)
+		}
+		a.Test(t.Context(), "ann") // which no one else takes
+		time.Sleep(time.Hour)
+		if h := a.Health()[1]; h.Healthy {
+			t.Errorf("after a test alert that failed: %+v", h)
 		}
 	})
 }
