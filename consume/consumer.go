@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -137,29 +136,3 @@ func again(wait time.Duration, why string, err error) Decision {
 // soon is when an event comes again because a store or the queue is down: at
 // random within 10 s, so that a crowd of events spreads.
 func soon() time.Duration { return wait.Jitter(10 * time.Second) }
-
-// Stalled counts what of a consumer does not move. It is for metrics: see the packages
-// promretry and otelretry.
-type Stalled struct {
-	Sources  int // that bring nothing, since events that wait for retries have all places
-	Handlers int // that go on after their context has ended, see [Options.Grace]
-}
-
-// Stalled returns what does not move now.
-func (c *Consumer) Stalled() Stalled { return Stalled{int(c.full.Load()), int(c.left.Load())} }
-
-// Full is for adapters: events that wait for their retries have all places of a source,
-// such as a partition, and it brings nothing until one of them is done. It writes a line
-// to the log, and so does moves, which is to be called once when that is over.
-func (c *Consumer) Full(source string, waiting int) (moves func()) {
-	began := time.Now()
-	c.full.Add(1)
-	tell := func(level slog.Level, text string, more slog.Attr) {
-		c.Logger.LogAttrs(context.Background(), level, text, slog.String("group", c.Group), slog.String("source", source), more)
-	}
-	tell(slog.LevelWarn, "events that wait for their retries have all places: nothing else is handled", slog.Int("waiting", waiting))
-	return func() {
-		c.full.Add(-1)
-		tell(slog.LevelInfo, "events are handled again", slog.Duration("stood", time.Since(began)))
-	}
-}

@@ -1,12 +1,8 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
-	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -155,81 +151,4 @@ type AuditFilter struct {
 	Target string
 	Since  time.Time
 	Until  time.Time // exclusive
-}
-
-// Discardable returns the filter of the letters that f chooses and that can be
-// discarded: those in state Dead that are there now. It refuses a filter that chooses
-// everything, which a field that was left out would do, and one of another state.
-func (f Filter) Discardable() (Filter, error) {
-	if reflect.ValueOf(f).IsZero() {
-		return f, errors.New("which letters? an empty filter would discard all")
-	}
-	if f.State != "" && f.State != deadletter.Dead {
-		return f, fmt.Errorf("letters in state %s cannot be discarded, those in state %s can", f.State, deadletter.Dead)
-	}
-	f.State, f.After, f.Limit = deadletter.Dead, "", 0
-	if f.Until.IsZero() {
-		f.Until = time.Now().Add(time.Second) // letters that die meanwhile are others
-	}
-	return f, nil
-}
-
-// DiscardAll gives all letters up that a filter chooses, in bounded steps (see
-// [Filter.Discardable]), and returns how many. After an error some are discarded, and
-// the same call goes on.
-func DiscardAll(ctx context.Context, s Store, f Filter, by, why string) (n int, err error) {
-	if f, err = f.Discardable(); err != nil {
-		return 0, err
-	}
-	for {
-		step, err := s.DiscardMany(ctx, f, by, why)
-		if n += step; err != nil || step == 0 {
-			return n, err
-		}
-	}
-}
-
-// CauseStat counts the dead letters of one queue, reason and cause, and describes
-// the latest of them. Cause is empty for letters of versions that kept none: they are
-// counted together.
-type CauseStat struct {
-	Cause       string    `json:"cause"`
-	Queue       string    `json:"queue"`
-	Reason      string    `json:"reason"`
-	Destination string    `json:"destination,omitempty"`
-	ErrorType   string    `json:"error_type,omitempty"`
-	Count       int       `json:"count"`
-	Oldest      time.Time `json:"oldest,omitzero"`
-	Newest      time.Time `json:"newest,omitzero"`
-	Letter      string    `json:"letter"` // its id
-	// Error is its error as [deadletter.Letter.Mask] shows it.
-	Error string `json:"error,omitempty"`
-}
-
-// Latest takes over what l says, as that of the latest letter. Stores call it.
-func (c *CauseStat) Latest(l deadletter.Letter) {
-	l = l.Mask()
-	c.Cause, c.Queue, c.Reason, c.Destination, c.ErrorType = l.Cause, l.Queue, l.Reason, l.Destination, l.ErrorType
-	c.Newest, c.Letter, c.Error = l.DeadAt, l.ID, cmp.Or(l.Panic, l.Error)
-}
-
-// Compare orders by count, the largest first.
-func (c CauseStat) Compare(o CauseStat) int {
-	return cmp.Or(cmp.Compare(o.Count, c.Count), cmp.Compare(c.Queue, o.Queue), cmp.Compare(c.Reason, o.Reason), cmp.Compare(c.Cause, o.Cause))
-}
-
-// StatsByCause returns the statistics of a store with the causes of what is dead, up
-// to limit of them.
-func StatsByCause(ctx context.Context, s Store, limit int) ([]Stat, error) {
-	list, err := s.Stats(ctx)
-	if err != nil {
-		return nil, err
-	}
-	causes, err := s.Causes(ctx, limit)
-	for _, c := range causes {
-		if i := slices.IndexFunc(list, func(s Stat) bool { return s.Queue == c.Queue && s.Reason == c.Reason && s.State == deadletter.Dead }); i >= 0 {
-			list[i].Causes = append(list[i].Causes, c)
-		}
-	}
-	return list, err
 }

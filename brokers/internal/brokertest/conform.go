@@ -1,5 +1,6 @@
 // Package brokertest holds the conformance suite that each adapter passes on a
-// broker of its own.
+// real broker. An adapter's promise is about what the broker does when a
+// process, a store or the broker itself fails, and no fake shows that.
 package brokertest
 
 import (
@@ -298,7 +299,3 @@ func hasHeader(l deadletter.Letter, name, value string) bool {
 	}
 	return false
 }
-
-// Package brokertest holds the conformance suite that each adapter passes on a
-// real broker. An adapter's promise is about what the broker does when a
-// process, a store or the broker itself fails, and no fake shows that.
