@@ -1,12 +1,8 @@
 package storm
 
 import (
-	"cmp"
 	"fmt"
 
-	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -118,85 +114,4 @@ func (s *Scenario) trigger() *[2]Duration {
 		t[1] = max(t[1], f.At+f.For)
 	}
 	return t
-}
-
-// AsPolicy returns the forbear policy that c stands for, without validating it: a
-// word that is unknown is an error, a value outside the standard's ranges is not.
-func (c *Client) AsPolicy() (forbear.Policy, error) {
-	// A policy of the caller's own is taken as it is.
-	if c.Policy != nil {
-		p := *c.Policy
-		p.Breaker.Disabled = p.Breaker.Disabled || c.NoBreaker
-		return p, nil
-	}
-	p := forbear.Policy{
-		Total:      c.Total.D(),
-		PerAttempt: c.Timeout.D(),
-		Strict:     c.Strict,
-		Breaker:    breaker.Policy{Disabled: !c.Breaker},
-		Backoff:    forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
-		Budget: budget.Policy{
-			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
-		},
-	}
-	if err := p.Kind.UnmarshalText([]byte(cmp.Or(c.Kind, "sync"))); err != nil {
-		return p, at("kind", "%v", err)
-	}
-	// A webhook's policy counts attempts; none at all is a policy that is disabled.
-	if c.Retries != nil {
-		p.Disabled = *c.Retries == 0
-		if p.MaxRetries = *c.Retries; p.Kind == forbear.Webhook && *c.Retries > 0 {
-			p.MaxRetries, p.MaxAttempts = 0, *c.Retries+1
-		}
-	}
-	if err := unknown("jitter", "Client.jitter", cmp.Or(c.Jitter, "full"), " (others are baselines: see baseline.wait)"); err != nil {
-		return p, err
-	}
-	if c.Jitter == "decorrelated" {
-		p.Backoff.Jitter = forbear.JitterDecorrelated
-	}
-	if err := unknown("budget.of", "Budget.of", cmp.Or(c.Budget.Of, "initial")); err != nil {
-		return p, err
-	}
-	if c.Budget.Of == "total" {
-		p.Budget.Of = budget.OfTotal
-	}
-	// A window shorter than the cap, or than a base without a cap, is refused; a
-	// scenario that sets no window means one that fits.
-	if longest := cmp.Or(p.Backoff.Cap, p.Backoff.Base); p.Budget.Window == 0 && longest > budget.DefaultWindow {
-		p.Budget.Window = longest
-	}
-	// A short window brings a cap that fits when none was named.
-	if w := p.Budget.Window; w > 0 && w < p.WithDefaults().Backoff.Cap && p.Backoff.Cap == 0 {
-		p.Backoff.Cap = w
-	}
-	return p, nil
-}
-
-// plan checks c and makes it ready for the engine.
-func (c *Client) plan() (*model.Plan, error) {
-	p, err := c.AsPolicy()
-	if err != nil {
-		return nil, err
-	}
-	if err := unknown("baseline.wait", "Baseline.wait", cmp.Or(c.Baseline.Wait, "none")); err != nil {
-		return nil, err
-	}
-	if err := unknown("rtt_law", "Client.rtt_law", cmp.Or(c.RTTLaw, "fixed")); err != nil {
-		return nil, err
-	}
-	w := &model.Plan{
-		Given: p, Policy: p.WithDefaults(),
-		Baseline: model.Baseline{
-			Wait: c.Baseline.Wait, NoBudget: c.Baseline.NoBudget, Bucket: model.Bucket(c.Baseline.Bucket),
-			Oblivious: c.Baseline.Oblivious, Unchecked: c.Baseline.Unchecked,
-		},
-		Timeout: int64(p.AttemptTimeout()), RTT: int64(c.RTT), RTTExponential: c.RTTLaw == "exponential",
-		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
-		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
-	}
-	// A batch is not durable by its kind, and is postponed all the same.
-	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
-		(w.Breaker || !c.Baseline.NoBudget)
-	return w, w.Check()
 }

@@ -15,8 +15,8 @@
 // or keep the new process out of the group that signals are passed to; and it has no check
 // whether another process listens on a unix socket.
 //
-//   - predecessor.go, successor.go: the process before this one with the sockets that it or
-//     systemd passes, and the process after it
+//   - predecessor.go, successor.go: the process before this one, and the one after it
 //   - sockets.go: addresses and sockets
 //   - unixsocket.go: sockets in the file system, which outlive their process
+//   - passed.go: sockets that systemd or another forbear passes
 package handover

@@ -5,20 +5,14 @@ package keys
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
-	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/verb"
-	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/redisstore"
 )
 
 // Command returns the command keys.
@@ -124,98 +118,4 @@ func (k *keys) checkSettle() error {
 		return err
 	}
 	return k.word.read(k.In)
-}
-
-// keyStore is where the records are. Redis and SQL share the two operations
-// that the command needs, and differ in the audit trail. The command sees no
-// other difference.
-type keyStore struct {
-	records interface {
-		List(context.Context, idempotency.Filter) ([]idempotency.Record, error)
-		Resolve(context.Context, idempotency.ID, idempotency.Resolution) error
-	}
-	audit func(context.Context, queue.Entry) error
-	close func() error
-}
-
-// openKeyStore opens an SQLite file, a postgres:// URL or a redis:// URL.
-// Redis has no audit trail: name and reason are in the resolved record
-// alone.
-func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
-	// The prefix is how services that share a Redis keep their records
-	// apart, so that it has to match the service's own.
-	if strings.HasPrefix(name, "redis://") || strings.HasPrefix(name, "rediss://") {
-		r, err := redisstore.OpenIdempotency(ctx, name, redisstore.IdempotencyOptions{
-			Prefix: prefix, Evicting: true, // an operator writes no new records
-			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // its warnings are for the service
-		})
-		if err != nil {
-			return nil, err
-		}
-		return &keyStore{r, func(context.Context, queue.Entry) error { return nil }, r.Close}, nil
-	}
-	// Ignoring it would search another service's records without a word.
-	if prefix != "" {
-		return nil, errors.New("--prefix is for Redis alone")
-	}
-	db, err := database.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	db.Note(slog.Default())
-	return &keyStore{db.Idempotency(), db.DeadLetters().Audit, db.Close}, nil
-}
-
-// naming is how an operator names a record: by its scope and the digest, as a
-// list shows them, or by the key that the customer has. The key goes no further
-// than its digest: it may be worth as much as the request, and what is printed,
-// audited or said in an error may end in a log.
-type naming struct {
-	scope, key, source string
-}
-
-// maxKey bounds a key that is read from standard input, in bytes. An event's id may
-// be longer than a request's key.
-const maxKey = 4 << 10
-
-// into puts the name into a filter.
-func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) error {
-	switch {
-	case n.key == "" && n.source != "":
-		return errors.New("--source needs --key, the id of the event")
-	case n.key == "" && len(operands) == 2:
-		f.Scope, f.Key = operands[0], operands[1]
-		// A key in its place would be looked for in vain, and then stand in
-		// the audit trail.
-		if b, err := base64.RawURLEncoding.DecodeString(f.Key); f.Scope == "" || err != nil || len(b) != 32 {
-			return errors.New("want the scope and the digest as list shows them; --key takes the key itself")
-		}
-		return nil
-	case n.key == "" || len(operands) > 0:
-		return errors.New("want either the scope and the digest as list shows them, or --key")
-	}
-	raw := n.key
-	if raw == "-" {
-		b, err := io.ReadAll(io.LimitReader(in, maxKey+1))
-		if err != nil {
-			return errors.New("the key cannot be read from standard input")
-		}
-		raw = strings.TrimRight(string(b), "\r\n")
-	}
-	if len(raw) > maxKey {
-		return errors.New("the key is longer than 4 KiB")
-	}
-	if n.scope != "" {
-		f.Scope = idempotency.ScopeOf(n.scope)
-	}
-	if n.source != "" {
-		f.Key = idempotency.Digest(n.source, raw)
-		return nil
-	}
-	key, err := idempotency.ParseKey(raw)
-	if err != nil {
-		return err
-	}
-	f.Key = idempotency.Digest(key)
-	return nil
 }

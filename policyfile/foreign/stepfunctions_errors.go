@@ -1,0 +1,73 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// statesNever are the names of errors that come again with the same input. Those of
+// services are known by how they end.
+var (
+	statesNever    = []string{"States.Permissions", "States.ParameterPathFailure", "States.ResultPathMatchFailure", "States.IntrinsicFailure", "States.QueryEvaluationError"}
+	statesEndNever = []string{"AccessDeniedException", "ValidationException", "ResourceNotFoundException"}
+)
+
+// errors judges which errors a state retries. A retrier with no attempts in front
+// of one for all errors is how this language leaves some out.
+func (m *machine) errors(d *policyfile.Dependency, retriers []*tree.Node) {
+	left := false
+	for _, v := range retriers {
+		if n, ok := statesCount(v); ok && n == 0 {
+			left = true
+			continue
+		}
+		for _, name := range v.Get("ErrorEquals").List() {
+			switch e := name.Text(); {
+			case (e == "States.ALL" || e == "States.TaskFailed") && !left:
+				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried, whatever failed: a request that is wrong stays wrong; name the errors that pass, or leave others out by a retrier with MaxAttempts 0", e)
+			case slices.Contains(never, strings.TrimPrefix(e, "States.Http.StatusCode.")), slices.Contains(statesNever, e),
+				slices.ContainsFunc(statesEndNever, func(end string) bool { return strings.HasSuffix(e, end) }):
+				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried: the same request fails in the same way", e)
+			}
+		}
+	}
+}
+
+// comesBack returns the Catch of a state that leads back to it, or nil. bounded says that
+// a choice stands between, which may count: a Catch that needs none comes first.
+func comesBack(level map[string]*tree.Node, name string) (catch *tree.Node, bounded bool) {
+	for _, c := range level[name].Get("Catch").List() {
+		if leads(level, c.Get("Next").Text(), name, false, map[string]bool{}) {
+			return c, false
+		}
+		if catch == nil && leads(level, c.Get("Next").Text(), name, true, map[string]bool{}) {
+			catch = c
+		}
+	}
+	return catch, catch != nil
+}
+
+// leads reports whether what follows a state comes to another, perhaps by choices.
+// A way back over more states than most is not looked for.
+func leads(level map[string]*tree.Node, from, to string, choices bool, seen map[string]bool) bool {
+	const most = 100
+	if from == to {
+		return true
+	}
+	n := level[from]
+	if n == nil || seen[from] || len(seen) == most {
+		return false
+	}
+	seen[from] = true
+	next := []string{n.Get("Next").Text()}
+	if choices {
+		next = append(next, n.Get("Default").Text())
+		for _, choice := range n.Get("Choices").List() {
+			next = append(next, choice.Get("Next").Text())
+		}
+	}
+	return slices.ContainsFunc(next, func(s string) bool { return leads(level, s, to, choices, seen) })
+}
