@@ -49,7 +49,7 @@ func run(p *rule.Pass) {
 		}
 		p.ReportRegion(r, c, fmt.Sprintf("retries %s up to %d times; at most %d attempts are allowed%s", rule.Ops(r), r.Bound.Limit, limit, whose))
 	}
-	for _, m := range table.Find(p, table.Attempts) {
+	for _, m := range table.Find(p.Pass, table.Attempts) {
 		if m.Value == nil {
 			continue
 		}
@@ -62,7 +62,7 @@ func run(p *rule.Pass) {
 		if retries := m.Entry.Call + m.Entry.Field; strings.Contains(retries, "Retr") && !strings.Contains(retries, "Attempts") {
 			n++
 		}
-		if limit, whose := limitAt(p, m.Pos()); n > limit {
+		if limit, whose := limitAt(p, m.Node.Pos()); n > limit {
 			p.ReportNode(m.Node, rule.Medium, fmt.Sprintf("%s allows %d attempts; at most %d are allowed%s", m.Entry.Message, n, limit, whose))
 		}
 	}

@@ -3,89 +3,13 @@ package driver
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/forbear-go/forbear/internal/testkit/ringtest"
-	"github.com/forbear-go/forbear/lint/internal/table"
 )
-
-// TestFixes holds every fix to a golden file that compiles, against what the
-// library's own package offers. A second run finds nothing more to mend.
-func TestFixes(t *testing.T) {
-	seen := map[string]bool{"wait for ctx too": false}
-	for _, f := range table.BuiltinFixes() {
-		seen[f.String()] = false
-	}
-	for _, cases := range together(goldens(t, "testdata/fixes")) {
-		for _, m := range fixes(t, cases, shared(t, cases)) {
-			seen[m] = true
-		}
-	}
-	for m, ok := range seen {
-		if !ok {
-			t.Errorf("no golden file shows the fix %q", m)
-		}
-	}
-}
-
-// TestSoakFixes does the same with the real libraries instead of the few lines
-// that stand for them. It needs a module proxy.
-func TestSoakFixes(t *testing.T) {
-	ringtest.OnlyNightly(t, "downloads modules")
-	for _, c := range goldens(t, "testdata/fixes") {
-		t.Run(c.name, func(t *testing.T) {
-			dir := shared(t, []*golden{c})
-			if err := os.RemoveAll(filepath.Join(dir, c.name, "lib")); err != nil {
-				t.Fatal(err)
-			}
-			before, _, _ := strings.Cut(read(t, dir, "go.mod"), "replace ")
-			write(t, dir, "go.mod", before)
-			goCommand(t, dir, "mod", "tidy")
-			fixes(t, []*golden{c}, dir)
-		})
-	}
-}
-
-// fixes mends the cases of a module and returns what fixes were offered.
-func fixes(t *testing.T, cases []*golden, dir string) (messages []string) {
-	t.Helper()
-	code, out, errs := lintIn(t, dir, "-o", "json", "./...")
-	if code == ExitUnjudged {
-		t.Fatalf("before: %s", errs)
-	}
-	var rep struct {
-		Findings []struct{ Fixes []struct{ Message string } }
-	}
-	if err := json.Unmarshal([]byte(out), &rep); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range rep.Findings {
-		for _, x := range f.Fixes {
-			messages = append(messages, x.Message)
-		}
-	}
-	for _, run := range []string{"first", "second"} {
-		code, _, errs := lintIn(t, dir, "--fix", "./...")
-		if code == ExitUnjudged || run == "second" && !strings.Contains(errs, "0 fixes applied") {
-			t.Errorf("%s run: got %d, %s", run, code, errs)
-		}
-		for _, c := range cases {
-			for name, want := range c.want() {
-				if got := read(t, dir, name); got != want {
-					t.Errorf("%s, %s run: got\n%s\nwant\n%s", name, run, got, want)
-				}
-			}
-		}
-	}
-	goCommand(t, dir, "vet", "./...")
-	return messages
-}
 
 func goCommand(t *testing.T, dir string, args ...string) {
 	t.Helper()
@@ -94,84 +18,6 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %v: %v\n%s", args, err, out)
-	}
-}
-
-// TestNoFix: what would not compile with the version in use is not offered.
-func TestNoFix(t *testing.T) {
-	files := map[string]string{
-		"again/again.go": `package again
-
-import "time"
-
-type (
-	Options struct{ Min time.Duration; Jitter bool; Spread string }
-	Backoff interface{ Next() time.Duration }
-	Plain   struct{ Step int }
-	Option  int
-)
-
-const Half = "half"
-
-func (Plain) Next() time.Duration               { return 0 }
-func (Plain) Jittered(f float64, n int) Plain   { return Plain{} }
-func (Plain) Fixed()                            {}
-func (Plain) Twice() Plain                      { return Plain{} }
-func Random()                                   {}
-func New() Plain                                { return Plain{} }
-func Pair(b Backoff) (Backoff, error)           { return b, nil }
-func Draw(b Backoff) Backoff                    { return b }
-func Start(name string, b Backoff, o ...Option) {}
-func Named(p Plain) (string, Backoff)           { return "", p }
-func Opt() Option                               { return 0 }
-func Every(s string, d int)                     {}
-`,
-		"m.go": `package m
-
-import "example.com/m/again"
-
-var step = again.New().Step
-
-func Use() { again.Start("x", again.New()) }
-
-func All() { again.Start(again.Named(again.Plain{}.Twice())) }
-
-func Literal() any { return again.Options{Min: 1} }
-
-func Method() { again.Plain{}.Fixed() }
-
-func Value() { again.Every("x", 0) }
-`,
-	}
-	const package_ = "libraries:\n- {package: [example.com/m/again], verdict: fixed, message: m, "
-	for _, tt := range []struct {
-		name, entry string
-		want        int // fixes
-	}{
-		{"no such field", `literal: Options, fix: {field: "Spreads: 1"`, 0},
-		{"another type of field", `literal: Options, fix: {field: "Spread: true"`, 0},
-		{"a field that fits", `literal: Options, fix: {field: "Jitter: true"`, 1},
-		{"a wrapper of two results", `call: New, fix: {wrap: Pair`, 0},
-		{"a wrapper of another type, where that does not matter", `call: New, fix: {wrap: Draw`, 1}, // not of step
-		{"a method with other parameters", `call: New, fix: {chain: "Jittered(0.5)"`, 0},
-		{"a method that fits", `call: New, fix: {chain: "Jittered(0.5, 1)"`, 2},
-		{"a function in the place of a method", `call: "Plain.Fixed", fix: {name: Random`, 0},
-		{"a constant of another type", `call: Every, arg: 1, equals: 0, fix: {value: Half`, 0},
-		{"an option", `call: New, fix: {option: "Opt()"`, 1},
-		{"an option behind a call of all arguments", `call: "Plain.Twice", fix: {option: "Opt()"`, 0},
-		{"a wrong option", `call: New, fix: {option: "Opt"`, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			files[".forbear-lint.yaml"] = package_ + tt.entry + ", changes: c}}\n"
-			dir := module(t, files)
-			_, _, errs := lintIn(t, dir, "--all", "--fix", ".")
-			if want := fmt.Sprintf("forbear lint: %d fixes applied\n", tt.want); errs != want {
-				t.Errorf("got %q, want %q", errs, want)
-			}
-			if tt.want > 0 {
-				goCommand(t, dir, "vet", ".")
-			}
-		})
 	}
 }
 

@@ -52,5 +52,5 @@ func run(p *rule.Pass) {
 			})
 		}
 	}
-	table.Report(p, table.EqualJitter)
+	rule.Report(p, table.EqualJitter)
 }

@@ -70,7 +70,7 @@ func run(p *rule.Pass) {
 			}
 		}
 	}
-	setUp := table.Report(p, table.Fixed)
+	setUp := rule.Report(p, table.Fixed)
 	for c, w := range p.HelperWaits() {
 		if setUp(c.Common()) {
 			continue

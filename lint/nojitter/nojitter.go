@@ -58,7 +58,7 @@ func run(p *rule.Pass) {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)
 		}
 	}
-	setUp := table.Report(p, table.NoJitter)
+	setUp := rule.Report(p, table.NoJitter)
 	for c, w := range p.HelperWaits() {
 		if setUp(c.Common()) {
 			continue

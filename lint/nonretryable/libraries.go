@@ -15,7 +15,7 @@ import (
 // The table names the options; here only their arguments are read, constant by
 // constant.
 func libraries(p *rule.Pass) {
-	for _, m := range table.Find(p, table.NonRetryable) {
+	for _, m := range table.Find(p.Pass, table.NonRetryable) {
 		if m.Call == nil {
 			continue
 		}
@@ -27,7 +27,7 @@ func libraries(p *rule.Pass) {
 				list = lit.Elts
 			}
 			for _, e := range list {
-				if r, ok := failure(p.TypesInfo.Types[e].Value); ok && final(p, m.Pos(), r) {
+				if r, ok := failure(p.TypesInfo.Types[e].Value); ok && final(p, m.Node.Pos(), r) {
 					names = append(names, r.Name)
 				}
 			}

@@ -55,6 +55,7 @@ func TestFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", "librarys: []", "s.yaml:1:1: unknown key \"librarys\": did you mean libraries?"},
 		{"unknown key within", "libraries:\n- {package: [x], call: a, verdict: fixed, massage: m}", "s.yaml:2:43: unknown key \"massage\": did you mean message?"},
+		{"fix of a library", "libraries:\n- {package: [x], call: a, verdict: fixed, message: m, fix: {name: b}}", "s.yaml:2:3: libraries: entry 1: fix is gone"},
 		{"key twice", "disable: []\ndisable: []", "s.yaml:2:1: a second disable"},
 		{"no mapping", "- a", "s.yaml:1:1: want a mapping"},
 		{"not YAML", "a: [", "s.yaml"},

@@ -61,5 +61,5 @@ func run(p *rule.Pass) {
 		}
 		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" without a limit of attempts or time")
 	}
-	table.Report(p, table.Unbounded)
+	rule.Report(p, table.Unbounded)
 }

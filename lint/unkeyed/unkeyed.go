@@ -66,7 +66,7 @@ func run(p *rule.Pass) {
 	}
 	elsewhere(p)
 	clients(p)
-	table.Report(p, table.Unkeyed)
+	rule.Report(p, table.Unkeyed)
 }
 
 // fault reports what is wrong with a repetition.
