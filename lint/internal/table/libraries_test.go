@@ -103,8 +103,8 @@ func TestLibraries(t *testing.T) {
 		{"k8s.io/apimachinery/pkg/util/wait", wait, fixed, "lib.OnError(lib.Backoff{Duration: 9, Steps: 3})", "lib.PollUntilContextTimeout(9, lib.Backoff{Duration: 9, Steps: 3})"},
 		{"github.com/Rican7/retry/jitter", "func Equal(r any) any { return nil }\nfunc Full(r any) any { return nil }", equal, "lib.Equal(nil)", "lib.Full(nil)"},
 		{"github.com/hetznercloud/hcloud-go/v2/hcloud", hcloud, fixed, "lib.WithRetryOpts(lib.ConstantBackoff(9))", "lib.WithPollOpts(lib.ConstantBackoff(9))"},
-		{"github.com/hetznercloud/hcloud-go/v2/hcloud", hcloud, growing, "lib.ExponentialBackoff(2, 9)", "lib.WithPollOpts(lib.ExponentialBackoff(2, 9))"},
-		{"github.com/hetznercloud/hcloud-go/v2/hcloud", hcloud, growing, "lib.ExponentialBackoffOpts{Base: 9}", "lib.ExponentialBackoffOpts{Base: 9, Jitter: true}"},
+		{"github.com/hetznercloud/hcloud-go/v2/hcloud", hcloud, growing, "lib.WithRetryOpts(lib.ExponentialBackoff(2, 9))", "lib.WithPollOpts(lib.ExponentialBackoff(2, 9))"},
+		{"github.com/hetznercloud/hcloud-go/v2/hcloud", hcloud, growing, "lib.WithRetryOpts(lib.ExponentialBackoffOpts{Base: 9})", "lib.WithRetryOpts(lib.ExponentialBackoffOpts{Base: 9, Jitter: true})"},
 		{"github.com/coder/retry", coder, growing, "lib.New(9, 99)", "func() any { r := lib.New(9, 99); r.Jitter = 0.1; return r }()"},
 	}
 	for _, tt := range tests {
