@@ -38,16 +38,16 @@ var Analyzer = rule.New(Doc, run)
 // Confidence is medium at most, since the standard's range depends on the kind
 // of call; a loop that waits for a state gets low.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		limit, whose := limitAt(p, r.Pos)
 		if !r.Pure || !r.Bound.Known || r.Bound.Limit <= limit {
 			continue
 		}
-		c := min(rule.Medium, rule.RegionConfidence(r))
+		c := min(rule.Medium, rule.RetryConfidence(r))
 		if r.Waiting || r.WaitFirst {
 			c = rule.Low
 		}
-		p.ReportRegion(r, c, fmt.Sprintf("retries %s up to %d times; at most %d attempts are allowed%s", rule.Ops(r), r.Bound.Limit, limit, whose))
+		p.ReportRetry(r, c, fmt.Sprintf("retries %s up to %d times; at most %d attempts are allowed%s", r.OpNames(), r.Bound.Limit, limit, whose))
 	}
 	for _, m := range table.Find(p.Pass, table.Attempts) {
 		if m.Value == nil {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -132,14 +132,16 @@ func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
 }
 
 // isClient reports whether t is the retry client, or points to it.
-func isClient(t types.Type) bool { return t != nil && dataflow.IsNamed(t, pkg, "Client") }
+func isClient(t types.Type) bool { return t != nil && retry.IsNamed(t, pkg, "Client") }
 
 // unused reports NewClient() results of which only fields are set.
 // Such code pays for a retry client and sends by another one.
 func unused(p *rule.Pass) {
-	for c := range p.Calls() {
-		if dataflow.Calls(c, pkg, "NewClient") && !used(c) {
-			p.ReportAt(c, rule.High, "the retry client is configured and then never used")
+	for _, fn := range p.Funcs {
+		for c := range retry.Calls(fn) {
+			if retry.CallsTo(c.Common(), pkg, "NewClient") && !used(c) {
+				p.ReportAt(c, rule.High, "the retry client is configured and then never used")
+			}
 		}
 	}
 }
@@ -148,13 +150,13 @@ func unused(p *rule.Pass) {
 // A call of a method, a return and a store of the client itself all count as
 // use.
 func used(v ssa.Value) bool {
-	for ref := range dataflow.Refs[ssa.Instruction](v) {
+	for _, ref := range *v.Referrers() {
 		switch ref := ref.(type) {
 		// Debug information is there in some drivers only, and must not change a
 		// verdict.
 		case *ssa.DebugRef:
 		case *ssa.FieldAddr:
-			for u := range dataflow.Refs[ssa.Instruction](ref) {
+			for _, u := range *ref.Referrers() {
 				if s, ok := u.(*ssa.Store); !ok || s.Addr != ssa.Value(ref) {
 					return true
 				}

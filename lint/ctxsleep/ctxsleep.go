@@ -5,11 +5,15 @@
 package ctxsleep
 
 import (
-	"golang.org/x/tools/go/analysis"
+	"go/ast"
+	"go/token"
+	"go/types"
 
-	"github.com/forbear-go/forbear/lint/internal/mend"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1020.
@@ -33,33 +37,66 @@ case <-time.After(d):
 }
 
 // Analyzer finds sleeps that ignore a context.
-// The fix may be applied by forbear lint --fix.
 var Analyzer = rule.New(Doc, run)
 
-// run reports each retry once, at its first deaf sleep: one helper mends all.
-// Only time.Sleep itself counts. What a helper does with a context is not seen
-// from here.
-// Confidence is high only for a plain retry of a remote call: a poller or a
-// local wait may be short enough not to matter.
+// run reports each retry once, at its first deaf sleep: one helper mends all. Only
+// time.Sleep itself counts, and the sleeps of a poller may be short enough not to
+// matter.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		for _, w := range r.Waits {
-			if !w.Sleep {
+			c, ok := w.(*ssa.Call)
+			if !ok || !retry.CallsTo(c.Common(), "time", "Sleep") {
 				continue
 			}
-			pos := w.Instr.Pos()
-			name, _ := mend.ContextAt(p, pos, r.Node)
+			name := contextAt(p, c.Pos())
 			if name == "" {
 				continue
 			}
-			far := r.Boundary == send.Remote || r.Boundary == send.Unknown && r.Spoken
+			far := r.Boundary == retry.Remote || r.Boundary == retry.Unknown && r.Spoken
 			p.Report(rule.Finding{
-				Confidence: rule.Sure(r.Pure && !r.Weak && !r.Waiting && far), Pos: pos, Function: rule.FunctionName(r.Fn),
+				Confidence: rule.Sure(r.Pure && !r.Weak && !r.Waiting && far), Pos: c.Pos(), Function: rule.FunctionName(r.Fn),
 				Message: "the retry sleeps although " + name + " is in scope",
-				Related: []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + rule.Ops(r)}},
-				Fixes:   mend.Sleeps(p, r, name),
+				Related: []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + r.OpNames()}},
 			})
 			break
 		}
 	}
+}
+
+// contextAt names a context that may end and is in scope at a position, or "".
+func contextAt(p *rule.Pass, pos token.Pos) string {
+	for s := p.Pkg.Scope().Innermost(pos); s != nil && s != p.Pkg.Scope(); s = s.Parent() {
+		for _, name := range s.Names() {
+			v, ok := s.Lookup(name).(*types.Var)
+			if ok && name != "_" && v.Pos() < pos && retry.IsNamed(v.Type(), "context", "Context") && !endless(p, v) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// endless reports whether a context is one that never ends: context.Background.
+func endless(p *rule.Pass, v *types.Var) bool {
+	f := p.FileAt(v.Pos())
+	if f == nil {
+		return false
+	}
+	is := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		a, ok := n.(*ast.AssignStmt)
+		if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+			return true
+		}
+		if id, ok := a.Lhs[0].(*ast.Ident); ok && p.TypesInfo.Defs[id] == types.Object(v) {
+			if c, ok := a.Rhs[0].(*ast.CallExpr); ok {
+				if name := rule.LastName(c.Fun); name != nil {
+					is = name.Name == "Background" || name.Name == "TODO"
+				}
+			}
+		}
+		return true
+	})
+	return is
 }

@@ -6,8 +6,7 @@ package deferloop
 import (
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -41,23 +40,16 @@ Reported are defers from which another attempt may follow. A defer on the way ou
 // Analyzer finds defers inside retry loops.
 var Analyzer = rule.New(Doc, run)
 
-// run looks at defers that a failing turn reaches and that another turn may
-// follow. In the last turn, or in one that succeeds, a defer is right.
-// A recursion is left out: its defers pile up as well, but it has no turns that
-// could be followed. High confidence needs a pure retry, because a loop that goes
-// on after a success may hold its defers on purpose. The finding stands at the
-// defer, where the code must change, and not at the loop. InFailedTurn and Again
-// are two questions: a defer may stand on a path that fails, and that path may
-// still leave the loop.
+// run looks at defers that a failing turn reaches and that another turn may follow. The
+// finding stands at the defer, where the code must change.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		if r.Loop == nil {
 			continue
 		}
-		// A go statement ends by itself and is none.
-		for d := range retryloop.Instrs[*ssa.Defer](r) {
-			if r.Again(d) && r.InFailedTurn(d) {
-				message := "defers " + dataflow.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r)
+		for d := range retry.Instrs[*ssa.Defer](r) {
+			if r.Loop.Returns(d.Block()) && p.InFailedTurn(r, d.Block()) {
+				message := "defers " + retry.Describe(d.Common()) + " in a loop that retries " + r.OpNames()
 				p.ReportAt(d, rule.Sure(r.Pure && !r.Weak), message+": it runs only when the function returns")
 			}
 		}

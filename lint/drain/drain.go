@@ -9,11 +9,9 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/mend"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/eval"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1052.
@@ -44,35 +42,44 @@ body or is given the response.`,
 // Analyzer finds responses that are left open.
 var Analyzer = rule.New(Doc, run)
 
-// run looks at regions that test a status: only there has a failed attempt
-// yielded a response whose body must be read and closed.
-// The first open response is enough for a finding: one mend in the loop usually
-// closes all.
+// run looks at retries that a status leads to: only there has a failed attempt yielded
+// a response whose body must be read and closed.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Loop == nil || !r.OnStatus() {
+	for _, r := range p.Retries {
+		if r.Loop == nil {
 			continue
 		}
-		for _, op := range r.Responses() {
-			if !handled(r, op) && !closes(p, op, 0) {
-				p.ReportRegion(r, rule.Sure(r.Pure && open(p, op)), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt", mend.Drain(p, r, op)...)
+		for _, op := range r.Ops {
+			if yields(op) && !handled(r, op) && !closes(op, 0) && p.AfterAnswer(r, op) {
+				c := rule.Sure(r.Pure && (eval.CalleePkg(op.Common()) == "net/http" || hasBody(op)))
+				p.ReportRetry(r, c, "leaves the response of "+retry.Describe(op.Common())+" open before the next attempt")
 				break
 			}
 		}
 	}
 }
 
-// handled reports whether the loop closes the response's body, or gives the
-// response or its body to anything that may.
-// Any helper that is given the response may close it, and so may a closure that
-// has captured it. A function of package io does not: it reads a body and leaves
-// it open, so io.Copy alone is no close. It does not check on which path the
-// close stands. A body that is closed in some turns shows that the author knows,
-// and a finding there would too often be false.
-func handled(r *retryloop.Region, op *ssa.Call) bool {
-	// Deferred calls and goroutines count here as well: FB1053 reports the former,
-	// and one finding for each bug is enough.
-	for c := range retryloop.Instrs[ssa.CallInstruction](r) {
+// yields reports whether a call yields a response of net/http.
+func yields(op ssa.CallInstruction) bool {
+	for v := range op.Common().Signature().Results().Variables() {
+		if retry.IsNamed(v.Type(), "net/http", "Response") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasBody(op *ssa.Call) bool {
+	fn := eval.Static(op.Common())
+	return fn != nil && len(fn.Blocks) > 0
+}
+
+// handled reports whether the loop closes the response's body, or gives the response or
+// its body to anything that may: a helper, a closure that has captured it. A function of
+// package io reads a body and leaves it open. A body that is closed in some turns shows
+// that the author knows.
+func handled(r *retry.Retry, op *ssa.Call) bool {
+	for c := range retry.Instrs[ssa.CallInstruction](r) {
 		if c == ssa.CallInstruction(op) {
 			continue
 		}
@@ -82,7 +89,7 @@ func handled(r *retryloop.Region, op *ssa.Call) bool {
 			return true
 		}
 		given := func(a ssa.Value) bool {
-			return dataflow.IsNamed(a.Type(), "net/http", "Response") || isBody(a) && dataflow.CalleePkg(com) != "io"
+			return retry.IsNamed(a.Type(), "net/http", "Response") || isBody(a) && eval.CalleePkg(com) != "io"
 		}
 		if slices.ContainsFunc(com.Args, given) {
 			return true
@@ -91,35 +98,29 @@ func handled(r *retryloop.Region, op *ssa.Call) bool {
 	return false
 }
 
-// closes reports whether an operation of this package closes the body of a
-// response by itself, as one does that reads it to the end.
-func closes(p *rule.Pass, op ssa.CallInstruction, depth int) bool {
-	fn := p.Known.Body(op.Common())
-	if fn == nil || depth > 3 {
+// closes reports whether an operation of this package, or a function that it is given,
+// closes the body of a response by itself.
+func closes(op ssa.CallInstruction, depth int) bool {
+	fn := eval.Static(op.Common())
+	if fn == nil || len(fn.Blocks) == 0 {
+		// What a caller hands over may close it.
+		_, isParam := op.Common().Value.(*ssa.Parameter)
+		return isParam
+	}
+	if depth > 3 {
 		return false
 	}
-	for c := range dataflow.Instrs[ssa.CallInstruction](fn) {
+	for c := range retry.InstrsOf[ssa.CallInstruction](fn) {
 		com := c.Common()
-		if com.IsInvoke() && com.Method.Name() == "Close" || send.Yields(com) && closes(p, c, depth+1) {
+		if com.IsInvoke() && com.Method.Name() == "Close" || yields(c) && closes(c, depth+1) {
 			return true
 		}
 	}
 	return false
 }
 
-// open reports whether an operation certainly yields an open response: one of
-// net/http, or one of this package, which was looked into. What another package
-// does with the body before it returns is not known.
-func open(p *rule.Pass, op *ssa.Call) bool {
-	return dataflow.CalleePkg(op.Common()) == "net/http" || p.Known.Body(op.Common()) != nil
-}
-
 // isBody reports whether v is read from a field named Body.
 func isBody(v ssa.Value) bool {
 	u, ok := v.(*ssa.UnOp)
-	if !ok {
-		return false
-	}
-	_, isAddr := u.X.(*ssa.FieldAddr)
-	return isAddr && dataflow.FieldOf(u.X) == "Body"
+	return ok && retry.FieldName(u.X) == "Body"
 }

@@ -4,11 +4,8 @@
 package equaljitter
 
 import (
-	"slices"
-
 	"github.com/forbear-go/forbear/lint/fixedinterval"
-	"github.com/forbear-go/forbear/lint/internal/fact"
-	"github.com/forbear-go/forbear/lint/internal/mend"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 	"github.com/forbear-go/forbear/lint/nojitter"
@@ -33,23 +30,10 @@ of that form that are kept for a later attempt: handed to a store, or added to a
 // Analyzer finds equal jitter.
 var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer, nojitter.Analyzer)
 
-// run reports the waits of regions, and those that are drawn for a later
-// attempt. No loop proves that the latter belong to a retry, so that they are
-// warnings.
-// Known libraries that draw such waits are in the table.
 func run(p *rule.Pass) {
-	for _, r := range slices.Concat(p.Regions, p.Restarts) {
-		if r.Delay.Class == fact.EqualJitter {
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed", mend.Full(p, r)...)
-		}
-	}
-	// A durable retry computes its wait in one run and sleeps it in none.
-	for _, fn := range p.Funcs {
-		for _, wait := range p.DeferredEqualJitter(fn) {
-			p.Report(rule.Finding{
-				Confidence: rule.Medium, Pos: wait.Pos(), Function: rule.FunctionName(fn),
-				Message: "keeps a wait with equal jitter for a later attempt: half of it is fixed", Fixes: mend.Draw(p, wait),
-			})
+	for _, r := range p.Retries {
+		if r.Delay.Class == retry.EqualJitter {
+			p.ReportRetry(r, rule.RetryConfidence(r), "retries "+r.OpNames()+" with equal jitter: half of the wait is fixed")
 		}
 	}
 	rule.Report(p, table.EqualJitter)

@@ -5,13 +5,9 @@
 package fixedinterval
 
 import (
-	"slices"
-
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -46,37 +42,23 @@ resp, err := client.Do(req)`,
 // Analyzer finds fixed-interval retries.
 var Analyzer = rule.New(Doc, run)
 
-// run reports waits that are the same every time, none at all among them, and
-// constants that a server's word falls back on. A loop without a wait is surer
-// when it counts its attempts at a boundary.
-// After the server's word, a constant is only the fallback, so that finding is a
-// warning. Pluggable waits are never reported: a caller may pass full jitter.
+// run reports waits that are the same every time, and none at all. A wait that is
+// decided elsewhere is never reported: a caller may pass full jitter. Without a wait, a
+// retry is sure only when it counts its attempts at a boundary.
 func run(p *rule.Pass) {
-	for _, r := range slices.Concat(p.Regions, p.Restarts) {
+	for _, r := range p.Retries {
 		switch r.Delay.Class {
-		// Parameters and fields count: the loop does not change them.
-		case fact.Fixed:
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time", mend.Jitter(p, r)...)
-		// No wait is the shortest fixed interval.
-		case fact.Immediate:
-			c := rule.RegionConfidence(r)
-			if r.Boundary != send.Remote || !r.Bound.Counter {
-				c = min(c, rule.Medium)
-			}
-			p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on failure without waiting at all", mend.Wait(p, r)...)
-		case fact.Server:
+		case retry.Fixed: // parameters and fields too: the retry does not change them
+			message := "retries " + r.OpNames() + " on failure and waits " + rule.Wait(r) + " every time"
 			if r.Delay.Mixed {
-				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")
+				message = "retries " + r.OpNames() + " after what the server says, and otherwise after the same time"
+			}
+			p.ReportRetry(r, rule.RetryConfidence(r), message, mend.Jitter(p, r)...)
+		case retry.Immediate: // the shortest fixed interval
+			if r.Boundary == retry.Remote && r.Bound.Counter && r.Pure {
+				p.ReportRetry(r, rule.RetryConfidence(r), "retries "+r.OpNames()+" on failure without waiting at all")
 			}
 		}
 	}
-	setUp := rule.Report(p, table.Fixed)
-	for c, w := range p.HelperWaits() {
-		if setUp(c.Common()) {
-			continue
-		}
-		if helper := dataflow.Describe(c.Common()); w.Class == fact.Fixed && !w.Polls {
-			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", which waits the same time after every failure", helper)
-		}
-	}
+	rule.Report(p, table.Fixed)
 }

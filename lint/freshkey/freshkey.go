@@ -11,11 +11,10 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/eval"
 	"github.com/forbear-go/forbear/lint/internal/mend"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1031.
@@ -44,40 +43,36 @@ for range 3 {
 // Analyzer finds keys that change between attempts.
 var Analyzer = rule.New(Doc, run)
 
-// run looks in three places: in the region itself, one call deep in what it
-// attempts, and in functions that a retry helper calls. Only pure regions count,
+// run looks in three places: in the retry itself, one call deep in what it attempts,
+// and in functions that a retry helper calls. Only what ends with a success counts,
 // since a consumer rightly makes a new key for each message.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		if !r.Pure {
 			continue
 		}
-		for in := range retryloop.Instrs[ssa.Instruction](r) {
+		for in := range retry.Instrs[ssa.Instruction](r) {
 			if key := keySet(in); key != nil && fresh(key, r.Contains, 0) {
-				report(p, in, rule.Ops(r), mend.Key(p, r, in)...)
+				report(p, in, r.OpNames(), mend.Key(p, r, in)...)
 			}
 		}
-		// The helper that is attempted runs as a whole for each attempt.
 		for _, op := range r.Ops {
 			if fn := op.Common().StaticCallee(); fn != nil {
 				if in := within(fn); in != nil {
-					report(p, in, rule.Ops(r))
+					report(p, in, r.OpNames())
 				}
 			}
 		}
 	}
-	// The helper's loop lies elsewhere, so that the message names the helper.
-	for c, op := range p.RetriedCallbacks() {
-		if in := within(op); in != nil {
-			report(p, in, dataflow.Describe(c.Common()))
+	for _, h := range p.Handed() {
+		if in := within(h.Fn); in != nil {
+			report(p, in, retry.Describe(h.Call.Common()))
 		}
 	}
 }
 
-// report reports the place where the key is set: that is where it must not be
-// made. op names what is attempted.
-// Confidence is always high: a key and its generator in one attempt leave no
-// doubt.
+// report reports the place where the key is set. A key and its generator in one
+// attempt leave no doubt.
 func report(p *rule.Pass, in ssa.Instruction, op string, fixes ...analysis.SuggestedFix) {
 	p.Report(rule.Finding{
 		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
@@ -85,12 +80,10 @@ func report(p *rule.Pass, in ssa.Instruction, op string, fixes ...analysis.Sugge
 	})
 }
 
-// within returns the instruction of fn that sets a key made in fn itself.
-// All of fn runs again with each attempt, so every generator in it is fresh. It
-// returns nil when the key comes from outside, such as from a parameter or a
-// captured variable.
+// within returns the instruction of fn that sets a key made in fn itself, or nil: all
+// of fn runs again with each attempt.
 func within(fn *ssa.Function) ssa.Instruction {
-	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+	for in := range retry.InstrsOf[ssa.Instruction](fn) {
 		if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
 			return in
 		}
@@ -98,38 +91,34 @@ func within(fn *ssa.Function) ssa.Instruction {
 	return nil
 }
 
-// keySet returns the key when in sets one: a header of that name, or a field.
-// The value follows the name among the arguments, for http.Header and for the
-// clients that copy it.
+// keySet returns the key when in sets one: a header of that name, or a field. The
+// value follows the name among the arguments.
 func keySet(in ssa.Instruction) ssa.Value {
 	switch in := in.(type) {
 	case *ssa.Call:
-		name := dataflow.CalleeName(in.Common())
-		if name != "Set" && name != "Add" && name != "SetHeader" && name != "AddHeader" {
-			return nil
-		}
-		args := in.Common().Args
-		// The last argument cannot be a name, as no value follows it.
-		for i, a := range args[:max(len(args)-1, 0)] {
-			if s, ok := dataflow.ConstString(a); ok && send.IsKeyName(s) {
-				return args[i+1]
+		switch eval.CalleeName(in.Common()) {
+		case "Set", "Add", "SetHeader", "AddHeader":
+			args := in.Common().Args
+			for i, a := range args[:max(len(args)-1, 0)] {
+				if t := retry.Text(a); t != "" && rule.IsKeyName(t) {
+					return args[i+1]
+				}
 			}
 		}
 	case *ssa.Store:
-		if name := dataflow.FieldOf(in.Addr); name != "" && send.IsKeyName(name) {
+		if name := retry.FieldName(in.Addr); name != "" && rule.IsKeyName(name) {
 			return in.Val
 		}
 	}
 	return nil
 }
 
-// maker marks calls that yield another value each time.
-// A hash of the request is none of these: it yields the same key each time.
+// maker marks calls that yield another value each time. A hash of the request is none
+// of these.
 var maker = regexp.MustCompile(`(?i)uuid|ulid|ksuid|xid|nanoid|rand|^New(String|V[147]|Random)?$|generate|(new|make|next).*(key|id)$`)
 
-// fresh reports whether v comes from a generator that is called inside.
-// The walk goes through conversions, sums and variables, and ends after six
-// steps. What it cannot follow counts as stable, which keeps the rule silent.
+// fresh reports whether v comes from a generator that is called inside. What cannot be
+// followed counts as stable, which keeps the rule silent.
 func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 	if depth > 6 {
 		return false
@@ -137,18 +126,20 @@ func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 	deeper := func(v ssa.Value) bool { return fresh(v, inside, depth+1) }
 	switch v := v.(type) {
 	case *ssa.Call:
-		if !inside(v) {
-			return false
-		}
-		// The name of the package counts as well as that of the function.
-		return maker.MatchString(dataflow.Describe(v.Common())) || slices.ContainsFunc(v.Common().Args, deeper)
-	case *ssa.Extract, *ssa.Convert, *ssa.UnOp, *ssa.MakeInterface:
-		return deeper(dataflow.Operand(v))
+		return inside(v) && (maker.MatchString(retry.Describe(v.Common())) || slices.ContainsFunc(v.Common().Args, deeper))
+	case *ssa.Extract:
+		return deeper(v.Tuple)
+	case *ssa.Convert:
+		return deeper(v.X)
+	case *ssa.UnOp:
+		return deeper(v.X)
+	case *ssa.MakeInterface:
+		return deeper(v.X)
 	case *ssa.BinOp:
 		return deeper(v.X) || deeper(v.Y)
 	case *ssa.Alloc:
-		for s := range dataflow.Refs[*ssa.Store](v) {
-			if s.Addr == ssa.Value(v) && inside(s) && deeper(s.Val) {
+		for _, ref := range *v.Referrers() {
+			if s, ok := ref.(*ssa.Store); ok && s.Addr == ssa.Value(v) && inside(s) && deeper(s.Val) {
 				return true
 			}
 		}

@@ -5,14 +5,13 @@ package nested
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/bound"
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/eval"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1040.
@@ -37,69 +36,85 @@ are constant.`,
 // Analyzer finds nested retries.
 var Analyzer = rule.New(Doc, run)
 
-// run reports a retry around a client, a helper or a loop that retries by
-// itself. The product of the attempts is what the dependency sees in an outage.
-// Medium is the rule, because the inner count is often a default that the code
-// has changed. A loop that waits for a state is no layer, and neither is a retry
-// helper: its callback decides.
+// run reports a retry around a client, a helper or a loop that retries by itself. What
+// waits for a state is no layer.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	inner := map[*ssa.Function]*retry.Retry{}
+	for _, r := range p.Retries {
+		if r.Pure && !r.Callback && !r.Waiting && r.Fn.Parent() == nil {
+			inner[r.Fn] = r
+		}
+	}
+	for _, r := range p.Retries {
 		if !r.Pure || r.Waiting || r.Weak {
 			continue
 		}
-		if in := r.Inside(); in != nil && !in.Waiting {
-			p.ReportRegion(r, rule.Medium, "retries what is retried inside already"+product(r.Bound, int(in.Bound.Limit)))
-			continue
-		}
-		// A helper that retries its callback is no inner layer by itself.
 		for _, op := range r.Ops {
-			if s := p.Known.Of(op.Common()); s != nil && s.Retries && s.Retrier == nil {
-				c := rule.Sure(r.Spoken && r.Boundary == send.Remote && r.Bound.Counter)
-				p.ReportRegion(r, c, "retries "+dataflow.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
+			callee := eval.Static(op.Common())
+			if in := inner[callee]; in != nil && in != r {
+				c := rule.Sure(r.Spoken && r.Boundary == retry.Remote && r.Bound.Counter && in.Bound.Counter)
+				p.ReportRetry(r, c, "retries "+retry.Describe(op.Common())+", which retries itself"+product(r.Bound, int(in.Bound.Limit)))
 				break
 			}
-			// The client's default is taken, since its options are set elsewhere.
-			if n, ok := retryloop.RetryingSDK(op.Common()); ok {
-				p.ReportRegion(r, rule.Medium, "retries "+dataflow.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
+			if n, ok := sdk(op.Common()); ok {
+				p.ReportRetry(r, rule.Medium, "retries "+retry.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
 				break
 			}
 		}
 	}
-	for c, op := range p.RetriedCallbacks() {
-		callback(p, c, op)
+	for _, h := range p.Handed() {
+		for c := range retry.Calls(h.Fn) {
+			n, known := sdk(c.Common())
+			callee := eval.Static(c.Common())
+			if in := inner[callee]; !known && (callee == nil || in == nil) {
+				continue
+			}
+			message := retry.Describe(h.Call.Common()) + " retries " + retry.Describe(c.Common()) + ", which retries itself"
+			if known {
+				message += fmt.Sprintf(" (%d attempts by default)", n)
+			}
+			p.ReportAt(h.Call, rule.Medium, message)
+			break
+		}
 	}
 }
 
-// product says how many attempts there may be in all.
-// It is "" when a count is not constant: a guess would be quoted as a fact.
-func product(b bound.Bound, inner int) string {
+// product says how many attempts there may be in all, or "" when a count is not
+// constant: a guess would be quoted as a fact.
+func product(b retry.Bound, inner int) string {
 	if !b.Known || inner <= 1 {
 		return ""
 	}
 	return fmt.Sprintf(": %d x %d = %d attempts", b.Limit, inner, int(b.Limit)*inner)
 }
 
-// callback reports a function that is handed to a retry helper and calls a
-// retrying client or helper.
-// A failure that is marked as permanent is not tried again by the helper. One
-// finding for each call of the helper is enough.
-func callback(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
-	for inner := range dataflow.Instrs[*ssa.Call](op) {
-		if dataflow.CalleeName(inner.Common()) == "Permanent" {
-			continue
+// sdks are clients that retry by themselves, with the attempts that they make by
+// default.
+var sdks = []struct {
+	pkg      string
+	attempts int
+}{
+	{"github.com/aws/aws-sdk-go-v2/service", 3},
+	{"github.com/aws/aws-sdk-go/service", 4},
+	{"github.com/hashicorp/go-retryablehttp", 5},
+	{"github.com/minio/minio-go", 10},
+	{"github.com/stripe/stripe-go", 3},
+	{"github.com/Azure/azure-sdk-for-go/sdk", 4},
+	{"github.com/hetznercloud/hcloud-go", 5},
+	{"github.com/cloudflare/cloudflare-go", 4},
+	{"github.com/openai/openai-go", 3},
+	{"github.com/anthropics/anthropic-sdk-go", 3},
+}
+
+// sdk returns the number of attempts that the client behind a call makes by default.
+// One that is configured to make one is not seen, so that findings by it are
+// warnings.
+func sdk(c *ssa.CallCommon) (attempts int, ok bool) {
+	pkg := eval.CalleePkg(c)
+	for _, s := range sdks {
+		if strings.HasPrefix(pkg, s.pkg) && c.Signature().Params().Len() > 0 {
+			return s.attempts, true
 		}
-		// The source of a helper says more than the table, but a client of the table has
-		// none here: both are asked.
-		n, sdk := retryloop.RetryingSDK(inner.Common())
-		s := p.Known.Of(inner.Common())
-		if !sdk && (s == nil || !s.Retries) {
-			continue
-		}
-		message := dataflow.Describe(c.Common()) + " retries " + dataflow.Describe(inner.Common()) + ", which retries itself"
-		if sdk {
-			message += fmt.Sprintf(" (%d attempts by default)", n)
-		}
-		p.ReportAt(c, rule.Medium, message)
-		return
 	}
+	return 0, false
 }

@@ -4,12 +4,9 @@
 package nojitter
 
 import (
-	"slices"
-
 	"github.com/forbear-go/forbear/lint/fixedinterval"
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/mend"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -46,25 +43,13 @@ waits so.`,
 // Analyzer finds backoff without jitter.
 var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer)
 
-// run reports growing waits: the verdict is made by the package delay.
-// A wait that is decided elsewhere is not reported, and neither is one whose
-// random part cannot be seen but is named so. The confidence is that of the
-// region, since the wait itself leaves no doubt: growth is proved by arithmetic,
-// not by a name.
+// run reports waits that differ from turn to turn without chance. The confidence is
+// that of the retry: the wait itself leaves no doubt.
 func run(p *rule.Pass) {
-	for _, r := range slices.Concat(p.Regions, p.Restarts) {
-		// Equal jitter is a class of its own and has its own rule.
-		if r.Delay.Class == fact.Growing {
-			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)
+	for _, r := range p.Retries {
+		if r.Delay.Class == retry.Growing { // equal jitter has a rule of its own
+			p.ReportRetry(r, rule.RetryConfidence(r), "retries "+r.OpNames()+" on failure with a growing wait that has no jitter", mend.Jitter(p, r)...)
 		}
 	}
-	setUp := rule.Report(p, table.NoJitter)
-	for c, w := range p.HelperWaits() {
-		if setUp(c.Common()) {
-			continue
-		}
-		if helper := dataflow.Describe(c.Common()); w.Class == fact.Growing {
-			p.ReportAt(c, rule.Sure(w.Sure), "retries through "+helper+", whose wait grows without jitter", helper)
-		}
-	}
+	rule.Report(p, table.NoJitter)
 }

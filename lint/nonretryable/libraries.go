@@ -5,8 +5,8 @@ import (
 	"go/constant"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/response"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -42,10 +42,10 @@ func libraries(p *rule.Pass) {
 // other value.
 // Numbers below 100 are taken for gRPC codes, which end at 16, and others for
 // HTTP statuses.
-func failure(v constant.Value) (r status.Response, ok bool) {
+func failure(v constant.Value) (r response.Response, ok bool) {
 	if v == nil || v.Kind() != constant.Int {
 		return r, false
 	}
 	n, _ := constant.Int64Val(v)
-	return status.Find(n, n < 100)
+	return response.Find(n, n < 100)
 }

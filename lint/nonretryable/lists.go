@@ -6,8 +6,8 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/response"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // lists reports tables of retryable statuses that hold a final one: a variable
@@ -68,7 +68,7 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
 		// 429, 408 and 5xx are what a table of retryable statuses holds.
 		other = other || grpc || n == 429 || n == 408 || n >= 500 && n < 600
-		if r, ok := status.Find(n, grpc); ok && final(p, lit.Pos(), r) {
+		if r, ok := response.Find(n, grpc); ok && final(p, lit.Pos(), r) {
 			names = append(names, r.Name)
 		}
 	}

@@ -6,17 +6,16 @@ package nonretryable
 
 import (
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/codeset"
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/response"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Doc documents FB1035.
@@ -54,11 +53,8 @@ case 408, 429, 500, 502, 503, 504:
 // Analyzer finds retries on responses that will not change.
 var Analyzer = rule.New(Doc, run)
 
-// run asks each place that chooses what is retried: loops, predicates and what
-// they are handed to, callbacks, lists, service configs, certificates, options
-// of libraries.
-// The order does not matter; the same finding at the same place is reported
-// once.
+// run asks each place that chooses what is retried. The same finding at the same place
+// is reported once.
 func run(p *rule.Pass) {
 	regions(p)
 	predicates(p)
@@ -66,19 +62,24 @@ func run(p *rule.Pass) {
 	callbacks(p)
 	lists(p)
 	serviceConfigs(p)
-	certificates(p)
 	libraries(p)
 }
 
-// regions reports loops that begin another attempt after a final response, or start
-// something again that has failed with one.
-// HTTP comes first: a region has one finding, and gateways look at both.
+// regions reports retries that begin another attempt after a final response, or after
+// an error of the certificate that they ask for.
 func regions(p *rule.Pass) {
-	for _, r := range slices.Concat(p.Regions, p.Restarts) {
+	for _, r := range p.Retries {
+		if p.OnCertificate(r) {
+			f := rule.RetryFinding(r, rule.High, "retries "+r.OpNames()+" on a certificate error")
+			f.Standard = "R-9" // which cannot be waived
+			p.Report(f)
+		}
+		if len(r.Waits) == 0 && !(r.Pure && r.Spoken) || r.Boundary == retry.Local {
+			continue
+		}
 		refresh := refreshes(r)
 		for _, grpc := range []bool{false, true} {
-			retried, guessed := r.RetriedStatuses(grpc)
-			names := forbidden(p, r.Pos, retried, grpc, refresh)
+			names := p.Retried(r, grpc, func(resp response.Response) bool { return final(p, r.Pos, resp) && !(refresh && credential(resp.Name)) })
 			if len(names) == 0 {
 				continue
 			}
@@ -86,57 +87,28 @@ func regions(p *rule.Pass) {
 			if grpc {
 				kind = "gRPC code"
 			}
-			sure := rule.Medium
-			certain := forbidden(p, r.Pos, retried.Minus(r.Doubtful(retried, grpc)), grpc, refresh)
-			switch {
-			case !guessed && plain(r) && confidence(certain) == rule.High:
-				sure, names = rule.High, certain
-			case r.Consults(retried, grpc):
-				sure = rule.Low // it may well be told of it
+			if confidence(names) == rule.High {
+				p.ReportRetry(r, rule.High, "retries "+r.OpNames()+" on "+kind+" "+strings.Join(names, ", "))
 			}
-			p.ReportRegion(r, sure, "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
 			break
 		}
 	}
 }
 
-// plain reports whether a region is one in which a failure alone leads to another
-// attempt, or to another start of what has failed. What else speaks for or
-// against a retry does not count here: a poller that goes on after a response that
-// will not change is at fault too, and what waits for a state has other responses
-// to go on after than those that confidence asks for.
-func plain(r *retryloop.Region) bool {
-	return r.Loop != nil && !r.Guessed() && (len(r.Waits) > 0 || r.Pure && r.Spoken)
-}
+// credential reports whether a response is about credentials: renewed between
+// attempts, it is fair to repeat.
+func credential(name string) bool { return name == "401" || name == "403" || name == "UNAUTHENTICATED" }
 
 // confidence is medium where only responses remain that may pass in some systems:
 // what is not there yet, a conflict, a token that is about to be renewed.
-// One name outside of this list makes the finding sure.
 func confidence(names []string) rule.Confidence {
 	lasts := func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" }
 	return rule.Sure(slices.ContainsFunc(names, lasts))
 }
 
-// forbidden names the responses of a set that the code at pos must not retry.
-// With refresh, credentials
-// are renewed between attempts, so that 401 and 403 are fair to repeat.
-func forbidden(p *rule.Pass, pos token.Pos, set codeset.Set, grpc, refresh bool) []string {
-	var names []string
-	for _, r := range status.Responses(grpc)[1:] {
-		if !set.Has(r.Number) {
-			continue
-		}
-		credential := r.Name == "401" || r.Name == "403" || r.Name == "UNAUTHENTICATED"
-		if !(refresh && credential) && final(p, pos, r) {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
-
 // final reports whether the code at pos must not retry a response. The settings
 // may allow or forbid more there than the standard does.
-func final(p *rule.Pass, pos token.Pos, r status.Response) bool {
+func final(p *rule.Pass, pos token.Pos, r response.Response) bool {
 	limits, _ := p.Limits(pos)
 	return !limits.MayRetry(r.Name, !r.Final)
 }
@@ -145,12 +117,10 @@ func final(p *rule.Pass, pos token.Pos, r status.Response) bool {
 // The list is wide, because a false finding here blocks a merge.
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
-// refreshes reports whether a region gets new credentials between attempts.
-// It looks at calls in the loop only: a token that is fetched before it is the
-// same for all attempts.
-func refreshes(r *retryloop.Region) bool {
-	for c := range retryloop.Instrs[*ssa.Call](r) {
-		if refreshWord.MatchString(dataflow.Describe(c.Common())) {
+// refreshes reports whether a retry gets new credentials between attempts.
+func refreshes(r *retry.Retry) bool {
+	for c := range retry.Instrs[*ssa.Call](r) {
+		if refreshWord.MatchString(retry.Describe(c.Common())) {
 			return true
 		}
 	}
@@ -158,63 +128,54 @@ func refreshes(r *retryloop.Region) bool {
 }
 
 // countWord marks what counts retries, or says when they come.
-var countWord = regexp.MustCompile(`^(after|count(s|er)?|max(imum)?|max_?retr.*|retr(y|ies)_?(after|count|max))$`)
+var countWord = regexp.MustCompile(`(?i)retry.?after|count|max.?retr|retr(y|ies).?max|delay|wait|backoff|interval`)
 
-// negative reports whether a name says the opposite of what is retried, or counts
-// retries.
-func negative(name string) bool {
-	return dataflow.SaysNot(name) || slices.ContainsFunc(dataflow.Words(name), countWord.MatchString)
+// saysRetry reports whether a name says what is retried. A negative one turns the
+// meaning around.
+func saysRetry(name string) bool {
+	return askWord.MatchString(name) && !retry.SaysNot(name) && !countWord.MatchString(name)
 }
+
+// askWord marks predicates and lists of what is retried.
+var askWord = regexp.MustCompile(`(?i)retry|retri(es|ed|able)|transient|temporary`)
 
 // predicates reports functions that call a final response retryable.
 // Literals have no telling name, and are judged where they are handed on.
 func predicates(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		if fn.Parent() == nil && saysRetry(fn.Name()) && isAsked(fn) {
+		if fn.Parent() == nil && saysRetry(fn.Name()) && retry.IsAsked(fn) {
 			judge(p, fn, fn.Name())
 		}
 	}
 }
 
-// saysRetry reports whether a name says what is retried. A negative one turns the
-// meaning around.
-func saysRetry(name string) bool {
-	return dataflow.SaysRetry(name) && !negative(name)
-}
-
-// judge reports a predicate that calls a final response retryable.
-// A function that says yes to a success as well is about something else, such as
-// whether a response may be cached. Certificate errors are judged apart from
-// statuses, since R-9 allows no waiver and no setting for them.
+// judge reports a predicate that calls a final response retryable. Certificate errors
+// are judged apart, since R-9 allows no waiver and no setting for them.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
-	for _, grpc := range []bool{false, true} {
-		yes, guessed := p.Judge.Yes(fn, grpc)
-		names := forbidden(p, fn.Pos(), yes, grpc, false)
-		if len(names) == 0 || yes.Has(status.Responses(grpc)[0].Number) { // true for a success: no such predicate
-			continue
-		}
-		p.Report(rule.Finding{
-			Confidence: rule.Sure(!guessed && confidence(names) == rule.High), Pos: fn.Pos(), Function: rule.FunctionName(fn),
-			Message: name + " calls " + strings.Join(names, ", ") + " retryable",
-		})
+	if res := fn.Signature.Results(); res.Len() == 0 || types.TypeString(res.At(0).Type().Underlying(), nil) != "bool" {
+		return
 	}
-	if p.Judge.YesToCertificate(fn) {
+	for _, grpc := range []bool{false, true} {
+		var names []string
+		for _, resp := range response.All(grpc) {
+			yes, _, asked := p.Says(fn, resp)
+			if !asked {
+				break
+			}
+			if yes && final(p, fn.Pos(), resp) {
+				names = append(names, resp.Name)
+			}
+		}
+		if len(names) > 0 && confidence(names) == rule.High {
+			p.Report(rule.Finding{
+				Confidence: rule.High, Pos: fn.Pos(), Function: rule.FunctionName(fn), Message: name + " calls " + strings.Join(names, ", ") + " retryable",
+			})
+		}
+	}
+	if p.SaysOfCertificate(fn) {
 		p.Report(rule.Finding{
 			Confidence: rule.High, Pos: fn.Pos(), Function: rule.FunctionName(fn), Standard: "R-9",
 			Message: name + " calls a certificate error retryable",
 		})
-	}
-}
-
-// certificates reports branches on an x509 error that lead to another attempt.
-// A recursion has no branches that could be followed, so only loops are judged.
-func certificates(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Loop == nil || !r.OnCertificateError() {
-			continue
-		}
-		f := rule.RegionFinding(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
-		f.Standard = "R-9" // which cannot be waived
-		p.Report(f)
 	}
 }

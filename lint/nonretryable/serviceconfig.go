@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/response"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // serviceConfigs reports gRPC service configs, in the JSON form that clients
@@ -69,12 +69,12 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 // codeOf returns the failure that a service config names by its name or by its
 // number.
 // gRPC accepts both forms, and names in any case.
-func codeOf(code any) (status.Response, bool) {
+func codeOf(code any) (response.Response, bool) {
 	switch c := code.(type) {
 	case string:
-		return status.FindCode(strings.ToUpper(c))
+		return response.FindCode(strings.ToUpper(c))
 	case float64:
-		return status.Find(int64(c), true)
+		return response.Find(int64(c), true)
 	}
-	return status.Response{}, false
+	return response.Response{}, false
 }

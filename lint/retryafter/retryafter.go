@@ -7,11 +7,12 @@ package retryafter
 import (
 	"go/token"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/eval"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -44,35 +45,38 @@ var Analyzer = rule.New(Doc, run)
 // mention marks the headers that say when to come back.
 var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimit`)
 
-// These are the statuses with which servers send Retry-After.
-const tooMany, unavailable = 429, 503
-
-// run reports loops that certainly retry one of them and look at no header. A
-// loop that names 429 knows of the limit, which makes the finding sure.
-// A mention anywhere in reach silences the rule: whether the value is used well
-// cannot be judged from here. Both statuses may carry the header by RFC 9110
-// section 10.2.3 and RFC 6585 section 4. Medium is the rule, since many servers
-// never send it.
+// run reports loops that certainly retry 429 or 503, with which servers send
+// Retry-After (RFC 9110 section 10.2.3, RFC 6585 section 4), and look at no header. A
+// mention anywhere in reach silences the rule. One that names 429 knows of the limit,
+// which makes the finding sure.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Loop == nil || len(r.Responses()) == 0 {
+	for _, r := range p.Retries {
+		if r.Loop == nil || !slices.ContainsFunc(r.Ops, yields) || r.Mentions(mention.MatchString) {
 			continue
 		}
-		retried, _ := r.RetriedStatuses(false)
-		if !retried.Has(tooMany) && !retried.Has(unavailable) || r.Mentions(mention) {
-			continue
+		retried := p.Retried(r, false, func(resp retry.Response) bool { return !resp.Final })
+		if len(retried) > 0 {
+			p.ReportRetry(r, rule.Sure(names429(r) && r.Pure), "retries "+r.OpNames()+" on 429 or 503 without a look at Retry-After")
 		}
-		sure := retried.Has(tooMany) && names429(r) && r.Pure
-		p.ReportRegion(r, rule.Sure(sure), "retries "+rule.Ops(r)+" on 429 or 503 without a look at Retry-After")
 	}
 }
 
-// names429 reports whether the loop compares a status with 429.
-// A range such as >= 500 says nothing about limits.
-func names429(r *retryloop.Region) bool {
-	for b := range retryloop.Instrs[*ssa.BinOp](r) {
-		x, _ := dataflow.ConstInt(b.X)
-		y, _ := dataflow.ConstInt(b.Y)
+// yields reports whether an operation yields a response.
+func yields(op *ssa.Call) bool {
+	for v := range op.Common().Signature().Results().Variables() {
+		if eval.IsResponse(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// names429 reports whether the loop compares a status with 429. A range such as
+// >= 500 says nothing about limits.
+func names429(r *retry.Retry) bool {
+	for b := range retry.Instrs[*ssa.BinOp](r) {
+		x, _ := retry.Number(b.X)
+		y, _ := retry.Number(b.Y)
 		if b.Op == token.EQL && (x == 429 || y == 429) {
 			return true
 		}

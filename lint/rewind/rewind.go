@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/eval"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -47,13 +47,13 @@ var Analyzer = rule.New(Doc, run)
 // run reports a region once, by the first operation that sends a spent body.
 // A recursion builds its request anew, as a rule, and is left out.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		if r.Loop == nil || !r.Pure || rewinds(r) {
 			continue
 		}
 		for _, op := range r.Ops {
 			if spent := spentBody(r, op); spent != "" {
-				p.ReportRegion(r, rule.High, "sends "+spent+" again by "+dataflow.Describe(op.Common())+" without rewinding it")
+				p.ReportRetry(r, rule.High, "sends "+spent+" again by "+retry.Describe(op.Common())+" without rewinding it")
 				break
 			}
 		}
@@ -64,12 +64,12 @@ func run(p *rule.Pass) {
 // It is "" when no body is known to be spent. A request that another function
 // has built is not judged: it may set GetBody, and the client in use may call
 // it.
-func spentBody(r *retryloop.Region, op *ssa.Call) string {
+func spentBody(r *retry.Retry, op *ssa.Call) string {
 	com := op.Common()
-	sends := dataflow.CalleePkg(com) == "net/http"
+	sends := eval.CalleePkg(com) == "net/http"
 	for _, a := range com.Args {
 		switch {
-		case dataflow.IsNamed(a.Type(), "net/http", "Request"):
+		case retry.IsNamed(a.Type(), "net/http", "Request"):
 			c := builder(a, 0)
 			if c == nil {
 				continue
@@ -105,10 +105,10 @@ func builder(v ssa.Value, depth int) *ssa.Call {
 	case *ssa.Extract:
 		return builder(v.Tuple, depth+1)
 	case *ssa.Call:
-		if dataflow.Calls(v, "net/http", "NewRequest", "NewRequestWithContext") {
+		if retry.CallsTo(v.Common(), "net/http", "NewRequest", "NewRequestWithContext") {
 			return v
 		}
-		if dataflow.Calls(v, "net/http", "WithContext", "Clone") {
+		if retry.CallsTo(v.Common(), "net/http", "WithContext", "Clone") {
 			return builder(v.Common().Args[0], depth+1)
 		}
 	}
@@ -122,8 +122,10 @@ func isNone(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Const:
 		return v.IsNil()
-	case *ssa.MakeInterface, *ssa.ChangeInterface:
-		return isNone(dataflow.Operand(v))
+	case *ssa.MakeInterface:
+		return isNone(v.X)
+	case *ssa.ChangeInterface:
+		return isNone(v.X)
 	case *ssa.UnOp:
 		g, ok := v.X.(*ssa.Global)
 		return ok && g.Name() == "NoBody"
@@ -141,7 +143,7 @@ func isReader(t types.Type) bool { return types.TypeString(t, nil) == "io.Reader
 // A parameter counts when it can be read only once, or when it is a buffer of
 // package bytes. Fields and globals are not followed: other code may refill
 // them.
-func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
+func outside(r *retry.Retry, v ssa.Value, depth int) bool {
 	if depth > 6 {
 		return false
 	}
@@ -150,8 +152,10 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 		return isReader(v.Type()) || strings.HasPrefix(types.TypeString(v.Type(), nil), "*bytes.")
 	case *ssa.Call:
 		return !r.Contains(v) && makesReader(v)
-	case *ssa.MakeInterface, *ssa.ChangeInterface:
-		return outside(r, dataflow.Operand(v), depth+1)
+	case *ssa.MakeInterface:
+		return outside(r, v.X, depth+1)
+	case *ssa.ChangeInterface:
+		return outside(r, v.X, depth+1)
 	}
 	return false
 }
@@ -160,23 +164,23 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 // been read.
 // The list is short, since each entry must be certain.
 func makesReader(c *ssa.Call) bool {
-	return dataflow.Calls(c, "bytes", "NewReader", "NewBuffer", "NewBufferString") ||
-		dataflow.Calls(c, "strings", "NewReader") || dataflow.Calls(c, "bufio", "NewReader")
+	return retry.CallsTo(c.Common(), "bytes", "NewReader", "NewBuffer", "NewBufferString") ||
+		retry.CallsTo(c.Common(), "strings", "NewReader") || retry.CallsTo(c.Common(), "bufio", "NewReader")
 }
 
 // rewinds reports whether the loop gives the request a body for each attempt.
 // Any such call in the loop silences the rule, whichever body it is about. The
 // names cover clients that set a body by a method of their own.
-func rewinds(r *retryloop.Region) bool {
-	for in := range retryloop.Instrs[ssa.Instruction](r) {
+func rewinds(r *retry.Retry) bool {
+	for in := range retry.Instrs[ssa.Instruction](r) {
 		switch in := in.(type) {
 		case *ssa.Call:
-			switch dataflow.CalleeName(in.Common()) {
+			switch eval.CalleeName(in.Common()) {
 			case "Seek", "Reset", "GetBody", "SetBody", "Rewind", "NopCloser", "Truncate":
 				return true
 			}
 		case *ssa.Store:
-			if dataflow.FieldOf(in.Addr) == "Body" {
+			if retry.FieldName(in.Addr) == "Body" {
 				return true
 			}
 		}

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1012.
@@ -49,19 +48,19 @@ const limit = 30 * time.Second
 // than there are attempts. A growing wait is not summed up, because its ceiling
 // is seldom known.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context ||
-			r.Waiting || r.Weak || r.Boundary == send.Local {
+			r.Waiting || r.Weak || r.Boundary == retry.Local {
 			continue
 		}
 		waits := time.Duration(0)
-		if r.Delay.Class == fact.Fixed && r.Delay.Known && r.Bound.Known {
+		if r.Delay.Class == retry.Fixed && r.Delay.Known && r.Bound.Known {
 			waits = r.Delay.Value * time.Duration(r.Bound.Limit-1)
 		}
 		if waits > limit {
-			p.ReportRegion(r, rule.Medium, fmt.Sprintf("retries %s for %v of waits alone; at most %v are allowed in all", rule.Ops(r), waits, limit))
+			p.ReportRetry(r, rule.Medium, fmt.Sprintf("retries %s for %v of waits alone; at most %v are allowed in all", r.OpNames(), waits, limit))
 			continue
 		}
-		p.ReportRegion(r, rule.Low, "retries "+rule.Ops(r)+" without a total duration")
+		p.ReportRetry(r, rule.Low, "retries "+r.OpNames()+" without a total duration")
 	}
 }

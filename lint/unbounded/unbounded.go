@@ -6,8 +6,8 @@ package unbounded
 import (
 	"regexp"
 
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -51,15 +51,15 @@ var supervisor = regexp.MustCompile(`(?i)run|start|serve|loop|main|daemon|superv
 // Confidence never exceeds medium: that nothing ends a loop cannot be proved
 // from one function.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
+	for _, r := range p.Retries {
 		if !r.Pure || r.Bound.Counter || r.Bound.Deadline || r.Weak {
 			continue
 		}
 		c := rule.Medium
-		if r.Bound.Context || r.Bound.Stop || r.Waiting || r.Boundary == send.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
+		if r.Bound.Context || r.Bound.Stop || r.Waiting || r.Boundary == retry.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
 			c = rule.Low
 		}
-		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" without a limit of attempts or time")
+		p.ReportRetry(r, c, "retries "+r.OpNames()+" without a limit of attempts or time")
 	}
 	rule.Report(p, table.Unbounded)
 }

@@ -5,10 +5,12 @@
 package unkeyed
 
 import (
-	"golang.org/x/tools/go/analysis"
+	"regexp"
+	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -56,48 +58,90 @@ for range 3 {
 // Analyzer finds writes that are retried without a key.
 var Analyzer = rule.New(Doc, run)
 
-// run reports repetitions of a write, those of requests whose method a caller
-// chooses, and calls into other packages that repeat what they are given.
+// run reports retries that send a write again, and calls that hand one to a retry
+// helper. One helper is one finding: what its callers hand over is not reported
+// when the helper itself sends what it is given.
 func run(p *rule.Pass) {
-	for _, rep := range p.Repeats() {
-		if f := p.Fault(rep); f != nil {
-			fault(p, rep, f)
+	for _, r := range p.Retries {
+		w := p.Writes(r)
+		if w == nil || keyed(r.Fn) || r.Waiting && !r.Pure {
+			continue
+		}
+		if !w.Open {
+			if !harmless(r.Fn, w) {
+				p.ReportRetry(r, rule.Sure(r.Pure), "retries "+w.Method+" by "+r.OpNames()+" without an Idempotency-Key")
+			}
+			continue
+		}
+		if caller, method := p.Writer(r); caller != nil {
+			if !harmless(caller, w) {
+				p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
+			}
+		} else if roundTrips(r.Fn) || exported(r.Fn) && w.Depth == 0 {
+			p.ReportRetry(r, rule.High, "retries every request, whatever its method, without an Idempotency-Key")
 		}
 	}
-	elsewhere(p)
-	clients(p)
+	seen := map[*ssa.Function]bool{}
+	for _, h := range p.Handed() {
+		if seen[h.Fn] || keyed(h.Call.Parent()) || keyed(h.Fn) {
+			continue
+		}
+		if w := p.WritesHanded(h); w != nil && !w.Open && !harmless(h.Call.Parent(), w) {
+			seen[h.Fn] = true
+			helper := retry.Describe(h.Call.Common())
+			p.ReportAt(h.Call, rule.High, "retries "+w.Method+" through "+helper+" without an Idempotency-Key", helper)
+		}
+	}
 	rule.Report(p, table.Unkeyed)
 }
 
-// fault reports what is wrong with a repetition.
-func fault(p *rule.Pass, rep *retryloop.Repeat, f *retryloop.Fault) {
-	sure := rule.Sure(f.Sure)
-	switch {
-	case f.Caller != nil:
-		at := analysis.RelatedInformation{Pos: f.Caller.Call.Pos(), Message: "the call that sends " + f.Caller.Send.Method}
-		report(p, rep, sure, "retries whatever method it is given, "+f.Caller.Send.Method+" by "+name(f.Caller.Call.Parent())+" too, without an Idempotency-Key", at)
-	case f.Open:
-		if f.Guess {
-			sure = rule.Low
+// keyed reports whether a function, or one around it, names an idempotency key: a
+// header, a field or a call. It errs on the side of silence.
+func keyed(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		if retry.MentionedIn(fn, rule.IsKeyName, 1) {
+			return true
 		}
-		report(p, rep, sure, "retries every request, whatever its method, without an Idempotency-Key")
-	case rep.Region != nil:
-		report(p, rep, sure, "retries "+f.Send.Method+" by "+rule.Ops(rep.Region)+" without an Idempotency-Key")
-	default:
-		report(p, rep, sure, "retries "+f.Send.Method+" through "+dataflow.Describe(rep.Call.Common())+" without an Idempotency-Key")
 	}
+	return false
 }
 
-// report reports a repetition: a region at its keyword, and another where the
-// helper or the client is called.
-func report(p *rule.Pass, rep *retryloop.Repeat, c rule.Confidence, message string, related ...analysis.RelatedInformation) {
-	var f rule.Finding
-	if rep.Region != nil {
-		f = rule.RegionFinding(rep.Region, c, message)
-	} else {
-		callee := dataflow.Describe(rep.Call.Common())
-		f = rule.Finding{Confidence: c, Pos: rep.Call.Pos(), Function: rule.FunctionName(rep.Call.Parent()), Message: message, Callees: []string{callee}}
+// harmless reports whether the names of a function, or its paths, say that a write
+// only reads, or that no server would honor a key for it: queries, tokens, telemetry.
+func harmless(fn *ssa.Function, w *retry.Write) bool {
+	for f := fn; f != nil; f = f.Parent() {
+		if harmlessWord.MatchString(f.Name()) {
+			return true
+		}
 	}
-	f.Related = append(f.Related, related...)
-	p.Report(f)
+	sender := w.Send.Call.Parent()
+	isPath := func(s string) bool {
+		return len(s) > 1 && (s[0] == '/' || strings.HasPrefix(s, "http")) && harmlessWord.MatchString(s)
+	}
+	return sender != nil && (harmlessWord.MatchString(sender.Name()) || retry.MentionedIn(sender, isPath, 0)) || retry.MentionedIn(fn, isPath, 0)
+}
+
+// harmlessWord marks such names.
+var harmlessWord = regexp.MustCompile(`(?i)graphql|search|token|oauth|login|jsonrpc|quer(y|ies)|metadata|telemetry|metrics|traces|spans?$|logs?$|validat|(^|[^a-z])(list|find|lookup|describe|preview|check)`)
+
+// roundTrips reports whether a function stands in for a client: RoundTrip or Do of a
+// request of net/http.
+func roundTrips(fn *ssa.Function) bool {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	for _, param := range fn.Params {
+		if retry.IsNamed(param.Type(), "net/http", "Request") {
+			return fn.Name() == "RoundTrip" || strings.HasPrefix(fn.Name(), "Do") || fn.Name() == "do" || fn.Name() == "roundTrip"
+		}
+	}
+	return false
+}
+
+// exported reports whether other packages may call a function.
+func exported(fn *ssa.Function) bool {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn.Object() != nil && fn.Object().Exported()
 }

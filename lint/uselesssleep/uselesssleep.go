@@ -6,7 +6,6 @@ package uselesssleep
 import (
 	"github.com/forbear-go/forbear/lint/equaljitter"
 	"github.com/forbear-go/forbear/lint/fixedinterval"
-	"github.com/forbear-go/forbear/lint/internal/mend"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/nojitter"
 )
@@ -41,15 +40,13 @@ return err`,
 // Analyzer finds waits after the last attempt.
 var Analyzer = rule.New(Doc, run, fixedinterval.Analyzer, nojitter.Analyzer, equaljitter.Analyzer)
 
-// run reports pure retries only: what goes on after a success may have a use
-// for the wait.
-// Loops that wait for a state are left out: their last wait gives the state time
-// to come. Nothing breaks by such a wait, so it is a warning and never blocks a
-// merge.
+// run reports loops that ask for the number of the attempt in their head alone, and wait
+// at the end of each turn. What waits for a state is left out: its last wait gives the
+// state time to come.
 func run(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Pure && !r.Waiting && !r.Weak && r.CheckedLate() {
-			p.ReportRegion(r, rule.Medium, "waits once more after the last attempt of "+rule.Ops(r), mend.Last(p, r)...)
+	for _, r := range p.Retries {
+		if r.Pure && !r.Waiting && !r.Weak && !r.WaitFirst && r.Loop != nil && len(r.Waits) > 0 && r.CheckedLate() {
+			p.ReportRetry(r, rule.Medium, "waits once more after the last attempt of "+r.OpNames())
 		}
 	}
 }

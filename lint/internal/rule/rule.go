@@ -18,8 +18,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/dataflow"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+		"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
 // Confidence says how sure a finding is. Only High fails a build by default.
@@ -108,7 +107,7 @@ type Findings []*Finding
 // It lives for one rule and one package.
 type Pass struct {
 	*analysis.Pass
-	*retryloop.Result
+	*retry.Result
 	doc   *Doc
 	found Findings
 	more  Findings // of rules that say more about the same causes
@@ -124,10 +123,10 @@ func New(doc *Doc, check func(*Pass), after ...*analysis.Analyzer) *analysis.Ana
 		Name:       strings.ToLower(doc.ID),
 		Doc:        doc.ID + ": " + doc.Title + "\n\n" + doc.Text,
 		URL:        "https://github.com/forbear-go/forbear/blob/main/lint/RULES.md#" + strings.ToLower(doc.ID),
-		Requires:   append([]*analysis.Analyzer{retryloop.Analyzer, Directives}, after...),
+		Requires:   append([]*analysis.Analyzer{retry.Analyzer, Directives}, after...),
 		ResultType: reflect.TypeFor[Findings](),
 		Run: func(pass *analysis.Pass) (any, error) {
-			p := &Pass{Pass: pass, Result: pass.ResultOf[retryloop.Analyzer].(*retryloop.Result), doc: doc}
+			p := &Pass{Pass: pass, Result: pass.ResultOf[retry.Analyzer].(*retry.Result), doc: doc}
 			p.Turn.Lock()
 			// After a panic too: golangci-lint goes on with the other rules.
 			defer p.Turn.Unlock()
@@ -181,32 +180,30 @@ func (p *Pass) ReportNode(n ast.Node, c Confidence, message string) {
 	p.Report(Finding{Confidence: c, Pos: n.Pos(), End: n.End(), Message: message})
 }
 
-// ReportRegion reports a finding at the keyword of a retry, with the operation
-// and the waits as related places. One region has at most one finding of a
-// rule.
-func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) {
-	p.Report(RegionFinding(r, c, message, fixes...))
+// ReportRetry reports a finding at the keyword of a retry, with the operation and the
+// waits as related places. One retry has at most one finding of a rule.
+func (p *Pass) ReportRetry(r *retry.Retry, c Confidence, message string, fixes ...analysis.SuggestedFix) {
+	p.Report(RetryFinding(r, c, message, fixes...))
 }
 
-// RegionFinding is what ReportRegion reports.
-// Rules that must change a field of it before it is reported call it themselves.
-func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
-	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn), Evidence: Facts(r)}
+// RetryFinding is what ReportRetry reports. Rules that must change a field of it
+// before it is reported call it themselves.
+func RetryFinding(r *retry.Retry, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
+	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn), Callees: r.Callees(), Evidence: Terms(r)}
 	for _, op := range r.Ops {
-		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + dataflow.Describe(op.Common())})
-		f.Callees = append(f.Callees, dataflow.Describe(op.Common()))
+		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + retry.Describe(op.Common())})
 	}
 	for _, w := range r.Waits {
-		if w.Instr.Pos().IsValid() {
-			f.Related = append(f.Related, analysis.RelatedInformation{Pos: w.Instr.Pos(), Message: "the wait between attempts"})
+		if w.Pos().IsValid() {
+			f.Related = append(f.Related, analysis.RelatedInformation{Pos: w.Pos(), Message: "the wait between attempts"})
 		}
 	}
 	return f
 }
 
-// keywordEnd is the end of the keyword that a finding underlines: for, or
-// nothing for a recursion.
-func keywordEnd(r *retryloop.Region) token.Pos {
+// keywordEnd is the end of the keyword that a finding underlines: for, or nothing for a
+// recursion.
+func keywordEnd(r *retry.Retry) token.Pos {
 	if r.Node == nil {
 		return r.Pos
 	}

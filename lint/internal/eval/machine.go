@@ -1,0 +1,566 @@
+// Package eval carries out Go code by what is known of it: an abstract
+// interpreter over the SSA form of one package. It answers what the linter asks of
+// a retry: after this outcome of the operation, is there another attempt, after
+// which wait, and what was sent?
+//
+// Values that are not known stay symbols, and a branch on one goes both ways. The
+// loop at hand is carried out turn by turn, so that a wait that grows differs from
+// one turn to the next, and a flag that ends the loop ends it. Functions of the
+// package are entered where they are called; of others a summary says what they do.
+package eval
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Limits of one run: what is beyond them is Unknown.
+const (
+	maxSteps = 30_000 // instructions
+	maxDepth = 6      // functions in functions
+	maxVisit = 4      // of a block, before what changes in it is Unknown
+	MaxTurns = 4      // of the loop at hand
+)
+
+// Library says what functions of other packages do, and which of the package's
+// own implement an interface.
+type Library interface {
+	// Implementer returns the one method of the package that an interface's method
+	// may be, or nil.
+	Implementer(m *types.Func) *ssa.Function
+	// Init holds what the variables of the package are at its start.
+	Init() map[string]Value
+	// Foreign carries out a function of another package by its summary; ok is false
+	// for one of which nothing is known.
+	Foreign(c *Call) (v Value, ok bool)
+	// Lively reports whether a function waits, or changes what it is given.
+	Lively(fn *ssa.Function) bool
+	// Remote reports whether a call leaves the module for another machine.
+	Remote(c *ssa.CallCommon) bool
+}
+
+// Call is a call of a function of another package.
+type Call struct {
+	*ssa.CallCommon
+	Args []Value
+	Deep bool // it is a part of the operation
+	c    *carrier
+	in   ssa.CallInstruction
+}
+
+// Scene is the scene of the run.
+func (c *Call) Scene() Scene { return c.c.m.Scene }
+
+// Turn is the turn of the loop.
+func (c *Call) Turn() int { return c.c.m.turn }
+
+// Wait notes that the call lets time pass.
+func (c *Call) Wait(d Value) { c.c.waits(c.in.(ssa.Instruction), d, false) }
+
+// Sends notes a request that the call sends.
+func (c *Call) Sends(s Send) {
+	s.Call, s.Depth = c.in, c.c.f.depth+1
+	c.c.m.Sends = append(c.c.m.Sends, s)
+}
+
+// Answers notes that a response was at hand.
+func (c *Call) Answers() { c.c.m.Answered = true }
+
+// MethodOf is the method of a request, or of a text that names one.
+func (c *Call) MethodOf(v Value) Value {
+	switch v := unwrap(v).(type) {
+	case Ptr:
+		return c.c.m.read(c.c.s, v.Cell+".Method", types.Typ[types.String])
+	case Sym:
+		return c.c.m.read(c.c.s, v.Name+".Method", types.Typ[types.String])
+	}
+	return v
+}
+
+// KeyedBy reports whether a request has an idempotency key.
+func (c *Call) KeyedBy(v Value) bool {
+	switch v := unwrap(v).(type) {
+	case Ptr:
+		return c.c.keyed(v.Cell)
+	case Sym:
+		return c.c.keyed(v.Name)
+	}
+	return false
+}
+
+// Plain is what the call yields when it succeeds.
+func (c *Call) Plain() Value { return c.c.guess(c.CallCommon, c.Args, false) }
+
+// Result is what the call yields with the outcome of the scene.
+func (c *Call) Result() Value { return c.c.m.result(c.CallCommon) }
+
+// Machine carries out one function in one scene. It is used once.
+type Machine struct {
+	Lib   Library
+	Scene Scene
+	// Fn, Loop and Op are what the run is about: the turns of Loop, or the calls of Fn
+	// to itself when Loop is nil, and what happens after Op.
+	Fn   *ssa.Function
+	Loop *Loop
+	Op   *ssa.Call
+	// Args are the arguments of Fn, where they are known.
+	Args []Value
+	Free []Value
+
+	// Turns are what was seen at the operation, turn by turn.
+	Turns []Turn
+	// Returned joins what Fn returns.
+	Returned Value
+	// Answered is set when a response was at hand, Looked when its status, or that of
+	// an error, was looked at, and Certified when it was asked for a fault of the
+	// certificate.
+	Answered, Looked, Certified bool
+	// Asked is set when an error was asked for what only one with a status has.
+	Asked bool
+	// Guessed is set when a setting that is not known was asked about the answer.
+	Sends []Send
+
+	// Inside carries out Fn as a part of an operation: what leaves the module in it has
+	// the outcome of the scene.
+	Inside bool
+	// Heap is what is known of cells at the start, and Probe a call at which the values
+	// are taken down.
+	Heap  map[string]Value
+	Probe ssa.CallInstruction
+	// Seen are the arguments of Probe, Cells the heap there.
+	Seen  []Value
+	Cells map[string]Value
+	// Left are the waits on the ways to the returns of Fn.
+	Left []Waits
+	// Name marks the cells of the run; Keep, unless nil, is given all that they hold.
+	Name string
+	Keep map[string]Value
+
+	steps   int
+	inOp    int
+	turn    int // of the instruction that is carried out
+	edges   map[node]*exit
+	visited map[*ssa.Function]int
+	over    bool // the limits were reached
+}
+
+// Turn is what one attempt saw.
+type Turn struct {
+	Reached bool
+	Args    []Value // the function or the receiver last
+	Waits   []Waits // the ways here since the attempt before
+}
+
+// Send is a request that leaves the module.
+type Send struct {
+	Method Value
+	Keyed  bool
+	Body   bool
+	Call   ssa.CallInstruction
+	Depth  int
+}
+
+// node is a block in one turn of the loop.
+type node struct {
+	turn int
+	b    *ssa.BasicBlock
+}
+
+// exit is how a block was left.
+type exit struct {
+	to    []node
+	doubt bool // by a branch that depends on more of the answer than is known
+	again bool // it holds the operation, at a later turn
+}
+
+// state is what holds at a point of the code.
+type state struct {
+	heap  *table[string]
+	known *table[ssa.Value] // what branches have told on the way here
+	waits []Waits
+	// doubt is set behind a branch that depends on more of the answer than is known:
+	// what differs by the way depends on it too.
+	doubt bool
+}
+
+// newState is the state at the start of a run.
+func newState() *state {
+	return &state{heap: newTable[string](), known: newTable[ssa.Value](), waits: []Waits{{}}}
+}
+
+func (s *state) clone() *state {
+	return &state{heap: s.heap.share(), known: s.known.share(), waits: slices.Clip(s.waits), doubt: s.doubt}
+}
+
+// merge joins another state into s, and reports whether s changed. Past a number of
+// visits what changes is Unknown.
+func (s *state) merge(o *state, widen bool) (changed bool) {
+	if !s.heap.same(o.heap) {
+		for k, e := range o.heap.all() {
+			old, ok := s.heap.get(k)
+			switch {
+			case !ok:
+				s.heap.put(k, e)
+				changed = true
+			case old.key != e.key:
+				n := join(old.v, e.v)
+				if widen {
+					n = Unknown{Told: Told(n)}
+				}
+				if key := n.key(); key != old.key {
+					s.heap.put(k, entry{n, key})
+					changed = true
+				}
+			}
+		}
+	}
+	if !s.known.same(o.known) {
+		for k, e := range s.known.all() {
+			if w, ok := o.known.get(k); !ok || w.key != e.key {
+				s.known.drop(k)
+				changed = true
+			}
+		}
+	}
+	for _, w := range o.waits {
+		if !slices.ContainsFunc(s.waits, func(x Waits) bool { return x.key() == w.key() }) && len(s.waits) < 12 {
+			s.waits = append(slices.Clip(s.waits), w)
+			changed = true
+		}
+	}
+	if o.doubt && !s.doubt {
+		s.doubt = true
+		changed = true
+	}
+	return changed
+}
+
+// tell notes what a branch has told of a value.
+func (s *state) tell(v ssa.Value, is Value) { s.known.put(v, entry{is, is.key()}) }
+
+// cell is what a cell holds.
+func (s *state) cell(name string) (Value, bool) {
+	e, ok := s.heap.get(name)
+	return e.v, ok
+}
+
+// set writes a cell.
+func (s *state) set(cell string, v Value) { s.heap.put(cell, entry{v, v.key()}) }
+
+// frame is one function that is carried out.
+type frame struct {
+	fn    *ssa.Function
+	args  []Value
+	free  []Value
+	up    *frame
+	site  ssa.CallInstruction // in up
+	depth int
+	id    string
+	env   map[slot]Value
+	// top is the frame of Machine.Fn, whose turns count.
+	top bool
+}
+
+// slot is a value in one turn.
+type slot struct {
+	turn int
+	v    ssa.Value
+}
+
+// at is the turn that a value belongs to: those outside of the loop have none.
+func (m *Machine) at(f *frame, v ssa.Value) int {
+	if !f.top {
+		return 0
+	}
+	if m.Loop == nil {
+		return m.turn
+	}
+	if in, ok := v.(ssa.Instruction); ok && m.Loop.Blocks[in.Block()] {
+		return m.turn
+	}
+	return 0
+}
+
+// Run carries out the function.
+func (m *Machine) Run() {
+	m.edges = map[node]*exit{}
+	m.visited = map[*ssa.Function]int{}
+	m.Turns = make([]Turn, MaxTurns)
+	f := &frame{fn: m.Fn, args: m.Args, free: m.Free, env: map[slot]Value{}, top: true, id: "0" + m.Name}
+	if m.Inside {
+		m.inOp = 1
+	}
+	st := newState()
+	for k, v := range m.Heap {
+		st.set(k, v)
+	}
+	var left *state
+	if m.Returned, left = m.blocks(f, st); left != nil {
+		m.Left = left.waits
+	}
+}
+
+// Over reports whether the run was cut off at a limit.
+func (m *Machine) Over() bool { return m.over }
+
+// blocks carries out the blocks of a frame to its returns, and yields what they
+// return and leave.
+func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
+	order := reversePostorder(f.fn)
+	ins := map[node]*state{{0, f.fn.Blocks[0]}: st}
+	visits := map[node]int{}
+	preds := map[node]map[node]bool{}
+	work := []node{{0, f.fn.Blocks[0]}}
+	changed := true // by the block that was carried out last
+	flow := func(from, to node, s *state) {
+		if preds[to] == nil {
+			preds[to] = map[node]bool{}
+		}
+		again := changed || !preds[to][from]
+		preds[to][from] = true
+		if old := ins[to]; old == nil {
+			ins[to] = s.clone()
+		} else if old.merge(s, visits[to] >= maxVisit) {
+			again = true
+		}
+		if again && !slices.Contains(work, to) {
+			work = append(work, to)
+		}
+	}
+	saved := m.turn
+	defer func() { m.turn = saved }()
+	for len(work) > 0 {
+		// The first in the order of the code, of the earliest turn.
+		best := 0
+		for i, n := range work {
+			if n.turn < work[best].turn || n.turn == work[best].turn && order[n.b] < order[work[best].b] {
+				best = i
+			}
+		}
+		n := work[best]
+		work = slices.Delete(work, best, best+1)
+		if visits[n] > maxVisit+3 {
+			continue
+		}
+		visits[n]++
+		if f.top {
+			m.turn = n.turn
+		}
+		s := ins[n].clone()
+		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= maxVisit}
+		c.again = func(s *state) { // a call to itself begins the next turn at the entry
+			to := node{n.turn + 1, f.fn.Blocks[0]}
+			m.leave(n, to, false)
+			if to.turn < MaxTurns {
+				changed = true
+				flow(n, to, s)
+			}
+		}
+		ends := c.block()
+		changed = c.changed
+		if m.Keep != nil {
+			for k, e := range s.heap.all() {
+				m.Keep[k] = e.v
+			}
+		}
+		if c.returned != nil {
+			ret = join(ret, c.returned)
+			if left == nil {
+				left = s
+			} else {
+				left.merge(s, false)
+			}
+		}
+		if !ends {
+			m.branch(f, n, s, flow)
+		}
+	}
+	return ret, left
+}
+
+// leave notes how a block of the function at hand was left.
+func (m *Machine) leave(from, to node, doubt bool) {
+	e := m.edges[from]
+	if e == nil {
+		e = &exit{}
+		m.edges[from] = e
+	}
+	if !slices.Contains(e.to, to) {
+		e.to = append(e.to, to)
+	}
+	e.doubt = e.doubt || doubt
+}
+
+// branch goes on with the blocks that follow n.
+func (m *Machine) branch(f *frame, n node, s *state, flow func(from, to node, s *state)) {
+	succs := n.b.Succs
+	doubt := false
+	if br, ok := n.b.Instrs[len(n.b.Instrs)-1].(*ssa.If); ok {
+		cond := m.val(f, s, br.Cond)
+		yes, no := truth(cond)
+		doubt = yes && no && (Told(cond) || s.doubt && isAlt(cond))
+		switch {
+		case yes && !no:
+			succs = succs[:1]
+		case no && !yes:
+			succs = succs[1:]
+		}
+		if doubt {
+			s.doubt = true
+		}
+		if yes && no && len(succs) == 2 && succs[0] != succs[1] {
+			for i, to := range succs {
+				s2 := s.clone()
+				m.assume(f, s2, br.Cond, i == 0)
+				m.step(f, n, to, s2, doubt, flow)
+			}
+			return
+		}
+	}
+	for _, to := range succs {
+		m.step(f, n, to, s, doubt, flow)
+	}
+}
+
+// step goes from a block to the next one: a turn further, at the head of the loop
+// at hand, and not out of it once the operation was there.
+func (m *Machine) step(f *frame, n node, to *ssa.BasicBlock, s *state, doubt bool, flow func(from, to node, s *state)) {
+	next := node{n.turn, to}
+	if f.top {
+		if m.Loop != nil && m.Loop.Blocks[n.b] {
+			switch {
+			case to == m.Loop.Header:
+				next.turn++
+			case !m.Loop.Blocks[to]:
+				m.leave(n, node{-1, to}, doubt)
+				if m.Op != nil {
+					return
+				}
+				next.turn = 0
+			}
+		}
+		if next.turn >= MaxTurns {
+			return
+		}
+		m.leave(n, next, doubt)
+	}
+	flow(n, next, s)
+}
+
+func isAlt(v Value) bool {
+	_, ok := v.(Alt)
+	return ok
+}
+
+// truth says whether a condition may be true, and whether it may be false.
+func truth(v Value) (yes, no bool) {
+	for _, w := range ways(v) {
+		c, ok := unwrap(w).(Const)
+		if !ok {
+			return true, true
+		}
+		if c.V.String() == "true" {
+			yes = true
+		} else {
+			no = true
+		}
+	}
+	return yes, no
+}
+
+// Again reports whether the attempt leads to another one: for certain, and on some
+// way at least. A branch on something of the answer that is not known is certain
+// only when it goes on either way.
+func (m *Machine) Again() (certain, possible bool) {
+	if m.Op == nil || !m.Turns[0].Reached {
+		return false, false
+	}
+	return m.again(true), m.again(false)
+}
+
+// again is the least set of blocks that lead to the next attempt.
+func (m *Machine) again(certain bool) bool {
+	reach := map[node]bool{}
+	from := node{0, m.Op.Block()}
+	for changed := true; changed; {
+		changed = false
+		for n, e := range m.edges {
+			if reach[n] || len(e.to) == 0 {
+				continue
+			}
+			ok := false
+			for _, to := range e.to {
+				hit := m.goal(to) || reach[to]
+				if certain && e.doubt {
+					if ok = hit; !ok {
+						break
+					}
+					continue
+				}
+				ok = ok || hit
+			}
+			if ok {
+				reach[n] = true
+				changed = true
+			}
+		}
+	}
+	return reach[from]
+}
+
+// Dump is for debugging.
+func (m *Machine) Dump() string {
+	var b strings.Builder
+	for n, e := range m.edges {
+		fmt.Fprintf(&b, "%d.%d doubt=%v ->", n.turn, n.b.Index, e.doubt)
+		for _, t := range e.to {
+			fmt.Fprintf(&b, " %d.%d", t.turn, t.b.Index)
+		}
+		b.WriteString("\n")
+	}
+	for i, t := range m.Turns {
+		fmt.Fprintf(&b, "turn %d %v args %s waits %d\n", i, t.Reached, keys(t.Args), len(t.Waits))
+		for _, w := range t.Waits {
+			b.WriteString("   waits " + w.key() + "\n")
+		}
+	}
+	return b.String()
+}
+
+// goal reports whether a block holds the operation at the next turn, and was come
+// to.
+func (m *Machine) goal(n node) bool {
+	return n.turn == 1 && n.b == m.Op.Block() && m.Turns[1].Reached
+}
+
+// reversePostorder numbers the blocks of a function so that those ahead have the
+// lower numbers.
+func reversePostorder(fn *ssa.Function) map[*ssa.BasicBlock]int {
+	order := make(map[*ssa.BasicBlock]int, len(fn.Blocks))
+	seen := make(map[*ssa.BasicBlock]bool, len(fn.Blocks))
+	n := len(fn.Blocks)
+	var visit func(b *ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if seen[b] {
+			return
+		}
+		seen[b] = true
+		for _, s := range b.Succs {
+			visit(s)
+		}
+		n--
+		order[b] = n
+	}
+	visit(fn.Blocks[0])
+	return order
+}
+
+// Passed reports whether the first turn came by a block.
+func (m *Machine) Passed(b *ssa.BasicBlock) bool {
+	e := m.edges[node{0, b}]
+	return e != nil && len(e.to) > 0
+}

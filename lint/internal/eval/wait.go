@@ -1,0 +1,180 @@
+package eval
+
+import (
+	"go/types"
+	"regexp"
+	"sort"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Wait is a place that lets time pass.
+type Wait struct {
+	At     ssa.Instruction // in the function at hand
+	For    Value
+	Ticker bool
+	Weak   bool // it may be no wait at all
+}
+
+// Waits are those on one way from an attempt to the next.
+type Waits struct{ Of []Wait }
+
+func (w Waits) key() string {
+	all := make([]string, len(w.Of))
+	for i, x := range w.Of {
+		all[i] = x.For.key()
+	}
+	return strings.Join(all, "+")
+}
+
+// waits notes that time passes. In an inner loop the same place counts once.
+func (c *carrier) waits(in ssa.Instruction, d Value, ticker bool) {
+	c.wait(Wait{At: c.outer(in), For: d, Ticker: ticker})
+}
+
+func (c *carrier) wait(w Wait) {
+	next := make([]Waits, 0, len(c.s.waits))
+	for _, ws := range c.s.waits {
+		all := make([]Wait, 0, len(ws.Of)+1)
+		for _, o := range ws.Of {
+			if o.At != w.At || o.For.key() != w.For.key() {
+				all = append(all, o)
+			}
+		}
+		all = append(all, w)
+		sort.SliceStable(all, func(i, j int) bool { return all[i].For.key() < all[j].For.key() })
+		if len(all) <= 4 {
+			ws = Waits{all}
+		}
+		next = append(next, ws)
+	}
+	c.s.waits = next
+}
+
+// outer is the instruction of the function at hand by which in was come to.
+func (c *carrier) outer(in ssa.Instruction) ssa.Instruction {
+	for f := c.f; !f.top && f.up != nil; f = f.up {
+		if f.site != nil {
+			in = f.site
+		}
+	}
+	return in
+}
+
+// receive notes the wait for what comes on a channel: that of a clock.
+func (c *carrier) receive(in ssa.Instruction, ch Value) {
+	for _, ch := range ways(ch) {
+		switch ch := ch.(type) {
+		case Expr:
+			switch ch.Op {
+			case "after":
+				c.waits(in, ch.Args[0], false)
+			case "tick":
+				c.waits(in, ch.Args[0], true)
+			}
+		case Sym:
+			if cell, ok := strings.CutSuffix(ch.Name, ".C"); ok {
+				c.clock(in, cell)
+			}
+		case Ptr:
+		}
+	}
+}
+
+// clock notes the wait for a timer that is kept in a cell.
+func (c *carrier) clock(in ssa.Instruction, cell string) {
+	if d, ok := c.s.cell(cell + ".D"); ok {
+		_, ticker := c.s.cell(cell + ".ticker")
+		c.waits(in, d, ticker)
+		return
+	}
+	c.waits(in, Unknown{}, false)
+}
+
+var (
+	// sleepWord marks functions that let as much time pass as they are told.
+	sleepWord = regexp.MustCompile(`(?i)^_?(.*sleep.*|wait|pause|delay|sleepctx|waitfor|waitorclosed|waitwithcontext|after|timeout)$`)
+	// pauseWord marks those that decide for themselves how long.
+	pauseWord = regexp.MustCompile(`(?i)sleep|backoff|back_off|pause|throttl|^wait$|wait(next|before|for)?(retry|attempt|turn)|delay`)
+	// retryAfterWord marks what reads the server's word.
+	retryAfterWord = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*(reset|wait)|reset.?(after|time)|server.*(delay|wait)`)
+	jitterWord     = regexp.MustCompile(`(?i)jitter|rand`)
+)
+
+// Pauses reports whether a function lets time pass, by its name.
+func Pauses(name string) bool { return sleepWord.MatchString(name) || pauseWord.MatchString(name) }
+
+// sleeps notes the wait of a call of which only the signature and the name are
+// known; ok is false for any other call.
+func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg string, args []Value) bool {
+	sig := com.Signature()
+	if pkg == "sync" || pkg == "os/exec" || pkg == "os" {
+		return false
+	}
+	if !tellsNothing(sig) {
+		c.maybe(in, com, name)
+		return false
+	}
+	if pauseWord.MatchString(name) && jitterWord.MatchString(name) {
+		c.waits(in, Rand{}, false)
+		return true
+	}
+	var d Value
+	n := 0
+	for i, a := range com.Args {
+		if IsDuration(a.Type()) {
+			d = args[i]
+			n++
+		}
+	}
+	switch {
+	case n == 1 && sleepWord.MatchString(name):
+		c.waits(in, d, false)
+	case pauseWord.MatchString(name) && !strings.HasPrefix(strings.ToLower(name), "with"):
+		c.waits(in, Unknown{}, false)
+	default:
+		c.maybe(in, com, name)
+		return false
+	}
+	return true
+}
+
+// maybe notes a call that is given a duration, and may wait for it.
+func (c *carrier) maybe(in ssa.Instruction, com *ssa.CallCommon, name string) {
+	for _, a := range com.Args {
+		if IsDuration(a.Type()) && !settingWord.MatchString(name) {
+			c.wait(Wait{At: c.outer(in), For: Unknown{}, Weak: true})
+			return
+		}
+	}
+}
+
+// settingWord marks functions that a duration is told to.
+var settingWord = regexp.MustCompile(`(?i)^(with|set|observe|log|debug|info|warn|error|print|timing|record)|timeout|deadline`)
+
+// tellsNothing reports whether a function has no result but success or failure.
+func tellsNothing(sig *types.Signature) bool {
+	for v := range sig.Results().Variables() {
+		b, ok := v.Type().Underlying().(*types.Basic)
+		if !IsError(v.Type()) && (!ok || b.Kind() != types.Bool) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsDuration reports whether t is time.Duration.
+func IsDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
+
+// isNamed reports whether t is the type of a name.
+func isNamed(t types.Type, pkg, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+}
+
+// isTimeChan reports whether t is a channel that clocks send on.
+func isTimeChan(t types.Type) bool {
+	ch, ok := t.Underlying().(*types.Chan)
+	return ok && isNamed(ch.Elem(), "time", "Time")
+}

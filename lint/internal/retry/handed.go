@@ -1,0 +1,161 @@
+package retry
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/eval"
+)
+
+// Handed is a call that hands a function to a retry helper, which calls it again when
+// it fails.
+type Handed struct {
+	Call *ssa.Call
+	Fn   *ssa.Function // what is attempted
+	// In is the retry of the helper, when it belongs to the package; By is what the
+	// helper's package says of it otherwise.
+	In *Retry
+	By *Retrier
+}
+
+// Handed returns the calls of the package that hand a function to a retry helper.
+func (r *Result) Handed() (all []Handed) {
+	own := map[*ssa.Function]map[int]*Retry{}
+	for _, t := range r.Retries {
+		outer := t.Fn
+		for outer.Parent() != nil {
+			outer = outer.Parent()
+		}
+		if i := handedParam(t, outer); i >= 0 {
+			if own[outer] == nil {
+				own[outer] = map[int]*Retry{}
+			}
+			own[outer][i] = t
+		}
+	}
+	for _, fn := range r.Funcs {
+		for c := range Calls(fn) {
+			com := c.Common()
+			callee := eval.Static(com)
+			if retries := own[callee]; callee != nil && retries != nil {
+				for i, t := range retries {
+					if i < len(com.Args) {
+						if f := funcOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
+							all = append(all, Handed{Call: c, Fn: f, In: t})
+						}
+					}
+				}
+				continue
+			}
+			by, i := r.foreignRetrier(com)
+			if by != nil && i < len(com.Args) {
+				if f := funcOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
+					all = append(all, Handed{Call: c, Fn: f, By: by})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// helpers are functions of well-known libraries that call a parameter again, by
+// package root and name, with the index of the parameter.
+var helpers = []struct {
+	root, name string
+	param      int
+	chooses    bool
+}{
+	{"github.com/cenkalti/backoff", "Retry", 0, false},
+	{"github.com/cenkalti/backoff", "RetryNotify", 0, false},
+	{"github.com/cenkalti/backoff/v5", "Retry", 1, false},
+	{"github.com/avast/retry-go", "Do", 0, false},
+	{"github.com/sethvargo/go-retry", "Do", 2, true},
+	{"github.com/sethvargo/go-retry", "Exponential", 2, true},
+	{"github.com/sethvargo/go-retry", "Constant", 2, true},
+	{"github.com/sethvargo/go-retry", "Fibonacci", 2, true},
+	{"k8s.io/client-go/util/retry", "OnError", 2, true},
+	{"github.com/hashicorp/go-retryablehttp", "none", 0, true},
+}
+
+// foreignRetrier says of a function of another package whether it is a retry helper.
+func (p *Package) foreignRetrier(c *ssa.CallCommon) (by *Retrier, param int) {
+	if f := p.fact(c); f != nil && f.Retrier != nil {
+		return f.Retrier, f.Retrier.Param
+	}
+	pkg, name := eval.CalleePkg(c), eval.CalleeName(c)
+	for i := len(helpers) - 1; i >= 0; i-- {
+		h := helpers[i]
+		if name == h.name && under(pkg, h.root) {
+			n := h.param
+			if h.root == "github.com/cenkalti/backoff" && under(pkg, "github.com/cenkalti/backoff/v5") {
+				n = 1
+			}
+			return &Retrier{Param: n, Class: Pluggable, Pure: true, Chooses: h.chooses}, n
+		}
+	}
+	return nil, 0
+}
+
+// CarryHanded carries out the helper with what the call hands to it, in a scene; for
+// a helper of another package, the function that is handed alone. It reports whether
+// another attempt follows.
+func (p *Package) CarryHanded(h Handed, s eval.Scene) (m *eval.Machine, certain, possible bool) {
+	probe := &eval.Machine{Lib: p, Fn: h.Call.Parent(), Probe: h.Call, Scene: eval.Scene{Method: s.Method}}
+	probe.Run()
+	if h.In == nil {
+		m = &eval.Machine{Lib: p, Fn: h.Fn, Scene: s, Inside: true, Heap: probe.Cells, Name: "handed"}
+		for i, a := range h.Call.Common().Args {
+			if funcOf(a) == h.Fn && i < len(probe.Seen) {
+				if f, ok := probe.Seen[i].(eval.Func); ok {
+					m.Free = f.Free
+				}
+			}
+		}
+		m.Run()
+		fails := certainlyFails(m.Returned) && !permanent(h.Fn)
+		return m, fails && !h.By.Chooses, fails
+	}
+	m = &eval.Machine{Lib: p, Fn: h.In.Fn, Loop: h.In.Loop, Op: h.In.Ops[0], Scene: s, Heap: probe.Cells, Name: "handed"}
+	if h.In.Fn.Parent() == nil {
+		m.Args = probe.Seen
+	}
+	m.Run()
+	certain, possible = m.Again()
+	return m, certain, possible
+}
+
+// permanent reports whether a function marks some of its errors as final.
+func permanent(fn *ssa.Function) bool {
+	for c := range Calls(fn) {
+		switch eval.CalleeName(c.Common()) {
+		case "Permanent", "Unrecoverable", "Stop", "Abort", "NonRetryable":
+			return true
+		}
+	}
+	return false
+}
+
+// responseType reports whether a function is given a response or an error.
+func responseType(fn *ssa.Function) bool {
+	for _, p := range fn.Params {
+		if eval.IsResponse(p.Type()) || eval.IsError(p.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsAsked reports whether a function is asked about a response: it is given one, its
+// status, or an error.
+func IsAsked(fn *ssa.Function) bool {
+	if responseType(fn) {
+		return true
+	}
+	for _, p := range fn.Params {
+		if b, ok := p.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+			return true
+		}
+	}
+	return false
+}

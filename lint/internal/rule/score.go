@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"go/token"
+
+	"github.com/forbear-go/forbear/lint/internal/retry"
+)
+
+// Evidence is one term of the score of a finding: a fact that speaks for it, or
+// against it.
+type Evidence struct {
+	Text    string
+	Pos     token.Pos // where it is seen; invalid when no one place shows it
+	Against bool
+}
+
+// A retry is reported with high confidence from this score on, and not at all below
+// the other.
+const (
+	sure   = 4
+	likely = 3
+)
+
+// term is a fact and what it weighs.
+type term struct {
+	weight int
+	holds  func(r *retry.Retry) bool
+	text   string
+}
+
+// terms are the facts that are weighed. The weights were fitted on the labelled
+// corpora (FIELD.md), and rounded.
+var terms = []term{
+	{2, func(r *retry.Retry) bool { return !r.Weak }, "a failure leads to another attempt"},
+	{1, func(r *retry.Retry) bool { return r.Pure }, "a success ends it"},
+	{1, func(r *retry.Retry) bool { return len(r.Waits) > 0 && !r.Pure }, "it waits so after a failure alone"},
+	{1, func(r *retry.Retry) bool { return r.Spoken }, "its names speak of trying again"},
+	{1, func(r *retry.Retry) bool { return r.Bound.Counter }, "it counts the attempts"},
+	{1, func(r *retry.Retry) bool { return r.Boundary == retry.Remote }, "it leaves the process"},
+	{1, func(r *retry.Retry) bool { return r.Starts }, "what it starts goes on until it fails"},
+	{-4, func(r *retry.Retry) bool { return r.Boundary == retry.Local }, "it stays on this machine"},
+	{-1, func(r *retry.Retry) bool { return r.Waiting }, "its names speak of waiting for a state"},
+	{-1, func(r *retry.Retry) bool { return r.Delay.Ticker }, "a ticker paces it, as it does a poller"},
+	{-2, func(r *retry.Retry) bool { return r.Refuses }, "an answer that is not accepted is asked for again too"},
+	{-1, func(r *retry.Retry) bool { return r.WaitFirst && !r.Spoken }, "it waits before the first attempt too"},
+	{-2, func(r *retry.Retry) bool { return len(r.Waits) == 0 }, "it does not wait"},
+}
+
+// score adds up what is known of a retry.
+func score(r *retry.Retry) (sum int) {
+	for _, t := range terms {
+		if t.holds(r) {
+			sum += t.weight
+		}
+	}
+	return sum
+}
+
+// RetryConfidence is how sure it is that code is a retry of a call across a boundary.
+func RetryConfidence(r *retry.Retry) Confidence {
+	switch s := score(r); {
+	case s >= sure:
+		return High
+	case s >= likely:
+		return Medium
+	}
+	return Low
+}
+
+// Terms lists what is known of a retry, for those who ask.
+func Terms(r *retry.Retry) (facts []Evidence) {
+	for _, t := range terms {
+		if t.holds(r) {
+			facts = append(facts, Evidence{Text: t.text, Against: t.weight < 0})
+		}
+	}
+	return facts
+}
