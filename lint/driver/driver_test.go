@@ -16,18 +16,6 @@ import (
 	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
 
-// TestMain keeps the cache of these tests apart from the user's.
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "forbear-lint")
-	if err != nil {
-		panic(err)
-	}
-	os.Setenv(cacheVariable, dir)
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
 // module writes a module of one package and returns its folder.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -238,6 +226,15 @@ func TestBaseline(t *testing.T) {
 	if code, out, _ := lintIn(t, dir, "--baseline", base); code != ExitFindings || strings.Contains(out, "m.go") {
 		t.Errorf("added: got %d and %q, want %d and n.go alone", code, out, ExitFindings)
 	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
 }
 
 func write(t *testing.T, dir, name, text string) {

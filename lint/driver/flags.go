@@ -5,11 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/flaghint"
 	"github.com/forbear-go/forbear/internal/report"
@@ -32,7 +32,6 @@ forbear lint --since origin/main ./...
 forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
 forbear lint --write-baseline .forbear-baseline.json ./...
 forbear lint --baseline .forbear-baseline.json ./...
-forbear lint --watch
 forbear lint --explain FB1001
 forbear lint --explain-finding client/http.go:84
 `
@@ -81,6 +80,37 @@ var singles = []struct {
 	{"rules", []string{"o"}},
 	{"print-settings", []string{"config", "policy", "allowed-signers"}},
 	{"explain-finding", []string{"config", "policy", "allowed-signers", "tags", "p", "all", "no-cache"}},
+}
+
+// check refuses what contradicts itself, before anything is read. Two reports on
+// standard output would be unreadable for any tool.
+func (o *options) check() error {
+	if o.parallel < 1 {
+		return fmt.Errorf("-p %d: want at least 1", o.parallel)
+	}
+	if o.dir != "" {
+		if st, err := os.Stat(o.dir); err != nil {
+			return fmt.Errorf("-C: %w", err)
+		} else if !st.IsDir() {
+			return fmt.Errorf("-C: %s is no directory", o.dir)
+		}
+	}
+	if o.writeBaseline != "" && o.baseline != "" {
+		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
+	}
+	if o.writeBaseline != "" && o.since != "" {
+		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
+	}
+	toStdout := 0
+	for _, out := range o.outputs {
+		if out.file == "" {
+			toStdout++
+		}
+	}
+	if toStdout > 1 && !o.rules {
+		return errors.New("two outputs go to standard output: give one a file, as in -o sarif:forbear.sarif")
+	}
+	return nil
 }
 
 // single refuses what would be ignored beside a flag that answers a question.
@@ -134,7 +164,7 @@ func Flags(reader PolicyReader) *flag.FlagSet {
 
 // flags registers the flags, which set the options.
 func flags(reader PolicyReader) (*flag.FlagSet, *options) {
-	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0), poll: 500 * time.Millisecond}
+	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0)}
 	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
@@ -159,7 +189,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	fs.StringVar(&o.since, "since", "", "show only findings in files that differ from the git `revision`, untracked ones included")
 	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
 	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
-	fs.StringVar(&o.whyAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, or what is known of the retry there, and exit")
+	fs.StringVar(&o.explainAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, and exit")
 	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
 	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
 	if reader != nil {
@@ -169,13 +199,12 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
 	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
 	fs.StringVar(&o.tags, "tags", "", "build `tags`")
-	fs.Func("p", "judge `n` packages at a time (default: as many as there are processors)", func(s string) (err error) {
+	fs.Func("p", "use at most `n` processors (default: all)", func(s string) (err error) {
 		o.parallel, err = strconv.Atoi(s)
 		return err
 	})
 	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
-	fs.BoolVar(&o.watch, "watch", false, "lint again when files change, and print what is new or gone; with -o, write each report in full")
-	fs.BoolVar(&o.noCache, "no-cache", false, "judge everything anew, and keep nothing for the next run")
+	fs.Bool("no-cache", false, "has no effect: nothing is kept for the next run")
 	fs.BoolVar(&o.quiet, "q", false, "no progress")
 	return fs, o
 }

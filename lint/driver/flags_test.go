@@ -22,7 +22,6 @@ func TestSingle(t *testing.T) {
 		{"--print-settings --since HEAD", "--print-settings: --since has no part in it"},
 		{"--print-settings --config x.yaml", ""},
 		{"--explain-finding a.go:3 -o json", "--explain-finding: -o has no part in it"},
-		{"--explain-finding a.go:3 --watch", "--explain-finding: --watch has no part in it"},
 		{"--explain-finding a.go:3 --tags x -p 2 -q", ""},
 		{"--fix ./...", ""},
 	} {

@@ -1,10 +1,10 @@
 // Package driver runs forbear's analyzers over the packages of a module and
 // renders what they find: forbear lint.
 //
-// It lists packages with the go command, type-checks one package at a time
-// from source against the export data of its dependencies, and keeps nothing of
-// it but findings and facts: memory is bounded by the largest packages, not by
-// the module.
+// A run goes one way: flags.go and settings.go say what is wanted, load.go reads
+// packages, judge.go runs the analyzers, finding.go turns what they return into
+// findings with places and identities, report.go chooses what is shown, and
+// main.go turns that into an exit code.
 //
 // Experimental: what this package exports may change in any version.
 package driver
@@ -12,80 +12,75 @@ package driver
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
-	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
-// loaded holds the packages to be judged, as the go command lists them.
-// The importer and the file set are shared by all packages, which are judged at
-// the same time.
+// loaded holds the packages of a run.
 type loaded struct {
-	roots  []*packages.Package // asked for
-	asked  map[*packages.Package]bool
-	order  []*packages.Package // roots, what they need of the same modules, and borrowed ones; dependencies first
-	dir    string              // absolute
+	dir    string // absolute; findings name files from here
 	module string
 	fset   *token.FileSet
-	imp    *importer
-	// borrowed are packages of other modules, among order, of which only the
-	// facts are wanted.
-	borrowed map[*packages.Package]bool
-	// made holds the files that cgo made of others: what is found there is
-	// shown where it was written, and not mended.
-	made   map[string]bool
-	faults []string // what does not compile, in the words of the go command
-	needs  needs
-	// sums are those of the files as they were judged, by their names, for the fixes.
-	sums sync.Map
+	roots  []*packages.Package // those that were asked for
+	judged []*packages.Package // the roots and what they need of their modules, as far as these compile
+	faults []report.Problem    // why others do not
+	// made holds the files that cgo made of others. What is found there is shown
+	// where it was written, and not fixed.
+	made map[string]bool
+	sums sync.Map // of files as they were parsed, by their names
 }
 
-// sum is the sum of a file as it was judged, or "".
-func (l *loaded) sum(name string) string {
-	sum, _ := l.sums.Load(name)
-	text, _ := sum.(string)
-	return text
-}
+// loadMode asks for source and types of the packages that are named, and for
+// export data of what these import.
+const loadMode = packages.LoadImports | packages.NeedModule | packages.NeedTypes | packages.NeedTypesSizes |
+	packages.NeedSyntax | packages.NeedTypesInfo
 
-// listMode asks for what it takes to check one package from source at a time:
-// its files, and the export data of what it imports.
-// It leaves out syntax and types: the go command would load those of all
-// packages at once, and memory would grow with the module.
-const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule | packages.NeedTypesSizes
-
-// load lists the packages. Those that do not compile are among them, and the
-// faults say why.
-// tags are build tags as the go command takes them, separated by commas. An
-// empty dir is the working directory. No match at all is an error, so that a
-// mistyped pattern does not pass a CI run.
+// load reads the packages. Those that do not compile are among the roots, and the
+// faults say why. tags are build tags as the go command takes them. No match at
+// all is an error, so that a mistyped pattern does not pass a CI run.
 func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, error) {
-	dir, err := filepath.Abs(dir)
+	l := &loaded{made: map[string]bool{}}
+	var err error
+	if l.dir, err = filepath.Abs(dir); err != nil {
+		return l, err
+	}
+	read := func(patterns []string) (list []*packages.Package, err error) {
+		l.fset = token.NewFileSet()
+		// A stamp would have the go command run git in a tree that no one has judged yet.
+		flags := []string{"-buildvcs=false"}
+		if tags != "" {
+			flags = append(flags, "-tags="+tags)
+		}
+		return packages.Load(&packages.Config{Context: ctx, Mode: loadMode, Dir: l.dir, Fset: l.fset, ParseFile: l.parse, BuildFlags: flags}, patterns...)
+	}
+	all, err := read(patterns)
 	if err != nil {
-		return nil, err
-	}
-	fset := token.NewFileSet()
-	imp := &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}, checked: map[string]*types.Package{}}
-	l := &loaded{dir: dir, fset: fset, imp: imp, made: map[string]bool{}}
-	cfg := &packages.Config{Context: ctx, Mode: listMode, Dir: dir, Env: os.Environ()}
-	if tags != "" {
-		cfg.BuildFlags = []string{"-tags=" + tags}
-	}
-	if l.roots, err = packages.Load(cfg, patterns...); err != nil {
 		return l, listing(err)
 	}
-	l.arrange()
-	l.faults = faults(l.roots)
-	if len(l.order) == 0 && len(l.faults) == 0 {
+	l.roots = all
+	if more := l.unasked(); len(more) > 0 {
+		asked := l.isRoot
+		if all, err = read(append(slices.Clone(patterns), more...)); err != nil {
+			return l, listing(err)
+		}
+		l.roots = slices.DeleteFunc(slices.Clone(all), func(p *packages.Package) bool { return !asked(p) })
+	}
+	l.faults = l.faultsBelow(all) // before choose changes what is imported
+	l.choose(all)
+	if len(l.judged) == 0 && len(l.faults) == 0 {
 		return l, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
 	}
 	return l, nil
@@ -99,58 +94,95 @@ func listing(err error) error {
 	return fmt.Errorf("list packages: %w", err)
 }
 
-// sources are the files of a package that are judged. The go command names none
-// for the compiler when something below the package does not compile.
-func sources(p *packages.Package) []string {
-	if len(p.CompiledGoFiles) == 0 && p.ExportFile == "" {
-		return p.GoFiles
-	}
-	return p.CompiledGoFiles
-}
-
-// arrange puts the packages whose source is judged, or whose facts are needed,
-// in dependency order: all packages of the roots' modules, and the retry helpers
-// of others.
-// All other packages are read from export data only.
-// packages.Visit calls its last function after the imports, which gives the
-// order.
-func (l *loaded) arrange() {
-	modules := map[string]bool{}
-	l.asked = map[*packages.Package]bool{}
-	for _, p := range l.roots {
-		l.asked[p] = true
-		if p.Module != nil {
-			modules[p.Module.Path] = true
-			l.module = cmp.Or(l.module, p.Module.Path)
-		}
-	}
-	isOwn := func(p *packages.Package) bool { return l.isRoot(p) || p.Module != nil && modules[p.Module.Path] }
-	var own []*packages.Package
-	packages.Visit(l.roots, nil, func(p *packages.Package) {
-		if isOwn(p) {
-			own = append(own, p)
-		}
-	})
-	l.borrowed = borrow(own)
-	packages.Visit(l.roots, nil, func(p *packages.Package) {
-		l.imp.files[p.PkgPath] = p.ExportFile
-		if (isOwn(p) || l.borrowed[p]) && len(sources(p)) > 0 {
-			l.order = append(l.order, p)
-			for _, name := range sources(p) {
-				l.made[name] = !slices.Contains(p.GoFiles, name)
-			}
-		}
-	})
-	l.needs = needsOf(l.roots, l.order)
+// parse reads a file for go/packages, and keeps its sum for the fixes.
+func (l *loaded) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+	l.sums.Store(name, sha256.Sum256(src))
+	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
 }
 
 // isRoot reports whether findings in p were asked for.
-func (l *loaded) isRoot(p *packages.Package) bool { return l.asked[p] }
+func (l *loaded) isRoot(p *packages.Package) bool {
+	return slices.ContainsFunc(l.roots, func(r *packages.Package) bool { return r.ID == p.ID })
+}
 
-// position is where a position was written: line directives count in what cgo
-// has made only.
-// A line directive in a file written by hand may point anywhere, also out of the
-// module.
+// unasked are the paths of packages that the roots need of their own modules.
+// What a function there does decides what is found in the roots, so that they are
+// read from source too. Beside files in place of packages the go command takes
+// no packages.
+func (l *loaded) unasked() (paths []string) {
+	modules := map[string]bool{}
+	for _, p := range l.roots {
+		if p.PkgPath == "command-line-arguments" {
+			return nil
+		}
+		if p.Module != nil {
+			modules[p.Module.Path] = true
+		}
+	}
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
+		if p.Module != nil && modules[p.Module.Path] && !l.isRoot(p) {
+			paths = append(paths, p.PkgPath)
+		}
+	})
+	return paths
+}
+
+// choose says which packages are judged, and leaves of their imports only those
+// that are judged too, because the analyzers take facts from all imports. What
+// lies below an import that is not judged takes its place: types may lead there.
+func (l *loaded) choose(all []*packages.Package) {
+	given := map[*packages.Package]bool{}
+	for _, p := range all {
+		given[p] = true
+		if p.Module != nil {
+			l.module = cmp.Or(l.module, p.Module.Path)
+		}
+	}
+	below := map[*packages.Package]map[string]*packages.Package{}
+	judged := map[*packages.Package]bool{}
+	packages.Visit(all, nil, func(p *packages.Package) {
+		near := map[string]*packages.Package{}
+		for _, dep := range p.Imports {
+			if judged[dep] {
+				near[dep.ID] = dep
+				continue
+			}
+			for id, q := range below[dep] {
+				near[id] = q
+			}
+		}
+		below[p] = near
+		if !given[p] || !sound(p) {
+			return
+		}
+		judged[p] = true
+		l.judged = append(l.judged, p)
+		// It is sound whatever it imports.
+		p.Imports, p.IllTyped = near, false
+		for _, name := range p.CompiledGoFiles {
+			l.made[name] = !slices.Contains(p.GoFiles, name)
+		}
+	})
+}
+
+// sound reports whether a package can be judged: there is source, it has no fault
+// of its own, and every expression has a type. In a package that imports one with
+// faults, some may have none.
+func sound(p *packages.Package) bool {
+	if len(p.Syntax) == 0 || len(p.TypeErrors) > 0 || slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError }) {
+		return false
+	}
+	for _, tv := range p.TypesInfo.Types {
+		if tv.Type == types.Typ[types.Invalid] && !tv.IsBuiltin() {
+			return false
+		}
+	}
+	return true
+}
+
+// position is where a position was written. Line directives count in what cgo
+// has made only: in a file written by hand one may point anywhere, also out of
+// the module.
 func (l *loaded) position(p token.Pos) token.Position {
 	at := l.fset.PositionFor(p, false)
 	if l.made[at.Filename] {
@@ -159,91 +191,20 @@ func (l *loaded) position(p token.Pos) token.Position {
 	return at
 }
 
-// rel makes a file name relative to the working directory, with slashes.
-// A file outside of that directory keeps its absolute name: a path of dots would
-// differ from machine to machine.
+// rel makes a file's name relative to the folder of the run, with slashes. A file
+// outside keeps its absolute name: a path of dots would differ from machine to
+// machine.
 func (l *loaded) rel(name string) string {
-	if r, err := filepath.Rel(l.dir, name); err == nil && r != ".." && !strings.HasPrefix(r, ".."+string(filepath.Separator)) {
-		return filepath.ToSlash(r)
+	if r, err := filepath.Rel(l.dir, name); err == nil && filepath.IsLocal(r) {
+		name = r
 	}
 	return filepath.ToSlash(name)
 }
 
 // abs is the inverse of rel.
-// Findings name files relative to the directory of the run, which need not be
-// the one that the process works in.
 func (l *loaded) abs(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(l.dir, name)
-}
-
-// importer reads dependencies from export data, once each. It is safe for
-// concurrent use.
-// Packages that are judged from source are imported by others from export data
-// too; facts are keyed by name for that reason.
-type importer struct {
-	fset  *token.FileSet
-	files map[string]string // import path -> export file
-
-	mu   sync.Mutex
-	pkgs map[string]*types.Package
-	// checked holds packages without export data that were checked from source:
-	// those that do not compile, and what imports them.
-	checked map[string]*types.Package
-}
-
-// load returns a package by its path, which is read at its first use.
-// The lock is held while a file is read: gcexportdata writes to the map of
-// packages, and it may add incomplete ones for indirect imports.
-func (i *importer) load(path string) (*types.Package, error) {
-	if path == "unsafe" {
-		return types.Unsafe, nil
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if p := i.checked[path]; p != nil {
-		return p, nil
-	}
-	if p := i.pkgs[path]; p != nil && p.Complete() {
-		return p, nil
-	}
-	name := i.files[path]
-	if name == "" {
-		return nil, fmt.Errorf("package %q has no export data", path)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	//lint:ignore SA1019 go list -export gives archives up to Go 1.28, and only these need the reader
-	r, err := gcexportdata.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("export data of %q: %w", path, err)
-	}
-	return gcexportdata.Read(r, i.fset, i.pkgs, path)
-}
-
-// provide makes a package that was checked from source known to its importers.
-func (i *importer) provide(path string, p *types.Package) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.checked[path] = p
-}
-
-// view is the importer as one package sees it: through its import map.
-// A vendored package has another path than the import statement says.
-type view struct {
-	*importer
-	pkg *packages.Package
-}
-
-// Import implements types.Importer.
-func (v view) Import(path string) (*types.Package, error) {
-	if dep := v.pkg.Imports[path]; dep != nil {
-		path = dep.PkgPath
-	}
-	return v.load(path)
 }

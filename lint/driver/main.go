@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/lint"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/settings"
 )
@@ -26,8 +24,8 @@ const (
 	ExitUnjudged = 2 // bad usage, code that does not compile, an unreadable file
 )
 
-// options are the parsed command line.
-// The zero value is not usable: parseArgs sets the defaults.
+// options are the parsed command line. The zero value is not usable: parseArgs
+// sets the defaults.
 type options struct {
 	outputs        []output
 	failOn         rule.Confidence
@@ -39,7 +37,7 @@ type options struct {
 	since          string
 	fix            bool
 	explain        string
-	whyAt          string // FILE:LINE
+	explainAt      string // FILE:LINE
 	rules          bool
 	config         string
 	policy         string
@@ -50,186 +48,141 @@ type options struct {
 	tags           string
 	parallel       int
 	showSuppressed bool
-	noCache        bool
-	watch          bool
-	poll           time.Duration // between two looks at the files
 	quiet          bool
 	patterns       []string
 }
 
 // Main runs forbear lint with its arguments and returns the exit code. A nil
-// reader leaves out the flags about policy files. One process runs one Main at a
-// time.
-// The settings are process-wide, and that is why two runs must not overlap.
-// Reports go to stdout; faults, notes and progress go to stderr, so that a
-// report can be piped.
+// reader leaves out the flags about policy files. The settings are process-wide,
+// so that one process runs one Main at a time. Reports go to stdout; faults, notes
+// and progress go to stderr, so that a report can be piped.
 func Main(ctx context.Context, reader PolicyReader, args []string, stdout, stderr io.Writer) int {
 	o, err := parseArgs(reader, args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		return ExitPass
-	case err != nil:
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "forbear lint:", err)
 		return ExitUnjudged
+	}
+	code := ExitPass
+	switch {
 	case o.explain != "":
-		return explain(o.explain, stdout, stderr)
+		err = explain(o.explain, stdout)
 	case o.rules:
-		return listRules(o, stdout, stderr)
+		err = listRules(o, stdout)
+	default:
+		code, err = o.run(ctx, stdout, stderr)
 	}
-	run := o.run
-	if o.watch {
-		run = o.watchFiles
-	}
-	code, err := run(ctx, stdout, stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, "forbear lint: could not judge:", err)
+		fmt.Fprintln(stderr, "forbear lint:", err)
 		return ExitUnjudged
 	}
 	return code
 }
 
-// check refuses what contradicts itself.
-// It runs before anything is read, so that a bad command line costs no time. Two
-// reports on standard output would be unreadable for any tool.
-func (o *options) check() error {
-	if o.parallel < 1 {
-		return fmt.Errorf("-p %d: want at least 1", o.parallel)
+// run does what the command line asks for, once it is known to be sound. An error
+// means that nothing was judged. The reports that were asked for say so then: those
+// of an earlier run would pass for those of this one.
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (code int, err error) {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return 0, err
 	}
-	if o.dir != "" {
-		if st, err := os.Stat(o.dir); err != nil {
-			return fmt.Errorf("-C: %w", err)
-		} else if !st.IsDir() {
-			return fmt.Errorf("-C: %s is no directory", o.dir)
-		}
+	v := &verdict{loaded: &loaded{dir: dir}}
+	set, err := o.configure(stderr)
+	switch {
+	case err != nil:
+	case o.printSettings:
+		return ExitPass, printSettings(set, stdout)
+	case o.explainAt != "":
+		return ExitPass, o.explainFinding(ctx, stdout)
+	default:
+		code, err = o.gate(ctx, v, set, stdout, stderr)
 	}
-	if o.writeBaseline != "" && o.baseline != "" {
-		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
+	if err == nil {
+		return code, nil
 	}
-	if o.writeBaseline != "" && o.since != "" {
-		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
+	if len(o.outputs) > 0 {
+		rep := o.report(v, nil, nil)
+		rep.Problems = append(rep.Problems, report.Problem{Kind: report.Unread, Message: err.Error(), Fatal: true})
+		err = errors.Join(err, o.render(rep, stdout))
 	}
-	if o.watch && (o.fix || o.writeBaseline != "") {
-		return errors.New("--watch goes with neither --fix nor --write-baseline")
-	}
-	toStdout := 0
-	for _, out := range o.outputs {
-		if out.file == "" {
-			toStdout++
-		}
-	}
-	if toStdout > 1 && !o.rules {
-		return errors.New("two outputs go to standard output: give one a file, as in -o sarif:forbear.sarif")
-	}
-	return nil
+	return 0, fmt.Errorf("could not judge: %w", err)
 }
 
-// run judges and renders. An error means that nothing was judged.
-// Fixes come before the report, which shows what is left, where it is now. With --write-baseline
-// the run passes, whatever it found: the baseline accepts it.
-func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-	if o.printSettings {
-		set, err := o.configure(stderr)
-		if err != nil {
-			return 0, err
-		}
-		text, err := set.YAML()
-		if err == nil {
-			_, err = stdout.Write(text)
-		}
-		return ExitPass, err
-	}
-	if o.whyAt != "" {
-		if _, err := o.configure(stderr); err != nil {
-			return 0, err
-		}
-		return ExitPass, o.why(ctx, stdout)
-	}
-	rep, v, err := o.round(ctx, stderr)
+// gate judges, fixes, and writes a baseline or the reports. What is left after
+// fixes is judged anew, since lines have moved, and there may be a fix that did not
+// fit beside another one. What the first look has said on standard error is not
+// said again, unless the code was whole then.
+func (o *options) gate(ctx context.Context, v *verdict, set *settings.Settings, stdout, stderr io.Writer) (int, error) {
+	rep, err := o.round(ctx, v, set, stderr)
 	if err != nil {
-		return 0, o.unjudged(err, v, stdout)
+		return 0, err
 	}
 	if o.fix {
-		applied, err := o.applyFixes(v.loaded, rep, stderr)
+		applied, err := applyFixes(rep.Findings, v.loaded)
 		if err != nil {
 			return 0, err
 		}
-		if applied {
-			if rep, v, err = o.afterFixes(ctx, v.complete(), stderr); err != nil {
-				return 0, o.unjudged(err, v, stdout)
+		fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", applied)
+		if applied > 0 {
+			again, whole := *o, v.complete()
+			again.fix = false
+			if rep, err = again.round(ctx, v, set, io.Discard); err != nil {
+				return 0, err
+			}
+			if whole {
+				v.complain(stderr)
 			}
 		}
 	}
 	if o.writeBaseline != "" && v.complete() {
-		if err := toFile(o.writeBaseline, rep.WriteBaseline); err != nil {
-			return 0, err
-		}
+		// The run passes, whatever it found: the baseline accepts it.
 		fmt.Fprintf(stderr, "forbear lint: %d findings written to %s\n", len(rep.Counting()), o.writeBaseline)
-		return ExitPass, nil
+		return ExitPass, toFile(o.writeBaseline, rep.WriteBaseline)
 	}
 	if err := o.render(rep, stdout); err != nil {
 		return 0, err
 	}
 	switch {
-	case !v.complete():
-		if o.writeBaseline != "" {
-			fmt.Fprintf(stderr, "forbear lint: %s is not written: it would lack the findings of what was not judged\n", o.writeBaseline)
-		}
-		return ExitUnjudged, nil
-	case failing(rep) > 0:
+	case v.complete() && failing(rep) == 0:
+		return ExitPass, nil
+	case v.complete():
 		return ExitFindings, nil
+	case o.writeBaseline != "":
+		fmt.Fprintf(stderr, "forbear lint: %s is not written: it would lack the findings of what was not judged\n", o.writeBaseline)
 	}
-	return ExitPass, nil
+	return ExitUnjudged, nil
 }
 
-// afterFixes judges the code as the fixes have left it: lines have moved, and what
-// is left may have a fix that did not fit beside another one. What the first look
-// has said on standard error is not said again, unless the code was whole then.
-func (o *options) afterFixes(ctx context.Context, whole bool, stderr io.Writer) (*report.Report, *verdict, error) {
-	again := *o
-	again.fix = false
-	rep, v, err := again.round(ctx, io.Discard)
-	if err == nil && whole {
-		v.complain(stderr)
-	}
-	return rep, v, err
-}
-
-// round reads what a run depends on, judges, and returns the report. The verdict
-// is there with an error too, if only the packages are at fault.
-// The order matters: settings come before the first analysis, which reads them;
-// identities come before any finding is left out, so that ordinals do not depend
-// on flags.
-func (o *options) round(ctx context.Context, stderr io.Writer) (*report.Report, *verdict, error) {
-	set, err := o.configure(stderr)
-	if err != nil {
-		return nil, nil, err
-	}
+// round reads what a run depends on, judges into v, and returns the report.
+func (o *options) round(ctx context.Context, v *verdict, set *settings.Settings, stderr io.Writer) (*report.Report, error) {
 	if err := o.confidences(set); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	accepted, err := readBaseline(o.baseline)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	changed, err := changedFiles(ctx, o.dir, o.since)
+	differs, err := since(ctx, o.dir, o.since)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	v, err := o.judge(ctx, set, stderr)
-	if err != nil {
-		return nil, v, err
+	if err := o.judge(ctx, v, stderr); err != nil {
+		return nil, err
 	}
 	v.complain(stderr)
 	// A waiver is known to be unused only after a look at the whole module.
-	if changed == nil && v.complete() && slices.Equal(o.patterns, []string{"./..."}) {
+	if v.complete() && slices.Equal(o.patterns, []string{"./..."}) {
 		unusedWaivers(set, stderr)
 	}
-	return o.report(v, accepted, changed), v, nil
+	return o.report(v, accepted, differs), nil
 }
 
-// confidences decides what fails and what is shown.
-// The flag counts more than the settings. Medium findings are always shown; low
-// ones only when they fail or when --all asks for them.
+// confidences decides what fails and what is shown. The flag counts more than the
+// settings. Medium findings are always shown; low ones only when they fail or when
+// --all asks for them.
 func (o *options) confidences(set *settings.Settings) (err error) {
 	if !o.failOnSaid {
 		if o.failOn, err = set.Least(); err != nil {
@@ -243,9 +196,9 @@ func (o *options) confidences(set *settings.Settings) (err error) {
 	return nil
 }
 
-// readBaseline reads accepted findings; without a name there are none.
-// A file that is named and missing is an error: an empty baseline in its place
-// would fail the run for the wrong reason.
+// readBaseline reads accepted findings; without a name there are none. A file that
+// is named and missing is an error: an empty baseline in its place would fail the
+// run for the wrong reason.
 func readBaseline(name string) (*report.Baseline, error) {
 	if name == "" {
 		return nil, nil
@@ -259,33 +212,4 @@ func readBaseline(name string) (*report.Baseline, error) {
 		return nil, fmt.Errorf("--baseline %s: %w", name, err)
 	}
 	return b, nil
-}
-
-// explain prints the documentation of a rule.
-// Rules about directives have no examples.
-func explain(id string, stdout, stderr io.Writer) int {
-	d, ok := lint.Explain(id)
-	if !ok {
-		fmt.Fprintf(stderr, "forbear lint: rule %q is unknown: forbear lint --rules lists them\n", id)
-		return ExitUnjudged
-	}
-	fmt.Fprintf(stdout, "%s %s: %s (%s)\n\nFix: %s.\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Remedy, d.Text)
-	if d.Bad != "" {
-		fmt.Fprintf(stdout, "\nReported:\n\n%s\n\nInstead:\n\n%s\n", indent(d.Bad), indent(d.Good))
-	}
-	return ExitPass
-}
-
-// indent sets a code example off from the text around it.
-func indent(s string) string { return "\t" + strings.ReplaceAll(s, "\n", "\n\t") }
-
-// terminal reports whether w is a terminal.
-// Progress is drawn on terminals only: its control characters would spoil a log.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }

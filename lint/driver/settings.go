@@ -63,6 +63,15 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	return s, nil
 }
 
+// printSettings writes settings in the form that they are read in.
+func printSettings(set *settings.Settings, stdout io.Writer) error {
+	text, err := set.YAML()
+	if err == nil {
+		_, err = stdout.Write(text)
+	}
+	return err
+}
+
 // discover looks for a file in dir and above, and makes its name relative to the
 // working directory, where it is below it; "" when there is none.
 // Findings and faults then show a name that a reader can open.

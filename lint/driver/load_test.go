@@ -38,11 +38,8 @@ func TestBrokenPackages(t *testing.T) {
 		t.Errorf("got exit code %d, want %d", code, ExitUnjudged)
 	}
 	const want = `embeds/embeds.go:10:12: pattern none.txt: no matching files found
-lacks/lacks.go:3:8: no required module provides package example.com/nowhere/x; to add it:
-	go get example.com/nowhere/x
-# example.com/m/syntax
+lacks/lacks.go:3:8: no required module provides package example.com/nowhere/x; to add it: go get example.com/nowhere/x
 syntax/syntax.go:3:6: syntax error: unexpected {, expected name or (
-# example.com/m/types
 types/types.go:3:16: cannot use "text" (untyped string constant) as int value in variable declaration
 types/types.go:5:12: undefined: nowhere
 forbear lint: not judged: 5 packages, which do not compile or need one that does not: ` +

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
@@ -35,17 +36,16 @@ type details struct {
 // Findings outside of the changed files are left out after the analysis and not
 // before: facts of unchanged packages still decide what is found in changed
 // ones.
-func (o *options) report(v *verdict, accepted *report.Baseline, changed map[string]bool) *report.Report {
-	l := v.loaded
+func (o *options) report(v *verdict, accepted *report.Baseline, differs func(file string) bool) *report.Report {
 	rep := &report.Report{
-		Tool: "lint", Version: lint.Version, About: l.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
-		Root:   report.FileURI(l.dir) + "/",
-		Source: func(file string) ([]byte, error) { return os.ReadFile(l.abs(file)) },
+		Tool: "lint", Version: lint.Version, About: v.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
+		Root:   report.FileURI(v.dir) + "/",
+		Source: func(file string) ([]byte, error) { return os.ReadFile(v.abs(file)) },
 	}
 	var shown []*finding
 	for _, f := range v.findings {
-		if f.confidence >= o.least && (changed == nil || changed[real(l.abs(f.File))]) {
-			f.Severity = o.severity(f.confidence)
+		if f.of.Confidence >= o.least && (differs == nil || differs(v.abs(f.File))) {
+			f.Severity = o.severity(f.of.Confidence)
 			shown = append(shown, f)
 			rep.Findings = append(rep.Findings, f.Finding)
 		}
@@ -60,7 +60,7 @@ func (o *options) report(v *verdict, accepted *report.Baseline, changed map[stri
 		rep.Findings = fold(rep.Findings, shown)
 	}
 	rep.Problems = v.problems()
-	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.allUnjudged(), Since: o.since}
+	rep.Extra = &details{Module: v.module, Packages: len(v.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged(), Since: o.since}
 	return rep
 }
 
@@ -86,17 +86,6 @@ func failing(rep *report.Report) (n int) {
 		}
 	}
 	return n
-}
-
-// applyFixes mends what the report shows, and reports whether there was anything.
-// Edits that overlap are left for a second run.
-func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) (applied bool, err error) {
-	mended, err := applyFixes(rep.Findings, l.abs, l.sum)
-	if err != nil {
-		return false, err
-	}
-	fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", len(mended))
-	return len(mended) > 0, nil
 }
 
 // render writes every output; those with a file of their own go there.
@@ -180,4 +169,16 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// reportRules is the documentation of the rules, as reports have it. Only the FB1
+// rules may be waived: those about directives guard the waiving itself.
+func reportRules() (rules []report.Rule) {
+	for _, d := range lint.Rules() {
+		rules = append(rules, report.Rule{
+			ID: d.ID, Name: d.Name, Standard: d.Standard, Severity: report.Error, Summary: d.Title,
+			Why: d.Text, Fix: d.Remedy, Bad: d.Bad, Good: d.Good, URL: lint.HelpURL(d.ID), Waivable: strings.HasPrefix(d.ID, "FB1"),
+		})
+	}
+	return rules
 }

@@ -19,14 +19,14 @@ func fold(found []report.Finding, rules []*finding) (kept []report.Finding) {
 	}
 	principals := map[key]*report.Finding{}
 	for i := range found {
-		if f := &found[i]; rules[i].within == "" && f.Suppressed == "" {
+		if f := &found[i]; rules[i].of.Within == "" && f.Suppressed == "" {
 			principals[key{f.ID, f.File, f.Line, f.Column}] = f
 		}
 	}
 	folded := map[int]bool{}
 	for i, f := range found {
-		p := principals[key{rules[i].within, f.File, f.Line, f.Column}]
-		if rules[i].within == "" || p == nil || f.Suppressed != "" {
+		p := principals[key{rules[i].of.Within, f.File, f.Line, f.Column}]
+		if rules[i].of.Within == "" || p == nil || f.Suppressed != "" {
 			continue
 		}
 		folded[i] = true
