@@ -25,34 +25,37 @@ type verdict struct {
 	errs     map[string]error // of analyzers, by the package's path
 }
 
-// analyzers are those of the rules, and the one that judges directives. A panic
-// in one of them, or in what they require, becomes an error with its stack: one
-// odd package must not take the report on all others with it.
+// analyzers are those of the rules, and the one that judges directives. They and
+// what they require are caught when they panic.
 var analyzers = sync.OnceValue(func() []*analysis.Analyzer {
 	all := append(lint.Analyzers(), lint.Directives)
 	seen := map[*analysis.Analyzer]bool{}
-	var guard func([]*analysis.Analyzer)
-	guard = func(list []*analysis.Analyzer) {
+	var visit func([]*analysis.Analyzer)
+	visit = func(list []*analysis.Analyzer) {
 		for _, a := range list {
-			if seen[a] {
-				continue
+			if !seen[a] {
+				seen[a] = true
+				a.Run = caught(a.Name, a.Run)
+				visit(a.Requires)
 			}
-			seen[a] = true
-			run := a.Run
-			a.Run = func(pass *analysis.Pass) (result any, err error) {
-				defer func() {
-					if v := recover(); v != nil {
-						err = fmt.Errorf("%s panicked: %v\n%s", a.Name, v, debug.Stack())
-					}
-				}()
-				return run(pass)
-			}
-			guard(a.Requires)
 		}
 	}
-	guard(all)
+	visit(all)
 	return all
 })
+
+// caught makes an error with its stack of a panic: one odd package must not take the
+// report on all others with it.
+func caught(name string, run func(*analysis.Pass) (any, error)) func(*analysis.Pass) (any, error) {
+	return func(pass *analysis.Pass) (result any, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("%s panicked: %v\n%s", name, v, debug.Stack())
+			}
+		}()
+		return run(pass)
+	}
+}
 
 // judge reads the packages, runs the analyzers, and fills v in. v holds what little
 // is known when there is an error.
