@@ -3,8 +3,6 @@ package driver
 import (
 	"fmt"
 	"io"
-	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,8 +14,8 @@ import (
 )
 
 // faultsBelow gathers what is wrong with packages and with what they import, each
-// text once. The words of the go command come first. Those of the type checker, which
-// has many for one cause, are left out beside them and above another fault.
+// text once. The words of the go command count. Those of the type checker, which has
+// many for one cause, are left out beside them and above another fault.
 func (l *loaded) faultsBelow(all []*packages.Package) (list []report.Problem) {
 	faulty := map[*packages.Package]bool{}
 	packages.Visit(all, nil, func(p *packages.Package) {
@@ -44,8 +42,8 @@ func (l *loaded) faultsBelow(all []*packages.Package) (list []report.Problem) {
 // faultAt is how the go command and the compiler begin a fault.
 var faultAt = regexp.MustCompile(`^(.+?):(\d+)(?::(\d+))?: (.+)$`)
 
-// taken takes a fault apart, each line with its place. What has no place belongs
-// to the fault before it.
+// taken takes a fault apart, each line with its place. What has no place belongs to
+// the line before it.
 func (l *loaded) taken(e packages.Error) (list []report.Problem) {
 	text := e.Msg
 	if e.Pos != "" && e.Pos != "-" {
@@ -55,16 +53,11 @@ func (l *loaded) taken(e packages.Error) (list []report.Problem) {
 		text = strings.TrimSpace(text)
 		at := faultAt.FindStringSubmatch(text)
 		switch {
-		case text == "" || strings.HasPrefix(text, "# "):
+		case text == "" || strings.HasPrefix(text, "# "): // the name of the package
 		case at != nil:
-			p := report.Problem{Kind: report.Faulty, File: at[1], Message: at[4], Fatal: true}
-			if !filepath.IsAbs(p.File) {
-				p.File = filepath.Join(l.dir, p.File)
-			}
-			p.File = l.rel(p.File)
-			p.Line, _ = strconv.Atoi(at[2])
-			p.Column, _ = strconv.Atoi(at[3])
-			list = append(list, p)
+			line, _ := strconv.Atoi(at[2])
+			column, _ := strconv.Atoi(at[3])
+			list = append(list, report.Problem{Kind: report.Faulty, File: l.rel(l.abs(at[1])), Line: line, Column: column, Message: at[4], Fatal: true})
 		case len(list) > 0:
 			list[len(list)-1].Message += " " + text
 		default:
@@ -74,84 +67,30 @@ func (l *loaded) taken(e packages.Error) (list []report.Problem) {
 	return list
 }
 
-// complete reports whether everything was judged, and compiles.
-func (v *verdict) complete() bool {
-	return len(v.faults) == 0 && len(v.broken()) == 0 && len(v.errs) == 0
-}
-
-// broken are the paths of the packages that were asked for and do not compile, or
-// need one that does not. A package without files or faults was not to be judged.
-func (v *verdict) broken() (paths []string) {
-	for _, p := range v.roots {
-		if !slices.Contains(v.judged, p) && (len(p.Syntax) > 0 || len(v.faultsBelow([]*packages.Package{p})) > 0) {
-			paths = append(paths, p.PkgPath)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-// notJudged are the paths of all packages that were asked for and not judged,
-// those among them on which an analyzer failed.
-func (v *verdict) notJudged() []string {
-	paths := v.broken()
-	for _, p := range v.roots {
-		if v.errs[p.PkgPath] != nil {
-			paths = append(paths, p.PkgPath)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
-
-// problems are what a report says of it: the faults with their places, and what
-// was not judged. A pipeline that reads nothing but the report must not take it
-// for that of clean code.
-func (v *verdict) problems() []report.Problem {
-	list := slices.Clone(v.faults)
-	if paths := v.broken(); len(paths) > 0 {
-		list = append(list, report.Problem{Kind: report.Unjudged, Message: because(paths), Fatal: true})
-	}
-	for _, path := range slices.Sorted(maps.Keys(v.errs)) {
-		first, _, _ := strings.Cut(v.errs[path].Error(), "\n") // a panic has its stack behind it
-		list = append(list, report.Problem{Kind: report.Unjudged, Message: first, Fatal: true})
-	}
-	return list
-}
-
-// mostShown bounds what people are shown of what is wrong: one cause has many
-// effects.
-const mostShown = 20
-
 // complain writes what was wrong with the code, and what that cost.
 func (v *verdict) complain(stderr io.Writer) {
-	for _, f := range v.faults {
-		if f.File == "" {
-			fmt.Fprintln(stderr, f.Message)
-			continue
+	for _, p := range v.problems {
+		switch {
+		case p.Kind == report.Unjudged:
+			fmt.Fprintln(stderr, "forbear lint: not judged:", p.Message)
+		case p.File == "":
+			fmt.Fprintln(stderr, p.Message)
+		default:
+			fmt.Fprintf(stderr, "%s: %s\n", p.Place(), p.Message)
 		}
-		fmt.Fprintf(stderr, "%s: %s\n", f.Place(), f.Message)
-	}
-	if paths := v.broken(); len(paths) > 0 {
-		fmt.Fprintln(stderr, "forbear lint: not judged:", because(paths))
-	}
-	failed := slices.Sorted(maps.Keys(v.errs))
-	for _, path := range failed[:min(len(failed), mostShown)] {
-		fmt.Fprintln(stderr, "forbear lint: not judged:", v.errs[path])
-	}
-	if more := len(failed) - mostShown; more > 0 {
-		fmt.Fprintf(stderr, "forbear lint: not judged: %s more\n", plural(more, "package"))
 	}
 }
 
-// because says how many packages were not judged, and which.
+// because says which packages do not compile. One cause has many effects, and people
+// are shown some.
 func because(paths []string) string {
-	text := "1 package, which does not compile or needs one that does not: "
-	if n := len(paths); n > 1 {
-		text = fmt.Sprintf("%d packages, which do not compile or need one that does not: ", n)
+	const most = 20
+	what, more := "packages, which do not compile or need one that does not", ""
+	if len(paths) == 1 {
+		what = "package, which does not compile or needs one that does not"
 	}
-	if len(paths) > mostShown {
-		return text + strings.Join(paths[:mostShown], ", ") + fmt.Sprintf(" and %d more", len(paths)-mostShown)
+	if len(paths) > most {
+		more = fmt.Sprintf(" and %d more", len(paths)-most)
 	}
-	return text + strings.Join(paths, ", ")
+	return fmt.Sprintf("%d %s: %s%s", len(paths), what, strings.Join(paths[:min(len(paths), most)], ", "), more)
 }

@@ -67,6 +67,16 @@ func (l *loaded) fix(fix analysis.SuggestedFix) report.Fix {
 	return x
 }
 
+// position is where a position was written. Line directives count in what cgo has
+// made only: in a file written by hand one may point anywhere.
+func (l *loaded) position(p token.Pos) token.Position {
+	at := l.fset.PositionFor(p, false)
+	if l.made[at.Filename] {
+		at = l.fset.PositionFor(p, true)
+	}
+	return at
+}
+
 // place is a position. Columns count bytes. An end that is not behind the position
 // means that there is none, and is left at zero.
 func (l *loaded) place(pos, end token.Pos, msg string) report.Place {

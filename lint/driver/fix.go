@@ -55,7 +55,7 @@ func applyFixes(found []report.Finding, l *loaded) (applied int, err error) {
 			_, err := w.Write(rewritten[name])
 			return err
 		}
-		if err := toFile(name, write); err != nil {
+		if err := report.ToFile(name, write); err != nil {
 			return 0, fmt.Errorf("fix: %w", err)
 		}
 	}

@@ -230,8 +230,8 @@ func TestFixOfChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &verdict{}
-	if err := o.judge(t.Context(), v, t.Output()); err != nil {
+	v, err := o.judge(t.Context(), t.Output())
+	if err != nil {
 		t.Fatal(err)
 	}
 	rep := o.report(v, nil, nil)

@@ -185,7 +185,7 @@ func TestPanic(t *testing.T) {
 	dir := module(t, map[string]string{"m.go": fixedRetry, "odd/odd.go": strings.Replace(fixedRetry, "package m", "package odd", 1)})
 	code, out, errs := lintIn(t, dir, "-o", "json")
 	if code != ExitUnjudged || !strings.Contains(out, `"file": "m.go"`) || strings.Contains(out, `"file": "odd/odd.go"`) ||
-		!strings.Contains(out, `"message": "package example.com/m/odd: fb1001 panicked: oh"`) || !strings.Contains(errs, "load_test.go") {
+		!strings.Contains(out, `"message": "package example.com/m/odd: fb1001 panicked: oh`) || !strings.Contains(errs, "load_test.go") {
 		t.Errorf("got %d\n%s%s\nwant m.go judged, and the panic with its stack", code, out, errs)
 	}
 }

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,11 +13,10 @@ import (
 )
 
 // output is a format and where it goes: "" is standard output.
-// Only one output of a run may go to standard output.
 type output struct{ format, file string }
 
-// details are what JSON says of a run beside its findings.
-// The names of its fields are part of the JSON format and stay as they are.
+// details are what JSON says of a run beside its findings. The names of its fields are
+// part of the JSON format and stay as they are.
 type details struct {
 	Module   string `json:"module"`
 	Packages int    `json:"packages"`
@@ -31,16 +29,21 @@ type details struct {
 	Since string `json:"since,omitempty"`
 }
 
-// report holds what is to be shown: findings sure enough, in the files that
-// count.
-// Findings outside of the changed files are left out after the analysis and not
-// before: facts of unchanged packages still decide what is found in changed
-// ones.
+// report holds what is to be shown: findings sure enough, in the files that differ. A
+// nil differs stands for all files. Others are left out after the analysis and not
+// before: facts of unchanged packages still decide what is found in changed ones.
 func (o *options) report(v *verdict, accepted *report.Baseline, differs func(file string) bool) *report.Report {
 	rep := &report.Report{
-		Tool: "lint", Version: lint.Version, About: v.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
+		Tool: "lint", Version: lint.Version, About: v.module, ShowSuppressed: o.showSuppressed, Problems: v.problems,
 		Root:   report.FileURI(v.dir) + "/",
 		Source: func(file string) ([]byte, error) { return os.ReadFile(v.abs(file)) },
+	}
+	for _, d := range lint.Rules() {
+		rep.Rules = append(rep.Rules, report.Rule{
+			ID: d.ID, Name: d.Name, Standard: d.Standard, Severity: report.Error, Summary: d.Title,
+			Why: d.Text, Fix: d.Remedy, Bad: d.Bad, Good: d.Good, URL: lint.HelpURL(d.ID),
+			Waivable: strings.HasPrefix(d.ID, "FB1"), // those about directives guard the waiving itself
+		})
 	}
 	var shown []*finding
 	for _, f := range v.findings {
@@ -50,23 +53,21 @@ func (o *options) report(v *verdict, accepted *report.Baseline, differs func(fil
 			rep.Findings = append(rep.Findings, f.Finding)
 		}
 	}
-	// What is known to the baseline does not count, and what does not count is no
-	// one's cause: a new finding must not go under in an old one.
+	// What is known to the baseline does not count, and what does not count is no one's
+	// cause: a new finding must not go under in an old one.
 	if accepted != nil {
 		accepted.Apply(rep)
 	}
-	// Each finding has its own mend, and its own place in a baseline.
+	// Each finding has its own fix, and its own place in a baseline.
 	if !o.fix && o.writeBaseline == "" {
 		rep.Findings = fold(rep.Findings, shown)
 	}
-	rep.Problems = v.problems()
-	rep.Extra = &details{Module: v.module, Packages: len(v.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged(), Since: o.since}
+	rep.Extra = &details{Module: v.module, Packages: len(v.roots), FailOn: o.failOn.String(), Failing: failing(rep), NotJudged: v.notJudged, Since: o.since}
 	return rep
 }
 
-// severity makes an error of what fails.
-// Tools that show SARIF sort by it, so it follows the exit code and not the
-// rule.
+// severity makes an error of what fails. Tools that show SARIF sort by it, so it follows
+// the exit code and not the rule.
 func (o *options) severity(c rule.Confidence) report.Severity {
 	switch {
 	case c >= o.failOn:
@@ -77,8 +78,8 @@ func (o *options) severity(c rule.Confidence) report.Severity {
 	return report.Warning
 }
 
-// failing counts the findings that fail the run.
-// Suppressed findings and those of the baseline do not count.
+// failing counts the findings that fail the run. Suppressed findings and those of the
+// baseline do not count.
 func failing(rep *report.Report) (n int) {
 	for _, f := range rep.Counting() {
 		if f.Severity == report.Error {
@@ -88,8 +89,8 @@ func failing(rep *report.Report) (n int) {
 	return n
 }
 
-// render writes every output; those with a file of their own go there.
-// It stops at the first failure, since a missing report must fail the run.
+// render writes every output; those with a file of their own go there. It stops at the
+// first failure, since a missing report must fail the run.
 func (o *options) render(rep *report.Report, stdout io.Writer) error {
 	outputs := o.outputs
 	if len(outputs) == 0 {
@@ -103,11 +104,11 @@ func (o *options) render(rep *report.Report, stdout io.Writer) error {
 		case "github":
 			write = o.fromCheckout(rep).GitHub
 		}
-		var err error
-		if out.file == "" {
-			err = write(stdout)
+		err := error(nil)
+		if out.file != "" {
+			err = report.ToFile(out.file, write)
 		} else {
-			err = toFile(out.file, write)
+			err = write(stdout)
 		}
 		if err != nil {
 			return err
@@ -116,41 +117,8 @@ func (o *options) render(rep *report.Report, stdout io.Writer) error {
 	return nil
 }
 
-// fromCheckout is a report whose files are named from the root of the checkout, as
-// annotations want them wherever the linter runs: from GITHUB_WORKSPACE, or else
-// from the working directory.
-func (o *options) fromCheckout(rep *report.Report) *report.Report {
-	dir, err := filepath.Abs(o.dir)
-	root, failed := filepath.Abs(os.Getenv("GITHUB_WORKSPACE"))
-	if err != nil || failed != nil {
-		return rep
-	}
-	name := func(file string) string {
-		if file == "" {
-			return ""
-		}
-		full := filepath.FromSlash(file)
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(dir, full)
-		}
-		if r, err := filepath.Rel(real(root), real(full)); err == nil && filepath.IsLocal(r) {
-			return filepath.ToSlash(r)
-		}
-		return file
-	}
-	there := *rep
-	there.Findings, there.Problems = slices.Clone(rep.Findings), slices.Clone(rep.Problems)
-	for i := range there.Findings {
-		there.Findings[i].File = name(there.Findings[i].File)
-	}
-	for i := range there.Problems {
-		there.Problems[i].File = name(there.Problems[i].File)
-	}
-	return &there
-}
-
-// writeText adds the summary to the findings. A file is read without standard
-// error, so that it has the problems too.
+// writeText adds the summary to the findings. A file is read without standard error, so
+// that it has the problems too.
 func writeText(w io.Writer, rep *report.Report, problems bool) error {
 	text := *rep
 	if !problems {
@@ -162,23 +130,27 @@ func writeText(w io.Writer, rep *report.Report, problems bool) error {
 	return summary(w, rep, rep.Extra.(*details))
 }
 
-// plural counts something for people.
-// All words here form it with an s.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// fromCheckout is a report whose files are named from the root of the checkout, as
+// annotations want them wherever the linter runs: from GITHUB_WORKSPACE, or else from
+// the working directory.
+func (o *options) fromCheckout(rep *report.Report) *report.Report {
+	root, err := filepath.Abs(os.Getenv("GITHUB_WORKSPACE"))
+	if err != nil {
+		return rep
 	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// reportRules is the documentation of the rules, as reports have it. Only the FB1
-// rules may be waived: those about directives guard the waiving itself.
-func reportRules() (rules []report.Rule) {
-	for _, d := range lint.Rules() {
-		rules = append(rules, report.Rule{
-			ID: d.ID, Name: d.Name, Standard: d.Standard, Severity: report.Error, Summary: d.Title,
-			Why: d.Text, Fix: d.Remedy, Bad: d.Bad, Good: d.Good, URL: lint.HelpURL(d.ID), Waivable: strings.HasPrefix(d.ID, "FB1"),
-		})
+	rename := func(file *string) {
+		full := (&loaded{dir: o.dir}).abs(*file)
+		if r, err := filepath.Rel(real(root), real(full)); *file != "" && err == nil && filepath.IsLocal(r) {
+			*file = filepath.ToSlash(r)
+		}
 	}
-	return rules
+	there := *rep
+	there.Findings, there.Problems = slices.Clone(rep.Findings), slices.Clone(rep.Problems)
+	for i := range there.Findings {
+		rename(&there.Findings[i].File)
+	}
+	for i := range there.Problems {
+		rename(&there.Problems[i].File)
+	}
+	return &there
 }

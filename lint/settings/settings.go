@@ -95,9 +95,9 @@ func (s *Settings) Merge(o *Settings) {
 // Check reports what is wrong with settings that were not read by [Parse]; name
 // says where they come from.
 func (s *Settings) Check(name string) error {
-	p := parser{name: name, root: &yaml.Node{}}
-	p.check(s)
-	return errors.Join(p.errs...)
+	c := checker{name: name, root: &yaml.Node{}}
+	c.check(s)
+	return errors.Join(c.errs...)
 }
 
 // Responses returns the responses that rules tell apart: statuses and names of
@@ -117,8 +117,9 @@ func Load(name string) (*Settings, error) {
 	return Parse(name, src)
 }
 
-// Discover looks for a file in dir and the folders above, up to a repository's
-// root; "" when there is none.
+// Discover looks for a file in dir and the folders above, up to a repository's root; ""
+// when there is none. The name is relative to the working directory where the file is
+// below it, so that people can read it.
 func Discover(dir string, names ...string) string {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -127,9 +128,15 @@ func Discover(dir string, names ...string) string {
 	for {
 		for _, n := range names {
 			name := filepath.Join(at, n)
-			if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
-				return name
+			if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+				continue
 			}
+			if wd, err := os.Getwd(); err == nil {
+				if r, err := filepath.Rel(wd, name); err == nil && filepath.IsLocal(r) {
+					return r
+				}
+			}
+			return name
 		}
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil || filepath.Dir(at) == at {
 			return ""

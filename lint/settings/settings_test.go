@@ -55,8 +55,8 @@ func TestFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", "librarys: []", "s.yaml:1:1: unknown key \"librarys\": did you mean libraries?"},
 		{"unknown key within", "libraries:\n- {package: [x], call: a, verdict: fixed, massage: m}", "s.yaml:2:43: unknown key \"massage\": did you mean message?"},
-		{"key twice", "disable: []\ndisable: []", "s.yaml:2:1: a second disable"},
-		{"no mapping", "- a", "s.yaml:1:1: want a mapping"},
+		{"key twice", "disable: []\ndisable: []", "s.yaml:2:1: mapping key \"disable\" already defined at line 1"},
+		{"no mapping", "- a", "s.yaml:1:1: cannot read seq into settings"},
 		{"not YAML", "a: [", "s.yaml"},
 		{"type", "max_attempts: many", "s.yaml:1:15: cannot read str `many` into int"},
 		{"confidence", "confidence: sure", "s.yaml:1:13: confidence \"sure\" is none of low, medium, high"},

@@ -216,7 +216,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	if q.writeBaseline != "" {
 		// To take the present findings as given is to pass.
-		return cli.ExitOK, replace(q.writeBaseline, rep.WriteBaseline)
+		return cli.ExitOK, report.ToFile(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
 		return cli.ExitFound, nil

@@ -29,7 +29,7 @@ func (q *gate) write(in func(w io.Writer, format string) error) error {
 		if o.file == "" {
 			err = in(q.std.Out, o.format)
 		} else {
-			err = replace(o.file, func(w io.Writer) error { return in(w, o.format) })
+			err = report.ToFile(o.file, func(w io.Writer) error { return in(w, o.format) })
 		}
 		if err != nil {
 			return err
