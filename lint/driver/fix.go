@@ -51,11 +51,7 @@ func applyFixes(found []report.Finding, l *loaded) (applied int, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rewritten)) {
-		write := func(w io.Writer) error {
-			_, err := w.Write(rewritten[name])
-			return err
-		}
-		if err := report.ToFile(name, write); err != nil {
+		if err := report.ToFile(name, func(w io.Writer) error { _, err := w.Write(rewritten[name]); return err }); err != nil {
 			return 0, fmt.Errorf("fix: %w", err)
 		}
 	}
@@ -94,10 +90,14 @@ func imports(text string) (some bool) {
 }
 
 // rewrite returns a file with the edits made. It is formatted where it was, so that
-// nothing else of it changes, and line ends stay as they are. A result that does not
-// parse is refused.
+// nothing else of it changes, and new lines end as the others do. A result that does
+// not parse is refused.
 func rewrite(src []byte, edits []report.Edit) ([]byte, error) {
 	slices.SortFunc(edits, func(a, b report.Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	lineEnd := "\n"
+	if n := bytes.Count(src, []byte("\r\n")); n > 0 && n == bytes.Count(src, []byte("\n")) {
+		lineEnd = "\r\n"
+	}
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {
@@ -105,7 +105,7 @@ func rewrite(src []byte, edits []report.Edit) ([]byte, error) {
 			return nil, fmt.Errorf("edit at byte %d does not fit the file", e.Start)
 		}
 		out.Write(src[at:e.Start])
-		out.WriteString(e.NewText)
+		out.WriteString(strings.ReplaceAll(e.NewText, "\n", lineEnd))
 		at = e.End
 	}
 	out.Write(src[at:])
@@ -113,20 +113,8 @@ func rewrite(src []byte, edits []report.Edit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs, lines := bytes.Count(src, crlf), bytes.Count(src, lf)
-	before := bytes.ReplaceAll(src, crlf, lf)
-	was, err := format.Source(before)
-	switch {
-	case pairs > 0 && pairs < lines, err != nil:
+	if was, err := format.Source(src); err != nil || !bytes.Equal(was, src) {
 		return out.Bytes(), nil
-	case !bytes.Equal(was, before):
-		formatted = bytes.ReplaceAll(out.Bytes(), crlf, lf)
-	}
-	if pairs > 0 {
-		formatted = bytes.ReplaceAll(formatted, lf, crlf)
 	}
 	return formatted, nil
 }
-
-// The ends of lines.
-var crlf, lf = []byte("\r\n"), []byte("\n")

@@ -35,13 +35,12 @@ type verdict struct {
 func (o *options) judge(ctx context.Context, stderr io.Writer) (*verdict, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.parallel))
 	defer o.progress(stderr, "")
-	o.progress(stderr, "reading packages")
+	o.progress(stderr, "judging")
 	l, err := load(ctx, o.dir, o.tags, o.patterns)
 	v := &verdict{loaded: l, problems: l.faults}
 	if err != nil {
 		return v, err
 	}
-	o.progress(stderr, fmt.Sprintf("judging %d packages", len(l.judged)))
 	judged := slices.SortedFunc(maps.Keys(l.judged), func(p, q *packages.Package) int { return cmp.Compare(p.ID, q.ID) })
 	graph, err := checker.Analyze(analyzers(), judged, nil)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -102,18 +101,17 @@ func (o *options) progress(stderr io.Writer, text string) {
 // they require are caught when they panic.
 var analyzers = sync.OnceValue(func() []*analysis.Analyzer {
 	all := append(lint.Analyzers(), lint.Directives)
-	seen := map[*analysis.Analyzer]bool{}
-	var visit func([]*analysis.Analyzer)
-	visit = func(list []*analysis.Analyzer) {
-		for _, a := range list {
-			if !seen[a] {
-				seen[a] = true
-				a.Run = caught(a.Name, a.Run)
-				visit(a.Requires)
+	reached := slices.Clone(all)
+	for i := 0; i < len(reached); i++ {
+		for _, a := range reached[i].Requires {
+			if !slices.Contains(reached, a) {
+				reached = append(reached, a)
 			}
 		}
 	}
-	visit(all)
+	for _, a := range reached {
+		a.Run = caught(a.Name, a.Run)
+	}
 	return all
 })
 

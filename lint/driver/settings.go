@@ -29,11 +29,8 @@ type PolicyReader func(name, signers string) (*Policy, error)
 // file is an error only when a flag names it. Whether a found policy file is meant
 // cannot be known, so --policy none leaves it out.
 func (o *options) configure(stderr io.Writer) (s *settings.Settings, err error) {
-	s = &settings.Settings{}
-	if name := cmp.Or(o.config, settings.Discover(o.dir, settings.FileName)); name != "" {
-		if s, err = settings.Load(name); err != nil {
-			return nil, err
-		}
+	if s, err = settings.Load(o.config, o.dir); err != nil {
+		return nil, err
 	}
 	if o.readPolicy != nil {
 		if name := cmp.Or(o.policy, settings.Discover(o.dir, "forbear.yaml"), "none"); name != "none" {

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
 // Parse reads settings, as YAML or JSON; name stands for them in faults. Unknown
@@ -50,26 +51,20 @@ var (
 // words.
 func inWords(message string) string {
 	if m := unknownRE.FindStringSubmatch(message); m != nil {
-		return fmt.Sprintf("unknown key %q", m[1]) + nearest.Hint(m[1], keys(reflect.TypeFor[Settings]()), "")
+		return fmt.Sprintf("unknown key %q", m[1]) + nearest.Hint(m[1], keys(), "")
 	}
 	return goWords.Replace(message)
 }
 
-// keys lists the keys of a type, and of the types of its fields.
-func keys(t reflect.Type) (names []string) {
-	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	for f := range t.Fields() {
-		name, _, isKey := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name != "" {
-			names = append(names, name)
-		}
-		if name != "" || isKey { // inline
-			names = append(names, keys(f.Type)...)
+// keys lists the keys of all parts of the settings.
+func keys() (names []string) {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[Settings](), reflect.TypeFor[Dependency](), reflect.TypeFor[Waiver](), reflect.TypeFor[table.Entry](), reflect.TypeFor[table.Fix](),
+	} {
+		for _, f := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -24,6 +24,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -77,12 +78,8 @@ func (s *Settings) Least() (rule.Confidence, error) { return rule.Least(&s.Setti
 // Merge adds what o says where s says nothing; lists are joined, with those of
 // s first.
 func (s *Settings) Merge(o *Settings) {
-	if s.Confidence == "" {
-		s.Confidence = o.Confidence
-	}
-	if s.MaxAttempts == 0 {
-		s.MaxAttempts = o.MaxAttempts
-	}
+	s.Confidence = cmp.Or(s.Confidence, o.Confidence)
+	s.MaxAttempts = cmp.Or(s.MaxAttempts, o.MaxAttempts)
 	s.Disable = append(s.Disable, o.Disable...)
 	s.KeyHeaders = append(s.KeyHeaders, o.KeyHeaders...)
 	s.Retryable = append(s.Retryable, o.Retryable...)
@@ -107,9 +104,13 @@ func Responses() []string { return status.Names() }
 // YAML writes s in the form that [Parse] reads.
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }
 
-// Load reads a file of settings.
-// A missing file is an error; [Discover] returns only names of files that exist.
-func Load(name string) (*Settings, error) {
+// Load reads the file of the given name, or else the one that [Discover] finds in dir
+// and above. Without either the defaults hold. A file that is named and missing is an
+// error.
+func Load(name, dir string) (*Settings, error) {
+	if name = cmp.Or(name, Discover(dir, FileName)); name == "" {
+		return &Settings{}, nil
+	}
 	src, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
