@@ -31,7 +31,7 @@ func explain(id string, stdout io.Writer) error {
 // listRules prints the rules, as text or as JSON. JSON is for tools that render the
 // documentation; its fields are those of lint.Doc.
 func listRules(o *options, stdout io.Writer) error {
-	if len(o.outputs) == 1 && o.outputs[0].format == "json" {
+	if len(o.outputs) == 1 && o.outputs[0].Format == "json" {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")
 		return enc.Encode(lint.Rules())

@@ -40,7 +40,7 @@ forbear lint --explain-finding client/http.go:84
 // options are the parsed command line. The zero value is not usable: parseArgs sets
 // the defaults.
 type options struct {
-	outputs                                                    []output
+	outputs                                                    []report.Output
 	confidence                                                 string          // the least that fails, or "" for that of the settings
 	failOn, least                                              rule.Confidence // that fails, and that is shown
 	all, fix, rules, printSettings, showSuppressed, quiet      bool
@@ -73,7 +73,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 		case toFile && file == "":
 			return fmt.Errorf("%q names no file: want %s:FILE", s, format)
 		}
-		o.outputs = append(o.outputs, output{format, file})
+		o.outputs = append(o.outputs, report.Output{Format: format, File: file})
 		return nil
 	})
 	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) error {
@@ -165,7 +165,7 @@ func (o *options) check() (err error) {
 	st, err := os.Stat(o.dir)
 	toStdout := 0
 	for _, out := range o.outputs {
-		if out.file == "" {
+		if out.File == "" {
 			toStdout++
 		}
 	}

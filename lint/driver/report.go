@@ -12,9 +12,6 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
-// output is a format and where it goes: "" is standard output.
-type output struct{ format, file string }
-
 // details are what JSON says of a run beside its findings. The names of its fields are
 // part of the JSON format and stay as they are.
 type details struct {
@@ -89,32 +86,17 @@ func failing(rep *report.Report) (n int) {
 	return n
 }
 
-// render writes every output; those with a file of their own go there. It stops at the
-// first failure, since a missing report must fail the run.
+// render writes every output.
 func (o *options) render(rep *report.Report, stdout io.Writer) error {
-	outputs := o.outputs
-	if len(outputs) == 0 {
-		outputs = []output{{"text", ""}}
-	}
-	for _, out := range outputs {
-		write := func(w io.Writer) error { return rep.Write(w, out.format) }
-		switch out.format {
+	return report.WriteAll(o.outputs, stdout, func(w io.Writer, out report.Output) error {
+		switch out.Format {
 		case "text":
-			write = func(w io.Writer) error { return writeText(w, rep, out.file != "") }
+			return writeText(w, rep, out.File != "")
 		case "github":
-			write = o.fromCheckout(rep).GitHub
+			return o.fromCheckout(rep).GitHub(w)
 		}
-		err := error(nil)
-		if out.file != "" {
-			err = report.ToFile(out.file, write)
-		} else {
-			err = write(stdout)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return rep.Write(w, out.Format)
+	})
 }
 
 // writeText adds the summary to the findings. A file is read without standard error, so

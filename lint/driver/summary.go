@@ -38,14 +38,14 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 		left = fmt.Sprintf("; %d known to the baseline", known)
 	}
 	if n := len(d.NotJudged); n > 0 {
-		left += "; " + plural(n, "package") + " not judged"
+		left += "; " + report.Plural(n, "package") + " not judged"
 	} else if rep.Incomplete() {
 		left += "; there are faults"
 	}
 	if fixes > 0 {
 		left += fmt.Sprintf("; for %d there is a fix (--fix)", fixes)
 	}
-	packages := plural(judged, "package")
+	packages := report.Plural(judged, "package")
 	if d.Since != "" {
 		packages = "files of " + packages + " that differ from " + d.Since
 	}
@@ -57,7 +57,7 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 			fmt.Fprintln(table, ofRule(id, byRule[id]))
 		}
 		verb := map[bool]string{true: "fails", false: "fail"}[d.Failing == 1]
-		fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", packages, plural(len(counting), "finding"), d.Failing, verb, left)
+		fmt.Fprintf(table, "%s, %s, %d of them %s%s\n", packages, report.Plural(len(counting), "finding"), d.Failing, verb, left)
 	case judged == 0:
 		fmt.Fprintln(table, "no package was judged")
 	default:
@@ -76,12 +76,4 @@ func ofRule(id string, byConfidence map[string]int) string {
 	}
 	d, _ := lint.Explain(id)
 	return fmt.Sprintf("%s %s\t%s", id, d.Name, strings.Join(counts, ", "))
-}
-
-// plural counts something for people. All words here form it with an s.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
