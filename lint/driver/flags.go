@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -97,7 +96,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
 	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
 	fs.StringVar(&o.tags, "tags", "", "build `tags`")
-	fs.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "use at most `n` processors")
+	fs.IntVar(&o.parallel, "p", 0, "use at most `n` processors (default: all)")
 	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
 	fs.Bool("no-cache", false, "has no effect: nothing is kept for the next run")
 	fs.BoolVar(&o.quiet, "q", false, "no progress")
@@ -174,7 +173,7 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("-C: %w", err)
 	case !st.IsDir():
 		return fmt.Errorf("-C: %s is no directory", o.dir)
-	case o.parallel < 1:
+	case o.parallel < 0:
 		return fmt.Errorf("-p %d: want at least 1", o.parallel)
 	case o.writeBaseline != "" && o.baseline != "":
 		return errors.New("--baseline and --write-baseline: a baseline is written without another one")

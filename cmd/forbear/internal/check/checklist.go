@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
