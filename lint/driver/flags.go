@@ -39,16 +39,23 @@ forbear lint --explain-finding client/http.go:84
 // options are the parsed command line. The zero value is not usable: parseArgs sets
 // the defaults.
 type options struct {
-	outputs                                                    []report.Output
-	confidence                                                 string          // the least that fails, or "" for that of the settings
-	failOn, least                                              rule.Confidence // that fails, and that is shown
-	all, fix, rules, printSettings, showSuppressed, quiet      bool
-	baseline, writeBaseline, since, explain, config, dir, tags string
-	explainAt                                                  string // FILE:LINE
-	policy, signers                                            string
-	readPolicy                                                 PolicyReader
-	parallel                                                   int
-	patterns                                                   []string
+	dir, tags string
+	parallel  int
+	patterns  []string
+
+	// What is shown, and what fails.
+	outputs                    []report.Output
+	confidence                 string // the least that fails, or "" for that of the settings
+	failOn, least              rule.Confidence
+	all, showSuppressed, quiet bool
+	baseline, since            string
+
+	// What is done besides, or instead of judging.
+	fix, rules, printSettings         bool
+	writeBaseline, explain, explainAt string
+
+	config, policy, signers string
+	readPolicy              PolicyReader
 }
 
 // Flags returns the flags of Main as they are before a command line is parsed, for

@@ -106,3 +106,16 @@ func TestLineDirective(t *testing.T) {
 		t.Errorf("got\n%s\nwant the finding at its place", out)
 	}
 }
+
+// TestTags: build tags come from the flag, or else from GOFLAGS.
+func TestTags(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": clean, "slow.go": "//go:build slow\n\n" + fixedRetry})
+	if code, out, errs := lintIn(t, dir, "--tags", "slow,other", "--no-cache", "-p", "1"); code != ExitFindings {
+		t.Errorf("the flag: got %d\n%s%s", code, out, errs)
+	}
+	t.Setenv("GOFLAGS", "-tags=slow")
+	var out, errs bytes.Buffer
+	if code := Main(t.Context(), nil, []string{"-C", dir, "-q"}, &out, &errs); code != ExitFindings {
+		t.Errorf("GOFLAGS: got %d\n%s%s", code, &out, &errs)
+	}
+}

@@ -53,7 +53,10 @@ const loadMode = packages.LoadImports | packages.NeedModule | packages.NeedTypes
 func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, error) {
 	l := &loaded{dir: dir, judged: map[*packages.Package]bool{}, made: map[string]bool{}}
 	// A stamp would have the go command run git, in a tree that may be anyone's.
-	cfg := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, ParseFile: l.parse, BuildFlags: []string{"-buildvcs=false", "-tags=" + tags}}
+	cfg := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, ParseFile: l.parse, BuildFlags: []string{"-buildvcs=false"}}
+	if tags != "" {
+		cfg.BuildFlags = append(cfg.BuildFlags, "-tags="+tags)
+	}
 	read := func(patterns []string) (all []*packages.Package, err error) {
 		cfg.Fset = token.NewFileSet()
 		l.fset = cfg.Fset
