@@ -97,7 +97,6 @@ func TestRulesAtOnce(t *testing.T) {
 // TestSameOutput: the order in which packages are judged does not show.
 func TestSameOutput(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("FORBEAR_LINT_CACHE", t.TempDir())
 	t.Setenv("GOWORK", "off")
 	t.Setenv("GOFLAGS", "")
 	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n"}

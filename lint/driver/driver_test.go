@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,18 +14,6 @@ import (
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
 )
-
-// TestMain keeps the cache of these tests apart from the user's.
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "forbear-lint")
-	if err != nil {
-		panic(err)
-	}
-	os.Setenv(cacheVariable, dir)
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
 
 // module writes a module of one package and returns its folder.
 func module(t *testing.T, files map[string]string) string {
@@ -240,44 +227,19 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
+}
+
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestSince: only files changed since the revision are shown, also where the way to
-// the checkout leads through a symbolic link.
-func TestSince(t *testing.T) {
-	dir := module(t, map[string]string{"m.go": fixedRetry})
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"add", "."},
-		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first"},
-	} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	if code, out, errs := lintIn(t, dir, "--since", "HEAD"); code != ExitPass || out != "no findings in files of 1 package that differ from HEAD\n" {
-		t.Errorf("unchanged: got %d\n%s%s", code, out, errs)
-	}
-	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))
-	if code, out, _ := lintIn(t, dir, "--since", "HEAD"); code != ExitFindings || strings.Contains(out, "m.go:10") {
-		t.Errorf("changed: got %d and %q, want n.go alone", code, out)
-	}
-	link := filepath.Join(t.TempDir(), "checkout")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
-	if code, out, _ := lintIn(t, link, "--since", "HEAD"); code != ExitFindings || !strings.Contains(out, "n.go:10") || strings.Contains(out, "m.go:10") {
-		t.Errorf("changed, through a symbolic link: got %d and %q, want n.go alone", code, out)
-	}
-	if code, _, _ := lintIn(t, dir, "--since", "no-such-revision"); code != ExitUnjudged {
-		t.Errorf("unknown revision: got %d, want %d", code, ExitUnjudged)
 	}
 }
 

@@ -3,6 +3,7 @@ package driver
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"go/format"
 	"io"
@@ -14,22 +15,20 @@ import (
 	"github.com/forbear-go/forbear/internal/report"
 )
 
-// applyFixes applies the first fix of every finding that has one, and returns
-// the indices of those that it mended. Edits that overlap an applied one are left for the
-// next run. abs makes the files' names absolute. Nothing is written unless all
-// files can be.
-// Suppressed findings keep their code: the reason beside it says that it is
-// meant. A failure while the last files are written leaves the earlier ones
-// changed, which is safe: no fix of ours spans two files, and each file is
-// replaced as a whole. sum is that of a file as it was judged.
-func applyFixes(found []report.Finding, abs, sum func(string) string) (map[int]bool, error) {
+// applyFixes applies the first fix of every finding that has one, and returns how
+// many it applied. Edits that overlap an applied one are left for the next run.
+// Suppressed findings keep their code: the reason beside it says that it is meant.
+//
+// All files are made in memory first, so that one that cannot be fixed stops the
+// run before any file has changed. A failure while the last ones are written leaves
+// the earlier ones changed, which is safe: no fix spans two files.
+func applyFixes(found []report.Finding, l *loaded) (applied int, err error) {
 	byFile := map[string][]report.Edit{}
-	applied := map[int]bool{}
-	for i, f := range found {
+	for _, f := range found {
 		if f.Suppressed != "" || len(f.Fixes) == 0 || !fits(byFile, f.Fixes[0].Edits) {
 			continue
 		}
-		applied[i] = true
+		applied++
 		for _, e := range f.Fixes[0].Edits {
 			// Two findings in one file may both add the same import.
 			if !slices.Contains(byFile[e.File], e) {
@@ -37,23 +36,23 @@ func applyFixes(found []report.Finding, abs, sum func(string) string) (map[int]b
 			}
 		}
 	}
-	// All files are made in memory first, so that one that cannot be mended stops
-	// the run before any file has changed.
 	rewritten := map[string][]byte{}
 	for name, edits := range byFile {
-		src, err := rewrite(abs(name), sum(abs(name)), edits)
+		full := l.abs(name)
+		src, err := os.ReadFile(full)
 		if err != nil {
-			return nil, err
+			return 0, fmt.Errorf("fix: %w", err)
 		}
-		rewritten[abs(name)] = src
+		if sum, _ := l.sums.Load(full); sum != sha256.Sum256(src) {
+			return 0, fmt.Errorf("fix %s: the file has changed since it was judged: run it again", name)
+		}
+		if rewritten[full], err = rewrite(src, edits); err != nil {
+			return 0, fmt.Errorf("fix %s: %w", name, err)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rewritten)) {
-		write := func(w io.Writer) error {
-			_, err := w.Write(rewritten[name])
-			return err
-		}
-		if err := toFile(name, write); err != nil {
-			return nil, fmt.Errorf("fix: %w", err)
+		if err := report.ToFile(name, func(w io.Writer) error { _, err := w.Write(rewritten[name]); return err }); err != nil {
+			return 0, fmt.Errorf("fix: %w", err)
 		}
 	}
 	return applied, nil
@@ -91,44 +90,31 @@ func imports(text string) (some bool) {
 }
 
 // rewrite returns a file with the edits made. It is formatted where it was, so that
-// nothing else of it changes; line ends stay as they are.
-// Offsets are bytes of the file as it was judged: one that has changed since then
-// is refused. So is a result that does not parse.
-func rewrite(name, sum string, edits []report.Edit) ([]byte, error) {
-	src, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("fix: %w", err)
-	}
-	if sumOf(src) != sum {
-		return nil, fmt.Errorf("fix %s: the file has changed since it was judged: run it again", name)
-	}
+// nothing else of it changes, and new lines end as the others do. A result that does
+// not parse is refused.
+func rewrite(src []byte, edits []report.Edit) ([]byte, error) {
 	slices.SortFunc(edits, func(a, b report.Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	lineEnd := "\n"
+	if n := bytes.Count(src, []byte("\r\n")); n > 0 && n == bytes.Count(src, []byte("\n")) {
+		lineEnd = "\r\n"
+	}
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {
 		if e.Start < at || e.End > len(src) {
-			return nil, fmt.Errorf("fix %s: edit at byte %d does not fit the file", name, e.Start)
+			return nil, fmt.Errorf("edit at byte %d does not fit the file", e.Start)
 		}
 		out.Write(src[at:e.Start])
-		out.WriteString(e.NewText)
+		out.WriteString(strings.ReplaceAll(e.NewText, "\n", lineEnd))
 		at = e.End
 	}
 	out.Write(src[at:])
 	formatted, err := format.Source(out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("fix %s: %w", name, err)
+		return nil, err
 	}
-	pairs, lines := bytes.Count(src, []byte("\r\n")), bytes.Count(src, []byte("\n"))
-	before := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
-	was, err := format.Source(before)
-	switch {
-	case pairs > 0 && pairs < lines, err != nil:
+	if was, err := format.Source(src); err != nil || !bytes.Equal(was, src) {
 		return out.Bytes(), nil
-	case !bytes.Equal(was, before):
-		formatted = bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n"))
-	}
-	if pairs > 0 {
-		formatted = bytes.ReplaceAll(formatted, []byte("\n"), []byte("\r\n"))
 	}
 	return formatted, nil
 }

@@ -68,25 +68,24 @@ func TestFixLeavesTheRest(t *testing.T) {
 }
 
 // TestFixOfChangedFile: edits are not made in a file that is not the one that was
-// judged, be it from the cache or anew.
+// judged.
 func TestFixOfChangedFile(t *testing.T) {
-	t.Setenv(cacheVariable, t.TempDir())
 	dir := module(t, map[string]string{"m.go": fixedRetry})
-	for _, name := range []string{"anew", "from the cache"} {
-		write(t, dir, "m.go", fixedRetry)
-		o, err := parseArgs(nil, []string{"-C", dir, "--fix"}, t.Output())
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := judgeIn(t, dir, "--fix")
-		o.least = 0
-		rep := o.report(v, nil, nil)
-		changed := strings.Replace(fixedRetry, "attempt < 3", "attempt < 4", 1)
-		write(t, dir, "m.go", changed)
-		_, err = o.applyFixes(v.loaded, rep, t.Output())
-		if got := read(t, dir, "m.go"); err == nil || !strings.Contains(err.Error(), "has changed since") || got != changed {
-			t.Errorf("%s: got %v and\n%s\nwant an error, and the file as it was", name, err, got)
-		}
+	t.Setenv("GOWORK", "off")
+	o, err := parseArgs(nil, []string{"-C", dir, "--fix"}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := o.judge(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := o.report(v, nil, nil)
+	changed := strings.Replace(fixedRetry, "attempt < 3", "attempt < 4", 1)
+	write(t, dir, "m.go", changed)
+	_, err = applyFixes(rep.Findings, v.loaded)
+	if got := read(t, dir, "m.go"); err == nil || !strings.Contains(err.Error(), "has changed since") || got != changed {
+		t.Errorf("got %v and\n%s\nwant an error, and the file as it was", err, got)
 	}
 }
 
@@ -102,7 +101,7 @@ func TestIdentityOfModule(t *testing.T) {
 		t.Setenv("GOWORK", filepath.Join(dir, "go.work"))
 		t.Setenv("GOFLAGS", "")
 		var out, errs bytes.Buffer
-		Main(t.Context(), nil, append([]string{"-C", dir, "-q", "--no-cache", "-o", "json"}, patterns...), &out, &errs)
+		Main(t.Context(), nil, append([]string{"-C", dir, "-q", "-o", "json"}, patterns...), &out, &errs)
 		var rep struct {
 			Findings []struct{ File, Fingerprint string }
 		}

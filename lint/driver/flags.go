@@ -5,11 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/internal/flaghint"
 	"github.com/forbear-go/forbear/internal/report"
@@ -32,26 +31,96 @@ forbear lint --since origin/main ./...
 forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
 forbear lint --write-baseline .forbear-baseline.json ./...
 forbear lint --baseline .forbear-baseline.json ./...
-forbear lint --watch
 forbear lint --explain FB1001
 forbear lint --explain-finding client/http.go:84
 `
 )
 
-// parseArgs reads the command line; help goes to stdout when it is asked for.
-// The flag package stops at the first argument that is no flag. parseArgs goes
-// on behind it, so that forbear lint ./... --fix works as people expect. Without
-// a reader, the flags about policy files are unknown flags and not silently
-// ignored.
+// options are the parsed command line. The zero value is not usable: parseArgs sets
+// the defaults.
+type options struct {
+	dir, tags string
+	parallel  int
+	patterns  []string
+
+	// What is shown, and what fails.
+	outputs                    []report.Output
+	confidence                 string // the least that fails, or "" for that of the settings
+	failOn, least              rule.Confidence
+	all, showSuppressed, quiet bool
+	baseline, since            string
+
+	// What is done besides, or instead of judging.
+	fix, rules, printSettings         bool
+	writeBaseline, explain, explainAt string
+
+	config, policy, signers string
+	readPolicy              PolicyReader
+}
+
+// Flags returns the flags of Main as they are before a command line is parsed, for
+// manuals and the completion of shells.
+func Flags(reader PolicyReader) *flag.FlagSet {
+	fs, _ := flags(reader)
+	return fs
+}
+
+// flags registers the flags, which set the options. Without a reader, those about
+// policy files are unknown flags and not silently ignored.
+func flags(reader PolicyReader) (*flag.FlagSet, *options) {
+	o := &options{readPolicy: reader}
+	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
+		format, file, toFile := strings.Cut(s, ":")
+		switch {
+		case !slices.Contains(report.Formats(), format):
+			return fmt.Errorf("unknown format %q: want %s", format, strings.Join(report.Formats(), ", "))
+		case toFile && file == "":
+			return fmt.Errorf("%q names no file: want %s:FILE", s, format)
+		}
+		o.outputs = append(o.outputs, report.Output{Format: format, File: file})
+		return nil
+	})
+	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) error {
+		o.confidence = s
+		_, err := rule.ParseConfidence(s)
+		return err
+	})
+	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
+	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings (JSON or SARIF): only new ones fail")
+	fs.StringVar(&o.writeBaseline, "write-baseline", "", "write all findings to `file` and pass")
+	fs.StringVar(&o.since, "since", "", "show only findings in files that differ from the git `revision`, untracked ones included")
+	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
+	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
+	fs.StringVar(&o.explainAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, and exit")
+	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
+	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
+	if reader != nil {
+		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, responses, headers and waivers (default: forbear.yaml here or above; none for none)")
+		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
+	}
+	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
+	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
+	fs.StringVar(&o.tags, "tags", "", "build `tags`")
+	fs.IntVar(&o.parallel, "p", 0, "use at most `n` processors (default: all)")
+	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
+	fs.Bool("no-cache", false, "has no effect: nothing is kept for the next run")
+	fs.BoolVar(&o.quiet, "q", false, "no progress")
+	return fs, o
+}
+
+// parseArgs reads the command line; help goes to stdout when it is asked for. The flag
+// package stops at the first argument that is no flag. parseArgs goes on behind it, so
+// that forbear lint ./... --fix works as people expect.
 func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, error) {
 	fs, o := flags(reader)
-	for rest := args; ; rest = fs.Args()[1:] { // flags may stand behind packages
-		if err := fs.Parse(rest); err != nil {
-			if !errors.Is(err, flag.ErrHelp) {
-				return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, err))
-			}
+	for rest := args; ; rest = fs.Args()[1:] {
+		if err := fs.Parse(rest); errors.Is(err, flag.ErrHelp) {
 			help(stdout, fs)
 			return nil, err
+		} else if err != nil {
+			return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, err))
 		}
 		if at := len(rest) - fs.NArg() - 1; at >= 0 && rest[at] == "--" { // all behind it are packages
 			o.patterns = append(o.patterns, fs.Args()...)
@@ -71,111 +140,69 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 	return o, o.check()
 }
 
-// singles are the flags that answer a question instead of judging, each with the
-// flags that have a part in the answer.
-var singles = []struct {
-	name string
-	with []string
-}{
-	{"explain", nil},
-	{"rules", []string{"o"}},
-	{"print-settings", []string{"config", "policy", "allowed-signers"}},
-	{"explain-finding", []string{"config", "policy", "allowed-signers", "tags", "p", "all", "no-cache"}},
-}
-
-// single refuses what would be ignored beside a flag that answers a question.
+// single refuses what would be ignored beside a flag that answers a question instead of
+// judging. Each comes with the flags that have a part in the answer.
 func single(fs *flag.FlagSet, patterns []string) (err error) {
-	for _, s := range singles {
-		if f := fs.Lookup(s.name); f.Value.String() == f.DefValue {
+	for name, with := range map[string]string{
+		"explain": "", "rules": "o", "print-settings": "config policy allowed-signers", "explain-finding": "config policy allowed-signers tags p all no-cache",
+	} {
+		if f := fs.Lookup(name); f.Value.String() == f.DefValue {
 			continue
 		}
 		if len(patterns) > 0 {
-			return fmt.Errorf("--%s: %s has no part in it: it judges no packages", s.name, patterns[0])
+			return fmt.Errorf("--%s: %s has no part in it: it judges no packages", name, patterns[0])
 		}
 		fs.Visit(func(f *flag.Flag) {
-			if f.Name != s.name && !slices.Contains(append([]string{"C", "q"}, s.with...), f.Name) {
-				err = fmt.Errorf("--%s: %s has no part in it", s.name, dashed(f.Name))
+			if f.Name != name && !slices.Contains(strings.Fields("C q "+with), f.Name) {
+				dashes := "--"[:min(len(f.Name), 2)]
+				err = fmt.Errorf("--%s: %s%s has no part in it", name, dashes, f.Name)
 			}
 		})
 	}
 	return err
 }
 
-// dashed is a flag as it is written: -o, --fix.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
+// check refuses what contradicts itself, before anything is read. Two reports on
+// standard output would be unreadable for any tool.
+func (o *options) check() (err error) {
+	if o.dir, err = filepath.Abs(o.dir); err != nil {
+		return err
 	}
-	return "--" + name
+	st, err := os.Stat(o.dir)
+	toStdout := 0
+	for _, out := range o.outputs {
+		if out.File == "" {
+			toStdout++
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("-C: %w", err)
+	case !st.IsDir():
+		return fmt.Errorf("-C: %s is no directory", o.dir)
+	case o.parallel < 0:
+		return fmt.Errorf("-p %d: want at least 1", o.parallel)
+	case o.writeBaseline != "" && o.baseline != "":
+		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
+	case o.writeBaseline != "" && o.since != "":
+		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
+	case toStdout > 1 && !o.rules:
+		return errors.New("two outputs go to standard output: give one a file, as in -o sarif:forbear.sarif")
+	}
+	return nil
 }
 
-// help writes the manual of the command. An example of what this program does not
-// have is left out.
+// help writes the manual of the command. An example of what this program does not have
+// is left out.
 func help(w io.Writer, fs *flag.FlagSet) {
 	fmt.Fprintf(w, "forbear lint: find retry bugs in Go source\n\nUsage: forbear lint [FLAGS] [PACKAGES]\n%s\n\nFlags:\n", About)
 	fs.SetOutput(w)
 	fs.PrintDefaults()
 	fmt.Fprint(w, "\nExamples:\n")
 	for line := range strings.Lines(strings.TrimSpace(Examples)) {
-		if strings.Contains(line, "--policy") && fs.Lookup("policy") == nil {
-			continue
+		if fs.Lookup("policy") != nil || !strings.Contains(line, "--policy") {
+			fmt.Fprint(w, "  ", line)
 		}
-		fmt.Fprint(w, "  ", line)
 	}
 	fmt.Fprintln(w)
-}
-
-// Flags returns the flags of Main as they are before a command line is parsed, for
-// manuals and the completion of shells.
-func Flags(reader PolicyReader) *flag.FlagSet {
-	fs, _ := flags(reader)
-	return fs
-}
-
-// flags registers the flags, which set the options.
-func flags(reader PolicyReader) (*flag.FlagSet, *options) {
-	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0), poll: 500 * time.Millisecond}
-	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
-		format, file, toFile := strings.Cut(s, ":")
-		switch {
-		case !slices.Contains(report.Formats(), format):
-			return fmt.Errorf("unknown format %q: want %s", format, strings.Join(report.Formats(), ", "))
-		case toFile && file == "":
-			return fmt.Errorf("%q names no file: want %s:FILE", s, format)
-		}
-		o.outputs = append(o.outputs, output{format, file})
-		return nil
-	})
-	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) (err error) {
-		o.failOn, err = rule.ParseConfidence(s)
-		o.failOnSaid = true
-		return err
-	})
-	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
-	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings (JSON or SARIF): only new ones fail")
-	fs.StringVar(&o.writeBaseline, "write-baseline", "", "write all findings to `file` and pass")
-	fs.StringVar(&o.since, "since", "", "show only findings in files that differ from the git `revision`, untracked ones included")
-	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
-	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
-	fs.StringVar(&o.whyAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, or what is known of the retry there, and exit")
-	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
-	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
-	if reader != nil {
-		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, responses, headers and waivers (default: forbear.yaml here or above; none for none)")
-		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
-	}
-	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
-	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
-	fs.StringVar(&o.tags, "tags", "", "build `tags`")
-	fs.Func("p", "judge `n` packages at a time (default: as many as there are processors)", func(s string) (err error) {
-		o.parallel, err = strconv.Atoi(s)
-		return err
-	})
-	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
-	fs.BoolVar(&o.watch, "watch", false, "lint again when files change, and print what is new or gone; with -o, write each report in full")
-	fs.BoolVar(&o.noCache, "no-cache", false, "judge everything anew, and keep nothing for the next run")
-	fs.BoolVar(&o.quiet, "q", false, "no progress")
-	return fs, o
 }

@@ -22,7 +22,6 @@ func TestSingle(t *testing.T) {
 		{"--print-settings --since HEAD", "--print-settings: --since has no part in it"},
 		{"--print-settings --config x.yaml", ""},
 		{"--explain-finding a.go:3 -o json", "--explain-finding: -o has no part in it"},
-		{"--explain-finding a.go:3 --watch", "--explain-finding: --watch has no part in it"},
 		{"--explain-finding a.go:3 --tags x -p 2 -q", ""},
 		{"--fix ./...", ""},
 	} {
@@ -105,5 +104,18 @@ func TestLineDirective(t *testing.T) {
 	dir := module(t, map[string]string{"m.go": strings.Replace(fixedRetry, "func Fetch", "//line made_test.go:1\nfunc Fetch", 1)})
 	if _, out, _ := lintIn(t, dir); !strings.Contains(out, "m.go:11:2: error: retries") {
 		t.Errorf("got\n%s\nwant the finding at its place", out)
+	}
+}
+
+// TestTags: build tags come from the flag, or else from GOFLAGS.
+func TestTags(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": clean, "slow.go": "//go:build slow\n\n" + fixedRetry})
+	if code, out, errs := lintIn(t, dir, "--tags", "slow,other", "--no-cache", "-p", "1"); code != ExitFindings {
+		t.Errorf("the flag: got %d\n%s%s", code, out, errs)
+	}
+	t.Setenv("GOFLAGS", "-tags=slow")
+	var out, errs bytes.Buffer
+	if code := Main(t.Context(), nil, []string{"-C", dir, "-q"}, &out, &errs); code != ExitFindings {
+		t.Errorf("GOFLAGS: got %d\n%s%s", code, &out, &errs)
 	}
 }

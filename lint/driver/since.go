@@ -3,19 +3,25 @@ package driver
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// changedFiles returns the files that differ from a git revision, untracked ones
-// included, by the names that [real] gives them; nil when rev is empty.
-// The comparison is with the working tree and not with HEAD, so that it covers
-// what is not committed yet. Deleted files are left out. Git quotes odd names
-// unless -z is given.
-func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error) {
+// since returns what tells whether a file differs from a git revision. Untracked
+// files differ, and so does what is not committed yet. It is nil when rev is empty.
+//
+// Git is asked for the names and sums of the revision alone, and the files are
+// compared here: git diff would run what the configuration of a checkout names,
+// such as filters and a monitor of files, and the checkout may be anyone's.
+func since(ctx context.Context, dir, rev string) (differs func(file string) bool, err error) {
 	if rev == "" {
 		return nil, nil
 	}
@@ -23,27 +29,45 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 	if err != nil {
 		return nil, fmt.Errorf("--since: %w", err)
 	}
-	top := strings.TrimSpace(string(root))
+	top := real(strings.TrimSpace(string(root)))
 	// A shallow clone lacks the revision, and the message has to say so: git's own
 	// does not.
-	if _, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
+	commit, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
 		return nil, fmt.Errorf("--since: git knows no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
 	}
-	diff, err := git(ctx, top, "diff", "--name-only", "-z", "--diff-filter=d", rev, "--")
+	list, err := git(ctx, top, "ls-tree", "-r", "-z", "--full-tree", strings.TrimSpace(string(commit)))
 	if err != nil {
 		return nil, fmt.Errorf("--since: %w", err)
 	}
-	untracked, err := git(ctx, top, "ls-files", "--others", "--exclude-standard", "-z")
-	if err != nil {
-		return nil, fmt.Errorf("--since: %w", err)
-	}
-	set := map[string]bool{}
-	for name := range bytes.SplitSeq(append(diff, untracked...), []byte{0}) {
-		if len(name) > 0 {
-			set[real(filepath.Join(top, filepath.FromSlash(string(name))))] = true
+	sums := map[string]string{}
+	for entry := range strings.SplitSeq(string(list), "\x00") {
+		// An entry is MODE blob SUM, a tab, and the name.
+		if about, name, ok := strings.Cut(entry, "\t"); ok {
+			sums[name] = about[strings.LastIndex(about, " ")+1:]
 		}
 	}
-	return set, nil
+	return func(file string) bool {
+		name, err := filepath.Rel(top, real(file))
+		if err != nil || !filepath.IsLocal(name) {
+			return false // it is not of this checkout
+		}
+		src, err := os.ReadFile(file)
+		sum := sums[filepath.ToSlash(name)]
+		// Git may have made the line ends of the system of them.
+		return err != nil || sum != blob(src, len(sum)) && sum != blob(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), len(sum))
+	}, nil
+}
+
+// blob is the sum by which git knows the contents of a file, of so many digits.
+func blob(src []byte, digits int) string {
+	var h hash.Hash = sha1.New()
+	if digits == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(src))
+	h.Write(src)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // real is the name of a file without symbolic links, or the name itself where that
@@ -56,11 +80,13 @@ func real(name string) string {
 	return name
 }
 
-// git runs git in dir and returns what it prints.
-// Its error holds what git printed, which says more than the exit code.
+// git runs git in dir and returns what it prints. Its error holds what git
+// printed, which says more than the exit code. What a partial clone lacks is not
+// fetched, since the configuration says by which program.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_NO_LAZY_FETCH=1")
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(exit.Stderr)))

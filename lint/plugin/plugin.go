@@ -55,10 +55,7 @@ func read(conf any) (*settings.Settings, error) {
 		return nil, err
 	}
 	if s := string(text); s == "null" || s == "{}" {
-		if name := settings.Discover(".", settings.FileName); name != "" {
-			return settings.Load(name)
-		}
-		return &settings.Settings{}, nil
+		return settings.Load("", ".")
 	}
 	return settings.Parse("settings", text)
 }

@@ -24,6 +24,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ import (
 
 	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/status"
+	"github.com/forbear-go/forbear/lint/internal/response"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -77,12 +78,8 @@ func (s *Settings) Least() (rule.Confidence, error) { return rule.Least(&s.Setti
 // Merge adds what o says where s says nothing; lists are joined, with those of
 // s first.
 func (s *Settings) Merge(o *Settings) {
-	if s.Confidence == "" {
-		s.Confidence = o.Confidence
-	}
-	if s.MaxAttempts == 0 {
-		s.MaxAttempts = o.MaxAttempts
-	}
+	s.Confidence = cmp.Or(s.Confidence, o.Confidence)
+	s.MaxAttempts = cmp.Or(s.MaxAttempts, o.MaxAttempts)
 	s.Disable = append(s.Disable, o.Disable...)
 	s.KeyHeaders = append(s.KeyHeaders, o.KeyHeaders...)
 	s.Retryable = append(s.Retryable, o.Retryable...)
@@ -95,21 +92,25 @@ func (s *Settings) Merge(o *Settings) {
 // Check reports what is wrong with settings that were not read by [Parse]; name
 // says where they come from.
 func (s *Settings) Check(name string) error {
-	p := parser{name: name, root: &yaml.Node{}}
-	p.check(s)
-	return errors.Join(p.errs...)
+	c := checker{name: name, root: &yaml.Node{}}
+	c.check(s)
+	return errors.Join(c.errs...)
 }
 
 // Responses returns the responses that rules tell apart: statuses and names of
 // gRPC codes. Only these can be retryable or final.
-func Responses() []string { return status.Names() }
+func Responses() []string { return response.Names() }
 
 // YAML writes s in the form that [Parse] reads.
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }
 
-// Load reads a file of settings.
-// A missing file is an error; [Discover] returns only names of files that exist.
-func Load(name string) (*Settings, error) {
+// Load reads the file of the given name, or else the one that [Discover] finds in dir
+// and above. Without either the defaults hold. A file that is named and missing is an
+// error.
+func Load(name, dir string) (*Settings, error) {
+	if name = cmp.Or(name, Discover(dir, FileName)); name == "" {
+		return &Settings{}, nil
+	}
 	src, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
@@ -117,8 +118,9 @@ func Load(name string) (*Settings, error) {
 	return Parse(name, src)
 }
 
-// Discover looks for a file in dir and the folders above, up to a repository's
-// root; "" when there is none.
+// Discover looks for a file in dir and the folders above, up to a repository's root; ""
+// when there is none. The name is relative to the working directory where the file is
+// below it, so that people can read it.
 func Discover(dir string, names ...string) string {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -127,9 +129,15 @@ func Discover(dir string, names ...string) string {
 	for {
 		for _, n := range names {
 			name := filepath.Join(at, n)
-			if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
-				return name
+			if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+				continue
 			}
+			if wd, err := os.Getwd(); err == nil {
+				if r, err := filepath.Rel(wd, name); err == nil && filepath.IsLocal(r) {
+					return r
+				}
+			}
+			return name
 		}
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil || filepath.Dir(at) == at {
 			return ""

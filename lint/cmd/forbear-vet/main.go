@@ -17,8 +17,8 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,29 +32,23 @@ import (
 	"github.com/forbear-go/forbear/lint/settings"
 )
 
-// configVariable names the variable that holds the path of the settings. The
-// go command does not change it, so that the tool's version can depend on it.
+// configVariable names the variable that holds the path of the settings. The go command
+// does not change it, so that the tool's version can depend on it.
 const configVariable = "FORBEAR_LINT_CONFIG"
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "-V=full" {
-		if err := version(os.Stdout, time.Now()); err != nil {
-			fail(err)
-		}
+		exit(version(os.Stdout, time.Now()))
 		return
 	}
 	s := &settings.Settings{}
 	// The go command asks for the flags first, and does not show what goes wrong.
-	asked := len(os.Args) == 2 && os.Args[1] == "-flags"
-	if name := settingsFile(); name != "" && !asked {
+	if len(os.Args) != 2 || os.Args[1] != "-flags" {
 		var err error
-		if s, err = settings.Load(name); err != nil {
-			fail(err)
-		}
+		s, err = settings.Load(os.Getenv(configVariable), ".")
+		exit(err)
 	}
-	if err := s.Apply(); err != nil {
-		fail(err)
-	}
+	exit(s.Apply())
 	// Flags are read by unitchecker.Main, before any analysis runs.
 	flag.Func("settings", "settings in `YAML`, which count more than those of a file", func(text string) error {
 		own, err := settings.Parse("-settings", []byte(text))
@@ -75,48 +69,38 @@ func main() {
 	unitchecker.Main(append(lint.Analyzers(), lint.Directives)...)
 }
 
-// settingsFile returns the file of settings, or "".
-func settingsFile() string {
-	if name := os.Getenv(configVariable); name != "" {
-		return name
-	}
-	return settings.Discover(".", settings.FileName)
-}
-
-// version writes what the go command makes part of its cache's keys: the
-// contents of the program and of the settings, and which of their waivers hold.
+// version writes what the go command makes part of its cache's keys: the contents of
+// the program and of the settings, and which of their waivers hold. A fault in the
+// settings is shown when the tool runs.
 func version(w io.Writer, now time.Time) error {
-	name, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	if name := settingsFile(); name != "" {
+	for _, name := range []string{program, cmp.Or(os.Getenv(configVariable), settings.Discover(".", settings.FileName))} {
+		if name == "" {
+			continue
+		}
 		src, err := os.ReadFile(name)
 		if err != nil {
-			return fmt.Errorf("settings: %w", err)
+			return err
 		}
 		h.Write(src)
-		// A fault is shown when the tool runs.
-		if s, err := settings.Parse(name, src); err == nil {
-			for _, w := range s.Waivers {
-				fmt.Fprint(h, w.Expires.Holds(now))
-			}
+	}
+	if s, err := settings.Load(os.Getenv(configVariable), "."); err == nil {
+		for _, w := range s.Waivers {
+			fmt.Fprint(h, w.Expires.Holds(now))
 		}
 	}
-	_, err = fmt.Fprintf(w, "forbear-vet version devel buildID=%s\n", hex.EncodeToString(h.Sum(nil)))
+	_, err = fmt.Fprintf(w, "forbear-vet version devel buildID=%x\n", h.Sum(nil))
 	return err
 }
 
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "forbear-vet:", err)
-	os.Exit(2)
+// exit ends the program when something is wrong.
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "forbear-vet:", err)
+		os.Exit(2)
+	}
 }

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -67,15 +68,9 @@ type Waiver struct {
 // force.
 func (w *Waiver) Used() bool { return w.used.Load() }
 
-// Use marks the waiver as used: by a finding that an earlier run has kept.
-func (w *Waiver) Use() { w.used.Store(true) }
-
 // Name is the waiver's ID, or else its rule.
 func (w *Waiver) Name() string {
-	if w.ID != "" {
-		return w.ID
-	}
-	return w.Rule
+	return cmp.Or(w.ID, w.Rule)
 }
 
 // current holds the settings in force. Analyzers have no other way to be given
@@ -108,17 +103,13 @@ func (s *Settings) For(at Place) (Limits, string) {
 			continue
 		}
 		name = d.Name
-		if d.MaxAttempts != 0 {
-			l.MaxAttempts = d.MaxAttempts
-		}
+		l.MaxAttempts = cmp.Or(d.MaxAttempts, l.MaxAttempts)
 		if len(d.Retryable)+len(d.Final) > 0 {
 			l.Retryable, l.Final = d.Retryable, d.Final
 		}
 		break
 	}
-	if l.MaxAttempts == 0 {
-		l.MaxAttempts = 11
-	}
+	l.MaxAttempts = cmp.Or(l.MaxAttempts, 11)
 	return l, name
 }
 

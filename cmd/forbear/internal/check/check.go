@@ -97,7 +97,7 @@ type gate struct {
 	std           *cli.Streams
 	operands      []string
 	ignored       [2]int          // files and folders that an ignore file left out
-	outputs       []output        // in the order of the flags
+	outputs       []report.Output // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
 	config        string          // file of settings, or "" to look for it
@@ -119,10 +119,10 @@ func (q *gate) register(f *flag.FlagSet) {
 		if !slices.Contains(append(report.Formats(), "markdown"), format) {
 			return fmt.Errorf("unknown format %q: want %s or markdown", format, strings.Join(report.Formats(), ", "))
 		}
-		if file != "" && slices.ContainsFunc(q.outputs, func(o output) bool { return o.file == file }) {
+		if file != "" && slices.ContainsFunc(q.outputs, func(o report.Output) bool { return o.File == file }) {
 			return fmt.Errorf("%s is written twice", file)
 		}
-		q.outputs = append(q.outputs, output{format, file})
+		q.outputs = append(q.outputs, report.Output{Format: format, File: file})
 		return nil
 	})
 	f.Func("fail-on", "the least `severity` that fails: error, warning or note (default error)", func(v string) (err error) {
@@ -216,7 +216,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	if q.writeBaseline != "" {
 		// To take the present findings as given is to pass.
-		return cli.ExitOK, replace(q.writeBaseline, rep.WriteBaseline)
+		return cli.ExitOK, report.ToFile(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
 		return cli.ExitFound, nil
@@ -284,7 +284,7 @@ func (q *gate) read() *check.Reading {
 	if read.Files == 0 && !slices.ContainsFunc(read.Problems, func(p report.Problem) bool { return p.Fatal }) {
 		message := "no file to judge"
 		if n := len(inputs); n > 0 {
-			message = "neither a policy file nor a configuration that check knows among " + plural(n, "file")
+			message = "neither a policy file nor a configuration that check knows among " + report.Plural(n, "file")
 		}
 		read.Problems = append([]report.Problem{{Kind: report.Unrecognized, Message: message, Fatal: true}}, read.Problems...)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
@@ -34,8 +35,8 @@ func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
 	}
 	result := check.Run(read.Sources, q.Options)
 	answers := check.Checklist(read.Sources, result, metrics, q.metrics)
-	err := q.write(func(w io.Writer, format string) error {
-		switch format {
+	err := report.WriteAll(q.outputs, q.std.Out, func(w io.Writer, o report.Output) error {
+		switch o.Format {
 		case "text":
 			if err := check.WriteAnswers(w, answers); err != nil {
 				return err
@@ -45,7 +46,7 @@ func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
 			return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": read.Names, "answers": answers, "problems": read.Problems})
 		}
 		// SARIF and JUnit are formats of findings, which questions are not.
-		return fmt.Errorf("--checklist is written as text or json, not %s", format)
+		return fmt.Errorf("--checklist is written as text or json, not %s", o.Format)
 	})
 	if err != nil || unread || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, err

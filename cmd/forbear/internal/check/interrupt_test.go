@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/internal/report"
 )
 
 // TestInterrupted: a run ends with its context, whatever it is doing. Here it is held
@@ -58,7 +59,7 @@ func TestReportsAreWhole(t *testing.T) {
 		if err := os.Chmod(path, 0o666); err != nil { // more than the umask lets a new file have
 			t.Fatal(err)
 		}
-		err := replace(path, tt.write)
+		err := report.ToFile(path, tt.write)
 		if got, _ := os.ReadFile(path); string(got) != tt.want || (err == nil) != (tt.want == "whole") {
 			t.Errorf("%s: %q with %v, want %q", tt.name, got, err, tt.want)
 		}

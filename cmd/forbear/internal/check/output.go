@@ -13,31 +13,6 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// output is a format and its destination: "" is standard output. One run may
-// write several: text for the log of a pipeline, SARIF for the code host.
-type output struct{ format, file string }
-
-// write writes each output. in writes a format, and returns an error for one that the
-// report does not have. Without -o the format is text.
-func (q *gate) write(in func(w io.Writer, format string) error) error {
-	outputs := q.outputs
-	if len(outputs) == 0 {
-		outputs = []output{{"text", ""}}
-	}
-	for _, o := range outputs {
-		var err error
-		if o.file == "" {
-			err = in(q.std.Out, o.format)
-		} else {
-			err = replace(o.file, func(w io.Writer) error { return in(w, o.format) })
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // report returns the findings in the form that all formats share. Its root
 // is the working directory: code hosts resolve the files of SARIF against
 // it.
@@ -64,16 +39,16 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 	// line. Those that speak of retries are named.
 	brief := *rep
 	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 && p.Kind == report.Unrecognized })
-	return q.write(func(w io.Writer, format string) error {
-		switch format {
+	return report.WriteAll(q.outputs, q.std.Out, func(w io.Writer, o report.Output) error {
+		switch o.Format {
 		case "text":
 			return q.writeText(w, read, result, &brief)
 		case "github":
-			return brief.Write(w, format)
+			return brief.GitHub(w)
 		case "markdown":
 			return check.Markdown(w, read, result)
 		}
-		return rep.Write(w, format)
+		return rep.Write(w, o.Format)
 	})
 }
 
@@ -103,7 +78,7 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, report.Line(f.Message), report.Line(f.Suppressed))
 		}
 	}
-	fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))
+	fmt.Fprintf(w, "%s, %s, %s\n", report.Plural(count[report.Error], "error"), report.Plural(count[report.Warning], "warning"), report.Plural(count[report.Note], "note"))
 	return q.judged(w, read, result)
 }
 
@@ -119,7 +94,7 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 			lost[p.File] = true
 		}
 	}
-	line := []string{fmt.Sprintf("judged %s in %s", plural(read.Units(), "unit"), plural(read.Files, "file")), plural(len(unknown), "file") + " not recognized"}
+	line := []string{fmt.Sprintf("judged %s in %s", report.Plural(read.Units(), "unit"), report.Plural(read.Files, "file")), report.Plural(len(unknown), "file") + " not recognized"}
 	for _, more := range []struct {
 		n          int
 		noun, what string
@@ -130,17 +105,9 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 		{result.Off, "finding", "off by the settings"},
 	} {
 		if more.n > 0 {
-			line = append(line, plural(more.n, more.noun)+" "+more.what)
+			line = append(line, report.Plural(more.n, more.noun)+" "+more.what)
 		}
 	}
 	_, err := fmt.Fprintln(w, strings.Join(line, "; "))
 	return err
-}
-
-// plural is a count with its noun. Every noun here takes an s.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -54,9 +54,6 @@ func TestLintDocuments(t *testing.T) {
 		t.Chdir(dir)
 		for _, l := range lines {
 			command, _, _ := strings.Cut(l[1], " # ")
-			if strings.Contains(command, "--watch") {
-				continue // goes on until somebody ends it
-			}
 			if r := clitest.Run(t, Command(), "", strings.Fields(command)...); r.Code != cli.ExitOK {
 				t.Errorf("%s: forbear lint%s: got %d\n%s%s", name, command, r.Code, r.Out, r.Errors)
 			}

@@ -9,7 +9,6 @@ var Variables = [][2]string{
 	{"FORBEAR_ENCRYPTION_KEY_FILE", "files with the keys that payloads and secrets are encrypted under, separated as in `PATH`, in place of `--encryption-key-file`"},
 	{"FORBEAR_FLEET_BUDGET", "the `redis://` URL of the budget that a fleet shares, in place of `--fleet-budget`"},
 	{"FORBEAR_HANDOVER", "set by `forbear serve` itself for the process that it hands its sockets over to"},
-	{"FORBEAR_LINT_CACHE", "the folder in which `forbear lint` keeps what it has found"},
 	{"FORBEAR_LINT_CONFIG", "the settings of `forbear-vet`, where they are not beside the module"},
 	{"FORBEAR_METRICS_TOKEN", "a token that opens `/metrics` and nothing else, in place of `--metrics-token-file`"},
 	{"FORBEAR_SECRET_NAME", "the secret called NAME, for endpoints that refer to it as `env:NAME`"},

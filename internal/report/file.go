@@ -1,4 +1,4 @@
-package check
+package report
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// replace writes a file in one step: a run that fails or is interrupted leaves the old
+// ToFile writes a file in one step: a run that fails or is interrupted leaves the old
 // file, or none, and never half of a report that a later step would take for a whole one.
 // What is not a regular file, such as /dev/stdout or a pipe, cannot be replaced and is
 // written to.
-func replace(name string, write func(io.Writer) error) error {
+func ToFile(name string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err

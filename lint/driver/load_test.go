@@ -1,12 +1,15 @@
 package driver
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/internal/testkit/sarifcheck"
@@ -38,11 +41,8 @@ func TestBrokenPackages(t *testing.T) {
 		t.Errorf("got exit code %d, want %d", code, ExitUnjudged)
 	}
 	const want = `embeds/embeds.go:10:12: pattern none.txt: no matching files found
-lacks/lacks.go:3:8: no required module provides package example.com/nowhere/x; to add it:
-	go get example.com/nowhere/x
-# example.com/m/syntax
+lacks/lacks.go:3:8: no required module provides package example.com/nowhere/x; to add it: go get example.com/nowhere/x
 syntax/syntax.go:3:6: syntax error: unexpected {, expected name or (
-# example.com/m/types
 types/types.go:3:16: cannot use "text" (untyped string constant) as int value in variable declaration
 types/types.go:5:12: undefined: nowhere
 forbear lint: not judged: 5 packages, which do not compile or need one that does not: ` +
@@ -123,5 +123,69 @@ func TestNothingListed(t *testing.T) {
 	}
 	if code != ExitUnjudged || len(got.Problems) == 0 || !got.Problems[0].Fatal || !strings.HasPrefix(errs, "forbear lint: could not judge: go: errors parsing go.mod:\n") {
 		t.Errorf("got %d, %q and problems %v; want %d and the fault in go.mod", code, errs, got.Problems, ExitUnjudged)
+	}
+}
+
+// TestMissingModule: a package that needs a module that cannot be had is named, and
+// the others are judged.
+func TestMissingModule(t *testing.T) {
+	dir := module(t, map[string]string{
+		"go.mod":       "module example.com/m\n\ngo 1.26\n\nrequire example.com/nowhere v1.0.0\n",
+		"good/good.go": strings.Replace(fixedRetry, "package m", "package good", 1),
+		"bad/bad.go":   "package bad\n\nimport _ \"example.com/nowhere/x\"\n",
+	})
+	for _, flags := range []string{"-mod=mod", ""} {
+		t.Setenv("GOPROXY", "off")
+		t.Setenv("GOWORK", "off")
+		t.Setenv("GOFLAGS", flags)
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), nil, []string{"-C", dir, "-q", "./..."}, &out, &errs)
+		if code != ExitUnjudged || !strings.Contains(out.String(), "good/good.go:10:2: error: ") || !strings.Contains(errs.String(), "bad/bad.go:3:8: ") ||
+			!strings.Contains(errs.String(), "not judged: 1 package, which does not compile or needs one that does not: example.com/m/bad\n") {
+			t.Errorf("GOFLAGS=%s: got %d\n%s%s\nwant the finding in good, and bad named", flags, code, &out, &errs)
+		}
+	}
+}
+
+// TestFactsOfOtherPackages: what a function does counts in the packages that call it,
+// also where they alone are asked for, and where the way there leads through another
+// module of the workspace.
+func TestFactsOfOtherPackages(t *testing.T) {
+	const caller = "package top\n\nimport (\n\t\"net/http\"\n\n\t\"PATH\"\n)\n\n" +
+		"func Fetch(url string) (err error) {\n\tfor range 3 {\n\t\tvar resp *http.Response\n\t\tif resp, err = http.Get(url); err == nil {\n\t\t\treturn resp.Body.Close()\n\t\t}\n\t\tCALL\n\t}\n\treturn err\n}\n"
+	dir := module(t, map[string]string{
+		"go.mod":       "module example.com/m\n\ngo 1.26\n\nrequire example.com/other v0.0.0\n\nreplace example.com/other => ./other\n",
+		"base/base.go": "package base\n\nimport \"time\"\n\ntype T struct{}\n\n// Pause waits.\nfunc (T) Pause() { time.Sleep(time.Second) }\n\nfunc Pause() { T{}.Pause() }\n",
+		"top/top.go":   strings.NewReplacer("PATH", "example.com/m/base", "CALL", "base.Pause()").Replace(caller),
+		"far/far.go":   strings.NewReplacer("PATH", "example.com/other", "CALL", "other.New().Pause()").Replace(caller),
+		"other/go.mod": "module example.com/other\n\ngo 1.26\n\nrequire example.com/m v0.0.0\n", "other/other.go": "package other\n\nimport \"example.com/m/base\"\n\nfunc New() base.T { return base.T{} }\n",
+	})
+	for _, args := range [][]string{{"./..."}, {"./top", "./far"}, {"./top", "./far", "./base"}} {
+		_, out, errs := lintIn(t, dir, args...)
+		for _, want := range []string{"top/top.go:10:2: error: ", "far/far.go:10:2: error: "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v: got\n%s%s\nwant %s", args, out, errs, want)
+			}
+		}
+	}
+}
+
+// TestPanic: a package on which an analyzer panics is named, and the others are
+// judged.
+func TestPanic(t *testing.T) {
+	first := analyzers()[0]
+	run := first.Run
+	t.Cleanup(func() { first.Run = run })
+	first.Run = caught(first.Name, func(pass *analysis.Pass) (any, error) {
+		if pass.Pkg.Name() == "odd" {
+			panic("oh")
+		}
+		return run(pass)
+	})
+	dir := module(t, map[string]string{"m.go": fixedRetry, "odd/odd.go": strings.Replace(fixedRetry, "package m", "package odd", 1)})
+	code, out, errs := lintIn(t, dir, "-o", "json")
+	if code != ExitUnjudged || !strings.Contains(out, `"file": "m.go"`) || strings.Contains(out, `"file": "odd/odd.go"`) ||
+		!strings.Contains(out, `"message": "package example.com/m/odd: fb1001 panicked: oh`) || !strings.Contains(errs, "load_test.go") {
+		t.Errorf("got %d\n%s%s\nwant m.go judged, and the panic with its stack", code, out, errs)
 	}
 }
