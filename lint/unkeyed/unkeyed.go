@@ -86,13 +86,45 @@ func run(p *rule.Pass) {
 		if seen[h.Fn] || keyed(h.Call.Parent()) || keyed(h.Fn) {
 			continue
 		}
-		if w := p.WritesHanded(h); w != nil && !w.Open && !harmless(h.Call.Parent(), w) {
+		w := p.WritesHanded(h)
+		if w == nil || harmless(h.Call.Parent(), w) {
+			continue
+		}
+		helper := retry.Describe(h.Call.Common())
+		switch {
+		case !w.Open:
 			seen[h.Fn] = true
-			helper := retry.Describe(h.Call.Common())
 			p.ReportAt(h.Call, rule.High, "retries "+w.Method+" through "+helper+" without an Idempotency-Key", helper)
+		case exported(h.Call.Parent()):
+			seen[h.Fn] = true
+			p.ReportAt(h.Call, rule.High, "retries every request through "+helper+", whatever its method, without an Idempotency-Key", helper)
 		}
 	}
+	clients(p)
 	rule.Report(p, table.Unkeyed)
+}
+
+// clients reports requests that are sent by a client which retries by itself, whatever
+// their method: a write, or what a caller may choose to be one.
+func clients(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		for c := range retry.Calls(fn) {
+			com := c.Common()
+			if !retry.CallsTo(com, "github.com/hashicorp/go-retryablehttp", "Do") || len(com.Args) != 2 || keyed(fn) {
+				continue
+			}
+			switch method := p.MethodAt(c, com.Args[1]); {
+			case method == "POST" || method == "PATCH":
+				p.ReportAt(c, rule.High, "retryablehttp retries this "+method+" without an Idempotency-Key")
+			case method == "":
+				if caller, method := p.WriterTo(fn); caller != nil {
+					p.ReportAt(c, rule.High, "retryablehttp retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
+				} else if exported(fn) {
+					p.ReportAt(c, rule.High, "retryablehttp retries every request, whatever its method, without an Idempotency-Key")
+				}
+			}
+		}
+	}
 }
 
 // keyed reports whether a function, or one around it, names an idempotency key: a

@@ -76,7 +76,12 @@ func isInteger(t types.Type) bool {
 }
 
 // carries reports whether a type of error holds a status, in a field or a method.
-func carries(t types.Type) bool {
+func carries(t types.Type) bool { return carriesWithin(t, 0) }
+
+func carriesWithin(t types.Type, depth int) bool {
+	if depth > 3 {
+		return false
+	}
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -85,7 +90,7 @@ func carries(t types.Type) bool {
 			if statusName.MatchString(f.Name()) && isInteger(f.Type()) || IsResponse(f.Type()) {
 				return true
 			}
-			if f.Embedded() && carries(f.Type()) {
+			if f.Embedded() && carriesWithin(f.Type(), depth+1) {
 				return true
 			}
 		}
@@ -106,6 +111,13 @@ func carries(t types.Type) bool {
 // as looks into an error for one of a type, as errors.As and type assertions do. It
 // returns what was found and whether it was. Assertions look at the error itself.
 func (m *Machine) as(s *state, v Value, t types.Type, itself bool) (found, ok Value) {
+	return m.asWithin(s, v, t, itself, 0)
+}
+
+func (m *Machine) asWithin(s *state, v Value, t types.Type, itself bool, depth int) (found, ok Value) {
+	if depth > 5 {
+		return Unknown{Told: true}, Unknown{Told: true}
+	}
 	yes, no := Bool(true), Bool(false)
 	switch v := v.(type) {
 	case Iface:
@@ -118,14 +130,14 @@ func (m *Machine) as(s *state, v Value, t types.Type, itself bool) (found, ok Va
 			}
 			if !itself {
 				if inner := m.unwraps(s, v); inner != nil {
-					return m.as(s, inner, t, itself)
+					return m.asWithin(s, inner, t, itself, depth+1)
 				}
 			}
 			return Nil{}, no
 		}
 		if !itself {
 			if inner := m.unwraps(s, v); inner != nil {
-				return m.as(s, inner, t, itself)
+				return m.asWithin(s, inner, t, itself, depth+1)
 			}
 		}
 		return zero(t), no
@@ -136,7 +148,7 @@ func (m *Machine) as(s *state, v Value, t types.Type, itself bool) (found, ok Va
 		found, ok = zero(t), Value(no)
 		for _, w := range v.Of {
 			for _, w := range ways(w) {
-				f, is := m.as(s, w, t, itself)
+				f, is := m.asWithin(s, w, t, itself, depth+1)
 				if y, n := truth(is); y && !n {
 					return f, is
 				} else if y {

@@ -57,7 +57,33 @@ func (c *carrier) operation(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 	defer func() { c.m.inOp-- }()
 	v = c.apply(in, in.Common(), args)
 	c.s.waits = []Waits{{}} // what the operation waits for is its own
+	if c.m.Scene.Outcome == Answered || c.m.Scene.Outcome == Coded {
+		v = settled(v)
+	}
 	return v, !c.m.over
+}
+
+// settled is the result of an operation of which nobody can say whether it fails with
+// the answer as one that depends on more than that.
+func settled(v Value) Value {
+	switch v := v.(type) {
+	case Tuple:
+		out := Tuple{Of: make([]Value, len(v.Of))}
+		for i, w := range v.Of {
+			out.Of[i] = settled(w)
+		}
+		return out
+	case Alt:
+		none, some := false, false
+		for _, w := range v.Of {
+			is, known := isNil(w)
+			none, some = none || is || !known, some || !is || !known
+		}
+		if none && some {
+			return Unknown{Told: true}
+		}
+	}
+	return v
 }
 
 // probe takes down what is known at a call.
@@ -153,6 +179,7 @@ func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Valu
 		if v, ok := c.dynamic(in, com, args); ok {
 			return v
 		}
+		c.dynamicMaybe(in.(ssa.Instruction), com)
 	}
 	if fn := c.target(com); fn != nil {
 		if c.m.inOp == 0 && c.dull(fn, com, args) {

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ func (c *carrier) model(in ssa.CallInstruction, com *ssa.CallCommon, pkg, name s
 		return c.or(args), true
 	case pkg == "slices" || pkg == "golang.org/x/exp/slices":
 		return c.slices(name, args)
-	case pkg == "net/http":
+	case pkg == "net/http" || pkg == retryable:
 		return c.http(in, com, name, recv, args)
 	case strings.HasPrefix(pkg, "google.golang.org/grpc"):
 		return c.grpc(com, pkg, name, recv, args)
@@ -50,6 +51,9 @@ func (c *carrier) model(in ssa.CallInstruction, com *ssa.CallCommon, pkg, name s
 	case pkg == "strings" && len(args) == 2 && (name == "EqualFold" || name == "Contains" || name == "HasPrefix" || name == "HasSuffix"), pkg == "strings" && (name == "ToUpper" || name == "ToLower"):
 		return c.text(name, args), true
 	}
+	if v, ok := contested(com, name, args); ok {
+		return v, true
+	}
 	if com.IsInvoke() {
 		return nil, false
 	}
@@ -58,6 +62,26 @@ func (c *carrier) model(in ssa.CallInstruction, com *ssa.CallCommon, pkg, name s
 		return c.m.status(com.Signature().Results().At(0).Type()), true
 	}
 	return nil, false
+}
+
+// othersWord marks errors that say that another one holds what is asked for, or has
+// changed it meanwhile: what waits for its turn, or takes the new state, is no retry.
+var othersWord = regexp.MustCompile(`(?i)(^|[^bc])lock|exist|conflict|taken|held|(not|un).?(obtained|acquired)|in.?use|stale|modified|version|wouldblock|^EAGAIN$|^EINTR$`)
+
+// contested answers a predicate on the error of the operation that asks for such a
+// reason: it is another one.
+func contested(com *ssa.CallCommon, name string, args []Value) (Value, bool) {
+	res := com.Signature().Results()
+	if len(args) == 0 || res.Len() != 1 || !othersWord.MatchString(name) {
+		return nil, false
+	}
+	b, ok := res.At(0).Type().Underlying().(*types.Basic)
+	if _, failed := args[len(args)-1].(Failure); !ok || b.Kind() != types.Bool || !failed {
+		return nil, false
+	}
+	k := Bool(false)
+	k.Told = true
+	return k, true
 }
 
 func isFailure(v Value) bool {
@@ -192,7 +216,7 @@ func (c *carrier) errors(com *ssa.CallCommon, name string, args []Value) (Value,
 		}
 	case "Is", "IsAny":
 		if len(args) == 2 {
-			return each(args[0], func(v Value) Value { return each(args[1], func(t Value) Value { return c.is(v, t) }) }), true
+			return each(args[0], func(v Value) Value { return each(args[1], func(t Value) Value { return c.is(v, t, 0) }) }), true
 		}
 	case "As":
 		if len(args) == 2 {
@@ -268,7 +292,10 @@ func (c *carrier) gather(args []Value) Value {
 }
 
 // is says whether an error is, or holds, another one.
-func (c *carrier) is(v, target Value) Value {
+func (c *carrier) is(v, target Value, depth int) Value {
+	if depth > 5 {
+		return Unknown{Told: true}
+	}
 	switch v := v.(type) {
 	case Nil:
 		return Bool(false)
@@ -276,7 +303,7 @@ func (c *carrier) is(v, target Value) Value {
 		var all Value
 		for _, w := range v.Of {
 			for _, w := range ways(w) {
-				is := c.is(w, target)
+				is := c.is(w, target, depth+1)
 				if yes, no := truth(is); yes && !no {
 					return is
 				}
@@ -294,13 +321,13 @@ func (c *carrier) is(v, target Value) Value {
 		k := Bool(false)
 		k.Told = true
 		if strings.Contains(name, "context.") || c.m.Scene.Outcome == Answered || c.m.Scene.Outcome == Coded || c.m.Scene.Outcome == Untrusted ||
-			strings.Contains(name, "ECONNREFUSED") || strings.Contains(name, "net/http.Err") {
+			strings.Contains(name, "ECONNREFUSED") || strings.Contains(name, "net/http.Err") || othersWord.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
 			return k
 		}
 		return Unknown{Told: true}
 	case Iface:
 		if inner := c.m.unwraps(c.s, v); inner != nil {
-			return each(inner, func(w Value) Value { return c.is(w, target) })
+			return each(inner, func(w Value) Value { return c.is(w, target, depth+1) })
 		}
 		return Bool(false)
 	}
@@ -515,12 +542,18 @@ func (c *carrier) text(name string, args []Value) Value {
 	})
 }
 
+// retryable is the path of a client whose requests are built as those of net/http.
+const retryable = "github.com/hashicorp/go-retryablehttp"
+
 // http carries out package net/http, but for the calls that send.
 func (c *carrier) http(in ssa.CallInstruction, com *ssa.CallCommon, name string, recv Value, args []Value) (Value, bool) {
 	switch name {
 	case "NewRequest", "NewRequestWithContext":
 		cell := c.fresh(in.(ssa.Value))
 		at := len(args) - 3
+		if at < 0 {
+			return nil, false
+		}
 		method, body := args[at], args[at+2]
 		if k, ok := method.(Const); ok && k.key() == `""` {
 			method = String("GET")
@@ -529,6 +562,10 @@ func (c *carrier) http(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 		c.s.set(cell+".Body", body)
 		c.s.set(cell+".Header", Ptr{cell + ".Header"})
 		return Tuple{Of: []Value{Ptr{cell}, Nil{}}}, true
+	case "FromRequest":
+		if len(args) == 1 {
+			return Tuple{Of: []Value{args[0], Nil{}}}, true
+		}
 	case "WithContext", "Clone":
 		if len(args) > 0 {
 			return args[0], true

@@ -45,7 +45,12 @@ func (c *carrier) send(in ssa.CallInstruction, args []Value) {
 				cell = r.Cell
 			case Sym:
 				cell = r.Name
-			default:
+			default: // of a maker that is not known
+				if c.m.Scene.Method != "" {
+					note(String(c.m.Scene.Method), false, true)
+				} else {
+					note(Unknown{}, false, true)
+				}
 				continue
 			}
 			method := c.m.read(c.s, cell+".Method", types.Typ[types.String])

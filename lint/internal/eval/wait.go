@@ -150,6 +150,14 @@ func (c *carrier) maybe(in ssa.Instruction, com *ssa.CallCommon, name string) {
 	}
 }
 
+// dynamicMaybe notes a call of a function value of which nothing is known, and which
+// may wait.
+func (c *carrier) dynamicMaybe(in ssa.Instruction, com *ssa.CallCommon) {
+	if c.m.inOp == 0 && !com.IsInvoke() && Static(com) == nil && tellsNothing(com.Signature()) {
+		c.wait(Wait{At: c.outer(in), For: Unknown{}, Weak: true})
+	}
+}
+
 // settingWord marks functions that a duration is told to.
 var settingWord = regexp.MustCompile(`(?i)^(with|set|observe|log|debug|info|warn|error|print|timing|record)|timeout|deadline`)
 

@@ -29,6 +29,9 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 	if b := byPackage(c); b != Unknown {
 		return b
 	}
+	if param, ok := c.Value.(*ssa.Parameter); ok && !c.IsInvoke() {
+		return p.handedBoundary(param)
+	}
 	fn := eval.Static(c)
 	if c.IsInvoke() {
 		fn = p.Implementer(c.Method)
@@ -40,6 +43,44 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 		return Unknown
 	}
 	return p.inside(fn, 0)
+}
+
+// handedBoundary says where the functions go that the package hands over as a
+// parameter: to the farthest, when all callers are known.
+func (p *Package) handedBoundary(param *ssa.Parameter) (b Boundary) {
+	fn := param.Parent()
+	i := slices.Index(fn.Params, param)
+	calls := p.callers[fn]
+	all := len(calls) > 0
+	for _, c := range calls {
+		if i < 0 || i >= len(c.Common().Args) {
+			return Unknown
+		}
+		to := Unknown
+		if f := funcOf(c.Common().Args[i]); f != nil {
+			to = p.BoundaryOf(&ssa.CallCommon{Value: f})
+		}
+		all = all && to != Unknown
+		b = max(b, to)
+	}
+	if b == Local && !all {
+		return Unknown
+	}
+	return b
+}
+
+// touches reports whether a function, or what it calls, touches files or processes of
+// the machine.
+func (p *Package) touches(fn *ssa.Function, depth int) bool {
+	for c := range Calls(fn) {
+		if byPackage(c.Common()) == Local {
+			return true
+		}
+		if f := eval.Static(c.Common()); f != nil && len(f.Blocks) > 0 && depth > 0 && p.touches(f, depth-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // inside is where a function of the package goes: to the farthest of its calls, and

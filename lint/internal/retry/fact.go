@@ -162,6 +162,9 @@ func (p *Package) export(found []*Retry) {
 // summarize says what callers need to know of a function; nil when it is nothing.
 func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 	f := &Fact{Boundary: p.inside(fn, 0)}
+	if f.Boundary == Unknown && p.touches(fn, 2) {
+		f.Boundary = Local
+	}
 	some := f.Boundary != Unknown
 	res := fn.Signature.Results()
 	if p.Lively(fn) || p.Lively(fn) {
@@ -176,6 +179,10 @@ func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 			f.Retrier = &Retrier{Param: i, Class: r.Delay.Class, Pure: r.Pure, Chooses: p.chooses(r)}
 			some = true
 		}
+	}
+	if f.Retrier == nil {
+		f.Retrier = p.passesOn(fn)
+		some = some || f.Retrier != nil
 	}
 	if f.Boundary == Remote && fails(&ssa.CallCommon{Value: fn}) {
 		some = p.answering(fn, f) || some
@@ -300,6 +307,33 @@ func handedParam(r *Retry, fn *ssa.Function) int {
 		return -1
 	}
 	return slices.Index(fn.Params, param)
+}
+
+// passesOn says of a function that hands a parameter on to a retry helper of another
+// package; nil for any other.
+func (p *Package) passesOn(fn *ssa.Function) *Retrier {
+	for c := range Calls(fn) {
+		by, i := p.foreignRetrier(c.Common())
+		if by == nil || i >= len(c.Common().Args) {
+			continue
+		}
+		v := c.Common().Args[i]
+		for {
+			if m, ok := v.(*ssa.MakeInterface); ok {
+				v = m.X
+			} else if t, ok := v.(*ssa.ChangeType); ok {
+				v = t.X
+			} else {
+				break
+			}
+		}
+		if param, ok := v.(*ssa.Parameter); ok {
+			on := *by
+			on.Param = slices.Index(fn.Params, param)
+			return &on
+		}
+	}
+	return nil
 }
 
 // freeParam is the parameter of outer that a literal in it captures as its i-th.

@@ -1,7 +1,9 @@
 package retry
 
 import (
+	"go/ast"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -49,6 +51,11 @@ func (r *Result) Handed() (all []Handed) {
 				continue
 			}
 			by, i := r.foreignRetrier(com)
+			if by == nil && callee != nil && len(callee.Blocks) > 0 {
+				if by = r.passesOn(callee); by != nil {
+					i = by.Param
+				}
+			}
 			if by != nil && i < len(com.Args) {
 				if f := funcOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
 					all = append(all, Handed{Call: c, Fn: f, By: by})
@@ -158,4 +165,39 @@ func IsAsked(fn *ssa.Function) bool {
 		}
 	}
 	return false
+}
+
+// Polled reports whether a schedule that is made at n is one of a poll: what is handed to
+// retry helpers beside it waits for a state.
+func (r *Result) Polled(n ast.Node) bool {
+	polled := false
+	for _, h := range r.Handed() {
+		outer := h.Call.Parent()
+		for outer.Parent() != nil {
+			outer = outer.Parent()
+		}
+		if syntax := outer.Syntax(); syntax == nil || n.Pos() < syntax.Pos() || n.End() > syntax.End() {
+			continue
+		}
+		if !r.polls(h.Fn) {
+			return false
+		}
+		polled = true
+	}
+	return polled
+}
+
+// polls reports whether a function may fail with an error of its own making after its
+// operations have succeeded: "not yet".
+func (p *Package) polls(fn *ssa.Function) bool {
+	m := &eval.Machine{Lib: p, Fn: fn, Scene: eval.Scene{Outcome: eval.Success, Deep: true}, Inside: true}
+	m.Run()
+	v := m.Returned
+	if t, ok := v.(eval.Tuple); ok && len(t.Of) > 0 {
+		v = t.Of[len(t.Of)-1]
+	}
+	if v == nil {
+		return false
+	}
+	return slices.ContainsFunc(eval.Ways(v), eval.NotNil)
 }

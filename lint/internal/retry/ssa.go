@@ -123,12 +123,13 @@ func mentions(in ssa.Instruction, is func(string) bool, depth int) bool {
 		}
 	}
 	if v, ok := in.(ssa.Value); ok {
-		if n := FieldName(v); n != "" && is(n) {
+		if n := FieldName(v); n != "" && !isBoolPtr(v.Type()) && is(n) {
 			return true
 		}
 	}
 	if c, ok := in.(ssa.CallInstruction); ok {
-		if is(eval.CalleeName(c.Common())) {
+		// A question, such as isIdempotent(method), names nothing that is there.
+		if res := c.Common().Signature().Results(); is(eval.CalleeName(c.Common())) && !(res.Len() == 1 && isBool(res.At(0).Type())) {
 			return true
 		}
 		if fn := eval.Static(c.Common()); depth > 0 && fn != nil && len(fn.Blocks) > 0 && MentionedIn(fn, is, depth-1) {
@@ -139,6 +140,11 @@ func mentions(in ssa.Instruction, is func(string) bool, depth int) bool {
 		}
 	}
 	return false
+}
+
+func isBoolPtr(t types.Type) bool {
+	p, ok := t.Underlying().(*types.Pointer)
+	return ok && isBool(p.Elem())
 }
 
 // SaysNot reports whether a name says the opposite of its other words: nonRetryable,

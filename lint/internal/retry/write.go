@@ -99,6 +99,31 @@ func (p *Package) Writer(r *Retry) (caller *ssa.Function, method string) {
 	return p.writer(fn, map[*ssa.Function]bool{})
 }
 
+// WriterTo is Writer for a function that sends what its callers choose.
+func (p *Package) WriterTo(fn *ssa.Function) (caller *ssa.Function, method string) {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return p.writer(fn, map[*ssa.Function]bool{})
+}
+
+// MethodAt is the method of the request that a call is given, or "" when callers may
+// choose it.
+func (p *Package) MethodAt(c *ssa.Call, req ssa.Value) string {
+	m := &eval.Machine{Lib: p, Fn: c.Parent(), Probe: c}
+	m.Run()
+	i := slices.Index(c.Common().Args, req)
+	if i < 0 || i >= len(m.Seen) {
+		return "-"
+	}
+	for _, v := range eval.Ways(m.Seen[i]) {
+		if t := m.MethodAt(v); t != "-" {
+			return t
+		}
+	}
+	return ""
+}
+
 func (p *Package) writer(fn *ssa.Function, seen map[*ssa.Function]bool) (*ssa.Function, string) {
 	if seen[fn] || len(seen) > 12 {
 		return nil, ""

@@ -21,7 +21,7 @@ func Report(p *Pass, v table.Verdict) {
 			continue
 		}
 		c, err := ParseConfidence(cmp.Or(m.Entry.Confidence, High.String()))
-		if err != nil {
+		if err != nil || v == table.Fixed && p.Polled(m.Node) { // a poll may well have a fixed interval
 			c = Low
 		}
 		p.Report(Finding{Confidence: c, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message, Callees: []string{m.Entry.Name()}})
