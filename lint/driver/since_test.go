@@ -67,7 +67,7 @@ func TestSinceRunsNothing(t *testing.T) {
 	t.Setenv("GOENV", "off") // it may switch off what is tested
 	ran := filepath.Join(t.TempDir(), "ran")
 	evil := filepath.Join(t.TempDir(), "evil")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat\n"), 0o755); err != nil {
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat </dev/null\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	config := ""
