@@ -2,7 +2,7 @@
 // merge.
 //
 // [Analyzers] are ordinary analyzers for golang.org/x/tools/go/analysis; they
-// build on one region finder (internal/retryloop), which knows a retry, code
+// build on one region finder (internal/retry), which knows a retry, code
 // that is entered again because a call in it failed, from polling, tickers,
 // pacing and iteration. [Rules] is their documentation. The driver behind
 // forbear lint is the package driver; cmd/forbear-vet is the tool for

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/forbear-go/forbear/lint/internal/eval"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
@@ -36,7 +37,11 @@ func main() {
 	flag.Bool("all", false, "")
 	out := flag.String("o", "", "")
 	prof := flag.String("cpuprofile", "", "")
+	fnName := flag.String("fn", "", "")
+	st := flag.Int64("status", 0, "")
 	flag.Parse()
+	dbg := flag.Lookup("fn")
+	_ = dbg
 	cwd, _ := os.Getwd()
 	if *prof != "" {
 		f, _ := os.Create(*prof)
@@ -49,6 +54,35 @@ func main() {
 			return nil, nil
 		}
 		res := pass.ResultOf[retry.Analyzer].(*retry.Result)
+		if *fnName != "" {
+			for _, fn := range res.Funcs {
+				if fn.Name() != *fnName {
+					continue
+				}
+				loops, inner := eval.Loops(fn)
+				loops = append(loops, nil)
+				for _, l := range loops {
+					for c := range retry.Calls(fn) {
+						if l != nil && (!l.Contains(c) || inner[c.Block()] != l) {
+							continue
+						}
+						sc := eval.Scene{Outcome: eval.Lost}
+						if *st > 0 {
+							sc = eval.Scene{Outcome: eval.Answered, Status: *st, Deep: true}
+						}
+						m := res.Carry(fn, l, c, sc)
+						cert, poss := m.Again()
+						ok := res.Carry(fn, l, c, eval.Scene{Outcome: eval.Success})
+						oc, op := ok.Again()
+						fmt.Println("OP", retry.Describe(c.Common()), "loop", l != nil, "again", cert, poss, "ok", oc, op, "answered", m.Answered, m.Looked, "over", m.Over(), "bd", res.BoundaryOf(c.Common()))
+						if poss || *st > 0 {
+							fmt.Println(m.Dump())
+						}
+					}
+				}
+			}
+			return nil, nil
+		}
 		for _, r := range res.Retries {
 			pos := pass.Fset.Position(r.Pos)
 			if strings.HasSuffix(pos.Filename, "_test.go") {

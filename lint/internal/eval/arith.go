@@ -125,6 +125,11 @@ func equal(x, y Value) (same, known bool) {
 			return false, true
 		}
 	}
+	m, made := x.(Made)
+	n, other := y.(Made)
+	if made && !m.Told && isConstIface(y) || other && !n.Told && isConstIface(x) {
+		return false, true
+	}
 	if !isUnknown(x) && !isUnknown(y) && x.key() == y.key() {
 		return true, true
 	}
@@ -132,6 +137,16 @@ func equal(x, y Value) (same, known bool) {
 		return false, true
 	}
 	return false, false
+}
+
+// isConstIface reports whether v is a number in an interface, such as an Errno.
+func isConstIface(v Value) bool {
+	i, ok := v.(Iface)
+	if !ok {
+		return false
+	}
+	_, ok = i.V.(Const)
+	return ok
 }
 
 // isSentinel reports whether v is a variable of a package that holds an error.

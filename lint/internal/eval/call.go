@@ -30,7 +30,21 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 			return nil, c.recur(fn, args)
 		}
 	}
+	// Another operation of the same function waits, if it does, for itself.
+	if c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
+		return c.guess(com, args, false), true
+	}
 	return c.apply(in, com, args), !c.m.over
+}
+
+// anyFunc reports whether a call is given a function.
+func anyFunc(com *ssa.CallCommon) bool {
+	for _, a := range com.Args {
+		if _, ok := a.Type().Underlying().(*types.Signature); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // operation carries out the operation of the run, in its outcome.
@@ -220,7 +234,7 @@ func sameWaits(a, b []Waits) bool {
 // neither waits nor is told anything of the answer, and yields nothing or an error.
 func (c *carrier) dull(fn *ssa.Function, com *ssa.CallCommon, args []Value) bool {
 	res := com.Signature().Results()
-	if res.Len() > 0 && !IsError(res.At(res.Len()-1).Type()) || c.m.Lib.Lively(fn) {
+	if c.m.Keep != nil || res.Len() > 0 && !IsError(res.At(res.Len()-1).Type()) || c.m.Lib.Lively(fn) {
 		return false
 	}
 	for i, a := range args {
@@ -357,6 +371,12 @@ func (c *carrier) guess(com *ssa.CallCommon, args []Value, own bool) Value {
 	all := args
 	if com.IsInvoke() {
 		all = append([]Value{c.val(com.Value)}, args...)
+	}
+	for i, a := range com.Args {
+		// An error may say more than is known of it.
+		if _, none := args[i+len(args)-len(com.Args)].(Nil); !none && IsError(a.Type()) {
+			told = true
+		}
 	}
 	for i, a := range all {
 		told = told || Told(a)

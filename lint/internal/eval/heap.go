@@ -92,6 +92,9 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 		return m.ofFailure(rest, t)
 	}
 	if strings.HasPrefix(cell, "var ") {
+		if IsError(t) {
+			return Sym{cell} // a sentinel, which is equal to itself alone
+		}
 		if v, ok := m.Lib.Init()[cell]; ok {
 			return v
 		}

@@ -200,8 +200,23 @@ func (s *state) clone() *state {
 // visits what changes is Unknown.
 func (s *state) merge(o *state, widen bool) (changed bool) {
 	if !s.heap.same(o.heap) {
+		for k, e := range s.heap.all() {
+			if _, ok := o.heap.get(k); ok {
+				continue
+			}
+			if v, ok := o.unwritten(k); ok && v.key() != e.key {
+				s.set(k, join(e.v, v))
+				changed = true
+			}
+		}
 		for k, e := range o.heap.all() {
 			old, ok := s.heap.get(k)
+			if !ok {
+				if v, held := s.unwritten(k); held {
+					e.v = join(v, e.v)
+					e.key = e.v.key()
+				}
+			}
 			switch {
 			case !ok:
 				s.heap.put(k, e)
@@ -237,6 +252,18 @@ func (s *state) merge(o *state, widen bool) (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// unwritten is what a cell holds that was not written on the way here: ok is false for
+// one that was not there.
+func (s *state) unwritten(cell string) (v Value, ok bool) {
+	if strings.HasPrefix(cell, "new ") || strings.ContainsAny(cell, "[#!") || strings.HasSuffix(cell, ".D") || strings.HasSuffix(cell, ".ticker") {
+		return nil, false
+	}
+	if rest, ok := strings.CutPrefix(cell, "item "); ok {
+		return Item{rest}, true
+	}
+	return Sym{cell}, true
 }
 
 // tell notes what a branch has told of a value.
@@ -363,6 +390,11 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		ends := c.block()
 		changed = c.changed
 		if m.Keep != nil {
+			for k := range m.Keep {
+				if _, held := s.heap.get(k); !held && strings.HasSuffix(k, "#") {
+					delete(m.Keep, k) // a map of which not all keys are known any more
+				}
+			}
 			for k, e := range s.heap.all() {
 				m.Keep[k] = e.v
 			}
@@ -563,4 +595,17 @@ func reversePostorder(fn *ssa.Function) map[*ssa.BasicBlock]int {
 func (m *Machine) Passed(b *ssa.BasicBlock) bool {
 	e := m.edges[node{0, b}]
 	return e != nil && len(e.to) > 0
+}
+
+// Exits are the blocks outside of the loop that its first turn may end in.
+func (m *Machine) Exits() map[*ssa.BasicBlock]bool {
+	exits := map[*ssa.BasicBlock]bool{}
+	for n, e := range m.edges {
+		for _, to := range e.to {
+			if n.turn == 0 && to.turn < 0 {
+				exits[to.b] = true
+			}
+		}
+	}
+	return exits
 }

@@ -291,6 +291,20 @@ func (c *carrier) gather(args []Value) Value {
 	return Nil{}
 }
 
+// isRefused reports whether a value is the number of a refused connection, on any
+// system: nothing was sent then.
+func isRefused(v Value) bool {
+	i, ok := v.(Iface)
+	if !ok || !strings.HasSuffix(i.T.String(), "syscall.Errno") {
+		return false
+	}
+	switch keyOf(i.V) {
+	case "111", "61", "10061", "146":
+		return true
+	}
+	return false
+}
+
 // is says whether an error is, or holds, another one.
 func (c *carrier) is(v, target Value, depth int) Value {
 	if depth > 5 {
@@ -321,7 +335,7 @@ func (c *carrier) is(v, target Value, depth int) Value {
 		k := Bool(false)
 		k.Told = true
 		if strings.Contains(name, "context.") || c.m.Scene.Outcome == Answered || c.m.Scene.Outcome == Coded || c.m.Scene.Outcome == Untrusted ||
-			strings.Contains(name, "ECONNREFUSED") || strings.Contains(name, "net/http.Err") || othersWord.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
+			isRefused(target) || strings.Contains(name, "net/http.Err") || othersWord.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
 			return k
 		}
 		return Unknown{Told: true}

@@ -18,14 +18,20 @@ type Wait struct {
 }
 
 // Waits are those on one way from an attempt to the next.
-type Waits struct{ Of []Wait }
+type Waits struct {
+	Of   []Wait
+	name string // which tells them apart
+}
 
-func (w Waits) key() string {
-	all := make([]string, len(w.Of))
-	for i, x := range w.Of {
-		all[i] = x.For.key()
+func (w Waits) key() string { return w.name }
+
+// waitsOf puts the waits of a way together.
+func waitsOf(all []Wait) Waits {
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = x.For.key()
 	}
-	return strings.Join(all, "+")
+	return Waits{all, strings.Join(names, "+")}
 }
 
 // waits notes that time passes. In an inner loop the same place counts once.
@@ -45,7 +51,7 @@ func (c *carrier) wait(w Wait) {
 		all = append(all, w)
 		sort.SliceStable(all, func(i, j int) bool { return all[i].For.key() < all[j].For.key() })
 		if len(all) <= 4 {
-			ws = Waits{all}
+			ws = waitsOf(all)
 		}
 		next = append(next, ws)
 	}

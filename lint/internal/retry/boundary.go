@@ -34,7 +34,10 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 	}
 	fn := eval.Static(c)
 	if c.IsInvoke() {
-		fn = p.Implementer(c.Method)
+		if fn = p.Implementer(c.Method); fn != nil && p.inside(fn, 0) == Remote {
+			return Remote
+		}
+		return Unknown // others may implement it, too
 	}
 	if fn == nil || len(fn.Blocks) == 0 {
 		if f := p.fact(c); f != nil {
@@ -91,6 +94,9 @@ func (p *Package) inside(fn *ssa.Function, depth int) Boundary {
 	}
 	p.reach[fn] = Unknown // for those that call each other
 	b, all := Unknown, true
+	if len(fn.Blocks) == 0 {
+		all = false
+	}
 	for _, blk := range fn.Blocks {
 		for _, in := range blk.Instrs {
 			ci, ok := in.(ssa.CallInstruction)
@@ -121,10 +127,16 @@ func (p *Package) inside(fn *ssa.Function, depth int) Boundary {
 			}
 			all = all && to == Local
 			b = max(b, to)
+			if _, dynamic := c.Value.(*ssa.Function); !dynamic && !c.IsInvoke() {
+				all = false
+			}
 		}
 	}
-	if b == Local && !all {
+	switch {
+	case b == Local && !all:
 		b = Unknown
+	case b == Unknown && all: // it touches nothing but the memory of the program
+		b = Local
 	}
 	p.reach[fn] = b
 	return b

@@ -327,13 +327,26 @@ func (p *Package) passesOn(fn *ssa.Function) *Retrier {
 				break
 			}
 		}
-		if param, ok := v.(*ssa.Parameter); ok {
+		param, ok := v.(*ssa.Parameter)
+		if mc, isLit := v.(*ssa.MakeClosure); isLit { // func() error { return operation() }
+			for j := range mc.Bindings {
+				if n := freeParam(fn, mc.Fn.(*ssa.Function), j); n >= 0 && fn.Params[n].Type().Underlying() != nil && isFunc(fn.Params[n].Type()) {
+					param, ok = fn.Params[n], true
+				}
+			}
+		}
+		if ok {
 			on := *by
 			on.Param = slices.Index(fn.Params, param)
 			return &on
 		}
 	}
 	return nil
+}
+
+func isFunc(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
 }
 
 // freeParam is the parameter of outer that a literal in it captures as its i-th.

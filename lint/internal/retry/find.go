@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -128,6 +129,12 @@ func (p *Package) judge(fn *ssa.Function, l *eval.Loop, ops []*ssa.Call) *Retry 
 		r.Pure = false
 	}
 	main := all[0]
+	if !r.Pure && !main.refuses && l != nil {
+		// The next item of a list, so many of them, the next of a queue: other work.
+		if counted(fn, l) || itemLoop(l) || usesAny(main.op, obtained(fn, l)) {
+			return nil
+		}
+	}
 	r.OnStatus, r.Refuses, r.WaitFirst = main.onStatus, main.refuses && !main.pure, main.first
 	for _, a := range all {
 		r.Ops = append(r.Ops, a.op)
@@ -135,6 +142,9 @@ func (p *Package) judge(fn *ssa.Function, l *eval.Loop, ops []*ssa.Call) *Retry 
 	r.Weak = !slices.ContainsFunc(r.Ops, func(c *ssa.Call) bool { return fails(c.Common()) })
 	r.Delay = p.delay(main)
 	r.noteWaits(main)
+	if r.Delay.Class == Immediate && p.mayWait(fn, l, all) {
+		r.Delay.Class = Pluggable
+	}
 	p.describe(r)
 	if !p.stands(r) {
 		return nil
@@ -183,6 +193,7 @@ func scenes(op *ssa.Call) []eval.Scene {
 // attempt carries out one operation in its failures and in its success.
 func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt {
 	a := &attempt{op: op}
+	var exits map[*ssa.BasicBlock]bool // of the failure
 	for _, s := range scenes(op) {
 		m := p.Carry(fn, l, op, s)
 		_, again := m.Again()
@@ -192,6 +203,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 		if !again {
 			continue
 		}
+		exits = m.Exits()
 		if a.again = true; a.turns == nil {
 			a.onStatus = s.Outcome != eval.Lost
 		}
@@ -238,12 +250,24 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	switch {
 	case len(byFailure) > 0 && len(byFailure[0]) > 0:
 		a.turns, a.goesOn = byFailure, true
+		// A success may end it all the same, where a failure does not.
+		a.pure = certain && endsMore(ok, exits)
 	case certain:
 		a.turns, a.goesOn = nil, true
 	default:
 		a.refuses = true
 	}
 	return a
+}
+
+// endsMore reports whether a success leaves the loop where a failure does not.
+func endsMore(ok *eval.Machine, failed map[*ssa.BasicBlock]bool) bool {
+	for b := range ok.Exits() {
+		if !failed[b] {
+			return true
+		}
+	}
+	return false
 }
 
 func hasResponse(op *ssa.Call) bool {
@@ -270,7 +294,7 @@ func (p *Package) stands(r *Retry) bool {
 	waits := len(r.Waits) > 0
 	switch {
 	case r.Refuses:
-		return r.Spoken && !r.Waiting
+		return r.Spoken
 	case !r.Pure:
 		return waits
 	case !waits && r.Loop == nil:
@@ -383,6 +407,85 @@ func usesAny(c *ssa.Call, from []ssa.Value) bool {
 				}
 			case ssa.Value:
 				work = append(work, ref)
+			}
+		}
+	}
+	return false
+}
+
+// mayWait reports whether something lets time pass between attempts that seem to follow
+// each other at once: another of the operations does, or one waits by itself, goes to
+// another server, or is attempted in an inner loop.
+func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
+	_, innermost := eval.Loops(fn)
+	for _, a := range all {
+		for _, ways := range a.turns {
+			if slices.ContainsFunc(ways, func(w eval.Waits) bool { return len(w.Of) > 0 }) {
+				return true
+			}
+		}
+		if callee := eval.Static(a.op.Common()); callee != nil && p.Lively(callee) {
+			return true
+		}
+		if f := p.fact(a.op.Common()); f != nil && f.Wait != nil {
+			return true
+		}
+		if l != nil && (innermost[a.op.Block()] != l || usesAny(a.op, obtained(fn, l))) {
+			return true
+		}
+	}
+	return false
+}
+
+// obtained are the values that each turn of a loop takes anew: from a channel, or by a
+// call that says so.
+func obtained(fn *ssa.Function, l *eval.Loop) (all []ssa.Value) {
+	for in := range InstrsOf[ssa.Instruction](fn) {
+		if !l.Contains(in) {
+			continue
+		}
+		switch in := in.(type) {
+		case *ssa.UnOp:
+			if in.Op == token.ARROW {
+				all = append(all, in)
+			}
+		case *ssa.Call:
+			if obtainWord.MatchString(eval.CalleeName(in.Common())) && !mayFail(in) {
+				all = append(all, in)
+			}
+		}
+	}
+	return all
+}
+
+// obtainWord marks calls that yield another item or another server at each turn.
+var obtainWord = regexp.MustCompile(`(?i)^(pick|next|acquire|select|choose|obtain|take|borrow|pop|dequeue|shift)|(next|any|random)(conn|client|node|host|peer|server|address|endpoint)?$`)
+
+// counted reports whether the head of a loop counts its turns.
+func counted(fn *ssa.Function, l *eval.Loop) bool {
+	br, ok := l.Header.Instrs[len(l.Header.Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	var b Bound
+	b.exit(&Retry{Fn: fn, Loop: l}, br.Cond, 0)
+	return b.Counter
+}
+
+// itemLoop reports whether each turn of a loop has an item of its own: of a list, a map
+// or a channel.
+func itemLoop(l *eval.Loop) bool {
+	for _, in := range l.Header.Instrs {
+		switch in := in.(type) {
+		case *ssa.Next:
+			return true
+		case *ssa.UnOp:
+			if in.Op == token.ARROW && in.CommaOk {
+				return true
+			}
+		case *ssa.If:
+			if b, ok := in.Cond.(*ssa.BinOp); ok {
+				return turnIndex(b.X, l)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -98,10 +99,27 @@ func (p *Package) foreignRetrier(c *ssa.CallCommon) (by *Retrier, param int) {
 			if h.root == "github.com/cenkalti/backoff" && under(pkg, "github.com/cenkalti/backoff/v5") {
 				n = 1
 			}
-			return &Retrier{Param: n, Class: Pluggable, Pure: true, Chooses: h.chooses}, n
+			return &Retrier{Param: n, Class: Pluggable, Pure: true, Chooses: h.chooses || chosenBy(c)}, n
 		}
 	}
 	return nil, 0
+}
+
+// chosenBy reports whether the function around a call says which errors are tried
+// again.
+func chosenBy(c *ssa.CallCommon) bool {
+	for _, a := range c.Args {
+		in, ok := a.(ssa.Instruction)
+		if !ok || in.Parent() == nil {
+			continue
+		}
+		for o := range Calls(in.Parent()) {
+			if strings.HasPrefix(eval.CalleeName(o.Common()), "RetryIf") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // CarryHanded carries out the helper with what the call hands to it, in a scene; for

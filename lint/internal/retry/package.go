@@ -144,15 +144,27 @@ func setPrefixes(cell string) (all []string) {
 // assigned are the cells of variables that functions of the package write.
 func (p *Package) assigned() map[string]bool {
 	set := map[string]bool{}
+	for _, m := range p.SSA.Members { // which whoever uses the package may set
+		if g, ok := m.(*ssa.Global); ok && g.Object() != nil && g.Object().Exported() {
+			set[varCell(g)] = true
+		}
+	}
 	for _, fn := range p.Funcs {
-		if fn.Name() == "init" {
+		if strings.HasPrefix(fn.Name(), "init") && fn.Signature.Recv() == nil && fn.Parent() == nil {
 			continue
 		}
 		for _, b := range fn.Blocks {
 			for _, in := range b.Instrs {
-				if st, ok := in.(*ssa.Store); ok {
-					if cell := varCell(st.Addr); cell != "" {
+				switch in := in.(type) {
+				case *ssa.Store:
+					if cell := varCell(in.Addr); cell != "" {
 						set[cell] = true
+					}
+				case *ssa.MapUpdate:
+					if u, ok := in.Map.(*ssa.UnOp); ok {
+						if cell := varCell(u.X); cell != "" {
+							set[cell] = true
+						}
 					}
 				}
 			}

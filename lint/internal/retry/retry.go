@@ -96,7 +96,7 @@ func run(pass *analysis.Pass) (any, error) {
 func (r *Retry) OpNames() string {
 	names := r.Callees()
 	if len(names) > 1 {
-		return names[0] + " and others"
+		return names[0] + ", others"
 	}
 	return strings.Join(names, "")
 }

@@ -30,6 +30,7 @@ func (p *Package) Retried(r *Retry, grpc bool, accept func(Response) bool) (name
 			}
 			m := p.Carry(r.Fn, r.Loop, op, sceneOf(resp))
 			certain, _ := m.Again()
+			certain = certain && (r.Pure || waitsSo(r, m))
 			if certain && (m.Answered || m.Looked) && !m.Over() {
 				names = append(names, resp.Name)
 			} else if !m.Answered && !m.Looked {
@@ -41,6 +42,17 @@ func (p *Package) Retried(r *Retry, grpc bool, accept func(Response) bool) (name
 		}
 	}
 	return names
+}
+
+// waitsSo reports whether the next attempt comes after a wait of the retry, where it
+// goes on after a success too.
+func waitsSo(r *Retry, m *eval.Machine) bool {
+	for _, w := range m.Turns[1].Waits {
+		if !slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return slices.Contains(r.Waits, x.At) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // RetriedHanded returns the responses after which a helper certainly calls again what

@@ -40,9 +40,9 @@ func (r *Retry) words() {
 	// A package or a type that is named for it holds the helpers of a retry.
 	if r.Callback && r.Fn.Pkg != nil {
 		r.Spoken = r.Spoken || SaysRetry(r.Fn.Pkg.Pkg.Name())
-		if recv := r.Fn.Signature.Recv(); recv != nil {
-			r.Spoken = r.Spoken || SaysRetry(typeName(recv.Type()))
-		}
+	}
+	if recv := r.Fn.Signature.Recv(); recv != nil {
+		r.Spoken = r.Spoken || SaysRetry(typeName(recv.Type()))
 	}
 	for _, c := range r.Ops {
 		r.Waiting = r.Waiting || awaitWord.MatchString(eval.CalleeName(c.Common()))
@@ -191,4 +191,17 @@ func Describe(c *ssa.CallCommon) string {
 		return f.Pkg().Name() + "." + f.Name()
 	}
 	return f.Name()
+}
+
+// reachWord marks operations that reach out for another machine, by their names.
+var reachWord = regexp.MustCompile(`(?i)connect|dial|send|publish|post|fetch|request|query|push|upload|download|^exec|ping|subscribe|rpc|^call|commit|register|login|handshake`)
+
+// Reaches reports whether the name of an operation says that it reaches out.
+func (r *Retry) Reaches() bool {
+	for _, op := range r.Ops {
+		if reachWord.MatchString(eval.CalleeName(op.Common())) {
+			return true
+		}
+	}
+	return false
 }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-		"github.com/forbear-go/forbear/lint/internal/retry"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
 // Confidence says how sure a finding is. Only High fails a build by default.

@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
 // TestTurnOfPanic: a rule that panics hands its turn on, since golangci-lint goes
 // on with the others.
 func TestTurnOfPanic(t *testing.T) {
-	shared := &retryloop.Result{}
+	shared := &retry.Result{}
 	a := New(&Doc{ID: "FB9999"}, func(*Pass) { panic("odd code") })
 	func() {
 		defer func() {
@@ -20,7 +20,7 @@ func TestTurnOfPanic(t *testing.T) {
 				t.Error("the rule does not panic")
 			}
 		}()
-		_, _ = a.Run(&analysis.Pass{ResultOf: map[*analysis.Analyzer]any{retryloop.Analyzer: shared}})
+		_, _ = a.Run(&analysis.Pass{ResultOf: map[*analysis.Analyzer]any{retry.Analyzer: shared}})
 	}()
 	if !shared.Turn.TryLock() {
 		t.Error("the other rules wait for ever")
