@@ -404,7 +404,7 @@ func (c *carrier) guess(com *ssa.CallCommon, args []Value, own bool) Value {
 			out[i] = Wrap{inner}
 		case IsError(t) && server && res.Len() > 1:
 			out[i] = join(Nil{}, Made{ID: "unreadable"})
-		case IsError(t) && own && c.m.inOp > 0:
+		case IsError(t) && own && c.m.inOp > 0 && c.m.Lib.Remote(com):
 			out[i] = Unknown{Told: true}
 		case IsError(t):
 			out[i] = Nil{}

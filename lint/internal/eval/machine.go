@@ -434,7 +434,7 @@ func (m *Machine) branch(f *frame, n node, s *state, flow func(from, to node, s 
 	if br, ok := n.b.Instrs[len(n.b.Instrs)-1].(*ssa.If); ok {
 		cond := m.val(f, s, br.Cond)
 		yes, no := truth(cond)
-		doubt = yes && no && (Told(cond) || s.doubt && isAlt(cond))
+		doubt = yes && no && Told(cond)
 		switch {
 		case yes && !no:
 			succs = succs[:1]
@@ -481,11 +481,6 @@ func (m *Machine) step(f *frame, n node, to *ssa.BasicBlock, s *state, doubt boo
 		m.leave(n, next, doubt)
 	}
 	flow(n, next, s)
-}
-
-func isAlt(v Value) bool {
-	_, ok := v.(Alt)
-	return ok
 }
 
 // truth says whether a condition may be true, and whether it may be false.
