@@ -30,6 +30,9 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 			return nil, c.recur(fn, args)
 		}
 	}
+	if c.f.top && c.sameBefore(in) {
+		return c.outcome(in, args)
+	}
 	// Another operation of the same function waits, if it does, for itself.
 	if c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
 		return c.guess(com, args, false), true
@@ -61,6 +64,21 @@ func (c *carrier) operation(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 	}
 	c.s.waits = []Waits{{}}
 	c.s.doubt = false
+	return c.outcome(in, args)
+}
+
+// sameBefore reports whether a call is the first attempt at the operation, ahead of the
+// loop that repeats it.
+func (c *carrier) sameBefore(in *ssa.Call) bool {
+	op := c.m.Op
+	if op == nil || c.m.Loop == nil || c.m.Loop.Contains(in) {
+		return false
+	}
+	return Callee(in.Common()) != nil && Callee(in.Common()) == Callee(op.Common())
+}
+
+// outcome is what an attempt yields in the scene.
+func (c *carrier) outcome(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 	if !c.m.Scene.Deep || !c.enterable(in.Common()) {
 		if c.m.Scene.Deep {
 			c.send(in, args)

@@ -22,7 +22,7 @@ import (
 const (
 	maxSteps = 30_000 // instructions
 	maxDepth = 6      // functions in functions
-	maxVisit = 4      // of a block, before what changes in it is Unknown
+	maxVisit = 6      // of a block, before what changes in it is Unknown
 	MaxTurns = 4      // of the loop at hand
 )
 

@@ -25,6 +25,17 @@ type Waits struct {
 
 func (w Waits) key() string { return w.name }
 
+// String names what certainly is waited for on the way.
+func (w Waits) String() string {
+	var names []string
+	for _, x := range w.Of {
+		if !x.Weak {
+			names = append(names, x.For.key())
+		}
+	}
+	return strings.Join(names, "+")
+}
+
 // waitsOf puts the waits of a way together.
 func waitsOf(all []Wait) Waits {
 	names := make([]string, len(all))

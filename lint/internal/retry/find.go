@@ -252,12 +252,31 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 		a.turns, a.goesOn = byFailure, true
 		// A success may end it all the same, where a failure does not.
 		a.pure = certain && endsMore(ok, exits)
+	case certain && len(a.turns) > 1 && !sameWaits(a.turns[1], ok.Turns[2].Waits):
+		a.goesOn = true // at the same place, but not as long
 	case certain:
 		a.turns, a.goesOn = nil, true
 	default:
 		a.refuses = true
 	}
 	return a
+}
+
+// sameWaits reports whether two attempts wait for the same, whatever the way.
+func sameWaits(a, b []eval.Waits) bool {
+	names := map[string]int{}
+	for _, w := range a {
+		names[w.String()] |= 1
+	}
+	for _, w := range b {
+		names[w.String()] |= 2
+	}
+	for _, in := range names {
+		if in != 3 {
+			return false
+		}
+	}
+	return true
 }
 
 // endsMore reports whether a success leaves the loop where a failure does not.
