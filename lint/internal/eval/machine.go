@@ -11,7 +11,6 @@ package eval
 
 import (
 	"fmt"
-	"go/types"
 	"slices"
 	"strings"
 
@@ -25,78 +24,6 @@ const (
 	maxVisit = 6      // of a block, before what changes in it is Unknown
 	MaxTurns = 4      // of the loop at hand
 )
-
-// Library says what functions of other packages do, and which of the package's
-// own implement an interface.
-type Library interface {
-	// Implementer returns the one method of the package that an interface's method
-	// may be, or nil.
-	Implementer(m *types.Func) *ssa.Function
-	// Init holds what the variables of the package are at its start.
-	Init() map[string]Value
-	// Foreign carries out a function of another package by its summary; ok is false
-	// for one of which nothing is known.
-	Foreign(c *Call) (v Value, ok bool)
-	// Lively reports whether a function waits, or changes what it is given.
-	Lively(fn *ssa.Function) bool
-	// Remote reports whether a call leaves the module for another machine.
-	Remote(c *ssa.CallCommon) bool
-}
-
-// Call is a call of a function of another package.
-type Call struct {
-	*ssa.CallCommon
-	Args []Value
-	Deep bool // it is a part of the operation
-	c    *carrier
-	in   ssa.CallInstruction
-}
-
-// Scene is the scene of the run.
-func (c *Call) Scene() Scene { return c.c.m.Scene }
-
-// Turn is the turn of the loop.
-func (c *Call) Turn() int { return c.c.m.turn }
-
-// Wait notes that the call lets time pass.
-func (c *Call) Wait(d Value) { c.c.waits(c.in.(ssa.Instruction), d, false) }
-
-// Sends notes a request that the call sends.
-func (c *Call) Sends(s Send) {
-	s.Call, s.Depth = c.in, c.c.f.depth+1
-	c.c.m.Sends = append(c.c.m.Sends, s)
-}
-
-// Answers notes that a response was at hand.
-func (c *Call) Answers() { c.c.m.Answered = true }
-
-// MethodOf is the method of a request, or of a text that names one.
-func (c *Call) MethodOf(v Value) Value {
-	switch v := unwrap(v).(type) {
-	case Ptr:
-		return c.c.m.read(c.c.s, v.Cell+".Method", types.Typ[types.String])
-	case Sym:
-		return c.c.m.read(c.c.s, v.Name+".Method", types.Typ[types.String])
-	}
-	return v
-}
-
-// KeyedBy reports whether a request has an idempotency key.
-func (c *Call) KeyedBy(v Value) bool {
-	switch v := unwrap(v).(type) {
-	case Ptr:
-		return c.c.keyed(v.Cell)
-	case Sym:
-		return c.c.keyed(v.Name)
-	}
-	return false
-}
-
-// Plain is what the call yields when it succeeds.
-func (c *Call) Plain() Value { return c.c.guess(c.CallCommon, c.Args, false) }
-
-// Result is what the call yields with the outcome of the scene.
-func (c *Call) Result() Value { return c.c.m.result(c.CallCommon) }
 
 // Machine carries out one function in one scene. It is used once.
 type Machine struct {
@@ -169,114 +96,6 @@ type node struct {
 	turn int
 	b    *ssa.BasicBlock
 }
-
-// exit is how a block was left.
-type exit struct {
-	to    []node
-	doubt bool // by a branch that depends on more of the answer than is known
-	again bool // it holds the operation, at a later turn
-}
-
-// state is what holds at a point of the code.
-type state struct {
-	heap  *table[string]
-	known *table[ssa.Value] // what branches have told on the way here
-	waits []Waits
-	// doubt is set behind a branch that depends on more of the answer than is known:
-	// what differs by the way depends on it too.
-	doubt bool
-}
-
-// newState is the state at the start of a run.
-func newState() *state {
-	return &state{heap: newTable[string](), known: newTable[ssa.Value](), waits: []Waits{{}}}
-}
-
-func (s *state) clone() *state {
-	return &state{heap: s.heap.share(), known: s.known.share(), waits: slices.Clip(s.waits), doubt: s.doubt}
-}
-
-// merge joins another state into s, and reports whether s changed. Past a number of
-// visits what changes is Unknown.
-func (s *state) merge(o *state, widen bool) (changed bool) {
-	if !s.heap.same(o.heap) {
-		for k, e := range s.heap.all() {
-			if _, ok := o.heap.get(k); ok {
-				continue
-			}
-			if v, ok := o.unwritten(k); ok && v.key() != e.key {
-				s.set(k, join(e.v, v))
-				changed = true
-			}
-		}
-		for k, e := range o.heap.all() {
-			old, ok := s.heap.get(k)
-			if !ok {
-				if v, held := s.unwritten(k); held {
-					e.v = join(v, e.v)
-					e.key = e.v.key()
-				}
-			}
-			switch {
-			case !ok:
-				s.heap.put(k, e)
-				changed = true
-			case old.key != e.key:
-				n := join(old.v, e.v)
-				if widen {
-					n = Unknown{Told: Told(n)}
-				}
-				if key := n.key(); key != old.key {
-					s.heap.put(k, entry{n, key})
-					changed = true
-				}
-			}
-		}
-	}
-	if !s.known.same(o.known) {
-		for k, e := range s.known.all() {
-			if w, ok := o.known.get(k); !ok || w.key != e.key {
-				s.known.drop(k)
-				changed = true
-			}
-		}
-	}
-	for _, w := range o.waits {
-		if !slices.ContainsFunc(s.waits, func(x Waits) bool { return x.key() == w.key() }) && len(s.waits) < 12 {
-			s.waits = append(slices.Clip(s.waits), w)
-			changed = true
-		}
-	}
-	if o.doubt && !s.doubt {
-		s.doubt = true
-		changed = true
-	}
-	return changed
-}
-
-// unwritten is what a cell holds that was not written on the way here: ok is false for
-// one that was not there.
-func (s *state) unwritten(cell string) (v Value, ok bool) {
-	if strings.HasPrefix(cell, "new ") || strings.ContainsAny(cell, "[#!") || strings.HasSuffix(cell, ".D") || strings.HasSuffix(cell, ".ticker") {
-		return nil, false
-	}
-	if rest, ok := strings.CutPrefix(cell, "item "); ok {
-		return Item{rest}, true
-	}
-	return Sym{cell}, true
-}
-
-// tell notes what a branch has told of a value.
-func (s *state) tell(v ssa.Value, is Value) { s.known.put(v, entry{is, is.key()}) }
-
-// cell is what a cell holds.
-func (s *state) cell(name string) (Value, bool) {
-	e, ok := s.heap.get(name)
-	return e.v, ok
-}
-
-// set writes a cell.
-func (s *state) set(cell string, v Value) { s.heap.put(cell, entry{v, v.key()}) }
 
 // frame is one function that is carried out.
 type frame struct {
@@ -499,46 +318,6 @@ func truth(v Value) (yes, no bool) {
 	return yes, no
 }
 
-// Again reports whether the attempt leads to another one: for certain, and on some
-// way at least. A branch on something of the answer that is not known is certain
-// only when it goes on either way.
-func (m *Machine) Again() (certain, possible bool) {
-	if m.Op == nil || !m.Turns[0].Reached {
-		return false, false
-	}
-	return m.again(true), m.again(false)
-}
-
-// again is the least set of blocks that lead to the next attempt.
-func (m *Machine) again(certain bool) bool {
-	reach := map[node]bool{}
-	from := node{0, m.Op.Block()}
-	for changed := true; changed; {
-		changed = false
-		for n, e := range m.edges {
-			if reach[n] || len(e.to) == 0 {
-				continue
-			}
-			ok := false
-			for _, to := range e.to {
-				hit := m.goal(to) || reach[to]
-				if certain && e.doubt {
-					if ok = hit; !ok {
-						break
-					}
-					continue
-				}
-				ok = ok || hit
-			}
-			if ok {
-				reach[n] = true
-				changed = true
-			}
-		}
-	}
-	return reach[from]
-}
-
 // Dump is for debugging.
 func (m *Machine) Dump() string {
 	var b strings.Builder
@@ -556,12 +335,6 @@ func (m *Machine) Dump() string {
 		}
 	}
 	return b.String()
-}
-
-// goal reports whether a block holds the operation at the next turn, and was come
-// to.
-func (m *Machine) goal(n node) bool {
-	return n.turn == 1 && n.b == m.Op.Block() && m.Turns[1].Reached
 }
 
 // reversePostorder numbers the blocks of a function so that those ahead have the
@@ -584,23 +357,4 @@ func reversePostorder(fn *ssa.Function) map[*ssa.BasicBlock]int {
 	}
 	visit(fn.Blocks[0])
 	return order
-}
-
-// Passed reports whether the first turn came by a block.
-func (m *Machine) Passed(b *ssa.BasicBlock) bool {
-	e := m.edges[node{0, b}]
-	return e != nil && len(e.to) > 0
-}
-
-// Exits are the blocks outside of the loop that its first turn may end in.
-func (m *Machine) Exits() map[*ssa.BasicBlock]bool {
-	exits := map[*ssa.BasicBlock]bool{}
-	for n, e := range m.edges {
-		for _, to := range e.to {
-			if n.turn == 0 && to.turn < 0 {
-				exits[to.b] = true
-			}
-		}
-	}
-	return exits
 }

@@ -1,0 +1,52 @@
+package eval
+
+import "golang.org/x/tools/go/ssa"
+
+// time carries out package time: its clocks, and arithmetic of durations.
+func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string, recv Value, args []Value) (Value, bool) {
+	at := in.(ssa.Instruction)
+	switch name {
+	case "Sleep":
+		c.waits(at, args[0], false)
+		return Tuple{}, true
+	case "After":
+		if com.Signature().Recv() == nil {
+			return Expr{"after", args}, true
+		}
+	case "Tick":
+		return Expr{"tick", args}, true
+	case "NewTimer", "NewTicker":
+		cell := c.fresh(at.(ssa.Value))
+		c.s.set(cell+".D", args[0])
+		c.s.set(cell+".C", Sym{cell + ".C"})
+		if name == "NewTicker" {
+			c.s.set(cell+".ticker", Bool(true))
+		}
+		return Ptr{cell}, true
+	case "Reset":
+		if len(args) == 2 {
+			for _, p := range ways(args[0]) {
+				switch p := p.(type) {
+				case Ptr:
+					c.s.set(p.Cell+".D", args[1])
+				case Sym:
+					c.s.set(p.Name+".D", args[1])
+				}
+			}
+		}
+		return Bool(true), true
+	case "Now", "Since", "Until", "AfterFunc", "Parse":
+		return c.guess(com, args, false), true
+	case "Duration", "Seconds", "Milliseconds", "Round", "Truncate", "Nanoseconds", "Minutes", "Abs":
+		if len(args) > 0 {
+			return args[0], true
+		}
+	case "Sub": // how long until a time that the server may have named
+		for _, a := range args {
+			if _, ok := a.(Server); ok {
+				return Server{}, true
+			}
+		}
+	}
+	return c.guess(com, args, false), true
+}

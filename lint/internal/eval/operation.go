@@ -1,0 +1,156 @@
+package eval
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// operation carries out the operation of the run, in its outcome.
+func (c *carrier) operation(in *ssa.Call, args []Value) (v Value, goesOn bool) {
+	turn := c.m.turn
+	if turn < MaxTurns {
+		t := &c.m.Turns[turn]
+		t.Reached = true
+		t.Args = joinArgs(t.Args, append(slices.Clip(args), c.val(in.Common().Value)))
+		t.Waits = mergeWaits(t.Waits, c.s.waits)
+	}
+	if turn == MaxTurns-1 {
+		return nil, false
+	}
+	c.s.waits = []Waits{{}}
+	c.s.doubt = false
+	return c.outcome(in, args)
+}
+
+// sameBefore reports whether a call is the first attempt at the operation, ahead of the
+// loop that repeats it.
+func (c *carrier) sameBefore(in *ssa.Call) bool {
+	op := c.m.Op
+	if op == nil || c.m.Loop == nil || c.m.Loop.Contains(in) {
+		return false
+	}
+	return Callee(in.Common()) != nil && Callee(in.Common()) == Callee(op.Common())
+}
+
+// outcome is what an attempt yields in the scene.
+func (c *carrier) outcome(in *ssa.Call, args []Value) (v Value, goesOn bool) {
+	if !c.m.Scene.Deep || !c.enterable(in.Common()) {
+		if c.m.Scene.Deep {
+			c.send(in, args)
+		}
+		return c.m.result(in.Common()), true
+	}
+	c.m.inOp++
+	defer func() { c.m.inOp-- }()
+	v = c.apply(in, in.Common(), args)
+	c.s.waits = []Waits{{}} // what the operation waits for is its own
+	if c.m.Scene.Outcome == Answered || c.m.Scene.Outcome == Coded {
+		v = settled(v)
+	}
+	return v, !c.m.over
+}
+
+// settled is the result of an operation of which nobody can say whether it fails with
+// the answer as one that depends on more than that.
+func settled(v Value) Value {
+	switch v := v.(type) {
+	case Tuple:
+		out := Tuple{Of: make([]Value, len(v.Of))}
+		for i, w := range v.Of {
+			out.Of[i] = settled(w)
+		}
+		return out
+	case Alt:
+		none, some := false, false
+		for _, w := range v.Of {
+			is, known := isNil(w)
+			none, some = none || is || !known, some || !is || !known
+		}
+		if none && some {
+			return Unknown{Told: true}
+		}
+	}
+	return v
+}
+
+// probe takes down what is known at a call.
+func (m *Machine) probe(s *state, args []Value) {
+	if m.Seen == nil {
+		m.Seen, m.Cells = args, map[string]Value{}
+	} else {
+		m.Seen = joinAll(m.Seen, args)
+	}
+	for k, e := range s.heap.all() {
+		m.Cells[k] = join(m.Cells[k], e.v)
+	}
+}
+
+// enterable reports whether the module knows more of an operation than its name.
+func (c *carrier) enterable(com *ssa.CallCommon) bool {
+	if fn := c.target(com); fn != nil {
+		return true
+	}
+	return !c.primitive(com) && com.StaticCallee() != nil
+}
+
+func joinArgs(old, args []Value) []Value {
+	if old == nil {
+		return args
+	}
+	return joinAll(old, args)
+}
+
+func mergeWaits(old, more []Waits) []Waits {
+	seen := map[string]bool{}
+	for _, w := range old {
+		seen[w.key()] = true
+	}
+	for _, w := range more {
+		if !seen[w.key()] {
+			old = append(old, w)
+		}
+	}
+	return old
+}
+
+// recur begins the next turn of a function that calls itself.
+func (c *carrier) recur(fn *ssa.Function, args []Value) bool {
+	for i, p := range fn.Params {
+		k := slot{c.m.turn + 1, p}
+		c.f.env[k] = join(c.f.env[k], args[i])
+	}
+	c.again(c.s)
+	return false
+}
+
+// anyFunc reports whether a call is given a function.
+func anyFunc(com *ssa.CallCommon) bool {
+	for _, a := range com.Args {
+		if _, ok := a.Type().Underlying().(*types.Signature); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// primitive reports whether a call is where a request leaves the module.
+func (c *carrier) primitive(com *ssa.CallCommon) bool {
+	if c.target(com) != nil {
+		return false
+	}
+	answers, fails := false, false
+	for v := range com.Signature().Results().Variables() {
+		answers = answers || IsResponse(v.Type())
+		fails = fails || IsError(v.Type())
+	}
+	pkg := CalleePkg(com)
+	if pkg == "net/http" && CalleeName(com) == "NewRequest" || pkg == "net/http/httptest" {
+		return false
+	}
+	if answers && fails {
+		return true
+	}
+	return fails && (isStub(com) || c.m.Lib.Remote(com))
+}

@@ -1,0 +1,151 @@
+package retry
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/eval"
+)
+
+// attempt is what came of carrying out one operation.
+type attempt struct {
+	op       *ssa.Call
+	again    bool
+	onStatus bool
+	pure     bool
+	refuses  bool
+	goesOn   bool
+	turns    [][]eval.Waits // the ways between attempts, by turn
+	first    bool
+}
+
+// scenes are the failures that are tried, in this order: the first that leads to
+// another attempt counts.
+func scenes(op *ssa.Call) []eval.Scene {
+	all := []eval.Scene{{Outcome: eval.Lost}, {Outcome: eval.Answered, Status: 503}, {Outcome: eval.Answered, Status: 429}, {Outcome: eval.Answered, Status: 500}, {Outcome: eval.Coded, Status: 14}}
+	for v := range op.Common().Signature().Results().Variables() {
+		if eval.IsResponse(v.Type()) {
+			return all[:4]
+		}
+		if eval.IsError(v.Type()) {
+			return all
+		}
+	}
+	return all[:1]
+}
+
+// attempt carries out one operation in its failures and in its success.
+func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt {
+	a := &attempt{op: op}
+	var exits map[*ssa.BasicBlock]bool // of the failure
+	for _, s := range scenes(op) {
+		m := p.Carry(fn, l, op, s)
+		_, again := m.Again()
+		if s.Outcome == eval.Lost && !again && !m.Asked && !hasResponse(op) {
+			return a // which no status would change
+		}
+		if !again {
+			continue
+		}
+		exits = m.Exits()
+		if a.again = true; a.turns == nil {
+			a.onStatus = s.Outcome != eval.Lost
+		}
+		for t := 1; t < eval.MaxTurns; t++ {
+			if !m.Turns[t].Reached {
+				continue
+			}
+			for len(a.turns) < t {
+				a.turns = append(a.turns, nil)
+			}
+			a.turns[t-1] = append(a.turns[t-1], m.Turns[t].Waits...)
+		}
+		a.first = a.first || slices.ContainsFunc(m.Turns[0].Waits, func(w eval.Waits) bool {
+			return slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return l == nil || l.Contains(x.At) })
+		})
+		if s.Outcome == eval.Lost && !hasResponse(op) {
+			break
+		}
+	}
+	if !a.again {
+		return a
+	}
+	ok := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success})
+	certain, possible := ok.Again()
+	a.pure = !possible
+	if !possible {
+		return a
+	}
+	// Only what waits after a failure alone makes a retry of it.
+	onSuccess := map[ssa.Instruction]bool{}
+	for _, w := range ok.Turns[1].Waits {
+		for _, x := range w.Of {
+			onSuccess[x.At] = true
+		}
+	}
+	byFailure := make([][]eval.Waits, len(a.turns))
+	for t, ways := range a.turns {
+		for _, w := range ways {
+			if slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return !onSuccess[x.At] && !x.Weak }) {
+				byFailure[t] = append(byFailure[t], w)
+			}
+		}
+	}
+	switch {
+	case len(byFailure) > 0 && len(byFailure[0]) > 0:
+		a.turns, a.goesOn = byFailure, true
+		// A success may end it all the same, where a failure does not.
+		a.pure = certain && endsMore(ok, exits)
+	case certain && len(a.turns) > 1 && !sameWaits(a.turns[1], ok.Turns[2].Waits):
+		a.goesOn = true // at the same place, but not as long
+	case certain:
+		a.turns, a.goesOn = nil, true
+	default:
+		a.refuses = true
+	}
+	return a
+}
+
+// Carry carries out a function with one operation in a scene.
+func (p *Package) Carry(fn *ssa.Function, l *eval.Loop, op *ssa.Call, s eval.Scene) *eval.Machine {
+	m := &eval.Machine{Lib: p, Scene: s, Fn: fn, Loop: l, Op: op}
+	m.Run()
+	return m
+}
+
+// endsMore reports whether a success leaves the loop where a failure does not.
+func endsMore(ok *eval.Machine, failed map[*ssa.BasicBlock]bool) bool {
+	for b := range ok.Exits() {
+		if !failed[b] {
+			return true
+		}
+	}
+	return false
+}
+
+// sameWaits reports whether two attempts wait for the same, whatever the way.
+func sameWaits(a, b []eval.Waits) bool {
+	names := map[string]int{}
+	for _, w := range a {
+		names[w.String()] |= 1
+	}
+	for _, w := range b {
+		names[w.String()] |= 2
+	}
+	for _, in := range names {
+		if in != 3 {
+			return false
+		}
+	}
+	return true
+}
+
+func hasResponse(op *ssa.Call) bool {
+	for v := range op.Common().Signature().Results().Variables() {
+		if eval.IsResponse(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
