@@ -5,6 +5,8 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // call carries out a call, and reports whether the code goes on behind it.
@@ -32,7 +34,7 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 		return c.outcome(in, args)
 	}
 	// Another operation of the same function waits, if it does, for itself.
-	if c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
+	if ablate.On("others") && c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
 		return c.guess(com, args, false), true
 	}
 	return c.apply(in, com, args), !c.m.over

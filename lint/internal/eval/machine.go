@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // Limits of one run: what is beyond them is Unknown.
@@ -263,7 +265,7 @@ func (m *Machine) branch(f *frame, n node, s *state, flow func(from, to node, s 
 		if doubt {
 			s.doubt = true
 		}
-		if yes && no && len(succs) == 2 && succs[0] != succs[1] {
+		if ablate.On("assume") && yes && no && len(succs) == 2 && succs[0] != succs[1] {
 			for i, to := range succs {
 				s2 := s.clone()
 				m.assume(f, s2, br.Cond, i == 0)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // operation carries out the operation of the run, in its outcome.
@@ -28,7 +30,7 @@ func (c *carrier) operation(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 // loop that repeats it.
 func (c *carrier) sameBefore(in *ssa.Call) bool {
 	op := c.m.Op
-	if op == nil || c.m.Loop == nil || c.m.Loop.Contains(in) {
+	if !ablate.On("before") || op == nil || c.m.Loop == nil || c.m.Loop.Contains(in) {
 		return false
 	}
 	return Callee(in.Common()) != nil && Callee(in.Common()) == Callee(op.Common())

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // Wait is a place that lets time pass.
@@ -159,6 +161,9 @@ func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg stri
 
 // maybe notes a call that is given a duration, and may wait for it.
 func (c *carrier) maybe(in ssa.Instruction, com *ssa.CallCommon, name string) {
+	if !ablate.On("weak") {
+		return
+	}
 	for _, a := range com.Args {
 		if IsDuration(a.Type()) && !settingWord.MatchString(name) {
 			c.wait(Wait{At: c.outer(in), For: Unknown{}, Weak: true})

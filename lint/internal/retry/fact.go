@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -56,7 +57,7 @@ func (*Fact) AFact() {}
 // fact is what is known of a function of another package, or nil.
 func (p *Package) fact(c *ssa.CallCommon) *Fact {
 	f := eval.Callee(c)
-	if f == nil || f.Pkg() == nil || f.Pkg() == p.SSA.Pkg {
+	if !ablate.On("facts") || f == nil || f.Pkg() == nil || f.Pkg() == p.SSA.Pkg {
 		return nil
 	}
 	got := new(Fact)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -17,7 +18,7 @@ func (p *Package) find(fn *ssa.Function) (found []*Retry) {
 	taken := map[*ssa.Call]bool{}
 	for _, l := range loops {
 		r := p.inLoop(fn, l, innermost, taken)
-		if r == nil {
+		if r == nil && ablate.On("restarts") {
 			r = p.restart(fn, l, innermost)
 		}
 		if r != nil {
@@ -29,7 +30,7 @@ func (p *Package) find(fn *ssa.Function) (found []*Retry) {
 			}
 		}
 	}
-	if callsItself(fn) {
+	if ablate.On("recursion") && callsItself(fn) {
 		if r := p.judge(fn, nil, p.candidates(fn, nil, nil, nil)); r != nil {
 			found = append(found, r)
 		}

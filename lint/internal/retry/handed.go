@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -24,6 +25,9 @@ type Handed struct {
 
 // Handed returns the calls of the package that hand a function to a retry helper.
 func (r *Result) Handed() (all []Handed) {
+	if !ablate.On("handed") {
+		return nil
+	}
 	own := map[*ssa.Function]map[int]*Retry{}
 	for _, t := range r.Retries {
 		outer := t.Fn
@@ -189,6 +193,9 @@ func IsAsked(fn *ssa.Function) bool {
 // retry helpers beside it waits for a state.
 func (r *Result) Polled(n ast.Node) bool {
 	polled := false
+	if !ablate.On("polls") {
+		return false
+	}
 	for _, h := range r.Handed() {
 		outer := h.Call.Parent()
 		for outer.Parent() != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 	"golang.org/x/tools/go/ssa/ssautil"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -71,7 +72,7 @@ func (p *Package) Implementer(m *types.Func) *ssa.Function {
 	}
 	p.impl[m] = nil
 	recv := m.Signature().Recv()
-	if recv == nil {
+	if recv == nil || !ablate.On("implementers") {
 		return nil
 	}
 	iface, ok := recv.Type().Underlying().(*types.Interface)
@@ -112,7 +113,7 @@ func (p *Package) Init() map[string]eval.Value {
 	}
 	p.init = map[string]eval.Value{}
 	fn := p.SSA.Func("init")
-	if fn == nil || len(fn.Blocks) == 0 {
+	if fn == nil || len(fn.Blocks) == 0 || !ablate.On("init") {
 		return p.init
 	}
 	keep := map[string]eval.Value{}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -33,6 +34,9 @@ func SaysRetry(name string) bool { return retryWord.MatchString(name) }
 // words reads the names in and around a retry. Those of the functions around a
 // literal count too.
 func (r *Retry) words() {
+	if !ablate.On("words") {
+		return
+	}
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
 		r.Spoken = r.Spoken || SaysRetry(fn.Name())
 		r.Waiting = r.Waiting || awaitWord.MatchString(fn.Name())

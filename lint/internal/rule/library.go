@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -15,6 +16,9 @@ import (
 // finding's identity comes from the entry, so that a renamed import does not change
 // it.
 func Report(p *Pass, v table.Verdict) {
+	if !ablate.On("table") {
+		return
+	}
 	for _, m := range table.Find(p.Pass, v) {
 		// A rule that has followed the request itself knows more of it.
 		if v == table.Unkeyed && (namesKey(m.Scope) || p.foundIn(m.Node)) {

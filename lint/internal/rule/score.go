@@ -3,6 +3,7 @@ package rule
 import (
 	"go/token"
 
+	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
@@ -61,6 +62,8 @@ func score(r *retry.Retry) (sum int) {
 // RetryConfidence is how sure it is that code is a retry of a call across a boundary.
 func RetryConfidence(r *retry.Retry) Confidence {
 	switch s := score(r); {
+	case !ablate.On("score"):
+		return High
 	case s >= sure:
 		return High
 	case s >= likely:

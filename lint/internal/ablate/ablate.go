@@ -1,0 +1,32 @@
+// Package ablate switches parts of the linter off, one at a time, to see what each is
+// worth: make ablate counts the labelled places without it. A part that changes nothing
+// goes.
+package ablate
+
+import "os"
+
+// Parts are what can be switched off, with what they do.
+var Parts = []struct{ Name, Does string }{
+	{"assume", "what a branch says of a value holds behind it"},
+	{"before", "a first attempt ahead of the loop ends as those in it do"},
+	{"callers", "a caller of the package chooses the method"},
+	{"facts", "summaries of functions of other packages"},
+	{"handed", "what a call hands to a retry helper"},
+	{"implementers", "the only type of the package behind an interface"},
+	{"init", "what variables of the package hold at its start"},
+	{"items", "each turn has an item of its own"},
+	{"others", "other operations of the loop wait for themselves"},
+	{"polls", "a schedule of polls may be fixed"},
+	{"recursion", "functions that call themselves"},
+	{"restarts", "what is started again when it ends"},
+	{"score", "the score of a retry"},
+	{"table", "the table of libraries"},
+	{"weak", "what may wait stands against no wait at all"},
+	{"words", "names around a retry"},
+}
+
+// without is the part that is off: "" outside of make ablate.
+var without = os.Getenv("FORBEAR_LINT_WITHOUT")
+
+// On reports whether a part is on.
+func On(part string) bool { return without != part }
