@@ -118,8 +118,29 @@ func (p *Package) Implementer(m *types.Func) *ssa.Function {
 		}
 		found = fn
 	}
+	if found != nil && wraps(found, recv.Type()) {
+		return nil // what it calls in turn is another one
+	}
 	p.impl[m] = found
 	return found
+}
+
+// wraps reports whether the receiver of a method holds another value of the interface.
+func wraps(fn *ssa.Function, iface types.Type) bool {
+	t := fn.Signature.Recv().Type()
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range s.Fields() {
+		if types.Identical(f.Type(), iface) {
+			return true
+		}
+	}
+	return false
 }
 
 // Init implements eval.Library: what the variables of the package hold at its
