@@ -10,7 +10,6 @@
 package eval
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -318,25 +317,6 @@ func truth(v Value) (yes, no bool) {
 		}
 	}
 	return yes, no
-}
-
-// Dump is for debugging.
-func (m *Machine) Dump() string {
-	var b strings.Builder
-	for n, e := range m.edges {
-		fmt.Fprintf(&b, "%d.%d doubt=%v ->", n.turn, n.b.Index, e.doubt)
-		for _, t := range e.to {
-			fmt.Fprintf(&b, " %d.%d", t.turn, t.b.Index)
-		}
-		b.WriteString("\n")
-	}
-	for i, t := range m.Turns {
-		fmt.Fprintf(&b, "turn %d %v args %s waits %d\n", i, t.Reached, keys(t.Args), len(t.Waits))
-		for _, w := range t.Waits {
-			b.WriteString("   waits " + w.key() + "\n")
-		}
-	}
-	return b.String()
 }
 
 // reversePostorder numbers the blocks of a function so that those ahead have the
