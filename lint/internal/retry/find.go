@@ -208,7 +208,7 @@ func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 		if f := p.fact(a.op.Common()); f != nil && f.Wait != nil {
 			return true
 		}
-		if l != nil && (innermost[a.op.Block()] != l || usesAny(a.op, obtained(fn, l))) {
+		if in := innermost[a.op.Block()]; l != nil && (in == nil || in.Header != l.Header || usesAny(a.op, obtained(fn, l))) {
 			return true
 		}
 	}
