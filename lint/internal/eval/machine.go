@@ -23,6 +23,7 @@ const (
 	maxSteps = 30_000 // instructions
 	maxDepth = 6      // functions in functions
 	maxVisit = 6      // of a block, before what changes in it is Unknown
+	maxInner = 3      // the same, in functions that are entered
 	MaxTurns = 4      // of the loop at hand
 )
 
@@ -157,6 +158,10 @@ func (m *Machine) Over() bool { return m.over }
 // blocks carries out the blocks of a frame to its returns, and yields what they
 // return and leave.
 func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
+	most := maxVisit
+	if !f.top {
+		most = maxInner
+	}
 	order := reversePostorder(f.fn)
 	ins := map[node]*state{{0, f.fn.Blocks[0]}: st}
 	visits := map[node]int{}
@@ -171,7 +176,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		preds[to][from] = true
 		if old := ins[to]; old == nil {
 			ins[to] = s.clone()
-		} else if old.merge(s, visits[to] >= maxVisit) {
+		} else if old.merge(s, visits[to] >= most) {
 			again = true
 		}
 		if again && !slices.Contains(work, to) {
@@ -190,7 +195,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		}
 		n := work[best]
 		work = slices.Delete(work, best, best+1)
-		if visits[n] > maxVisit+3 {
+		if visits[n] > most+3 {
 			continue
 		}
 		visits[n]++
@@ -198,7 +203,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 			m.turn = n.turn
 		}
 		s := ins[n].clone()
-		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= maxVisit}
+		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= most}
 		c.again = func(s *state) { // a call to itself begins the next turn at the entry
 			to := node{n.turn + 1, f.fn.Blocks[0]}
 			m.leave(n, to, false)
