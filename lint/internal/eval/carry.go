@@ -117,6 +117,9 @@ func (c *carrier) widened(in ssa.Value, old, now Value) Value {
 	b, isBasic := in.Type().Underlying().(*types.Basic)
 	if isPhi && !c.f.top && isBasic && b.Info()&types.IsNumeric != 0 && len(c.f.args) > 0 {
 		known := true
+		if u, tooMany := now.(Unknown); tooMany && !u.Told {
+			now = old // too many values to be told apart
+		}
 		for _, v := range slices.Concat(ways(old), ways(now)) {
 			known = known && !isUnknown(v) && !Told(v)
 		}
