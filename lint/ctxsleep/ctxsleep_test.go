@@ -4,11 +4,10 @@ package ctxsleep_test
 import (
 	"testing"
 
-	"golang.org/x/tools/go/analysis/analysistest"
-
 	"github.com/forbear-go/forbear/lint/ctxsleep"
+	"github.com/forbear-go/forbear/lint/internal/ruletest"
 )
 
 func Test(t *testing.T) {
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), ctxsleep.Analyzer, "a")
+	ruletest.Run(t, ctxsleep.Analyzer, "a")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	ruletest.Run(t, nojitter.Analyzer, "a", "hidden", "recursion", "helped", "libs", "handed", "github.com/failsafe-go/failsafe-go/retrypolicy")
+	ruletest.Run(t, nojitter.Analyzer, "a", "hidden", "recursion", "libs", "github.com/failsafe-go/failsafe-go/retrypolicy")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a
@@ -18,5 +18,5 @@ func Test(t *testing.T) {
 func TestTurns(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	ruletest.Run(t, nojitter.Analyzer, "turns", "waits", "replaced")
+	ruletest.Run(t, nojitter.Analyzer, "turns")
 }

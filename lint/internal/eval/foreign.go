@@ -17,6 +17,8 @@ type Library interface {
 	// Foreign carries out a function of another package by its summary; ok is false
 	// for one of which nothing is known.
 	Foreign(c *Call) (v Value, ok bool)
+	// Summarized reports whether Foreign knows how a function of another package answers.
+	Summarized(c *ssa.CallCommon) bool
 	// Lively reports whether a function waits, or changes what it is given.
 	Lively(fn *ssa.Function) bool
 	// Remote reports whether a call leaves the module for another machine.

@@ -174,6 +174,9 @@ func (c *carrier) primitive(com *ssa.CallCommon) bool {
 	if pkg == "net/http" && CalleeName(com) == "NewRequest" || pkg == "net/http/httptest" {
 		return false
 	}
+	if c.m.Lib.Summarized(com) {
+		return false
+	}
 	if answers && fails {
 		return true
 	}

@@ -70,6 +70,12 @@ func (p *Package) fact(c *ssa.CallCommon) *Fact {
 	return got
 }
 
+// Summarized implements eval.Library.
+func (p *Package) Summarized(c *ssa.CallCommon) bool {
+	f := p.fact(c)
+	return f != nil && (f.HTTP || f.GRPC || len(f.Sends) > 0)
+}
+
 // Foreign implements eval.Library.
 func (p *Package) Foreign(c *eval.Call) (v eval.Value, ok bool) {
 	f := p.fact(c.CallCommon)

@@ -191,6 +191,9 @@ func callsItself(fn *ssa.Function) bool {
 	return false
 }
 
+// sameLoop reports whether two loops, of one computation or of two, are the same.
+func sameLoop(a, b *eval.Loop) bool { return a != nil && b != nil && a.Header == b.Header }
+
 // mayWait reports whether something lets time pass between attempts that seem to follow
 // each other at once: another of the operations does, or one waits by itself, goes to
 // another server, or is attempted in an inner loop.
@@ -208,7 +211,7 @@ func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 		if f := p.fact(a.op.Common()); f != nil && f.Wait != nil {
 			return true
 		}
-		if in := innermost[a.op.Block()]; l != nil && (in == nil || in.Header != l.Header || usesAny(a.op, obtained(fn, l))) {
+		if l != nil && (!sameLoop(innermost[a.op.Block()], l) || usesAny(a.op, obtained(fn, l))) {
 			return true
 		}
 	}

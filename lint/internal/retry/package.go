@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"regexp"
@@ -9,7 +10,6 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
-	"golang.org/x/tools/go/ssa/ssautil"
 
 	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
@@ -32,9 +32,16 @@ type Package struct {
 // newPackage gathers the functions of a package and their callers.
 func newPackage(pass *analysis.Pass, pkg *ssa.Package) *Package {
 	p := &Package{Pass: pass, SSA: pkg, callers: map[*ssa.Function][]*ssa.Call{}, impl: map[*types.Func]*ssa.Function{}, reach: map[*ssa.Function]Boundary{}, lively: map[*ssa.Function]bool{}}
-	for fn := range ssautil.AllFunctions(pkg.Prog) {
-		if fn.Pkg == pkg && len(fn.Blocks) > 0 && fn.Syntax() != nil {
-			p.Funcs = append(p.Funcs, fn)
+	for _, f := range pass.Files {
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				p.add(pkg.Prog.FuncValue(pass.TypesInfo.Defs[d.Name].(*types.Func)))
+			}
+		}
+	}
+	if in := pkg.Func("init"); in != nil { // literals that variables of the package hold
+		for _, lit := range in.AnonFuncs {
+			p.add(lit)
 		}
 	}
 	slices.SortFunc(p.Funcs, func(a, b *ssa.Function) int { return int(a.Pos() - b.Pos()) })
@@ -46,6 +53,16 @@ func newPackage(pass *analysis.Pass, pkg *ssa.Package) *Package {
 		}
 	}
 	return p
+}
+
+// add notes a function and the literals in it.
+func (p *Package) add(fn *ssa.Function) {
+	if len(fn.Blocks) > 0 {
+		p.Funcs = append(p.Funcs, fn)
+	}
+	for _, lit := range fn.AnonFuncs {
+		p.add(lit)
+	}
 }
 
 // Calls yields the calls of a function.
@@ -101,8 +118,29 @@ func (p *Package) Implementer(m *types.Func) *ssa.Function {
 		}
 		found = fn
 	}
+	if found != nil && wraps(found, recv.Type()) {
+		return nil // what it calls in turn is another one
+	}
 	p.impl[m] = found
 	return found
+}
+
+// wraps reports whether the receiver of a method holds another value of the interface.
+func wraps(fn *ssa.Function, iface types.Type) bool {
+	t := fn.Signature.Recv().Type()
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range s.Fields() {
+		if types.Identical(f.Type(), iface) {
+			return true
+		}
+	}
+	return false
 }
 
 // Init implements eval.Library: what the variables of the package hold at its

@@ -102,16 +102,6 @@ func values(parent context.Context, c *client) (*client, int, string, bool, poin
 	return nil, 0, "", false, point{}, err
 }
 
-func handler(c *client, r *http.Request) error {
-	for {
-		err := c.put()
-		if err == nil {
-			return nil
-		}
-		time.Sleep(time.Second) // want `FB1020: the retry sleeps although r.Context\(\) is in scope`
-	}
-}
-
 // noError cannot tell its caller, so there is no fix.
 func noError(ctx context.Context, c *client) {
 	for {
@@ -161,26 +151,6 @@ func neverEnds(c *client) (err error) {
 	}
 	return err
 }
-
-type key struct{}
-
-// unending has contexts in other forms that never end.
-func unending(c *client) (err error) {
-	var plain = context.Background()
-	var empty context.Context
-	null := context.Context(nil)
-	valued := context.WithValue(context.WithoutCancel(plain), key{}, 1)
-	more := context.WithValue(context.TODO(), key{}, 2)
-	for range 3 {
-		if err = c.put(); err == nil {
-			return errors(plain, empty, null, valued, more)
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-func errors(list ...context.Context) error { return nil }
 
 // declared has a context that ends, under another one of the same form.
 func declared(c *client) (err error) {

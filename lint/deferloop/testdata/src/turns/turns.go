@@ -10,10 +10,10 @@ import (
 func wait() { time.Sleep(rand.N(time.Second)) }
 
 // failed defers before it knows whether the turn failed.
-func failed(c *http.Client, pick func() string, done func()) {
+func failed(c *http.Client, url string, done func()) {
 	for {
 		defer done() // want `FB1053: defers done in a loop that retries http.Client.Get`
-		resp, err := c.Get(pick())
+		resp, err := c.Get(url)
 		if err != nil {
 			wait()
 			continue
@@ -22,7 +22,7 @@ func failed(c *http.Client, pick func() string, done func()) {
 	}
 }
 
-// settled defers after a success, which another item follows: no attempt.
+// settled defers after a success, which another attempt follows all the same.
 func settled(c *http.Client, url string) {
 	for {
 		resp, err := c.Get(url)
@@ -30,6 +30,6 @@ func settled(c *http.Client, url string) {
 			wait()
 			continue
 		}
-		defer resp.Body.Close()
+		defer resp.Body.Close() // want `FB1053: defers io.Closer.Close in a loop that retries http.Client.Get`
 	}
 }

@@ -130,20 +130,6 @@ func (c *client) put() error {
 	return resp.Body.Close()
 }
 
-func throughClosure(c *client) error {
-	var resp *http.Response
-	var err error
-	op := func() { resp, err = c.http.Get(c.base) }
-	for attempt := 0; attempt < 10; attempt++ { // want `FB1001: retries .* on failure and waits 1s every time`
-		op()
-		if err == nil {
-			return resp.Body.Close()
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
 func switched(c *client) error {
 	for i := 0; i < 3; i++ { // want `FB1001: retries a.client.put on failure and waits 100ms every time`
 		err := c.put()
@@ -231,4 +217,12 @@ func byMinHelper(c *client) (err error) {
 		pauseMin(c.interval)
 	}
 	return err
+}
+
+// Both helpers are handed what leaves the process.
+func handsOver(c *client) error {
+	if err := recursive(c.put, 3, time.Second); err != nil {
+		return err
+	}
+	return helper(3, time.Second, c.put)
 }

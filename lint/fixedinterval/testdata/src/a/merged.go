@@ -23,23 +23,6 @@ func mergedAnd(url string) (resp *http.Response, err error) {
 	return nil, err
 }
 
-func mergedConditions(url string, conditions []func(error) bool) (resp *http.Response, err error) {
-	for range 4 { // want `FB1001: retries http.Get on failure and waits 1s every time`
-		resp, err = http.Get(url)
-		again := err != nil && temporary(err)
-		for _, condition := range conditions {
-			if again = condition(err); again {
-				break
-			}
-		}
-		if !again {
-			return resp, err
-		}
-		time.Sleep(time.Second)
-	}
-	return nil, err
-}
-
 func mergedOr(url string) (resp *http.Response, err error) {
 	for range 4 { // want `FB1001: retries http.Get on failure and waits 1s every time`
 		resp, err = http.Get(url)
@@ -76,18 +59,6 @@ func mergedFailed(url string, same func(*http.Response) bool) (resp *http.Respon
 		time.Sleep(time.Second)
 	}
 	return nil, err
-}
-
-// captured: what the literal keeps outside says whether it has failed.
-func captured(url string) (err error) {
-	get := func() bool {
-		_, err = http.Get(url)
-		return err == nil
-	}
-	for n := 3; n > 0 && !get(); n-- { // want `FB1001: retries captured\$1 on failure and waits 1s every time`
-		time.Sleep(time.Second)
-	}
-	return err
 }
 
 // handedError: the error is one that the caller has, and nothing was attempted.

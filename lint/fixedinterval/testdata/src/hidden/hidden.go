@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -77,21 +76,6 @@ func twoCallsDeep(ctx context.Context, c *caller) error {
 	return errors.New("exhausted")
 }
 
-// replaceable: tests put another clock in.
-func replaceable(c *caller, after func(time.Duration) <-chan time.Time) (err error) {
-	wait := time.After
-	if after != nil {
-		wait = after
-	}
-	for range 5 { // want `FB1001: retries hidden.caller.call on failure and waits 2s every time`
-		if err = c.call(); err == nil {
-			return nil
-		}
-		<-wait(2 * time.Second)
-	}
-	return err
-}
-
 // pauser is an interface of which the package has one kind.
 type pauser interface{ Pause() time.Duration }
 
@@ -143,7 +127,6 @@ func eitherKind(c *caller) (err error) {
 
 type options struct {
 	Interval time.Duration
-	Text     string
 }
 
 func firstThatIsSet(c *caller, o options) (err error) {
@@ -152,20 +135,6 @@ func firstThatIsSet(c *caller, o options) (err error) {
 			return nil
 		}
 		time.Sleep(cmp.Or(o.Interval, 2*time.Second))
-	}
-	return err
-}
-
-func fromText(c *caller, o options) (err error) {
-	d, perr := time.ParseDuration(cmp.Or(o.Text, os.Getenv("PAUSE"), "2s"))
-	if perr != nil {
-		d = time.Second
-	}
-	for range 9 { // want `FB1001: retries hidden.caller.call on failure`
-		if err = c.call(); err == nil {
-			return nil
-		}
-		time.Sleep(d)
 	}
 	return err
 }
@@ -204,17 +173,6 @@ func untilDeadline(c *caller, end time.Time) (err error) {
 			return nil
 		}
 		time.Sleep(max(time.Until(end), 0))
-	}
-	return err
-}
-
-// cutOff: the time that is left only cuts off the wait.
-func cutOff(c *caller, end time.Time) (err error) {
-	for range 9 { // want `FB1001: retries hidden.caller.call on failure`
-		if err = c.call(); err == nil {
-			return nil
-		}
-		time.Sleep(min(c.wait(), time.Until(end)))
 	}
 	return err
 }

@@ -78,23 +78,6 @@ func (t *table) put(rows []string) error {
 	return err
 }
 
-// joined is paced by a ticker and counts nothing: whether it polls or tries again
-// cannot be told.
-func joined(addr string, retries <-chan struct{}) net.Conn {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			return c
-		}
-		select {
-		case <-t.C:
-		case <-retries:
-			return nil
-		}
-	}
-}
-
 // dialSlowly waits between its attempts, and what calls it waits by it.
 func dialSlowly(addr string) (c net.Conn, err error) {
 	for retry := range 3 {

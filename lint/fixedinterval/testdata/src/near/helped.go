@@ -78,34 +78,12 @@ func keptTooLong(send func() error) (err error) {
 	return err
 }
 
-// waitForConn waits for a value that another goroutine hands over, and gives up after
-// a time. signaled only waits, unless it is told to go on.
-func waitForConn(values chan net.Conn) net.Conn {
-	select {
-	case c := <-values:
-		return c
-	case <-time.After(time.Second):
-		return nil
-	}
-}
-
+// signaled only waits, unless it is told to go on.
 func signaled(wake chan struct{}) {
 	select {
 	case <-wake:
 	case <-time.After(time.Second):
 	}
-}
-
-func obtainedByHelper(addr string, values chan net.Conn) (conn net.Conn, err error) {
-	for range 3 {
-		if conn, err = net.Dial("tcp", addr); err == nil {
-			return conn, nil
-		}
-		if conn = waitForConn(values); conn != nil {
-			return conn, nil
-		}
-	}
-	return nil, err
 }
 
 func wokenByHelper(addr string, wake chan struct{}) (conn net.Conn, err error) {
@@ -149,7 +127,7 @@ func waitsBehind(addr string) (conn net.Conn, err error) {
 	}
 }
 
-func waitsFixedBehind(addr string) (conn net.Conn, err error) {
+func fixedWaitBehind(addr string) (conn net.Conn, err error) {
 	for n := 0; ; n++ { // want `FB1001: retries net.Dial on failure and waits 1s every time`
 		if conn, err = net.Dial("tcp", addr); err == nil {
 			return conn, nil

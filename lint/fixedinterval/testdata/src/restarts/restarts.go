@@ -61,27 +61,6 @@ func waitsFirst(ctx context.Context, f *feed) {
 	}
 }
 
-// whatever it is given starts again; the one caller gives it a feed.
-func (f *feed) whatever(start func()) {
-	for { // want `FB1001: retries start on failure and waits 250ms every time`
-		select {
-		case <-f.stop:
-			return
-		default:
-		}
-		start()
-		select {
-		case <-f.stop:
-			return
-		case <-time.After(250 * time.Millisecond):
-		}
-	}
-}
-
-func (f *feed) start(ctx context.Context) {
-	go f.whatever(func() { f.run(ctx) })
-}
-
 // job is called by its loop once in a while, and does a little work.
 func (f *feed) job(work func()) {
 	for {
@@ -167,18 +146,6 @@ func until(ctx context.Context, accept func(n int) (done bool, err error), wait 
 	}
 }
 
-// keptError says "not done" after a failure: its caller is a retry.
-func keptError(ctx context.Context, url string) error {
-	return until(ctx, func(int) (bool, error) { // want `FB1001: retries http.Get on failure and waits 1s every time`
-		resp, err := http.Get(url)
-		if err != nil {
-			log.Print(err)
-			return false, nil
-		}
-		return true, resp.Body.Close()
-	}, time.Second)
-}
-
 // tolerated looks at a state after a success: it waits for that, whatever fails
 // on the way.
 func tolerated(ctx context.Context, url string) error {
@@ -189,20 +156,6 @@ func tolerated(ctx context.Context, url string) error {
 			return false, nil
 		}
 		return resp.ContentLength > 0, resp.Body.Close()
-	}, time.Second)
-}
-
-// unlisted says "not done" of a status as well: a failure too.
-func unlisted(ctx context.Context, url string) error {
-	return until(ctx, func(int) (bool, error) { // want `FB1001: retries http.Get on failure and waits 1s every time`
-		resp, err := http.Get(url)
-		if err != nil {
-			return false, nil
-		}
-		if resp.StatusCode >= 500 {
-			return false, nil
-		}
-		return true, resp.Body.Close()
 	}, time.Second)
 }
 
@@ -224,21 +177,6 @@ type options struct {
 }
 
 type retrier struct{}
-
-// Until is the method of a type that says what it is for.
-func (retrier) Until(ctx context.Context, o options) (any, error) {
-	for n := 0; ; n++ { // want `FB1001: retries Accept on failure and waits Wait every time`
-		done, v, err := o.Accept(n)
-		if done || err != nil {
-			return v, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(o.Wait):
-		}
-	}
-}
 
 // all servers are tried in each turn, and each turn tries the same ones.
 func all(ctx context.Context, addrs []string) (net.Conn, error) {
@@ -273,7 +211,7 @@ func batches(send func(string) error, next func() []string) {
 // lastCounts: past the last operation of a turn leads only a branch that has not
 // come to an end either.
 func lastCounts(f *feed, ready func() bool) error {
-	for { // want `FB1001: retries net.Dial, http.Get on failure and waits 1s every time`
+	for { // want `FB1001: retries http.Get on failure and waits 1s every time`
 		conn, err := net.Dial("tcp", f.addr)
 		switch {
 		case err != nil:
@@ -286,25 +224,6 @@ func lastCounts(f *feed, ready func() bool) error {
 		}
 		time.Sleep(time.Second)
 	}
-}
-
-// attempt says whether it is over, by a bool.
-func attempted(url string) (err error) {
-	attempt := func() bool {
-		_, err = http.Get(url)
-		if err != nil {
-			log.Print(err)
-			return false
-		}
-		return true
-	}
-	for i := 0; i < 4; i++ { // want `FB1001: retries .* on failure and waits 1s every time`
-		if attempt() {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
 }
 
 // policy says how long to wait after each turn, and is told how it went.

@@ -47,7 +47,7 @@ func paused(url string, pause time.Duration) error {
 
 // failed: each failure leads to the pause.
 func failed(url string, pause time.Duration) (err error) {
-	for retries := range 3 { // want `FB1001: retries steps.read, steps.page.write on failure and waits pause every time`
+	for retries := range 3 { // want `FB1001: retries steps.read, others on failure and waits pause every time`
 		if retries > 0 {
 			time.Sleep(pause)
 		}
@@ -91,16 +91,6 @@ type token struct{ value string }
 // source fetches tokens, from a server as a rule.
 type source interface{ Token() (*token, error) }
 
-func fetched(s source) (t *token, err error) {
-	for range 3 { // want `FB1001: retries steps.source.Token on failure and waits 1s every time`
-		if t, err = s.Token(); err == nil {
-			return t, nil
-		}
-		time.Sleep(time.Second)
-	}
-	return nil, err
-}
-
 // parsed reads the tokens of a text, which does not change.
 func parsed(d *json.Decoder) (t json.Token, err error) {
 	for range 3 {
@@ -115,18 +105,6 @@ func parsed(d *json.Decoder) (t json.Token, err error) {
 type broker interface {
 	Pull(ctx context.Context, topic string) error
 	Peek(topic string) error
-}
-
-// pulled goes on with the next message. What takes a context and may fail is
-// likely a call of another service.
-func pulled(ctx context.Context, b broker) {
-	for { // want `FB1001: retries steps.broker.Pull on failure and waits 1s every time`
-		if err := b.Pull(ctx, "orders"); err != nil {
-			time.Sleep(time.Second)
-			continue
-		}
-		log.Print("pulled")
-	}
 }
 
 // peeked may look at something in memory: no more than a warning.

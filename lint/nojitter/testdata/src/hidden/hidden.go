@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"time"
 )
@@ -168,30 +167,6 @@ func byClosure(c *caller) (err error) {
 	return err
 }
 
-// state machines of a timer: the failure says when the next attempt begins.
-func timer(ctx context.Context, c *caller, limit time.Duration) error {
-	begun, wait := time.Now(), time.Second
-	t := time.NewTimer(0)
-	defer t.Stop()
-	for { // want `FB1002: retries hidden.caller.call on failure`
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-			err := c.call()
-			if err == nil {
-				return nil
-			}
-			passed := time.Since(begun)
-			if passed > limit {
-				return err
-			}
-			t.Reset(min(wait, limit-passed))
-			wait = time.Duration(float64(wait) * math.Phi)
-		}
-	}
-}
-
 // cutOff: a random fraction of a second is lost where whole seconds are counted.
 func cutOff(c *caller) (err error) {
 	for i := range 5 { // want `FB1002: retries hidden.caller.call on failure`
@@ -230,57 +205,6 @@ func stepped(k *keeper) (err error) {
 		time.Sleep(k.wait)
 	}
 	return err
-}
-
-// Clocks of others, whose timers yield their channels by a method.
-
-type (
-	testClock interface {
-		NewTimer(d time.Duration) testTimer
-	}
-	testTimer interface {
-		C() <-chan time.Time
-		Stop() bool
-	}
-)
-
-func growsByClock(c testClock, addr string) (conn net.Conn, err error) {
-	pause := time.Second
-	for { // want `FB1002: retries net.Dial on failure with a growing wait`
-		if conn, err = net.Dial("tcp", addr); err == nil {
-			return conn, nil
-		}
-		t := c.NewTimer(pause)
-		<-t.C()
-		pause = min(2*pause, time.Minute)
-	}
-}
-
-func drawsByClock(c testClock, addr string) (conn net.Conn, err error) {
-	pause := time.Second
-	for {
-		if conn, err = net.Dial("tcp", addr); err == nil {
-			return conn, nil
-		}
-		t := c.NewTimer(rand.N(pause))
-		<-t.C()
-		pause = min(2*pause, time.Minute)
-	}
-}
-
-// limitedByClock has one timer for the whole loop.
-func limitedByClock(c testClock, addr string) (conn net.Conn, err error) {
-	limit := c.NewTimer(time.Minute)
-	for {
-		if conn, err = net.Dial("tcp", addr); err == nil {
-			return conn, nil
-		}
-		select {
-		case <-limit.C():
-			return nil, err
-		default:
-		}
-	}
 }
 
 // Helpers that wait longer with the number of the attempt that they are given.
