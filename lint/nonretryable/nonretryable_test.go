@@ -10,12 +10,12 @@ import (
 )
 
 func Test(t *testing.T) {
-	ruletest.Run(t, nonretryable.Analyzer, "a", "deep", "rpc", "place", "libs", "signals", "tables")
+	ruletest.Run(t, nonretryable.Analyzer, "a", "deep", "rpc", "place", "libs", "signals", "tables", "chosen")
 }
 
 // TestMedium shows findings of medium confidence too.
 func TestMedium(t *testing.T) {
 	config.Set(&config.Settings{Confidence: "medium"})
 	defer config.Set(nil)
-	ruletest.Run(t, nonretryable.Analyzer, "medium", "settable")
+	ruletest.Run(t, nonretryable.Analyzer, "medium", "restarts")
 }

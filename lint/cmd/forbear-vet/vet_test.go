@@ -96,7 +96,7 @@ var _, _ = retried, suppressed
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(got), "rand.N(time.Second << attempt)"); n != 1 || strings.Count(string(got), "time.Sleep(time.Second)") != 1 {
+	if n := strings.Count(string(got), "rand.N(2 * time.Second)"); n != 1 || strings.Count(string(got), "time.Sleep(time.Second)") != 1 {
 		t.Errorf("got\n%s\nwant one of the two waits at random", got)
 	}
 }

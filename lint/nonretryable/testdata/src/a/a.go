@@ -2,7 +2,6 @@
 package a
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -106,22 +105,6 @@ func shouldRetry(resp *http.Response, err error) bool { // want `FB1035: shouldR
 var retryable = []int{400, 429, 503} // want `FB1035: retryable holds 400`
 
 var retryStatus = map[int]bool{403: true, 503: true, 422: false} // want `FB1035: retryStatus holds 403`
-
-func certificate(c *http.Client, url string) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on a certificate error`
-		resp, err := c.Get(url)
-		if err == nil {
-			return resp.Body.Close()
-		}
-		var unknown x509.UnknownAuthorityError
-		if errors.As(err, &unknown) {
-			wait()
-			continue
-		}
-		return err
-	}
-	return nil
-}
 
 // Near misses.
 

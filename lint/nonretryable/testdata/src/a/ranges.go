@@ -3,7 +3,6 @@ package a
 import (
 	"errors"
 	"net/http"
-	"strings"
 )
 
 // Statuses in ranges, classes, variables, fields, lists.
@@ -52,21 +51,6 @@ func byFlag(c *http.Client, url string) (err error) {
 	return nil
 }
 
-func byText(c *http.Client, url string) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
-		resp, err := c.Get(url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if strings.HasPrefix(resp.Status, "2") {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
 type reply struct {
 	kind int // the status
 	text string
@@ -92,76 +76,6 @@ func byField(c *http.Client, url string) error {
 			return nil
 		case r.kind >= 500:
 			return errors.New(r.text)
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func code(c *http.Client, url string) (int, error) {
-	resp, err := c.Get(url)
-	if err != nil {
-		return 0, err
-	}
-	resp.Body.Close()
-	return resp.StatusCode, nil
-}
-
-func byResult(c *http.Client, url string) error {
-	for range 3 { // want `FB1035: retries a.code on status 400`
-		n, err := code(c, url)
-		if err == nil && n == 204 {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-// probe is a setting: its default says what is expected.
-type probe struct {
-	url      string
-	expected int
-	again    []int
-}
-
-func newProbe(url string) *probe {
-	return &probe{url: url, expected: 200, again: []int{404, 422, 503}}
-}
-
-func (p *probe) byExpected(c *http.Client) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
-		resp, err := c.Get(p.url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode == p.expected {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func (p *probe) listed(status int) bool {
-	for _, s := range p.again {
-		if s == status {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *probe) byOwnList(c *http.Client) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 404, 422`
-		resp, err := c.Get(p.url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if !p.listed(resp.StatusCode) {
-			return nil
 		}
 		wait()
 	}
@@ -205,21 +119,6 @@ func byClass(c *http.Client, url string) error {
 		resp.Body.Close()
 		switch class := resp.StatusCode / 100; class {
 		case 2, 3, 4:
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func (p *probe) byLoad(c *http.Client, load, busy int) error {
-	for range 3 {
-		resp, err := c.Get(p.url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if load == busy || resp.StatusCode < 500 {
 			return nil
 		}
 		wait()
@@ -286,17 +185,6 @@ func lenientBound(c *http.Client, url string, lenient bool) error {
 	for range 3 {
 		resp, err := c.Get(url)
 		if err == nil && resp.StatusCode <= most {
-			return resp.Body.Close()
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func chosenInHelper(c *http.Client, url string, created bool) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
-		resp, err := c.Get(url)
-		if err == nil && accepted(resp.StatusCode, created) {
 			return resp.Body.Close()
 		}
 		wait()

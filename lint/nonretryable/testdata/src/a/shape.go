@@ -81,9 +81,9 @@ func waitUntilThere(c *http.Client, url string) error {
 	}
 }
 
-// gone looks closer at a 404, which alone is in doubt.
+// gone asks something else about a 404 too.
 func gone(c *http.Client, url string, moved func() bool) (*http.Response, error) {
-	for { // want `FB1035: retries a.feed on status 400, 401, 403, 409, 422$`
+	for { // want `FB1035: retries a.feed on status 400, 401, 403, 404, 409, 422`
 		resp, err := feed(c, url)
 		if err == nil {
 			return resp, nil
@@ -142,18 +142,6 @@ func byWhy(c *http.Client, url string) error {
 		err := explained(c, url)
 		var r *refusal
 		if err == nil || !errors.As(err, &r) || r.StatusCode != 400 || r.Why != "busy" {
-			return err
-		}
-		wait()
-	}
-}
-
-// byStatus does not.
-func byStatus(c *http.Client, url string) error {
-	for { // want `FB1035: retries a.explained on status 400`
-		err := explained(c, url)
-		var r *refusal
-		if err == nil || !errors.As(err, &r) || r.StatusCode != 400 {
 			return err
 		}
 		wait()

@@ -35,28 +35,6 @@ type guard interface {
 	DoOr(name string, run func() error, instead func(error) error) error
 }
 
-func guarded(c *http.Client, g guard, req *http.Request) (err error) {
-	for range 3 { // want `FB1035: retries deep.guard.Do on status 400, 401, 403, 404, 409, 422`
-		var resp *http.Response
-		err = g.Do("pay", func() error {
-			resp, err = c.Do(req)
-			if err != nil {
-				return err
-			}
-			defer resp.Body.Close()
-			if resp.StatusCode >= 400 {
-				return errAgain
-			}
-			return nil
-		})
-		if err == nil {
-			return nil
-		}
-		wait()
-	}
-	return err
-}
-
 // guardedServer fails for what the server may get over.
 func guardedServer(c *http.Client, g guard, req *http.Request) (err error) {
 	for range 3 {
@@ -157,13 +135,10 @@ func (s *store) do(req *http.Request) (*http.Response, error) {
 	return resp, s.check(resp)
 }
 
-func (s *store) send(req *http.Request) (*http.Response, error)   { return s.do(req) }
-func (s *store) sign(req *http.Request) (*http.Response, error)   { return s.send(req) }
-func (s *store) call(req *http.Request) (*http.Response, error)   { return s.sign(req) }
-func (s *store) object(req *http.Request) (*http.Response, error) { return s.call(req) }
+func (s *store) send(req *http.Request) (*http.Response, error) { return s.do(req) }
 func (s *store) put(req *http.Request, body io.ReadCloser) error {
 	req.Body = body
-	_, err := s.object(req)
+	_, err := s.send(req)
 	return err
 }
 
@@ -179,7 +154,7 @@ func (s *store) putAgain(req *http.Request, body func() io.ReadCloser) (err erro
 
 // count fails for none of the statuses that it counts.
 func (s *store) count(req *http.Request) error {
-	resp, err := s.object(req)
+	resp, err := s.send(req)
 	if resp != nil {
 		fmt.Println(resp.StatusCode)
 		return nil
@@ -197,10 +172,6 @@ func (s *store) countAgain(req *http.Request) (err error) {
 	return err
 }
 
-// Two kinds of an interface have the method of one that both embed.
-
-type tracker interface{ poll(url string) error }
-
 type base struct{ c *http.Client }
 
 func (b *base) poll(url string) error {
@@ -212,25 +183,6 @@ type (
 	puts    struct{ base }
 	deletes struct{ base }
 )
-
-type future struct{ t tracker }
-
-func newFuture(c *http.Client, gone bool) *future {
-	if gone {
-		return &future{&deletes{base{c}}}
-	}
-	return &future{&puts{base{c}}}
-}
-
-func (f *future) await(url string) (err error) {
-	for range 3 { // want `FB1035: retries deep.tracker.poll on status 400, 401, 403, 404, 409, 422`
-		if err = f.t.poll(url); err == nil {
-			return nil
-		}
-		wait()
-	}
-	return err
-}
 
 // One of these has a method of its own, which fails for nothing that is final.
 
@@ -266,11 +218,9 @@ func listAgain(l lister, url string) (err error) {
 
 // What is asked ahead of each attempt knows nothing of the response.
 
-type worker struct{ gone, refused bool }
+type worker struct{ gone bool }
 
 func (w *worker) stopped() bool { return w.gone }
-
-func (w *worker) lastFailed() bool { return w.refused }
 
 func (w *worker) untilStopped(c *http.Client, url string, open func() bool) {
 	for { // want `FB1035: retries deep.feed on status 400, 401, 403, 404, 409, 422`
@@ -278,26 +228,6 @@ func (w *worker) untilStopped(c *http.Client, url string, open func() bool) {
 			return
 		}
 		if _, err := feed(c, url); err == nil {
-			return
-		}
-		wait()
-	}
-}
-
-// untilRefused asks for the failure of the attempt before.
-func (w *worker) untilRefused(c *http.Client, url string) {
-	for !w.lastFailed() {
-		if _, err := feed(c, url); err == nil {
-			return
-		}
-		wait()
-	}
-}
-
-// untilSeen asks when the response is there.
-func (w *worker) untilSeen(c *http.Client, url string) {
-	for {
-		if _, err := feed(c, url); err == nil || w.stopped() {
 			return
 		}
 		wait()

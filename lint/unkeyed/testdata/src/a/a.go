@@ -316,20 +316,3 @@ func turnedAway(c *http.Client, url string, body []byte) error {
 	}
 	return nil
 }
-
-// timedOut repeats what the server may have begun.
-func timedOut(c *http.Client, url string, body []byte) error {
-	for range 3 { // want `FB1030: retries POST`
-		resp, err := c.Post(url, "application/json", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests {
-			wait()
-			continue
-		}
-		return nil
-	}
-	return nil
-}

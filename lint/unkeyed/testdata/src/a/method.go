@@ -252,32 +252,6 @@ func inBreaker(c *client, b *breaker) (err error) {
 	return err
 }
 
-// fuse is one of another module, whose functions have a type.
-type fuse interface {
-	run(name string, f step, instead func(error) error) error
-}
-
-type step func() error
-
-func inFuse(c *http.Client, f fuse, req *http.Request) (resp *http.Response, err error) {
-	for range 3 { // want `FB1030: retries whatever method it is given, POST by pay too`
-		err = f.run("pay", func() error {
-			resp, err = c.Do(req)
-			return err
-		}, nil)
-		if err == nil {
-			return resp, nil
-		}
-		wait()
-	}
-	return nil, err
-}
-
-func pay(c *http.Client, f fuse, body string) (*http.Response, error) {
-	req, _ := http.NewRequest("POST", "/pay", strings.NewReader(body))
-	return inFuse(c, f, req)
-}
-
 // An interface that just one type becomes.
 
 type sender interface{ deliver(string) error }

@@ -126,21 +126,6 @@ func (t byCount) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	return nil, err
 }
 
-func guardedCaller(p persistent, method string) error {
-	req, err := http.NewRequest(method, "http://example.com", nil)
-	if err != nil {
-		return err
-	}
-	if method == http.MethodPost {
-		_, err = p.inner.Do(req)
-		return err
-	}
-	_, err = p.careful(req)
-	return err
-}
-
-func callsGuarded(p persistent) error { return guardedCaller(p, "POST") }
-
 func (p persistent) careful(req *http.Request) (resp *http.Response, err error) {
 	for range 3 {
 		if resp, err = p.inner.Do(req); err == nil {
@@ -254,29 +239,5 @@ func unchosen(p persistent) error {
 		return err
 	}
 	_, err = p.under(req, func(error) bool { return true })
-	return err
-}
-
-// Two functions in turn.
-
-func (p persistent) attempt(req *http.Request, left int) (*http.Response, error) {
-	resp, err := p.inner.Do(req)
-	if err != nil && left > 0 {
-		return p.after(req, left) // want `FB1030: retries whatever method it is given, POST by announce too`
-	}
-	return resp, err
-}
-
-func (p persistent) after(req *http.Request, left int) (*http.Response, error) {
-	wait()
-	return p.attempt(req, left-1)
-}
-
-func announce(p persistent) error {
-	req, err := http.NewRequest("POST", "http://example.com", nil)
-	if err != nil {
-		return err
-	}
-	_, err = p.attempt(req, 3)
 	return err
 }

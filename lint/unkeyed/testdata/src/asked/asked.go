@@ -19,8 +19,8 @@ type transport struct {
 func New(base http.RoundTripper, p policy) http.RoundTripper { return &transport{base, p} }
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	for attempt := 0; ; attempt++ {
-		resp, err := t.base.RoundTrip(req) // want `FB1030: retries every request, whatever its method`
+	for attempt := 0; ; attempt++ { // want `FB1030: retries every request, whatever its method`
+		resp, err := t.base.RoundTrip(req)
 		d := t.policy.next(attempt, resp, err)
 		if d < 0 {
 			return resp, err

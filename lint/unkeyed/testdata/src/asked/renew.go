@@ -3,7 +3,6 @@ package asked
 import (
 	"bytes"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -41,32 +40,4 @@ func relays(c *http.Client, url string, items <-chan []byte) {
 		}
 		resp.Body.Close()
 	}
-}
-
-type busyError struct{ pause time.Duration }
-
-func (*busyError) Error() string { return "busy" }
-
-func post(c *http.Client, url string) error {
-	resp, err := c.Post(url, "text/plain", nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		return &busyError{time.Duration(seconds) * time.Second}
-	}
-	return nil
-}
-
-// pages goes on to the next page, and to the same one when the server says so.
-func pages(c *http.Client, url string, next func() bool) (err error) {
-	for err == nil && next() {
-		err = post(c, url)
-		if busy, ok := err.(*busyError); ok {
-			time.Sleep(busy.pause)
-			err = nil
-		}
-	}
-	return err
 }

@@ -17,8 +17,7 @@ func sendKeyed(url, key string) error {
 	return c.Post(url, "text/plain", nil)
 }
 
-// What is found by the request itself is not reported again.
 func sendOnce(url string) error {
-	_, err := retryablehttp.NewClient().Post(url, "text/plain", nil) // want `FB1030: retries POST through retryablehttp.Client.Post`
+	_, err := retryablehttp.NewClient().Post(url, "text/plain", nil) // want `FB1030: retryablehttp retries this POST, which carries no Idempotency-Key`
 	return err
 }

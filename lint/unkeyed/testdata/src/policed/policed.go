@@ -1,116 +1,11 @@
-// Package policed repeats requests as a policy says that its users may replace:
-// what it does by default counts.
+// Package policed repeats requests as a condition says that its users may replace.
 package policed
 
 import (
 	"math/rand"
 	"net/http"
-	"net/http/httputil"
 	"time"
 )
-
-// A schedule looks at the outcome, and there is one kind of it.
-type schedule interface {
-	next(attempt int, resp *http.Response, err error) (time.Duration, error)
-}
-
-type byStatus struct{ again func(*http.Response) bool }
-
-var usual schedule = &byStatus{again: overloaded}
-
-func overloaded(resp *http.Response) bool { return resp.StatusCode >= 500 }
-
-func (b *byStatus) next(attempt int, resp *http.Response, err error) (time.Duration, error) {
-	if err == nil && !b.again(resp) {
-		return -1, nil
-	}
-	return time.Duration(rand.Int63n(int64(time.Second) << attempt)), nil
-}
-
-type scheduled struct {
-	base     http.RoundTripper
-	schedule schedule
-}
-
-func (t *scheduled) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := t.schedule
-	if s == nil {
-		s = usual
-	}
-	for attempt := 0; ; attempt++ {
-		resp, err := t.base.RoundTrip(req) // want `FB1030: retries every request, whatever its method`
-		d, stop := s.next(attempt, resp, err)
-		if stop != nil {
-			return nil, stop
-		}
-		if d < 0 {
-			return resp, err
-		}
-		time.Sleep(d)
-	}
-}
-
-// A cautious schedule looks at the method as well, in what it asks by default.
-type cautious interface {
-	pause(attempt int, resp *http.Response, err error) time.Duration
-}
-
-type byMethod struct{ again func(*http.Response) bool }
-
-func newCautious() cautious { return &byMethod{again: harmless} }
-
-func harmless(resp *http.Response) bool {
-	return resp.StatusCode >= 500 && resp.Request.Method == http.MethodGet
-}
-
-func (b *byMethod) pause(attempt int, resp *http.Response, err error) time.Duration {
-	if err != nil || !b.again(resp) {
-		return -1
-	}
-	return time.Duration(rand.Int63n(int64(time.Second) << attempt))
-}
-
-type guarded struct{ base http.RoundTripper }
-
-func (t *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := newCautious()
-	for attempt := 0; ; attempt++ {
-		resp, err := t.base.RoundTrip(req)
-		d := c.pause(attempt, resp, err)
-		if d < 0 {
-			return resp, err
-		}
-		time.Sleep(d)
-	}
-}
-
-// A pace says nothing of the outcome, and a response that is thrown away nothing
-// of the method: what chooses is not seen.
-type pace interface{ step() time.Duration }
-
-type paced struct {
-	base http.RoundTripper
-	pace pace
-}
-
-func (t *paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	for {
-		resp, err := t.base.RoundTrip(req)
-		if known(resp) {
-			return resp, err
-		}
-		d := t.pace.step()
-		time.Sleep(d)
-	}
-}
-
-func known(resp *http.Response) bool {
-	text, _ := httputil.DumpResponse(resp, false)
-	return strict(resp) && len(text) > 0
-}
-
-// strict may be set to anything.
-var strict func(*http.Response) bool
 
 // A condition in a field is the package's own unless an option replaces it.
 type conditional struct {

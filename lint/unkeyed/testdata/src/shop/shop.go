@@ -25,7 +25,7 @@ func newStore() *store {
 }
 
 func (s *store) sell(item string) error {
-	_, err := s.client.Post("http://example.com/sales", "text/plain", item) // want `FB1030: retries POST through retryablehttp.Client.Post`
+	_, err := s.client.Post("http://example.com/sales", "text/plain", item) // want `FB1030: retryablehttp retries this POST, which carries no Idempotency-Key`
 	return err
 }
 
@@ -44,7 +44,7 @@ func (s *store) exchange(method, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.client.Do(req) // want `FB1030: retries whatever method it is given, PATCH by rename too`
+	_, err = s.client.Do(req) // want `FB1030: retryablehttp retries whatever method it is given, PATCH by rename too`
 	return err
 }
 

@@ -14,7 +14,7 @@ func pause() { time.Sleep(rand.N(time.Second)) }
 
 // Do leaves the method to callers in other packages.
 func (c *Client) Do(method, path string) error {
-	for range 3 {
+	for range 3 { // want `FB1030: retries every request, whatever its method`
 		req, err := http.NewRequest(method, c.base+path, nil)
 		if err != nil {
 			return err

@@ -26,54 +26,10 @@ func (c *client) once(method, path string, body io.Reader) error {
 	return resp.Body.Close()
 }
 
-// Request sends whatever it is given.
-func (c *client) Request(method, path string, body []byte) (err error) {
-	for range 3 { // want `FB1030: retries every request, whatever its method`
-		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-// Upload is one operation, by its name: the method is POST or PUT, or always PUT.
-func (c *client) Upload(method, path string, body []byte) (err error) {
-	for range 3 {
-		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-// Document is no client's do.
-func (c *client) Document(method, path string, body []byte) (err error) {
-	for range 3 {
-		if err = c.once(method, path, bytes.NewReader(body)); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
 // An operation is a request of this package's own.
 type operation struct {
 	Method, Path string
 	Body         []byte
-}
-
-// Perform sends whatever it is given.
-func (c *client) Perform(op *operation) (err error) {
-	for range 3 { // want `FB1030: retries every request, whatever its method`
-		if err = c.once(op.Method, op.Path, bytes.NewReader(op.Body)); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
 }
 
 // PerformBare sends no bodies.
@@ -96,17 +52,6 @@ func (c *client) Send(op *operation) (err error) {
 	for range 3 {
 		if err = c.once(op.Method, op.Path, bytes.NewReader(op.Body)); err == nil || op.Method == "POST" {
 			return err
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-// Do sends no bodies, by a method that may be one of reading only.
-func (c *client) Do(method, path string) (err error) {
-	for range 3 {
-		if err = c.once(method, path, nil); err == nil {
-			return nil
 		}
 		time.Sleep(time.Second)
 	}

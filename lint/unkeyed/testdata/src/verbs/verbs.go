@@ -41,21 +41,6 @@ func again(op func() error) (err error) {
 
 var errMethod = errors.New("parts need a method that has a body")
 
-// run refuses methods that cannot be: those that it lets through are repeated.
-func (r *request) run(method string) error {
-	if r.parts && !(method == "POST" || method == "PUT" || method == "PATCH") {
-		return errMethod
-	}
-	r.method = method
-	return again(func() error { // want `FB1030: retries whatever method it is given, PATCH by Change too`
-		r.sent++
-		return r.send()
-	})
-}
-
-func (r *request) Change() error { return r.run("PATCH") }
-func (r *request) Read() error   { return r.run("GET") }
-
 // runOnce sends a write by itself, and repeats what remains.
 func (r *request) runOnce(method string) error {
 	r.method = method

@@ -1,4 +1,5 @@
-package settable
+// Package restarts begins again whatever its operation returned.
+package restarts
 
 import (
 	"context"
@@ -49,7 +50,7 @@ func read(resp *http.Response, got chan<- byte) error {
 }
 
 func restarts(ctx context.Context, c *http.Client, url string, got chan<- byte) {
-	for { // want `FB1035: retries settable.listen on status 400, 401, 403, 404, 409, 422`
+	for { // want `FB1035: retries restarts.listen on status 400, 401, 403, 404, 409, 422`
 		_ = listen(c, url, got)
 		select {
 		case <-ctx.Done():
