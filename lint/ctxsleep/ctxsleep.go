@@ -49,7 +49,7 @@ func run(p *rule.Pass) {
 			if !ok || !retry.CallsTo(c.Common(), "time", "Sleep") {
 				continue
 			}
-			name := contextAt(p, c.Pos())
+			name := contextAt(p, c.Pos(), r.Node)
 			if name == "" {
 				continue
 			}
@@ -65,10 +65,13 @@ func run(p *rule.Pass) {
 }
 
 // contextAt names a context that may end and is in scope at a position, or "".
-func contextAt(p *rule.Pass, pos token.Pos) string {
+func contextAt(p *rule.Pass, pos token.Pos, loop ast.Node) string {
 	for s := p.Pkg.Scope().Innermost(pos); s != nil && s != p.Pkg.Scope(); s = s.Parent() {
 		for _, name := range s.Names() {
 			v, ok := s.Lookup(name).(*types.Var)
+			if ok && loop != nil && v.Pos() >= loop.Pos() && v.Pos() < loop.End() {
+				continue // which is that of one attempt
+			}
 			if ok && name != "_" && v.Pos() < pos && retry.IsNamed(v.Type(), "context", "Context") && !endless(p, v) {
 				return name
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
 // explain prints the documentation of a rule. Rules about directives have no examples.
@@ -99,15 +100,12 @@ func (v *verdict) account(w io.Writer, f *finding) {
 		suppressed = " [suppressed: " + f.Suppressed + "]"
 	}
 	fmt.Fprintf(w, "%s:%d:%d: %s %s (%s): %s%s\n", f.File, f.Line, f.Column, f.ID, d.Name, f.Confidence, f.Message, suppressed)
+	score := 0
 	for _, e := range f.of.Evidence {
-		side, at := "for", ""
-		if e.Against {
-			side = "against"
-		}
-		if e.Pos.IsValid() {
-			p := v.place(e.Pos, e.Pos, "")
-			at = fmt.Sprintf(" (%s:%d)", p.File, p.Line)
-		}
-		fmt.Fprintf(w, "  %-8s %s%s\n", side, e.Text, at)
+		score += e.Weight
+		fmt.Fprintf(w, "  %+d  %s\n", e.Weight, e.Text)
+	}
+	if len(f.of.Evidence) > 0 {
+		fmt.Fprintf(w, "  %d in all; a retry is certain from %d on, and shown from %d on\n", score, rule.Sufficient, rule.Likely)
 	}
 }

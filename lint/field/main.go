@@ -24,8 +24,8 @@ import (
 
 // options are the command line.
 type options struct {
-	dir, src, corpus, half, only, linter string
-	keep, list                           bool
+	dir, src, corpus, half, only, linter, without string
+	keep, list, ablate                            bool
 }
 
 func main() {
@@ -37,6 +37,8 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "the modules with this in their path only")
 	flag.StringVar(&o.linter, "linter", "", "the binary to run (default: this module's cmd/forbear-lint, built anew)")
 	flag.BoolVar(&o.keep, "keep", false, "count the reports that are there, and run nothing")
+	flag.StringVar(&o.without, "without", "", "the part of the linter that is off")
+	flag.BoolVar(&o.ablate, "ablate", false, "count once more without each part, one line each; nothing that was never copied is downloaded")
 	flag.BoolVar(&o.list, "list", false, "list what is missed, and what is false or not labelled")
 	flag.Parse()
 	if err := o.run(); err != nil {
@@ -64,8 +66,18 @@ func (o *options) run() error {
 	if err := o.prepare(); err != nil {
 		return err
 	}
-	sites = nil
-	var found []finding
+	without = o.without
+	if o.ablate {
+		return o.ablated(byModule)
+	}
+	sites, found := o.all(byModule)
+	score(os.Stdout, sites, found, o.list)
+	return nil
+}
+
+// all judges the modules, and returns the places and the findings of those that could
+// be judged.
+func (o *options) all(byModule map[string][]*site) (sites []*site, found []finding) {
 	for _, module := range slices.Sorted(maps.Keys(byModule)) {
 		report := filepath.Join(o.dir, "reports", strings.ReplaceAll(module, "/", "_")+".json")
 		if !o.keep {
@@ -81,8 +93,7 @@ func (o *options) run() error {
 		found = append(found, f...)
 		sites = append(sites, byModule[module]...)
 	}
-	score(os.Stdout, sites, found, o.list)
-	return nil
+	return sites, found
 }
 
 // prepare makes the folder, and the linter unless one is given.
@@ -184,12 +195,15 @@ func detach(src string) error {
 	return nil
 }
 
+// without is the part of the linter that is off.
+var without string
+
 // command runs a program to its end. Modules are judged by themselves, and may
 // complete their go.sum.
 func command(dir, name string, args ...string) error {
 	c := exec.Command(name, args...)
 	c.Dir, c.Stderr = dir, os.Stderr
-	c.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod -buildvcs=false")
+	c.Env = append(os.Environ(), "FORBEAR_LINT_WITHOUT="+without, "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod -buildvcs=false")
 	return c.Run()
 }
 

@@ -56,6 +56,11 @@ func run(p *rule.Pass) {
 				p.ReportRetry(r, c, "retries "+retry.Describe(op.Common())+", which retries itself"+product(r.Bound, int(in.Bound.Limit)))
 				break
 			}
+			if n, ok := p.RetriesItself(op.Common()); ok {
+				c := rule.Sure(r.Spoken && r.Boundary == retry.Remote && r.Bound.Counter && n > 0)
+				p.ReportRetry(r, c, "retries "+retry.Describe(op.Common())+", which retries itself"+product(r.Bound, n))
+				break
+			}
 			if n, ok := sdk(op.Common()); ok {
 				p.ReportRetry(r, rule.Medium, "retries "+retry.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
 				break

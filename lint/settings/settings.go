@@ -33,8 +33,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/response"
+	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 

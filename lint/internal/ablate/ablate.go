@@ -5,8 +5,11 @@ package ablate
 
 import "os"
 
+// Part is one part of the linter.
+type Part struct{ Name, Does string }
+
 // Parts are what can be switched off, with what they do.
-var Parts = []struct{ Name, Does string }{
+var Parts = []Part{
 	{"assume", "what a branch says of a value holds behind it"},
 	{"before", "a first attempt ahead of the loop ends as those in it do"},
 	{"callers", "a caller of the package chooses the method"},

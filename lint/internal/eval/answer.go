@@ -4,8 +4,6 @@ import (
 	"go/types"
 	"regexp"
 	"strings"
-
-	"golang.org/x/tools/go/ssa"
 )
 
 // statusName marks fields and methods that hold the status of a response, and
@@ -262,30 +260,4 @@ func (m *Machine) unwraps(s *state, v Iface) Value {
 		}
 	}
 	return nil
-}
-
-// caseStays reports whether case n of a select goes on with the loop.
-func caseStays(sel *ssa.Select, n int, l *Loop) bool {
-	for _, ref := range *sel.Referrers() {
-		x, ok := ref.(*ssa.Extract)
-		if !ok || x.Index != 0 {
-			continue
-		}
-		for _, ref := range *x.Referrers() {
-			cmp, ok := ref.(*ssa.BinOp)
-			if !ok {
-				continue
-			}
-			k, ok := cmp.Y.(*ssa.Const)
-			if !ok || k.Value == nil || k.Int64() != int64(n) {
-				continue
-			}
-			for _, ref := range *cmp.Referrers() {
-				if br, ok := ref.(*ssa.If); ok {
-					return l.Returns(br.Block().Succs[0])
-				}
-			}
-		}
-	}
-	return true // the last case of a blocking select has no comparison of its own
 }

@@ -35,7 +35,7 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 	}
 	// Another operation of the same function waits, if it does, for itself.
 	if ablate.On("others") && c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
-		return c.guess(com, args, false), true
+		return c.guess(in, args, false), true
 	}
 	return c.apply(in, com, args), !c.m.over
 }
@@ -65,7 +65,7 @@ func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Valu
 	}
 	if fn := c.target(com); fn != nil {
 		if c.m.inOp == 0 && c.dull(fn, com, args) {
-			return c.guess(com, args, false)
+			return c.guess(in, args, false)
 		}
 		if com.IsInvoke() {
 			if i, ok := recv.(Iface); ok {
@@ -80,7 +80,7 @@ func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Valu
 			}
 			return v
 		}
-		return c.guess(com, args, true)
+		return c.guess(in, args, true)
 	}
 	if fn := Static(com); fn != nil && com.StaticCallee() != fn {
 		args = c.bound(com, args)
@@ -91,7 +91,7 @@ func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Valu
 	if c.sleeps(in.(ssa.Instruction), com, name, pkg, args) {
 		return c.m.quiet(com.Signature().Results())
 	}
-	return c.guess(com, args, false)
+	return c.guess(in, args, false)
 }
 
 // quiet is what a call yields that succeeds.
@@ -112,7 +112,8 @@ func (m *Machine) quiet(res *types.Tuple) Value {
 
 // guess is what a call yields of which nothing is known. One that is given what
 // the answer said says more about it; an error that was handed on may be wrapped.
-func (c *carrier) guess(com *ssa.CallCommon, args []Value, own bool) Value {
+func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
+	com := in.Common()
 	res := com.Signature().Results()
 	told, server := false, false
 	var inner []Value
@@ -158,6 +159,8 @@ func (c *carrier) guess(com *ssa.CallCommon, args []Value, own bool) Value {
 			out[i] = Nil{}
 		case server:
 			out[i] = Server{}
+		case !told && c.once(in) && isNumber(t) && !jitterWord.MatchString(CalleeName(com)):
+			out[i] = Sym{"call " + CalleeName(com) + c.id0(in)} // one value for all turns
 		default:
 			out[i] = c.result(com, t, i, told)
 		}
@@ -218,4 +221,18 @@ func (m *Machine) assume(f *frame, s *state, cond ssa.Value, holds bool) {
 			}
 		}
 	}
+}
+
+// once reports whether a call is carried out once, ahead of the loop at hand.
+func (c *carrier) once(in ssa.CallInstruction) bool {
+	if c.m.Loop == nil {
+		return false
+	}
+	at, ok := in.(ssa.Instruction)
+	return ok && !c.m.Loop.Contains(c.outer(at))
+}
+
+func isNumber(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsNumeric != 0
 }

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,9 +103,34 @@ func (c *carrier) set(in ssa.Value, v Value) {
 	}
 	c.changed = true
 	if old != nil && c.widen {
-		v = Unknown{Told: Told(old) || Told(v)}
+		if v = c.widened(in, old, v); v.key() == old.key() {
+			return
+		}
 	}
 	c.f.env[k] = v
+}
+
+// widened is a value that an inner loop goes on changing. A number that a helper computes
+// in a loop follows from what the helper was given, whatever it is.
+func (c *carrier) widened(in ssa.Value, old, now Value) Value {
+	_, isPhi := in.(*ssa.Phi)
+	b, isBasic := in.Type().Underlying().(*types.Basic)
+	if isPhi && !c.f.top && isBasic && b.Info()&types.IsNumeric != 0 && len(c.f.args) > 0 {
+		known := true
+		if u, tooMany := now.(Unknown); tooMany && !u.Told {
+			now = old // too many values to be told apart
+		}
+		for _, v := range slices.Concat(ways(old), ways(now)) {
+			known = known && !isUnknown(v) && !Told(v)
+		}
+		for _, a := range c.f.args {
+			known = known && !isUnknown(a)
+		}
+		if known {
+			return Expr{"loop " + c.id(in), c.f.args}
+		}
+	}
+	return Unknown{Told: Told(old) || Told(now)}
 }
 
 func (c *carrier) val(v ssa.Value) Value { return c.m.val(c.f, c.s, v) }
@@ -366,7 +392,7 @@ func (c *carrier) selects(in *ssa.Select) Value {
 		index = join(index, Int(int64(i)))
 		if st.Dir == types.RecvOnly {
 			tup.Of = append(tup.Of, Unknown{})
-			if in.Blocking && (!c.f.top || c.m.Loop == nil || !c.m.Loop.Blocks[in.Block()] || caseStays(in, i, c.m.Loop)) {
+			if in.Blocking && (!c.f.top || c.m.Loop == nil || !c.m.Loop.Blocks[in.Block()] || c.m.Loop.CaseStays(in, i)) {
 				c.receive(in, c.val(st.Chan))
 			}
 		}

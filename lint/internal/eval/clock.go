@@ -36,7 +36,7 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 		}
 		return Bool(true), true
 	case "Now", "Since", "Until", "AfterFunc", "Parse":
-		return c.guess(com, args, false), true
+		return c.guess(in, args, false), true
 	case "Duration", "Seconds", "Milliseconds", "Round", "Truncate", "Nanoseconds", "Minutes", "Abs":
 		if len(args) > 0 {
 			return args[0], true
@@ -48,5 +48,5 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 			}
 		}
 	}
-	return c.guess(com, args, false), true
+	return c.guess(in, args, false), true
 }

@@ -37,7 +37,7 @@ func (c *carrier) enter(in ssa.CallInstruction, fn *ssa.Function, free, args []V
 		if c.m.over {
 			return nil, false
 		}
-		return c.guess(in.Common(), args, true), true // it never returns, as far as is known
+		return c.guess(in, args, true), true // it never returns, as far as is known
 	}
 	doubt := c.s.doubt
 	*c.s = *left

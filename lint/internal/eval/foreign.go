@@ -75,7 +75,7 @@ func (c *Call) KeyedBy(v Value) bool {
 }
 
 // Plain is what the call yields when it succeeds.
-func (c *Call) Plain() Value { return c.c.guess(c.CallCommon, c.Args, false) }
+func (c *Call) Plain() Value { return c.c.guess(c.in, c.Args, false) }
 
 // Result is what the call yields with the outcome of the scene.
 func (c *Call) Result() Value { return c.c.m.result(c.CallCommon) }

@@ -81,3 +81,29 @@ func (l *Loop) Returns(from *ssa.BasicBlock) bool {
 	}
 	return false
 }
+
+// CaseStays reports whether case n of a select goes on with the loop.
+func (l *Loop) CaseStays(sel *ssa.Select, n int) bool {
+	for _, ref := range *sel.Referrers() {
+		x, ok := ref.(*ssa.Extract)
+		if !ok || x.Index != 0 {
+			continue
+		}
+		for _, ref := range *x.Referrers() {
+			cmp, ok := ref.(*ssa.BinOp)
+			if !ok {
+				continue
+			}
+			k, ok := cmp.Y.(*ssa.Const)
+			if !ok || k.Value == nil || k.Int64() != int64(n) {
+				continue
+			}
+			for _, ref := range *cmp.Referrers() {
+				if br, ok := ref.(*ssa.If); ok {
+					return l.Returns(br.Block().Succs[0])
+				}
+			}
+		}
+	}
+	return true // the last case of a blocking select has no comparison of its own
+}

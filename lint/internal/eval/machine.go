@@ -10,7 +10,6 @@
 package eval
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +23,7 @@ const (
 	maxSteps = 30_000 // instructions
 	maxDepth = 6      // functions in functions
 	maxVisit = 6      // of a block, before what changes in it is Unknown
+	maxInner = 3      // the same, in functions that are entered
 	MaxTurns = 4      // of the loop at hand
 )
 
@@ -158,6 +158,10 @@ func (m *Machine) Over() bool { return m.over }
 // blocks carries out the blocks of a frame to its returns, and yields what they
 // return and leave.
 func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
+	most := maxVisit
+	if !f.top {
+		most = maxInner
+	}
 	order := reversePostorder(f.fn)
 	ins := map[node]*state{{0, f.fn.Blocks[0]}: st}
 	visits := map[node]int{}
@@ -172,7 +176,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		preds[to][from] = true
 		if old := ins[to]; old == nil {
 			ins[to] = s.clone()
-		} else if old.merge(s, visits[to] >= maxVisit) {
+		} else if old.merge(s, visits[to] >= most) {
 			again = true
 		}
 		if again && !slices.Contains(work, to) {
@@ -191,7 +195,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		}
 		n := work[best]
 		work = slices.Delete(work, best, best+1)
-		if visits[n] > maxVisit+3 {
+		if visits[n] > most+3 {
 			continue
 		}
 		visits[n]++
@@ -199,7 +203,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 			m.turn = n.turn
 		}
 		s := ins[n].clone()
-		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= maxVisit}
+		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= most}
 		c.again = func(s *state) { // a call to itself begins the next turn at the entry
 			to := node{n.turn + 1, f.fn.Blocks[0]}
 			m.leave(n, to, false)
@@ -318,25 +322,6 @@ func truth(v Value) (yes, no bool) {
 		}
 	}
 	return yes, no
-}
-
-// Dump is for debugging.
-func (m *Machine) Dump() string {
-	var b strings.Builder
-	for n, e := range m.edges {
-		fmt.Fprintf(&b, "%d.%d doubt=%v ->", n.turn, n.b.Index, e.doubt)
-		for _, t := range e.to {
-			fmt.Fprintf(&b, " %d.%d", t.turn, t.b.Index)
-		}
-		b.WriteString("\n")
-	}
-	for i, t := range m.Turns {
-		fmt.Fprintf(&b, "turn %d %v args %s waits %d\n", i, t.Reached, keys(t.Args), len(t.Waits))
-		for _, w := range t.Waits {
-			b.WriteString("   waits " + w.key() + "\n")
-		}
-	}
-	return b.String()
 }
 
 // reversePostorder numbers the blocks of a function so that those ahead have the

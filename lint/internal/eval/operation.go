@@ -33,7 +33,30 @@ func (c *carrier) sameBefore(in *ssa.Call) bool {
 	if !ablate.On("before") || op == nil || c.m.Loop == nil || c.m.Loop.Contains(in) {
 		return false
 	}
-	return Callee(in.Common()) != nil && Callee(in.Common()) == Callee(op.Common())
+	return Callee(in.Common()) != nil && Callee(in.Common()) == Callee(op.Common()) && feeds(in, c.m.Loop)
+}
+
+// feeds reports whether the head of a loop takes over what a call yields.
+func feeds(v ssa.Value, l *Loop) bool {
+	for _, ref := range *v.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Phi:
+			if ref.Block() == l.Header {
+				return true
+			}
+		case *ssa.Extract:
+			if feeds(ref, l) {
+				return true
+			}
+		case *ssa.Store: // to a variable that the loop sets, too
+			for _, other := range *ref.Addr.Referrers() {
+				if st, ok := other.(*ssa.Store); ok && l.Contains(st) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // outcome is what an attempt yields in the scene.

@@ -3,6 +3,7 @@ package retry
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -28,20 +29,24 @@ func (p *Package) bound(r *Retry) (b Bound) {
 		for _, in := range blk.Instrs {
 			switch in := in.(type) {
 			case *ssa.If:
-				b.exit(r, in.Cond, 0)
+				if r.Loop == nil || !r.Loop.Returns(blk.Succs[0]) || !r.Loop.Returns(blk.Succs[1]) {
+					b.exit(r, in.Cond, 0)
+				}
 			case *ssa.Select:
-				for _, st := range in.States {
-					if st.Dir == types.RecvOnly && !isClock(st.Chan) {
-						if isDone(st.Chan) {
-							b.Context = true
-						} else {
-							b.Stop = true
-						}
+				for n, st := range in.States {
+					switch {
+					case st.Dir != types.RecvOnly:
+					case isDone(st.Chan):
+						b.Context = true
+					case !isClock(st.Chan):
+						b.Stop = true
+					case r.Loop != nil && !r.Loop.CaseStays(in, n):
+						b.Deadline = true
 					}
 				}
 			case *ssa.Call:
 				for _, a := range in.Common().Args {
-					b.Context = b.Context || isContext(a.Type()) && !background(a)
+					b.Context = b.Context || isContext(a.Type()) && outlives(a, r.Loop)
 				}
 			}
 		}
@@ -68,8 +73,13 @@ func (b *Bound) exit(r *Retry, cond ssa.Value, depth int) {
 	case *ssa.Call:
 		if n := eval.CalleeName(v.Common()); eval.CalleePkg(v.Common()) == "time" && (n == "After" || n == "Before") {
 			b.Deadline = true
+		} else if !slices.Contains(r.Ops, v) && !asksFailure(v) {
+			b.Stop = true
 		}
 	case *ssa.BinOp:
+		if c, ok := v.X.(*ssa.Call); ok && eval.IsError(v.X.Type()) && !slices.Contains(r.Ops, c) && v.Op == token.NEQ {
+			b.Stop = true // a helper refuses
+		}
 		if timely(v.X) || timely(v.Y) {
 			b.Deadline = true
 			return
@@ -114,10 +124,31 @@ func isContext(t types.Type) bool {
 	return ok && n.Obj().Name() == "Context" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context"
 }
 
-// background reports whether a context never ends.
-func background(v ssa.Value) bool {
-	c, ok := v.(*ssa.Call)
-	return ok && (eval.CalleeName(c.Common()) == "Background" || eval.CalleeName(c.Common()) == "TODO")
+// outlives reports whether a context may end, and is not that of one attempt: it was
+// made outside of the loop.
+func outlives(v ssa.Value, l *eval.Loop) bool {
+	for range 6 {
+		if x, ok := v.(*ssa.Extract); ok {
+			v = x.Tuple
+		}
+		c, ok := v.(*ssa.Call)
+		if !ok {
+			return true
+		}
+		switch name := eval.CalleeName(c.Common()); {
+		case name == "Background" || name == "TODO":
+			return false
+		case eval.CalleePkg(c.Common()) != "context" || l == nil || !l.Contains(c) || len(c.Common().Args) == 0:
+			return true
+		}
+		v = c.Common().Args[0]
+	}
+	return true
+}
+
+// asksFailure reports whether a call is asked about an error or a response.
+func asksFailure(c *ssa.Call) bool {
+	return slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool { return eval.IsError(a.Type()) || eval.IsResponse(a.Type()) })
 }
 
 // timed reports whether a function sets a time for what it does, outside of the loop.

@@ -26,6 +26,9 @@ type Fact struct {
 	Yes, No         []int64
 	YesCode, NoCode []int64
 	Sends           []FactSend
+	// Attempts is set for a function that retries something itself: how many it makes,
+	// or -1 where that is not constant.
+	Attempts int
 }
 
 // FactWait says that a function waits: for a parameter, or of itself.
@@ -163,4 +166,14 @@ func (p *Package) chooses(r *Retry) bool {
 	m := p.Carry(r.Fn, r.Loop, r.Ops[0], eval.Scene{Outcome: eval.Answered, Status: 400})
 	certain, _ := m.Again()
 	return !certain
+}
+
+// RetriesItself reports whether a call is one of a function of another package that retries
+// something itself, and how many attempts it makes, or -1.
+func (p *Package) RetriesItself(c *ssa.CallCommon) (attempts int, ok bool) {
+	f := p.fact(c)
+	if f == nil || f.Attempts == 0 {
+		return 0, false
+	}
+	return f.Attempts, true
 }

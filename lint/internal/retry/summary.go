@@ -39,6 +39,12 @@ func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 		some = some || f.Delay != Pluggable
 	}
 	for _, r := range found {
+		if r.Fn == fn && r.Pure && !r.Callback && !r.Waiting {
+			f.Attempts, some = -1, true
+			if r.Bound.Known {
+				f.Attempts = int(r.Bound.Limit)
+			}
+		}
 		if i := handedParam(r, fn); i >= 0 {
 			f.Retrier = &Retrier{Param: i, Class: r.Delay.Class, Pure: r.Pure, Chooses: p.chooses(r)}
 			some = true

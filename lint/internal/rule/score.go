@@ -1,25 +1,22 @@
 package rule
 
 import (
-	"go/token"
-
 	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
-// Evidence is one term of the score of a finding: a fact that speaks for it, or
-// against it.
+// Evidence is one term of the score of a finding: a fact, and what it weighs. What
+// speaks against the finding weighs less than nothing.
 type Evidence struct {
-	Text    string
-	Pos     token.Pos // where it is seen; invalid when no one place shows it
-	Against bool
+	Text   string
+	Weight int
 }
 
-// A retry is reported with high confidence from this score on, and not at all below
-// the other.
+// A retry is reported with high confidence from the score Sufficient on, with medium
+// confidence from Likely on, and not shown below.
 const (
-	sure   = 4
-	likely = 3
+	Sufficient = 4
+	Likely     = 3
 )
 
 // term is a fact and what it weighs.
@@ -33,7 +30,7 @@ type term struct {
 // corpora (FIELD.md), and rounded.
 var terms = []term{
 	{1, func(r *retry.Retry) bool { return r.Pure }, "a success ends it"},
-	{2, func(r *retry.Retry) bool { return len(r.Waits) > 0 && !r.Pure && !r.Refuses }, "it waits so after a failure alone"},
+	{3, func(r *retry.Retry) bool { return len(r.Waits) > 0 && !r.Pure && !r.Refuses }, "it waits so after a failure alone"},
 	{3, func(r *retry.Retry) bool { return r.Boundary == retry.Remote }, "what it attempts leaves the process"},
 	{2, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Reaches() }, "the name of what it attempts speaks of another machine"},
 	{1, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Bound.Context }, "it takes a context, as calls of other services do"},
@@ -64,9 +61,9 @@ func RetryConfidence(r *retry.Retry) Confidence {
 	switch s := score(r); {
 	case !ablate.On("score"):
 		return High
-	case s >= sure:
+	case s >= Sufficient:
 		return High
-	case s >= likely:
+	case s >= Likely:
 		return Medium
 	}
 	return Low
@@ -76,7 +73,7 @@ func RetryConfidence(r *retry.Retry) Confidence {
 func Terms(r *retry.Retry) (facts []Evidence) {
 	for _, t := range terms {
 		if t.holds(r) {
-			facts = append(facts, Evidence{Text: t.text, Against: t.weight < 0})
+			facts = append(facts, Evidence{Text: t.text, Weight: t.weight})
 		}
 	}
 	return facts
