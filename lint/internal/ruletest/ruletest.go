@@ -20,6 +20,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/forbear-go/forbear/internal/testkit/ringtest"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 )
 
 // Run runs a rule on packages of testdata/src. A comment that begins with want holds
@@ -29,6 +30,31 @@ func Run(t *testing.T, rule *analysis.Analyzer, names ...string) {
 	if ringtest.Nightly() {
 		analysistest.Run(t, analysistest.TestData(), rule, names...)
 	}
+	for _, act := range analyze(t, rule, names).Roots {
+		if act.Err != nil {
+			t.Errorf("%v: %v", act, act.Err)
+			continue
+		}
+		compare(t, act, wanted(t, act.Package))
+	}
+}
+
+// Retries returns what the rules would read of packages of testdata/src, by their paths.
+func Retries(t *testing.T, names ...string) map[string]*retry.Result {
+	t.Helper()
+	results := map[string]*retry.Result{}
+	for _, act := range analyze(t, retry.Analyzer, names).Roots {
+		if act.Err != nil {
+			t.Fatalf("%v: %v", act, act.Err)
+		}
+		results[act.Package.PkgPath] = act.Result.(*retry.Result)
+	}
+	return results
+}
+
+// analyze runs an analyzer on packages of testdata/src.
+func analyze(t *testing.T, a *analysis.Analyzer, names []string) *checker.Graph {
+	t.Helper()
 	gopath := analysistest.TestData()
 	roots := Load(t, filepath.Join(gopath, "src"), "./...", "GOPATH="+gopath, "GO111MODULE=off")
 	var asked []*packages.Package
@@ -38,17 +64,11 @@ func Run(t *testing.T, rule *analysis.Analyzer, names ...string) {
 		}
 		asked = append(asked, roots[name])
 	}
-	graph, err := checker.Analyze([]*analysis.Analyzer{rule}, asked, &checker.Options{SanityCheck: true})
+	graph, err := checker.Analyze([]*analysis.Analyzer{a}, asked, &checker.Options{SanityCheck: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, act := range graph.Roots {
-		if act.Err != nil {
-			t.Errorf("%v: %v", act, act.Err)
-			continue
-		}
-		compare(t, act, wanted(t, act.Package))
-	}
+	return graph
 }
 
 // Load returns packages by their paths. All that the pattern names is checked from
