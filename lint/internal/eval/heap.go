@@ -102,6 +102,11 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 			return v
 		}
 	}
+	if strings.HasPrefix(cell, "new 0init") {
+		if v, ok := m.Lib.Init()[cell]; ok {
+			return v
+		}
+	}
 	// A field of a struct that was stored whole.
 	if v, ok := m.part(s, cell, t); ok {
 		return v
