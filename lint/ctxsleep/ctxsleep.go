@@ -23,10 +23,7 @@ var Doc = &rule.Doc{
 	Title:  "sleep that ignores a context in scope",
 	Remedy: "select on ctx.Done() and a timer instead of time.Sleep",
 	Text: `time.Sleep between attempts goes on after the caller has left: a shutdown hangs, a
-canceled request holds its resources. Wait for the context as well.
-
-The fix is a select over ctx.Done() and time.After; it is offered where the function's results
-let it return ctx.Err().`,
+canceled request holds its resources. Wait for the context as well.`,
 	Bad: `time.Sleep(d)`,
 	Good: `select {
 case <-ctx.Done():

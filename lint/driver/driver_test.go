@@ -250,11 +250,11 @@ func TestFix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(got), "case <-ctx.Done():\n\t\t\treturn ctx.Err()") {
-		t.Errorf("got\n%s\nwant a select", got)
+	if !strings.Contains(string(got), "time.Sleep(rand.N(2 * time.Second))") {
+		t.Errorf("got\n%s\nwant a random wait", got)
 	}
 	code, out, errs := lintIn(t, dir)
-	if strings.Contains(out, "FB1020") || code == ExitUnjudged {
+	if strings.Contains(out, "FB1001") || code == ExitUnjudged {
 		t.Errorf("after the fix: got %d\n%s%s", code, out, errs)
 	}
 }

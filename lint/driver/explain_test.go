@@ -50,9 +50,8 @@ func Fetch(ctx context.Context, url string) error {
 	}{
 		{"fetch.go:10", ExitPass, []string{
 			"fetch.go:10:2: FB1001 FixedInterval (high): retries http.Get on failure and waits 1s every time\n",
-			"  for      a failure of http.Get leads to another attempt (fetch.go:12)\n",
-			"  for      it waits after a failure (fetch.go:15)\n",
-			"  for      http.Get leaves the process (fetch.go:12)\n",
+			"  +1  a success ends it\n",
+			"  +3  what it attempts leaves the process\n",
 		}, "against"},
 		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
 		{"fetch.go:13", ExitPass, []string{"FB1001"}, ""}, // inside of the loop

@@ -23,10 +23,9 @@ and a ceiling that doubles with each attempt.
 
 Reported are loops (and recursions) that are entered again because a call failed and that
 wait a constant, a parameter or a field that the loop does not change, or that do not
-wait at all; loops that start something again which runs until it fails; constructors of retry
-libraries that build such a schedule; and calls of retry helpers of other modules whose code
-does the same with what it is given. Not reported are polling, tickers, pacing, jobs that are
-done once in a while, lock and compare-and-swap loops, and waits that are decided elsewhere.`,
+wait at all; loops that start something again which runs until it fails; and constructors of
+retry libraries that build such a schedule. Not reported are polling, tickers, pacing, jobs that
+are done once in a while, lock and compare-and-swap loops, and waits that are decided elsewhere.`,
 	Bad: `for range 3 {
 	if resp, err = client.Do(req); err == nil {
 		return resp, nil

@@ -22,9 +22,8 @@ retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and th
 spreads them.
 
 Reported are retries whose wait grows (a product, a shift, a power, a table of
-durations) with no call of a random source on the way to it, constructors of retry
-libraries that build such a schedule, and calls of retry helpers of other modules whose code
-waits so.`,
+durations) with no call of a random source on the way to it, and constructors of retry
+libraries that build such a schedule.`,
 	Bad: `for i := range 5 {
 	if err = call(); err == nil {
 		return nil

@@ -31,12 +31,11 @@ again, and each retry is load for nothing. Certificate errors may mean an attack
 The rule follows the branches of a retry, of the helpers that it calls and of predicates
 with "retry" in their name, for all statuses at once, and reports those that lead to another
 attempt: through ranges and classes, lists and tables, bools, results and fields that hold a
-status, errors that are made of one, what a circuit breaker or a tracer is handed to
-carry out. A setting counts by its default, or by its name, with medium confidence, and so does a client behind an interface by what its module has of the kind. How sure it
-is rests on the statuses alone, be the loop a poller or a consumer; those that a branch in doubt may
-end it by are left out when others are certain. A 401 next to a token refresh is not reported; a lone 404 or 409 is reported
-with medium confidence, since some services are eventually consistent; a loop that asks somebody
-else about the response is not. The settings, or the policies of a policy file, say what else may be
+status, and errors that are made of one. How sure it is rests on the statuses alone, be the loop
+a poller or a consumer; those that a branch in doubt may end it by are left out. A 401 next to a
+token refresh is not reported. A lone 404 or 409 is reported with medium confidence, since some
+services are eventually consistent. A loop that asks a function which is not known about the
+response is not reported. The settings, or the policies of a policy file, say what else may be
 retried, or may not: for everything, or for the code of one dependency.`,
 	Bad: `if resp.StatusCode != http.StatusOK {
 	time.Sleep(wait())

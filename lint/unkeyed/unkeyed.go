@@ -29,13 +29,11 @@ or call in sight that names an idempotency key. The method is followed through h
 builders and captured variables to the constant that sets it; where callers choose it, one
 finding stands at the retry and names a caller that chooses a write. A round tripper or a
 client's Do that repeats whatever it is given is reported by itself, as is a Do(method, path,
-body) or one of a request type of one's own that has a body; where the package names
-requests in a header before they are sent (X-Request-Id), that is a warning.
+body) or one of a request type of one's own that has a body.
 
 Not reported are retries before which a branch by the method keeps writes away, and those of what
-was not carried out: after 429, a conflict, a connection that was refused or not dialed. Of a policy
-that users may replace, the one that the package asks by default counts. A POST that
-only reads (a search, a GraphQL query) is suppressed with a reason.`,
+was not carried out: after 429, a conflict, a connection that was refused or not dialed. A POST
+that only reads (a search, a GraphQL query) is suppressed with a reason.`,
 	Bad: `for range 3 {
 	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
 	if resp, err = client.Do(req); err == nil {
