@@ -75,7 +75,7 @@ func run(p *rule.Pass) {
 			if !harmless(caller, w) {
 				p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
 			}
-		} else if roundTrips(r.Fn) || exported(r.Fn) && w.Depth == 0 {
+		} else if roundTrips(r.Fn) || takesAny(r.Fn) && w.Depth == 0 {
 			p.ReportRetry(r, rule.High, "retries every request, whatever its method, without an Idempotency-Key")
 		}
 	}
@@ -93,7 +93,7 @@ func run(p *rule.Pass) {
 		case !w.Open:
 			seen[h.Fn] = true
 			p.ReportAt(h.Call, rule.High, "retries "+w.Method+" through "+helper+" without an Idempotency-Key", helper)
-		case exported(h.Call.Parent()):
+		case takesAny(h.Call.Parent()) || p.Chooses(h.Call.Parent()):
 			seen[h.Fn] = true
 			p.ReportAt(h.Call, rule.High, "retries every request through "+helper+", whatever its method, without an Idempotency-Key", helper)
 		}
@@ -117,7 +117,7 @@ func clients(p *rule.Pass) {
 			case method == "":
 				if caller, method := p.WriterTo(fn); caller != nil {
 					p.ReportAt(c, rule.High, "retryablehttp retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
-				} else if exported(fn) {
+				} else if takesAny(fn) {
 					p.ReportAt(c, rule.High, "retryablehttp retries every request, whatever its method, without an Idempotency-Key")
 				}
 			}
@@ -168,10 +168,14 @@ func roundTrips(fn *ssa.Function) bool {
 	return false
 }
 
-// exported reports whether other packages may call a function.
-func exported(fn *ssa.Function) bool {
+// takesAny reports whether other packages may call a function for requests of any
+// method: Do, Execute and their like, that are given a method, a request, or hold one.
+func takesAny(fn *ssa.Function) bool {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
 	}
-	return fn.Object() != nil && fn.Object().Exported()
+	return fn.Object() != nil && fn.Object().Exported() && anyWord.MatchString(fn.Name())
 }
+
+// anyWord marks such functions.
+var anyWord = regexp.MustCompile(`^(Do|Execute|Request|Send|Call|Invoke|Perform|RoundTrip|Exec)([A-Z].*)?$`)

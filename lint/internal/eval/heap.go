@@ -91,10 +91,18 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 	if rest, ok := strings.CutPrefix(cell, "failure."); ok {
 		return m.ofFailure(rest, t)
 	}
+	if strings.HasSuffix(cell, ".init$guard") {
+		return Bool(false) // a package is set up once
+	}
 	if strings.HasPrefix(cell, "var ") {
 		if IsError(t) {
 			return Sym{cell} // a sentinel, which is equal to itself alone
 		}
+		if v, ok := m.Lib.Init()[cell]; ok {
+			return v
+		}
+	}
+	if strings.HasPrefix(cell, "new 0init") {
 		if v, ok := m.Lib.Init()[cell]; ok {
 			return v
 		}

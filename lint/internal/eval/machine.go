@@ -24,6 +24,7 @@ const (
 	maxDepth = 6      // functions in functions
 	maxVisit = 6      // of a block, before what changes in it is Unknown
 	maxInner = 3      // the same, in functions that are entered
+	maxTurns = 8      // of a loop in one of them, each carried out by itself
 	MaxTurns = 4      // of the loop at hand
 )
 
@@ -168,9 +169,22 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 	preds := map[node]map[node]bool{}
 	work := []node{{0, f.fn.Blocks[0]}}
 	changed := true // by the block that was carried out last
+	var next []node // heads of loops, whose next turn waits until this one is done
+	turns := map[node]int{}
 	flow := func(from, to node, s *state) {
 		if preds[to] == nil {
 			preds[to] = map[node]bool{}
+		}
+		if (!f.top || m.Op == nil) && turns[to] < maxTurns && to.b.Dominates(from.b) {
+			turns[to]++
+			ins[to], preds[to], visits[to] = s.clone(), map[node]bool{from: true}, 0
+			for n := range visits { // the turn is another
+				if to.b.Dominates(n.b) {
+					visits[n] = 0
+				}
+			}
+			next = append(slices.DeleteFunc(next, func(n node) bool { return n == to }), to)
+			return
 		}
 		again := changed || !preds[to][from]
 		preds[to][from] = true
@@ -185,7 +199,10 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 	}
 	saved := m.turn
 	defer func() { m.turn = saved }()
-	for len(work) > 0 {
+	for len(work) > 0 || len(next) > 0 {
+		if len(work) == 0 {
+			work, next = append(work, next[len(next)-1]), next[:len(next)-1]
+		}
 		// The first in the order of the code, of the earliest turn.
 		best := 0
 		for i, n := range work {

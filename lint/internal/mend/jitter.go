@@ -75,23 +75,17 @@ func (s site) duration(w ssa.Instruction) ast.Expr {
 		return nil
 	}
 	var found ast.Expr
+	_, isSelect := w.(*ssa.Select)
 	ast.Inspect(s.file, func(n ast.Node) bool {
-		if n == nil || n.Pos() > w.Pos() || n.End() <= w.Pos() {
+		inside := n != nil && n.Pos() <= w.Pos() && w.Pos() < n.End()
+		if sel, ok := n.(*ast.SelectStmt); ok && isSelect && sel.Select == w.Pos() {
+			found = s.clocks(sel)
 			return false
 		}
-		c, ok := n.(*ast.CallExpr)
-		if !ok || len(c.Args) != 1 {
-			return true
+		if c, ok := n.(*ast.CallExpr); ok && c.Lparen == w.Pos() {
+			found = s.told(c)
 		}
-		sel, ok := c.Fun.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		fn, ok := s.TypesInfo.Uses[sel.Sel].(*types.Func)
-		if ok && fn.Pkg() != nil && fn.Pkg().Path() == "time" && clock[fn.Name()] && (c.Lparen == w.Pos() || s.onlyClock(w, n)) {
-			found = ast.Unparen(c.Args[0])
-		}
-		return true
+		return inside
 	})
 	if found != nil && !retry.IsNamed(s.TypesInfo.TypeOf(found), "time", "Duration") {
 		return nil
@@ -99,11 +93,36 @@ func (s site) duration(w ssa.Instruction) ast.Expr {
 	return found
 }
 
+// clocks is the wait of the only clock in a select, or nil.
+func (s site) clocks(sel *ast.SelectStmt) (found ast.Expr) {
+	several := false
+	ast.Inspect(sel, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			if d := s.told(c); d != nil {
+				several = several || found != nil
+				found = d
+			}
+		}
+		return true
+	})
+	if several {
+		return nil
+	}
+	return found
+}
+
+// told is what a call of package time is told to wait, or nil.
+func (s site) told(c *ast.CallExpr) ast.Expr {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || len(c.Args) != 1 {
+		return nil
+	}
+	fn, ok := s.TypesInfo.Uses[sel.Sel].(*types.Func)
+	if !ok || fn.Pkg() == nil || fn.Pkg().Path() != "time" || !clock[fn.Name()] {
+		return nil
+	}
+	return ast.Unparen(c.Args[0])
+}
+
 // clock holds what of package time takes a wait.
 var clock = map[string]bool{"Sleep": true, "After": true, "NewTimer": true, "Reset": true}
-
-// onlyClock reports whether a call stands in the receive or the select that waits.
-func (s site) onlyClock(w ssa.Instruction, n ast.Node) bool {
-	_, isCall := w.(*ssa.Call)
-	return !isCall && n.Pos() >= w.Pos()
-}

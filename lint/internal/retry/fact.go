@@ -165,7 +165,31 @@ func isBool(t types.Type) bool {
 func (p *Package) chooses(r *Retry) bool {
 	m := p.Carry(r.Fn, r.Loop, r.Ops[0], eval.Scene{Outcome: eval.Answered, Status: 400})
 	certain, _ := m.Again()
-	return !certain
+	return !certain || asksSentinel(r)
+}
+
+// asksSentinel reports whether a retry compares an error with one that its package
+// exports: what it calls may end it by that.
+func asksSentinel(r *Retry) bool {
+	sentinel := func(v ssa.Value) bool {
+		u, ok := v.(*ssa.UnOp)
+		if !ok {
+			return false
+		}
+		g, ok := u.X.(*ssa.Global)
+		return ok && eval.IsError(v.Type()) && g.Pkg == r.Fn.Pkg
+	}
+	for b := range Instrs[*ssa.BinOp](r) {
+		if sentinel(b.X) || sentinel(b.Y) {
+			return true
+		}
+	}
+	for c := range Instrs[*ssa.Call](r) {
+		if CallsTo(c.Common(), "errors", "Is", "As") && slices.ContainsFunc(c.Common().Args, sentinel) {
+			return true
+		}
+	}
+	return false
 }
 
 // RetriesItself reports whether a call is one of a function of another package that retries

@@ -135,7 +135,10 @@ func counted(fn *ssa.Function, l *eval.Loop) bool {
 	}
 	var b Bound
 	b.exit(&Retry{Fn: fn, Loop: l}, br.Cond, 0)
-	return b.Counter
+	return b.Counter && !slices.ContainsFunc(l.Header.Instrs, func(in ssa.Instruction) bool {
+		p, ok := in.(*ssa.Phi) // which some turns leave as it is
+		return ok && isInt(p.Type()) && slices.Contains(p.Edges, ssa.Value(p))
+	})
 }
 
 // itemLoop reports whether each turn of a loop has an item of its own: of a list, a map

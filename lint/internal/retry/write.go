@@ -156,3 +156,9 @@ func (p *Package) writer(fn *ssa.Function, seen map[*ssa.Function]bool) (*ssa.Fu
 	}
 	return nil, ""
 }
+
+// Chooses reports whether a caller of the package chooses a write for a function.
+func (p *Package) Chooses(fn *ssa.Function) bool {
+	caller, _ := p.WriterTo(fn)
+	return caller != nil
+}
