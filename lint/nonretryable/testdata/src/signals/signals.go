@@ -52,7 +52,6 @@ func wrapper(url string) {
 }
 
 func sentinel(url string) {
-	retrykit.Loop(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Loop on status 400`
 	retrykit.Loop(func() error {
 		resp, err := get(url)
 		if err != nil {

@@ -191,7 +191,7 @@ func Pages(c *http.Client, u string) (n int, err error) {
 	}
 }
 
-// case statuses that are not retried: none
+// case statuses that are not retried: FB1030
 
 var final = []int{400, 401, 403, 404, 409, 422}
 

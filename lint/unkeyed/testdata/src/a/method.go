@@ -223,9 +223,9 @@ func (c *client) onlyReads(ctx context.Context, method, path string) (err error)
 
 func head(ctx context.Context, c *client) error { return c.onlyReads(ctx, "HEAD", "/") }
 
-// throughCallback hands on a method that its caller chooses.
+// throughCallback hands on a method that its caller chooses, to a helper of the package.
 func (c *client) throughCallback(method string) error {
-	return retry(3, func() error { return c.send(method, "/events") }) // want `FB1030: retries whatever method it is given, PATCH by touch too`
+	return retry(3, func() error { return c.send(method, "/events") }) // want `FB1030: retries every request through a.retry, whatever its method`
 }
 
 func touch(c *client) error { return c.throughCallback("PATCH") }
