@@ -36,45 +36,6 @@ func takeRetrying(q *queue) string {
 	}
 }
 
-// found: the error leaves, a result that is not there yet stays.
-func found(lookup func() (*http.Response, error), retries int) (*http.Response, error) {
-	for range retries {
-		resp, err := lookup()
-		if err != nil {
-			return nil, err
-		}
-		if resp != nil {
-			return resp, nil
-		}
-		time.Sleep(time.Second)
-	}
-	return nil, errEmpty
-}
-
-// events blocks until there is one, and so paces its caller.
-type events struct{ next chan error }
-
-func (e *events) Next(stop <-chan struct{}) error {
-	select {
-	case err := <-e.next:
-		if _, dialErr := http.Get("http://localhost"); dialErr != nil {
-			return dialErr
-		}
-		return err
-	case <-stop:
-		return nil
-	}
-}
-
-func drainRetrying(e *events, stop <-chan struct{}) (err error) {
-	for attempt := 0; attempt < 5; attempt++ {
-		if err = e.Next(stop); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
 var (
 	errLockHeld = errors.New("lock held by another")
 	errOverload = errors.New("overloaded")

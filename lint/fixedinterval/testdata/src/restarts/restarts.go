@@ -131,53 +131,6 @@ func ran(ctx context.Context, b broker) {
 	}
 }
 
-// until calls accept until that is done: what it repeats, its callers say.
-func until(ctx context.Context, accept func(n int) (done bool, err error), wait time.Duration) error {
-	for n := 0; ; n++ {
-		done, err := accept(n)
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-	}
-}
-
-// tolerated looks at a state after a success: it waits for that, whatever fails
-// on the way.
-func tolerated(ctx context.Context, url string) error {
-	return until(ctx, func(int) (bool, error) {
-		resp, err := http.Get(url)
-		if err != nil {
-			log.Print(err)
-			return false, nil
-		}
-		return resp.ContentLength > 0, resp.Body.Close()
-	}, time.Second)
-}
-
-// notReady says "not done" of a state, and hands on a failure: a poll.
-func notReady(ctx context.Context, url string) error {
-	return until(ctx, func(int) (bool, error) {
-		resp, err := http.Get(url)
-		if err != nil {
-			return false, err
-		}
-		return resp.StatusCode == http.StatusOK, resp.Body.Close()
-	}, time.Second)
-}
-
-// options hold what is to be done.
-type options struct {
-	Accept func(n int) (done bool, result any, err error)
-	Wait   time.Duration
-}
-
-type retrier struct{}
-
 // all servers are tried in each turn, and each turn tries the same ones.
 func all(ctx context.Context, addrs []string) (net.Conn, error) {
 	for { // want `FB1001: retries net.Dial on failure and waits 5s every time`
@@ -205,24 +158,6 @@ func batches(send func(string) error, next func() []string) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-	}
-}
-
-// lastCounts: past the last operation of a turn leads only a branch that has not
-// come to an end either.
-func lastCounts(f *feed, ready func() bool) error {
-	for { // want `FB1001: retries http.Get on failure and waits 1s every time`
-		conn, err := net.Dial("tcp", f.addr)
-		switch {
-		case err != nil:
-			log.Print(err)
-		case ready():
-			conn.Close()
-			if _, err := http.Get("http://" + f.addr); err == nil {
-				return nil
-			}
-		}
-		time.Sleep(time.Second)
 	}
 }
 

@@ -2,9 +2,7 @@
 package steps
 
 import (
-	"context"
 	"database/sql"
-	"encoding/json"
 	"log"
 	"net/http"
 	"time"
@@ -83,37 +81,5 @@ func each(rows *sql.Rows) {
 			continue
 		}
 		log.Print(n)
-	}
-}
-
-type token struct{ value string }
-
-// source fetches tokens, from a server as a rule.
-type source interface{ Token() (*token, error) }
-
-// parsed reads the tokens of a text, which does not change.
-func parsed(d *json.Decoder) (t json.Token, err error) {
-	for range 3 {
-		if t, err = d.Token(); err == nil {
-			return t, nil
-		}
-		time.Sleep(time.Second)
-	}
-	return nil, err
-}
-
-type broker interface {
-	Pull(ctx context.Context, topic string) error
-	Peek(topic string) error
-}
-
-// peeked may look at something in memory: no more than a warning.
-func peeked(b broker) {
-	for {
-		if err := b.Peek("orders"); err != nil {
-			time.Sleep(time.Second)
-			continue
-		}
-		log.Print("peeked")
 	}
 }

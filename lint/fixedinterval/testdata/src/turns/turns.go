@@ -174,29 +174,6 @@ func lengthKept(stop chan struct{}, url string, busy func() bool, got func(int))
 	}
 }
 
-// Errors after which nothing more need be waited for.
-
-var errDeadline = errors.New("no answer in time")
-
-type asker interface {
-	ask(limit time.Duration) error
-}
-
-func pacedByLimit(a asker) error {
-	limit := time.Second
-	for retries := 0; retries < 5; retries++ {
-		switch err := a.ask(limit); err {
-		case nil:
-			return nil
-		case errDeadline:
-			limit *= 2
-		default:
-			return err
-		}
-	}
-	return errDeadline
-}
-
 var errRefused = errors.New("refused")
 
 // Loops that ask again for an answer that is not accepted: their names tell a
@@ -222,8 +199,6 @@ func retryEmpty(url string) (*plan, error) {
 	}
 	return nil, errRefused
 }
-
-type filler interface{ fill(*plan) error }
 
 // pollEmpty waits for a plan that is there.
 func pollEmpty(url string) (*plan, error) {

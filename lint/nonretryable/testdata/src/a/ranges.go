@@ -126,31 +126,6 @@ func byClass(c *http.Client, url string) error {
 	return errors.New("exhausted")
 }
 
-// byMatcher is less sure, since the matcher may be set to another one.
-type matching struct {
-	url     string
-	matcher func(status int) bool
-}
-
-func newMatching(url string) *matching {
-	return &matching{url: url, matcher: func(status int) bool { return status == 200 }}
-}
-
-func (m *matching) byMatcher(c *http.Client) error {
-	for range 3 {
-		resp, err := c.Get(m.url)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if m.matcher(resp.StatusCode) {
-			return nil
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
 func pooled(resp *http.Response, err error) (bool, error) {
 	return err != nil || resp.StatusCode == 429 || resp.StatusCode > 499, nil
 }
@@ -186,37 +161,6 @@ func lenientBound(c *http.Client, url string, lenient bool) error {
 		resp, err := c.Get(url)
 		if err == nil && resp.StatusCode <= most {
 			return resp.Body.Close()
-		}
-		wait()
-	}
-	return errors.New("exhausted")
-}
-
-func accepted(code int, created bool) bool {
-	least := 200
-	if created {
-		least = 201
-	}
-	return code >= least && code < 300
-}
-
-// A code may be that of another protocol.
-
-type coded struct{ Code int }
-
-func (r *coded) Error() string { return "refused" }
-
-func dialCoded(addr string) error
-
-func byCode(addr string) error {
-	for range 3 {
-		err := dialCoded(addr)
-		if err == nil {
-			return nil
-		}
-		var r *coded
-		if errors.As(err, &r) && r.Code == 404 {
-			return err
 		}
 		wait()
 	}

@@ -28,46 +28,6 @@ func feed(c *http.Client, url string) (*http.Response, error) {
 
 // What is handed to an operation that carries it out decides how that ends.
 
-// guard is a circuit breaker, a tracer or a pool of another module.
-type guard interface {
-	Do(name string, run func() error) error
-	Submit(run func() error) error
-	DoOr(name string, run func() error, instead func(error) error) error
-}
-
-// guardedServer fails for what the server may get over.
-func guardedServer(c *http.Client, g guard, req *http.Request) (err error) {
-	for range 3 {
-		err = g.Do("pay", func() error {
-			resp, err := c.Do(req)
-			if err == nil && resp.StatusCode >= 500 {
-				err = errAgain
-			}
-			return err
-		})
-		if err == nil {
-			return nil
-		}
-		wait()
-	}
-	return err
-}
-
-// accepted repeats what could not be handed over: it runs later.
-func accepted(c *http.Client, g guard, url string) (err error) {
-	for range 3 {
-		err = g.Submit(func() error {
-			_, err := feed(c, url)
-			return err
-		})
-		if err == nil {
-			return nil
-		}
-		wait()
-	}
-	return err
-}
-
 // span is what a package has of its own for that.
 func span(ctx context.Context, name string, run func(context.Context) error) error {
 	if err := run(ctx); err != nil {
@@ -165,50 +125,6 @@ func (s *store) count(req *http.Request) error {
 func (s *store) countAgain(req *http.Request) (err error) {
 	for range 3 {
 		if err = s.count(req); err == nil {
-			return nil
-		}
-		wait()
-	}
-	return err
-}
-
-type base struct{ c *http.Client }
-
-func (b *base) poll(url string) error {
-	_, err := feed(b.c, url)
-	return err
-}
-
-type (
-	puts    struct{ base }
-	deletes struct{ base }
-)
-
-// One of these has a method of its own, which fails for nothing that is final.
-
-type lister interface{ list(url string) error }
-
-type plainLister struct{ base }
-
-func (l *plainLister) list(url string) error { return l.poll(url) }
-
-type kindLister struct{ plainLister }
-
-func (l *kindLister) list(url string) error {
-	resp, err := l.c.Get(url)
-	if err == nil && resp.StatusCode >= 500 {
-		return errAgain
-	}
-	return err
-}
-
-func listers(c *http.Client) []lister {
-	return []lister{&plainLister{base{c}}, &kindLister{plainLister{base{c}}}}
-}
-
-func listAgain(l lister, url string) (err error) {
-	for range 3 {
-		if err = l.list(url); err == nil {
 			return nil
 		}
 		wait()

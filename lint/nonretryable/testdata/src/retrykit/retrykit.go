@@ -46,65 +46,6 @@ func Loop(op func() error) {
 	}
 }
 
-type transient struct{ error }
-
-// RetryableError marks an error that may pass.
-func RetryableError(err error) error { return transient{err} }
-
-func isTransient(err error) bool {
-	_, ok := err.(transient)
-	return ok
-}
-
-// DoTransient retries nothing but what is marked.
-func DoTransient(op func() error) (err error) {
-	for range 4 {
-		if err = op(); err == nil || !isTransient(err) {
-			return err
-		}
-		time.Sleep(rand.N(time.Second))
-	}
-	return err
-}
-
-// Try goes on for as long as its function says so.
-func Try(op func(attempt int) (again bool, err error)) (err error) {
-	for n := 0; ; n++ {
-		var again bool
-		if again, err = op(n); err == nil || !again {
-			return err
-		}
-		time.Sleep(rand.N(time.Second))
-	}
-}
-
-// FailErr says itself whether it may pass.
-type FailErr struct {
-	Err   error
-	Retry bool
-}
-
-func (f *FailErr) Error() string { return f.Err.Error() }
-
-// Final and Passing make failures.
-func Final(err error) *FailErr   { return &FailErr{Err: err} }
-func Passing(err error) *FailErr { return &FailErr{Err: err, Retry: true} }
-
-// Judged ends at a failure that says so.
-func Judged(op func() *FailErr) error {
-	for range 4 {
-		f := op()
-		if f == nil {
-			return nil
-		}
-		if !f.Retry {
-			return f.Err
-		}
-		time.Sleep(rand.N(time.Second))
-	}
-	return nil
-}
-
 // Options holds a predicate with a default.
 type Options struct{ again func(error) bool }
 

@@ -64,36 +64,6 @@ func sentinel(url string) {
 	})
 }
 
-func allowed(url string) {
-	_ = retrykit.DoTransient(func() error { return fetch(url) })
-}
-
-func told(url string) {
-	_ = retrykit.Try(func(n int) (bool, error) {
-		resp, err := get(url)
-		if err != nil {
-			return true, err
-		}
-		if resp.StatusCode != http.StatusOK {
-			return false, errors.New("refused")
-		}
-		return false, nil
-	})
-}
-
-func field(url string) {
-	_ = retrykit.Judged(func() *retrykit.FailErr {
-		resp, err := get(url)
-		if err != nil {
-			return retrykit.Passing(err)
-		}
-		if resp.StatusCode != http.StatusOK {
-			return retrykit.Final(errors.New("refused"))
-		}
-		return nil
-	})
-}
-
 func chosen(url string) {
 	_ = retrykit.Chosen(func() error { return fetch(url) }) // want `FB1035: retries through retrykit.Chosen on status 400`
 	_ = retrykit.Odd(func() error { return fetch(url) })

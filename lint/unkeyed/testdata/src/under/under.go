@@ -28,27 +28,6 @@ func (c *Client) Do(method, path string) error {
 	return errors.New("exhausted")
 }
 
-// Request is built by one package and sent by another.
-type Request struct {
-	verb string
-	path string
-}
-
-func (c *Client) Post(path string) *Request { return &Request{verb: "POST", path: path} }
-func (c *Client) Get(path string) *Request  { return &Request{verb: "GET", path: path} }
-
-func (r *Request) Send() error {
-	req, err := http.NewRequest(r.verb, r.path, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
-}
-
 // SendAll repeats any request that it is given, which is a fault here.
 func SendAll(req *http.Request) (resp *http.Response, err error) {
 	for range 3 { // want `FB1030: retries every request, whatever its method`

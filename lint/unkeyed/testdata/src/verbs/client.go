@@ -1,3 +1,4 @@
+// Package verbs has requests of a type of its own.
 package verbs
 
 import (
