@@ -319,6 +319,10 @@ h2spec: $(BIN)/h2spec ## hold the gateway's listeners against h2spec, for HTTP/2
 gates: ## hold the benchmarks to their limits: allocations and ratios
 	GOWORK=off $(GO) -C bench test -count=1 . ./stale
 
+.PHONY: ablate
+ablate: ## count what forbear lint finds in its labelled corpora without each of its parts (ONLY=module; hours for all)
+	cd lint && $(GO) run ./field -ablate -only '$(ONLY)'
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; grep -rlE --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \

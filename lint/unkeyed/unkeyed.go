@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/eval"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -105,9 +106,18 @@ func run(p *rule.Pass) {
 // clients reports requests that are sent by a client which retries by itself, whatever
 // their method: a write, or what a caller may choose to be one.
 func clients(p *rule.Pass) {
+	resty := false
+	for _, fn := range p.Funcs {
+		for c := range retry.Calls(fn) {
+			resty = resty || ofResty(c) && eval.CalleeName(c.Common()) == "SetRetryCount"
+		}
+	}
 	for _, fn := range p.Funcs {
 		for c := range retry.Calls(fn) {
 			com := c.Common()
+			if name := eval.CalleeName(com); resty && ofResty(c) && (name == "Post" || name == "Patch") && !keyed(fn) {
+				p.ReportAt(c, rule.High, "resty retries this "+strings.ToUpper(name)+" without an Idempotency-Key")
+			}
 			if !retry.CallsTo(com, "github.com/hashicorp/go-retryablehttp", "Do") || len(com.Args) != 2 || keyed(fn) {
 				continue
 			}
@@ -123,6 +133,11 @@ func clients(p *rule.Pass) {
 			}
 		}
 	}
+}
+
+// ofResty reports whether a call is one of resty, which retries when it is told to.
+func ofResty(c *ssa.Call) bool {
+	return strings.HasPrefix(eval.CalleePkg(c.Common()), "github.com/go-resty/resty/") || eval.CalleePkg(c.Common()) == "github.com/go-resty/resty"
 }
 
 // keyed reports whether a function, or one around it, names an idempotency key: a

@@ -24,7 +24,7 @@ const (
 	maxDepth = 6      // functions in functions
 	maxVisit = 6      // of a block, before what changes in it is Unknown
 	maxInner = 3      // the same, in functions that are entered
-	maxTurns = 8      // of a loop in one of them, each carried out by itself
+	maxLaps  = 8      // of a loop in one of them, each carried out by itself
 	MaxTurns = 4      // of the loop at hand
 )
 
@@ -175,7 +175,7 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		if preds[to] == nil {
 			preds[to] = map[node]bool{}
 		}
-		if (!f.top || m.Op == nil) && turns[to] < maxTurns && to.b.Dominates(from.b) {
+		if (!f.top || m.Op == nil) && turns[to] < maxLaps && to.b.Dominates(from.b) {
 			turns[to]++
 			ins[to], preds[to], visits[to] = s.clone(), map[node]bool{from: true}, 0
 			for n := range visits { // the turn is another

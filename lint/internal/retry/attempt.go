@@ -73,6 +73,12 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	}
 	ok := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success})
 	certain, possible := ok.Again()
+	if possible && p.BoundaryOf(op.Common()) == Remote { // a success may say so by more than an error
+		deep := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success, Deep: true})
+		if c, again := deep.Again(); !again && !deep.Over() {
+			certain, possible = c, again
+		}
+	}
 	a.pure = !possible
 	if !possible {
 		return a

@@ -92,17 +92,29 @@ func (p *Package) lasting(fn *ssa.Function, c *ssa.Call) (lasts, proved bool) {
 // handsLasting reports whether all callers of the function hand a function that lasts.
 func (p *Package) handsLasting(fn *ssa.Function, param *ssa.Parameter) bool {
 	i := slices.Index(fn.Params, param)
-	calls := p.callers[fn]
+	calls := p.startedBy(fn)
 	if i < 0 || len(calls) == 0 {
 		return false
 	}
 	for _, c := range calls {
-		body := funcOf(c.Common().Args[i])
+		body := funcOf(c.Args[i])
 		if body == nil || len(body.Blocks) == 0 || !blocks(body, 3) {
 			return false
 		}
 	}
 	return true
+}
+
+// startedBy are the calls of a function in the package, those by go among them.
+func (p *Package) startedBy(fn *ssa.Function) (calls []*ssa.CallCommon) {
+	for _, up := range p.Funcs {
+		for c := range InstrsOf[ssa.CallInstruction](up) {
+			if eval.Static(c.Common()) == fn {
+				calls = append(calls, c.Common())
+			}
+		}
+	}
+	return calls
 }
 
 // funcOf is the function that a value is, or nil.
