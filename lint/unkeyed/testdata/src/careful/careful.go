@@ -1,4 +1,4 @@
-// Package careful has a client whose policy looks at the method.
+// Package careful has a client with a policy of its own, which may look at the method.
 package careful
 
 import (

@@ -5,7 +5,7 @@ import "github.com/go-resty/resty/v2"
 
 func pay(url string) error {
 	client := resty.New().SetRetryCount(3)
-	_, err := client.R().SetBody("5").Post(url) // want `FB1030: retries POST through resty.Request.Post`
+	_, err := client.R().SetBody("5").Post(url) // want `FB1030: resty retries this POST without an Idempotency-Key`
 	return err
 }
 

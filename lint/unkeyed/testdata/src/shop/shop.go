@@ -2,9 +2,6 @@
 package shop
 
 import (
-	"context"
-	"net/http"
-
 	"github.com/hashicorp/go-retryablehttp"
 
 	"sdk"
@@ -12,15 +9,9 @@ import (
 
 type store struct{ client *retryablehttp.Client }
 
-// statusOnly decides by the response, whatever the method was.
-func statusOnly(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	return err != nil || resp.StatusCode >= 500, nil
-}
-
 func newStore() *store {
 	c := retryablehttp.NewClient()
 	c.RetryMax = 3
-	c.CheckRetry = statusOnly
 	return &store{c}
 }
 
