@@ -28,9 +28,9 @@ card twice, unless both requests carry the same Idempotency-Key and the server h
 Reported are retries that reach a request whose method is POST or PATCH, with no header, field
 or call in sight that names an idempotency key. The method is followed through helpers, fields,
 builders and captured variables to the constant that sets it; where callers choose it, one
-finding stands at the retry and names a caller that chooses a write. A round tripper or a
-client's Do that repeats whatever it is given is reported by itself, as is a Do(method, path,
-body) or one of a request type of one's own that has a body.
+finding stands at the retry and names a caller that chooses a write. A round tripper, the
+function of a middleware, or a client's Do that repeats whatever it is given is reported by
+itself; a Do may be given a request of the package's own, or a method and a path.
 
 Not reported are retries before which a branch by the method keeps writes away, and those of what
 was not carried out: after 429, a conflict, a connection that was refused or not dialed. A POST
@@ -170,8 +170,12 @@ func harmless(fn *ssa.Function, w *retry.Write) bool {
 var harmlessWord = regexp.MustCompile(`(?i)graphql|search|token|oauth|login|jsonrpc|quer(y|ies)|metadata|telemetry|metrics|traces|spans?$|logs?$|validat|(^|[^a-z])(list|find|lookup|describe|preview|check)`)
 
 // roundTrips reports whether a function stands in for a client: RoundTrip or Do of a
-// request of net/http.
+// request of net/http, or a literal that has the form of one.
 func roundTrips(fn *ssa.Function) bool {
+	if sig := fn.Signature; fn.Parent() != nil && sig.Params().Len() == 1 && sig.Results().Len() == 2 &&
+		retry.IsNamed(sig.Params().At(0).Type(), "net/http", "Request") && retry.IsNamed(sig.Results().At(0).Type(), "net/http", "Response") {
+		return true
+	}
 	for fn.Parent() != nil {
 		fn = fn.Parent()
 	}

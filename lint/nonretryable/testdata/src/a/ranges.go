@@ -68,14 +68,8 @@ func fetch(c *http.Client, url string) (reply, error) {
 func byField(c *http.Client, url string) error {
 	for range 3 { // want `FB1035: retries a.fetch on status 400`
 		r, err := fetch(c, url)
-		if err != nil {
-			return err
-		}
-		switch {
-		case r.kind < 300:
+		if err == nil && r.kind < 300 {
 			return nil
-		case r.kind >= 500:
-			return errors.New(r.text)
 		}
 		wait()
 	}
