@@ -197,4 +197,4 @@ func takesAny(fn *ssa.Function) bool {
 }
 
 // anyWord marks such functions.
-var anyWord = regexp.MustCompile(`^(Do|Execute|Request|Send|Call|Invoke|Perform|RoundTrip|Exec)([A-Z].*)?$`)
+var anyWord = regexp.MustCompile(`^(Do|Execute|Request|Send|Call|Invoke|Perform|RoundTrip|Exec)([A-Z].*)?$|Request$`)

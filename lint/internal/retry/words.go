@@ -75,8 +75,11 @@ func (r *Retry) words() {
 
 // describe fills in what follows from the operations, the waits and the names.
 func (p *Package) describe(r *Retry) {
+	r.Boundary = Local // when each of them stays
 	for _, c := range r.Ops {
-		r.Boundary = max(r.Boundary, p.BoundaryOf(c.Common()))
+		if b := p.BoundaryOf(c.Common()); b == Remote || b == Unknown && r.Boundary == Local {
+			r.Boundary = b
+		}
 		if !c.Common().IsInvoke() && handed(c.Common().Value) {
 			r.Callback = true
 		}

@@ -306,21 +306,3 @@ func (t rewinding) RoundTrip(req *http.Request) (*http.Response, error) {
 		wait()
 	}
 }
-
-type permitted struct {
-	base http.RoundTripper
-	all  bool
-}
-
-func NewPermitted(base http.RoundTripper, all bool) http.RoundTripper { return permitted{base, all} }
-
-func (t permitted) RoundTrip(req *http.Request) (*http.Response, error) {
-	again := req.Method == http.MethodGet || t.all
-	for retries := 0; ; retries++ {
-		resp, err := t.base.RoundTrip(req)
-		if err == nil || !again || retries > 3 {
-			return resp, err
-		}
-		wait()
-	}
-}
