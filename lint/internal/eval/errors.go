@@ -136,6 +136,9 @@ func (c *carrier) is(v, target Value, depth int) Value {
 		name := keyOf(target)
 		k := Bool(false)
 		k.Told = true
+		if strings.HasSuffix(name, "context.DeadlineExceeded") && c.m.Scene.Outcome == Lost {
+			return Unknown{Told: true} // which is how many a lost response shows
+		}
 		if strings.Contains(name, "context.") || c.m.Scene.Outcome == Answered || c.m.Scene.Outcome == Coded || c.m.Scene.Outcome == Untrusted ||
 			isRefused(target) || strings.Contains(name, "net/http.Err") || othersWord.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
 			return k

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -160,6 +161,9 @@ func anyFunc(com *ssa.CallCommon) bool {
 	return false
 }
 
+// sendWord marks what of net/http sends.
+var sendWord = regexp.MustCompile(`^(Do|Get|Post|PostForm|Head|RoundTrip)$`)
+
 // primitive reports whether a call is where a request leaves the module.
 func (c *carrier) primitive(com *ssa.CallCommon) bool {
 	if c.target(com) != nil {
@@ -171,8 +175,8 @@ func (c *carrier) primitive(com *ssa.CallCommon) bool {
 		fails = fails || IsError(v.Type())
 	}
 	pkg := CalleePkg(com)
-	if pkg == "net/http" && CalleeName(com) == "NewRequest" || pkg == "net/http/httptest" {
-		return false
+	if pkg == "net/http" && !sendWord.MatchString(CalleeName(com)) || pkg == "net/http/httptest" {
+		return false // which reads a response, or makes a request
 	}
 	if c.m.Lib.Summarized(com) {
 		return false

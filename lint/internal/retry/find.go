@@ -199,6 +199,11 @@ func sameLoop(a, b *eval.Loop) bool { return a != nil && b != nil && a.Header ==
 // another server, or is attempted in an inner loop.
 func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 	_, innermost := eval.Loops(fn)
+	for c := range Calls(fn) {
+		if l != nil && l.Contains(c) && eval.Pauses(eval.CalleeName(c.Common())) {
+			return true
+		}
+	}
 	for _, a := range all {
 		for _, ways := range a.turns {
 			if slices.ContainsFunc(ways, func(w eval.Waits) bool { return len(w.Of) > 0 }) {
