@@ -70,21 +70,21 @@ func TestSinceRunsNothing(t *testing.T) {
 	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat </dev/null\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	config := ""
+	var config strings.Builder
 	for _, c := range []string{
 		"[core]\nfsmonitor", "[core]\neditor", "[core]\npager", "[core]\nsshCommand", "[core]\naskPass", "[diff]\nexternal", "[diff \"evil\"]\ncommand",
 		"[diff \"evil\"]\ntextconv", "[filter \"evil\"]\nclean", "[filter \"evil\"]\nsmudge", "[filter \"evil\"]\nprocess", "[alias]\nls-tree",
 		"[gpg]\nprogram", "[pager]\nls-tree", "[remote \"origin\"]\nuploadpack",
 	} {
-		config += c + " = " + evil + "\n"
+		config.WriteString(c + " = " + evil + "\n")
 	}
-	config += "[log]\nshowSignature = true\n[remote \"origin\"]\nurl = ext::" + evil + "\npromisor = true\n[extensions]\npartialClone = origin\n[protocol \"ext\"]\nallow = always\n"
+	config.WriteString("[log]\nshowSignature = true\n[remote \"origin\"]\nurl = ext::" + evil + "\npromisor = true\n[extensions]\npartialClone = origin\n[protocol \"ext\"]\nallow = always\n")
 	hooks := filepath.Join(dir, ".git", "hooks")
 	f, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(config); err != nil {
+	if _, err := f.WriteString(config.String()); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()

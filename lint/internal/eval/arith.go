@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // binary is what an operator makes of two values. What cannot be computed is an
@@ -85,10 +86,8 @@ func Random(v Value) bool {
 	case Rand:
 		return true
 	case Expr:
-		for _, a := range v.Args {
-			if Random(a) {
-				return true
-			}
+		if slices.ContainsFunc(v.Args, Random) {
+			return true
 		}
 	}
 	return false

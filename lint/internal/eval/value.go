@@ -3,6 +3,7 @@ package eval
 import (
 	"go/constant"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -149,12 +150,7 @@ func Told(v Value) bool {
 }
 
 func anyTold(vs []Value) bool {
-	for _, v := range vs {
-		if Told(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vs, Told)
 }
 
 // most is how many values an Alt holds; more are Unknown.

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -67,10 +68,5 @@ func (r *Retry) CheckedLate() bool {
 
 // latch reports whether a block goes back to the head of the loop by itself.
 func latch(b *ssa.BasicBlock, l *eval.Loop) bool {
-	for _, s := range b.Succs {
-		if s == l.Header {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(b.Succs, l.Header)
 }

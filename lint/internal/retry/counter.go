@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -155,10 +156,8 @@ func reaches(v ssa.Value, head *ssa.Phi) bool {
 		return true
 	}
 	if p, ok := v.(*ssa.Phi); ok {
-		for _, e := range p.Edges {
-			if e == ssa.Value(head) {
-				return true
-			}
+		if slices.Contains(p.Edges, ssa.Value(head)) {
+			return true
 		}
 	}
 	return false

@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/types"
 	"iter"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -84,12 +85,7 @@ func CallsTo(c *ssa.CallCommon, pkg string, names ...string) bool {
 		return false
 	}
 	name := eval.CalleeName(c)
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, name)
 }
 
 // Mentions reports whether a text, a field or a callee in the retry, or up to two calls

@@ -3,6 +3,7 @@ package retry
 import (
 	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -115,16 +116,16 @@ func (p *Package) returned(fn *ssa.Function) Class {
 		}
 		m := &eval.Machine{Lib: p, Fn: fn, Args: args}
 		m.Run()
-		key := ""
+		var key strings.Builder
 		for _, v := range eval.Ways(m.Returned) {
 			c := classOf(v)
 			if c == Pluggable || m.Over() {
 				return Pluggable
 			}
 			class = max(class, c)
-			key += eval.Key(v) + ";"
+			key.WriteString(eval.Key(v) + ";")
 		}
-		keys = append(keys, key)
+		keys = append(keys, key.String())
 		if !numbered {
 			break
 		}
