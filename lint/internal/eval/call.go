@@ -115,7 +115,9 @@ func (m *Machine) quiet(res *types.Tuple) Value {
 func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
 	com := in.Common()
 	res := com.Signature().Results()
-	told, server := false, false
+	// What a function of the package says that was too deep to enter may follow from
+	// how the operation ended.
+	told, server := own && c.m.Scene.Outcome != Quiet, false
 	var inner []Value
 	all := args
 	if com.IsInvoke() {
