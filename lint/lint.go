@@ -2,11 +2,12 @@
 // merge.
 //
 // [Analyzers] are ordinary analyzers for golang.org/x/tools/go/analysis; they
-// build on one region finder (internal/retry), which knows a retry, code
-// that is entered again because a call in it failed, from polling, tickers,
-// pacing and iteration. [Rules] is their documentation. The driver behind
-// forbear lint is the package driver; cmd/forbear-vet is the tool for
-// go vet -vettool; the package plugin is for golangci-lint.
+// read one picture of each retry (internal/retry), which is drawn by carrying the
+// code out under an assumed end of the operation (internal/eval): that tells a
+// retry from polling, tickers, pacing and iteration. [Rules] is their
+// documentation. The driver behind forbear lint is the package driver;
+// cmd/forbear-vet is the tool for go vet -vettool; the package plugin is for
+// golangci-lint.
 //
 // Experimental: what this package exports may change in any version.
 package lint
