@@ -51,7 +51,6 @@ type Machine struct {
 	Answered, Looked, Certified bool
 	// Asked is set when an error was asked for what only one with a status has.
 	Asked bool
-	// Guessed is set when a setting that is not known was asked about the answer.
 	Sends []Send
 
 	// Inside carries out Fn as a part of an operation: what leaves the module in it has

@@ -28,8 +28,6 @@ type Scene struct {
 	Deep bool
 	// Method is what stands for a method that callers choose; "" leaves it open.
 	Method string
-	// Hinted scenes have a server that says when to come back.
-	Hinted bool
 }
 
 // fails reports whether the operation does not succeed.

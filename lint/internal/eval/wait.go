@@ -202,9 +202,3 @@ func isNamed(t types.Type, pkg, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
 }
-
-// isTimeChan reports whether t is a channel that clocks send on.
-func isTimeChan(t types.Type) bool {
-	ch, ok := t.Underlying().(*types.Chan)
-	return ok && isNamed(ch.Elem(), "time", "Time")
-}

@@ -10,14 +10,12 @@ import (
 
 // attempt is what came of carrying out one operation.
 type attempt struct {
-	op       *ssa.Call
-	again    bool
-	onStatus bool
-	pure     bool
-	refuses  bool
-	goesOn   bool
-	turns    [][]eval.Waits // the ways between attempts, by turn
-	first    bool
+	op      *ssa.Call
+	again   bool
+	pure    bool
+	refuses bool
+	turns   [][]eval.Waits // the ways between attempts, by turn
+	first   bool
 }
 
 // scenes are the failures that are tried, in this order: the first that leads to
@@ -49,9 +47,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 			continue
 		}
 		exits = m.Exits()
-		if a.again = true; a.turns == nil {
-			a.onStatus = s.Outcome != eval.Lost
-		}
+		a.again = true
 		for t := 1; t < eval.MaxTurns; t++ {
 			if !m.Turns[t].Reached {
 				continue
@@ -100,13 +96,13 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	}
 	switch {
 	case len(byFailure) > 0 && len(byFailure[0]) > 0:
-		a.turns, a.goesOn = byFailure, true
+		a.turns = byFailure
 		// A success may end it all the same, where a failure does not.
 		a.pure = certain && endsMore(ok, exits)
 	case certain && len(a.turns) > 1 && !sameWaits(a.turns[1], ok.Turns[2].Waits):
-		a.goesOn = true // at the same place, but not as long
+		// it waits at the same place, but not as long
 	case certain:
-		a.turns, a.goesOn = nil, true
+		a.turns = nil
 	default:
 		a.refuses = true
 	}

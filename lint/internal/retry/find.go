@@ -122,7 +122,7 @@ func (p *Package) judge(fn *ssa.Function, l *eval.Loop, ops []*ssa.Call) *Retry 
 			return nil
 		}
 	}
-	r.OnStatus, r.Refuses, r.WaitFirst = main.onStatus, main.refuses && !main.pure, main.first
+	r.Refuses, r.WaitFirst = main.refuses && !main.pure, main.first
 	for _, a := range all {
 		r.Ops = append(r.Ops, a.op)
 	}

@@ -42,8 +42,6 @@ type Retry struct {
 	Refuses bool
 	// Weak retries know failure from a bool or a missing result only.
 	Weak bool
-	// OnStatus says that the status of a response alone makes a failure.
-	OnStatus bool
 	// Callback retries attempt a function that was handed to them.
 	Callback bool
 	// Starts retries start something that goes on until it fails.

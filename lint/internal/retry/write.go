@@ -14,7 +14,6 @@ import (
 type Write struct {
 	Method string
 	Open   bool // the callers choose the method
-	Reads  bool // names say that it only reads
 	Depth  int
 	Send   eval.Send
 }
