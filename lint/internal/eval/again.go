@@ -6,7 +6,6 @@ import "golang.org/x/tools/go/ssa"
 type exit struct {
 	to    []node
 	doubt bool // by a branch that depends on more of the answer than is known
-	again bool // it holds the operation, at a later turn
 }
 
 // Again reports whether the attempt leads to another one: for certain, and on some

@@ -32,7 +32,7 @@ func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 	}
 	some := f.Boundary != Unknown
 	res := fn.Signature.Results()
-	if p.Lively(fn) || p.Lively(fn) {
+	if p.Lively(fn) {
 		some = p.waiting(fn, f) || some
 	}
 	if res.Len() == 1 && eval.IsDuration(res.At(0).Type()) {
