@@ -26,11 +26,8 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 	case "Reset":
 		if len(args) == 2 {
 			for _, p := range ways(args[0]) {
-				switch p := p.(type) {
-				case Ptr:
-					c.s.set(p.Cell+".D", args[1])
-				case Sym:
-					c.s.set(p.Name+".D", args[1])
+				if cell, ok := cellOf(p); ok {
+					c.s.set(cell+".D", args[1])
 				}
 			}
 		}

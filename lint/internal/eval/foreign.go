@@ -54,24 +54,16 @@ func (c *Call) Answers() { c.c.m.Answered = true }
 
 // MethodOf is the method of a request, or of a text that names one.
 func (c *Call) MethodOf(v Value) Value {
-	switch v := unwrap(v).(type) {
-	case Ptr:
-		return c.c.m.read(c.c.s, v.Cell+".Method", types.Typ[types.String])
-	case Sym:
-		return c.c.m.read(c.c.s, v.Name+".Method", types.Typ[types.String])
+	if cell, ok := cellOf(v); ok {
+		return c.c.m.read(c.c.s, cell+".Method", types.Typ[types.String])
 	}
 	return v
 }
 
 // KeyedBy reports whether a request has an idempotency key.
 func (c *Call) KeyedBy(v Value) bool {
-	switch v := unwrap(v).(type) {
-	case Ptr:
-		return c.c.keyed(v.Cell)
-	case Sym:
-		return c.c.keyed(v.Name)
-	}
-	return false
+	cell, ok := cellOf(v)
+	return ok && c.c.keyed(cell)
 }
 
 // Plain is what the call yields when it succeeds.

@@ -179,18 +179,24 @@ func (m *Machine) part(s *state, cell string, t types.Type) (Value, bool) {
 	return nil, false
 }
 
+// cellOf returns the name of the cell that a value points to, if it has one.
+func cellOf(v Value) (cell string, ok bool) {
+	switch v := unwrap(v).(type) {
+	case Ptr:
+		return v.Cell, true
+	case Sym:
+		return v.Name, true
+	}
+	return "", false
+}
+
 // store writes the cell that an address points to. One of several addresses may be
 // meant: then each of them may have kept what it held.
 func (c *carrier) store(addr, v Value) {
 	all := ways(addr)
 	for _, a := range all {
-		cell := ""
-		switch a := unwrap(a).(type) {
-		case Ptr:
-			cell = a.Cell
-		case Sym:
-			cell = a.Name
-		default:
+		cell, ok := cellOf(a)
+		if !ok {
 			continue
 		}
 		if len(all) > 1 {
@@ -246,13 +252,8 @@ func (c *carrier) stale(cell string) {
 func (c *carrier) indexAddr(in *ssa.IndexAddr) Value {
 	index := c.val(in.Index)
 	return each(c.val(in.X), func(v Value) Value {
-		cell := ""
-		switch v := unwrap(v).(type) {
-		case Ptr:
-			cell = v.Cell
-		case Sym:
-			cell = v.Name
-		default:
+		cell, ok := cellOf(v)
+		if !ok {
 			return Unknown{Told: Told(v)}
 		}
 		return each(index, func(i Value) Value {

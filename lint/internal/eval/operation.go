@@ -161,8 +161,8 @@ func anyFunc(com *ssa.CallCommon) bool {
 	return false
 }
 
-// sendWord marks what of net/http sends.
-var sendWord = regexp.MustCompile(`^(Do|Get|Post|PostForm|Head|RoundTrip)$`)
+// SendWord marks what of net/http sends.
+var SendWord = regexp.MustCompile(`^(Do|Get|Post|PostForm|Head|RoundTrip)$`)
 
 // primitive reports whether a call is where a request leaves the module.
 func (c *carrier) primitive(com *ssa.CallCommon) bool {
@@ -175,7 +175,7 @@ func (c *carrier) primitive(com *ssa.CallCommon) bool {
 		fails = fails || IsError(v.Type())
 	}
 	pkg := CalleePkg(com)
-	if pkg == "net/http" && !sendWord.MatchString(CalleeName(com)) || pkg == "net/http/httptest" {
+	if pkg == "net/http" && !SendWord.MatchString(CalleeName(com)) || pkg == "net/http/httptest" {
 		return false // which reads a response, or makes a request
 	}
 	if c.m.Lib.Summarized(com) {

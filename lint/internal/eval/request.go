@@ -57,11 +57,8 @@ func (c *carrier) header(args []Value) {
 		return
 	}
 	for _, h := range ways(args[0]) {
-		switch h := h.(type) {
-		case Ptr:
-			c.s.set(h.Cell+"!"+strings.ToLower(constant.StringVal(k.V)), args[2])
-		case Sym:
-			c.s.set(h.Name+"!"+strings.ToLower(constant.StringVal(k.V)), args[2])
+		if cell, ok := cellOf(h); ok {
+			c.s.set(cell+"!"+strings.ToLower(constant.StringVal(k.V)), args[2])
 		}
 	}
 }

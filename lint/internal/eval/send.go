@@ -101,13 +101,8 @@ func (m *Machine) MethodAt(v Value) string {
 	if t := Text(v); t != "" {
 		return t
 	}
-	cell := ""
-	switch v := unwrap(v).(type) {
-	case Ptr:
-		cell = v.Cell
-	case Sym:
-		cell = v.Name
-	default:
+	cell, ok := cellOf(v)
+	if !ok {
 		return "-"
 	}
 	for k, held := range m.Cells {

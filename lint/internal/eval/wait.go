@@ -131,7 +131,7 @@ func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg stri
 	if pkg == "sync" || pkg == "os/exec" || pkg == "os" {
 		return false
 	}
-	if !tellsNothing(sig) {
+	if !TellsNothing(sig) {
 		c.maybe(in, com, name)
 		return false
 	}
@@ -175,7 +175,7 @@ func (c *carrier) maybe(in ssa.Instruction, com *ssa.CallCommon, name string) {
 // dynamicMaybe notes a call of a function value of which nothing is known, and which
 // may wait.
 func (c *carrier) dynamicMaybe(in ssa.Instruction, com *ssa.CallCommon) {
-	if c.m.inOp == 0 && !com.IsInvoke() && Static(com) == nil && tellsNothing(com.Signature()) {
+	if c.m.inOp == 0 && !com.IsInvoke() && Static(com) == nil && TellsNothing(com.Signature()) {
 		c.wait(Wait{At: c.outer(in), For: Unknown{}, Weak: true})
 	}
 }
@@ -183,8 +183,8 @@ func (c *carrier) dynamicMaybe(in ssa.Instruction, com *ssa.CallCommon) {
 // settingWord marks functions that a duration is told to.
 var settingWord = regexp.MustCompile(`(?i)^(with|set|observe|log|debug|info|warn|error|print|timing|record)|timeout|deadline`)
 
-// tellsNothing reports whether a function has no result but success or failure.
-func tellsNothing(sig *types.Signature) bool {
+// TellsNothing reports whether a function has no result but success or failure.
+func TellsNothing(sig *types.Signature) bool {
 	for v := range sig.Results().Variables() {
 		b, ok := v.Type().Underlying().(*types.Basic)
 		if !IsError(v.Type()) && (!ok || b.Kind() != types.Bool) {

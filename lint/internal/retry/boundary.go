@@ -160,7 +160,7 @@ func byPackage(c *ssa.CallCommon) Boundary {
 		}
 		return Unknown
 	case pkg == "net/http":
-		if sendWord.MatchString(name) {
+		if eval.SendWord.MatchString(name) {
 			return Remote
 		}
 		return Unknown
@@ -169,9 +169,6 @@ func byPackage(c *ssa.CallCommon) Boundary {
 	}
 	return Unknown
 }
-
-// sendWord marks what of net/http sends.
-var sendWord = regexp.MustCompile(`^(Do|Get|Post|PostForm|Head|RoundTrip)$`)
 
 // under reports whether a path is root or lies below it.
 func under(path, root string) bool {

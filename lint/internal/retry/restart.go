@@ -70,7 +70,7 @@ func (p *Package) restart(fn *ssa.Function, l *eval.Loop, innermost map[*ssa.Bas
 // lasting reports whether a call runs until it fails, and whether a body proves it.
 func (p *Package) lasting(fn *ssa.Function, c *ssa.Call) (lasts, proved bool) {
 	com := c.Common()
-	if ignored(com) || !tellsNothing(com.Signature()) {
+	if ignored(com) || !eval.TellsNothing(com.Signature()) {
 		return false, false
 	}
 	if param, ok := com.Value.(*ssa.Parameter); ok && !com.IsInvoke() {
@@ -165,13 +165,4 @@ func blocks(fn *ssa.Function, depth int) bool {
 		}
 	}
 	return false
-}
-
-func tellsNothing(sig *types.Signature) bool {
-	for v := range sig.Results().Variables() {
-		if !eval.IsError(v.Type()) && !isBool(v.Type()) {
-			return false
-		}
-	}
-	return true
 }
