@@ -106,7 +106,7 @@ func (o *options) prepare() (err error) {
 		return err
 	}
 	o.linter = filepath.Join(o.dir, "forbear-lint")
-	return command(".", "go", "build", "-o", o.linter, "./cmd/forbear-lint")
+	return command(".", "go", "build", "-tags", "ablate", "-o", o.linter, "./cmd/forbear-lint")
 }
 
 // judge runs the linter on the packages of a module that hold a labelled place,

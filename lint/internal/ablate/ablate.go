@@ -3,8 +3,6 @@
 // goes.
 package ablate
 
-import "os"
-
 // Part is one part of the linter.
 type Part struct{ Name, Does string }
 
@@ -27,9 +25,3 @@ var Parts = []Part{
 	{"weak", "what may wait stands against no wait at all"},
 	{"words", "names around a retry"},
 }
-
-// without is the part that is off: "" outside of make ablate.
-var without = os.Getenv("FORBEAR_LINT_WITHOUT")
-
-// On reports whether a part is on.
-func On(part string) bool { return without != part }

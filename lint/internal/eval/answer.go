@@ -55,13 +55,9 @@ func (m *Machine) ofFailure(name string, t types.Type) Value {
 // status is the status of the scene.
 func (m *Machine) status(types.Type) Value {
 	m.Looked = true
-	if m.Scene.Outcome == Answered || m.Scene.Outcome == Coded {
+	switch m.Scene.Outcome {
+	case Success, Answered, Coded:
 		c := Int(m.Scene.Status)
-		c.Told = true
-		return c
-	}
-	if m.Scene.Outcome == Success {
-		c := Int(200)
 		c.Told = true
 		return c
 	}

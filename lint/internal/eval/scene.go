@@ -12,7 +12,7 @@ type Outcome int
 // The outcomes.
 const (
 	Quiet     Outcome = iota // nothing is attempted: calls succeed
-	Success                  // no error; a response has the status 200
+	Success                  // no error; a response has Status
 	Lost                     // an error: the response was lost, or there was none
 	Answered                 // a response or an error with Status
 	Coded                    // an error with the gRPC code Status
@@ -22,7 +22,7 @@ const (
 // Scene is what is assumed while code is carried out.
 type Scene struct {
 	Outcome Outcome
-	Status  int64 // of Answered and Coded
+	Status  int64 // of Success, Answered and Coded
 	// Deep scenes carry out the operation itself, down to the calls that leave the
 	// module; in the others it has the outcome as it stands.
 	Deep bool

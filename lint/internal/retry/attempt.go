@@ -67,14 +67,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	if !a.again {
 		return a
 	}
-	ok := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success})
-	certain, possible := ok.Again()
-	if possible && p.BoundaryOf(op.Common()) == Remote { // a success may say so by more than an error
-		deep := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success, Deep: true})
-		if c, again := deep.Again(); !again && !deep.Over() {
-			certain, possible = c, again
-		}
-	}
+	ok, certain, possible := p.succeed(fn, l, op)
 	a.pure = !possible
 	if !possible {
 		return a
@@ -107,6 +100,30 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 		a.refuses = true
 	}
 	return a
+}
+
+// succeed carries out one operation in its success, and says whether another attempt
+// follows it for certain, or by what is not known. What ends it where a caller is after
+// one status of several, or says so by more than an error, is its success.
+func (p *Package) succeed(fn *ssa.Function, l *eval.Loop, op *ssa.Call) (first *eval.Machine, certain, possible bool) {
+	first = p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success, Status: 200})
+	if certain, possible = first.Again(); !possible {
+		return first, false, false
+	}
+	var others []eval.Scene
+	if first.Looked {
+		others = append(others, eval.Scene{Outcome: eval.Success, Status: 201}, eval.Scene{Outcome: eval.Success, Status: 202}, eval.Scene{Outcome: eval.Success, Status: 204}, eval.Scene{Outcome: eval.Success, Status: 206})
+	}
+	if p.BoundaryOf(op.Common()) == Remote {
+		others = append(others, eval.Scene{Outcome: eval.Success, Status: 200, Deep: true})
+	}
+	for _, s := range others {
+		m := p.Carry(fn, l, op, s)
+		if _, again := m.Again(); !again && !m.Over() {
+			return m, false, false
+		}
+	}
+	return first, certain, possible
 }
 
 // Carry carries out a function with one operation in a scene.

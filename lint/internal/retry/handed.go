@@ -215,7 +215,7 @@ func (r *Result) Polled(n ast.Node) bool {
 // polls reports whether a function may fail with an error of its own making after its
 // operations have succeeded: "not yet".
 func (p *Package) polls(fn *ssa.Function) bool {
-	m := &eval.Machine{Lib: p, Fn: fn, Scene: eval.Scene{Outcome: eval.Success, Deep: true}, Inside: true}
+	m := &eval.Machine{Lib: p, Fn: fn, Scene: eval.Scene{Outcome: eval.Success, Status: 200, Deep: true}, Inside: true}
 	m.Run()
 	v := m.Returned
 	if t, ok := v.(eval.Tuple); ok && len(t.Of) > 0 {

@@ -47,7 +47,7 @@ func (p *Package) restart(fn *ssa.Function, l *eval.Loop, innermost map[*ssa.Bas
 	if op == nil || len(itemsOf(fn, l)) > 0 {
 		return nil
 	}
-	m := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success})
+	m := p.Carry(fn, l, op, eval.Scene{Outcome: eval.Success, Status: 200})
 	if certain, _ := m.Again(); !certain {
 		return nil
 	}

@@ -42,6 +42,21 @@ func notOK(c *http.Client, url string) error {
 	return nil
 }
 
+// created: its success has another status than 200.
+func created(c *http.Client, url string) error {
+	for i := 0; i < 3; i++ { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusCreated {
+				return nil
+			}
+		}
+		wait()
+	}
+	return nil
+}
+
 func listed(c *http.Client, url string) error {
 	for i := 0; i < 3; i++ { // want `FB1035: retries http.Client.Get on status 403`
 		resp, err := c.Get(url)
