@@ -48,12 +48,7 @@ func (c *carrier) block() (ends bool) {
 			}
 			c.set(in, v)
 		case *ssa.Store:
-			switch in.Val.Type().Underlying().(type) {
-			case *types.Struct, *types.Array:
-				c.storeWhole(c.val(in.Addr), c.val(in.Val))
-			default:
-				c.store(c.val(in.Addr), c.val(in.Val))
-			}
+			c.store(c.val(in.Addr), c.val(in.Val), in.Val.Type())
 		case *ssa.MapUpdate:
 			c.mapUpdate(c.val(in.Map), c.val(in.Key), c.val(in.Value))
 		case *ssa.Select:

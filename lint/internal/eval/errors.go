@@ -173,7 +173,7 @@ func (c *carrier) asInto(com *ssa.CallCommon, args []Value) Value {
 		found, is = join(found, f), join(is, k)
 	}
 	if yes, _ := truth(is); yes {
-		c.store(unwrap(args[1]), found)
+		c.store(unwrap(args[1]), found, p.Elem())
 	}
 	return is
 }

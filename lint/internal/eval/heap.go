@@ -190,31 +190,27 @@ func cellOf(v Value) (cell string, ok bool) {
 	return "", false
 }
 
-// store writes the cell that an address points to. One of several addresses may be
-// meant: then each of them may have kept what it held.
-func (c *carrier) store(addr, v Value) {
+// store writes the cell that an address points to; of a struct or an array, what its
+// parts held is gone. One of several addresses may be meant: then each of them may have
+// kept what it held.
+func (c *carrier) store(addr, v Value, t types.Type) {
 	all := ways(addr)
 	for _, a := range all {
 		cell, ok := cellOf(a)
 		if !ok {
 			continue
 		}
+		held := v
 		if len(all) > 1 {
-			if old, ok := c.s.cell(cell); ok {
-				v = join(old, v)
-			}
+			held = join(c.m.read(c.s, cell, t), v)
 		}
-		c.s.set(cell, v)
+		switch t.Underlying().(type) {
+		case *types.Struct, *types.Array:
+			c.clear(cell)
+		}
+		c.s.set(cell, held)
 		c.stale(cell)
 	}
-}
-
-// storeWhole writes a struct or an array: what its parts held is gone.
-func (c *carrier) storeWhole(addr, v Value) {
-	if p, ok := unwrap(addr).(Ptr); ok {
-		c.clear(p.Cell)
-	}
-	c.store(addr, v)
 }
 
 // clear forgets what is below a cell.

@@ -114,3 +114,20 @@ func either(url string, more func(*http.Response) bool) {
 		}
 	}
 }
+
+// swaps lengthens one of two pauses, and waits for both.
+func swaps(url string, slow bool) {
+	short, long := pause{time.Second}, pause{time.Minute}
+	for {
+		if _, err := http.Get(url); err == nil {
+			return
+		}
+		p := &short
+		if slow {
+			p = &long
+		}
+		p.d = time.Hour
+		time.Sleep(short.d)
+		time.Sleep(long.d)
+	}
+}
