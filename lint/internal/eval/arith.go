@@ -53,12 +53,19 @@ func binaryOne(op token.Token, x, y Value, t types.Type) Value {
 		}
 		return Unknown{Told: told}
 	}
-	// What has grown too long to be told apart is of no use.
-	e := Expr{op.String(), []Value{x, y}}
-	if len(e.key()) > 400 {
-		return Unknown{Told: told}
+	return computed(op.String(), x, y)
+}
+
+// computed is an Expr. What has grown too long to be told apart is of no use.
+func computed(op string, args ...Value) Value {
+	e := Expr{Op: op, Args: args}
+	switch e.name = e.key(); {
+	case len(e.name) <= 400:
+		return e
+	case Random(e):
+		return Rand{}
 	}
-	return e
+	return Unknown{Told: Told(e)}
 }
 
 // isUnknown reports whether nothing can be said of a value that is computed from v.
@@ -187,8 +194,12 @@ func compute(op token.Token, a, b constant.Value, t types.Type) (v constant.Valu
 	default:
 		v = constant.BinaryOp(a, op, b)
 	}
-	if integer && v.Kind() == constant.Int && constant.BitLen(v) > 63 {
+	switch {
+	case integer && v.Kind() == constant.Int && constant.BitLen(v) > 63:
 		return nil // it has gone over
+	case v.Kind() == constant.Float: // no more exact than it is at run time
+		f, _ := constant.Float64Val(v)
+		v = constant.MakeFloat64(f)
 	}
 	return v
 }

@@ -122,7 +122,7 @@ func (c *carrier) widened(in ssa.Value, old, now Value) Value {
 			known = known && !isUnknown(a)
 		}
 		if known {
-			return Expr{"loop " + c.id(in), c.f.args}
+			return computed("loop "+c.id(in), c.f.args...)
 		}
 	}
 	return Unknown{Told: Told(old) || Told(now)}

@@ -11,10 +11,10 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 		return Tuple{}, true
 	case "After":
 		if com.Signature().Recv() == nil {
-			return Expr{"after", args}, true
+			return computed("after", args...), true
 		}
 	case "Tick":
-		return Expr{"tick", args}, true
+		return computed("tick", args...), true
 	case "NewTimer", "NewTicker":
 		cell := c.fresh(at.(ssa.Value))
 		c.s.set(cell+".D", args[0])

@@ -46,7 +46,7 @@ func (c *carrier) math(name string, args []Value) Value {
 			if isUnknown(a) {
 				return Unknown{Told: Told(a)}
 			}
-			return Expr{name, args}
+			return computed(name, args...)
 		}
 		nums[i], _ = constant.Float64Val(constant.ToFloat(k.V))
 	}
@@ -66,7 +66,7 @@ func (c *carrier) math(name string, args []Value) Value {
 		v = math.Ldexp(nums[0], int(nums[1]))
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return Expr{name, args}
+		return computed(name, args...)
 	}
 	return Const{V: constant.MakeFloat64(v)}
 }
@@ -109,7 +109,7 @@ func (c *carrier) extreme(name string, args []Value) Value {
 				if _, ok := y.(Server); ok {
 					return y
 				}
-				return Expr{name, []Value{x, y}}
+				return computed(name, x, y)
 			})
 		})
 	}

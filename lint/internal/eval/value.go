@@ -32,6 +32,7 @@ type (
 	Expr struct {
 		Op   string
 		Args []Value
+		name string // its key, unless ""
 	}
 	// Rand is drawn at random, from zero to Of where that is known.
 	Rand struct{ Of Value }
@@ -80,7 +81,6 @@ func (v Const) key() string   { return v.V.ExactString() }
 func (Nil) key() string       { return "nil" }
 func (v Sym) key() string     { return v.Name }
 func (v Item) key() string    { return "item " + v.Name }
-func (v Expr) key() string    { return v.Op + "(" + keys(v.Args) + ")" }
 func (v Rand) key() string    { return "rand(" + keyOf(v.Of) + ")" }
 func (Server) key() string    { return "server" }
 func (v Ptr) key() string     { return "&" + v.Cell }
@@ -95,6 +95,13 @@ func (v Made) key() string    { return "made " + v.ID }
 func (v Tuple) key() string   { return "(" + keys(v.Of) + ")" }
 func (v Unknown) key() string { return map[bool]string{false: "?", true: "?!"}[v.Told] }
 func (v Alt) key() string     { return "[" + keys(v.Of) + "]" }
+
+func (v Expr) key() string {
+	if v.name != "" {
+		return v.name
+	}
+	return v.Op + "(" + keys(v.Args) + ")"
+}
 
 func keyOf(v Value) string {
 	if v == nil {

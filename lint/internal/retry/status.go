@@ -24,11 +24,14 @@ func sceneOf(r Response) eval.Scene {
 // attempt, of those that accept names.
 func (p *Package) Retried(r *Retry, grpc bool, accept func(Response) bool) (names []string) {
 	for _, op := range r.Ops {
+		var m *eval.Machine
 		for _, resp := range response.All(grpc) {
 			if !accept(resp) || slices.Contains(names, resp.Name) {
 				continue
 			}
-			m := p.Carry(r.Fn, r.Loop, op, sceneOf(resp))
+			if m == nil || m.Looked { // what looks at no status goes on as before
+				m = p.Carry(r.Fn, r.Loop, op, sceneOf(resp))
+			}
 			certain, _ := m.Again()
 			certain = certain && (r.Pure || waitsSo(r, m))
 			if certain && (m.Answered || m.Looked) && !m.Over() {
@@ -58,8 +61,12 @@ func waitsSo(r *Retry, m *eval.Machine) bool {
 // RetriedHanded returns the responses after which a helper certainly calls again what
 // is handed to it.
 func (p *Package) RetriedHanded(h Handed, accept func(Response) bool) (names []string) {
+	var m *eval.Machine
+	certain := false
 	for _, resp := range response.All(false) {
-		m, certain, _ := p.CarryHanded(h, sceneOf(resp))
+		if m == nil || m.Looked {
+			m, certain, _ = p.CarryHanded(h, sceneOf(resp))
+		}
 		if !m.Answered && !m.Looked {
 			return nil
 		}

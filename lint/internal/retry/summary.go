@@ -143,9 +143,12 @@ func (p *Package) returned(fn *ssa.Function) Class {
 // sends.
 func (p *Package) answering(fn *ssa.Function, f *Fact) bool {
 	for _, grpc := range []bool{false, true} {
+		var m *eval.Machine
 		for i, resp := range response.All(grpc) {
-			m := &eval.Machine{Lib: p, Fn: fn, Scene: sceneOf(resp), Inside: true}
-			m.Run()
+			if m == nil || m.Looked { // what looks at no status ends as before
+				m = &eval.Machine{Lib: p, Fn: fn, Scene: sceneOf(resp), Inside: true}
+				m.Run()
+			}
 			if i == 0 && !m.Answered || m.Over() {
 				break
 			}
