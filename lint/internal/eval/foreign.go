@@ -49,8 +49,8 @@ func (c *Call) Sends(s Send) {
 	c.c.m.Sends = append(c.c.m.Sends, s)
 }
 
-// Answers notes that a response was at hand.
-func (c *Call) Answers() { c.c.m.Answered = true }
+// Answers notes that a response was at hand, and that its status counted.
+func (c *Call) Answers() { c.c.m.Answered, c.c.m.Looked = true, true }
 
 // MethodOf is the method of a request, or of a text that names one.
 func (c *Call) MethodOf(v Value) Value {

@@ -127,6 +127,7 @@ func (p *Package) Foreign(c *eval.Call) (v eval.Value, ok bool) {
 			yes, no = f.YesCode, f.NoCode
 		}
 		if s.Outcome == eval.Answered || s.Outcome == eval.Coded {
+			c.Answers()
 			b := eval.Bool(slices.Contains(yes, s.Status))
 			b.Told = true
 			if slices.Contains(yes, s.Status) || slices.Contains(no, s.Status) {
