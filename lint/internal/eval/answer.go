@@ -161,7 +161,7 @@ func (m *Machine) asWithin(s *state, v Value, t types.Type, itself bool, depth i
 		}
 		return zero(t), no
 	case Sym:
-		return Sym{v.Name}, Unknown{}
+		return Sym{Name: v.Name}, Unknown{}
 	}
 	return Unknown{Told: Told(v)}, Unknown{Told: Told(v)}
 }

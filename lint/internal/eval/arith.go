@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 )
 
 // binary is what an operator makes of two values. What cannot be computed is an
@@ -157,8 +158,8 @@ func isConstIface(v Value) bool {
 
 // isSentinel reports whether v is a variable of a package that holds an error.
 func isSentinel(v Value) bool {
-	_, known := isNil(v)
-	return known
+	s, ok := v.(Sym)
+	return ok && strings.HasPrefix(s.Name, "var ")
 }
 
 // compute applies an operator to constants, as the type has it; nil where that

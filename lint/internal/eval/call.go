@@ -162,7 +162,7 @@ func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
 		case server:
 			out[i] = Server{}
 		case !told && c.once(in) && isNumber(t) && !jitterWord.MatchString(CalleeName(com)):
-			out[i] = Sym{"call " + CalleeName(com) + c.id0(in)} // one value for all turns
+			out[i] = Sym{Name: "call " + CalleeName(com) + c.id0(in)} // one value for all turns
 		default:
 			out[i] = c.result(com, t, i, told)
 		}
@@ -207,7 +207,11 @@ func (m *Machine) assume(f *frame, s *state, cond ssa.Value, holds bool) {
 	}
 	var left Value
 	for _, w := range ways(x) {
-		if same, known := equal(unwrapBasic(w), y); !known || same == equals {
+		same, known := equal(unwrapBasic(w), y)
+		if e, isSym := w.(Sym); isSym && y == (Nil{}) && !known && !equals && IsError(b.X.Type()) {
+			w = Sym{Name: e.Name, Some: true} // an error that is not the nil it may have been
+		}
+		if !known || same == equals {
 			left = join(left, w)
 		}
 	}

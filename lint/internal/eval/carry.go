@@ -160,14 +160,14 @@ func (m *Machine) val(f *frame, s *state, v ssa.Value) Value {
 		if f.top && m.Scene.Method != "" && isMethodName(v) {
 			return String(m.Scene.Method)
 		}
-		return Sym{"param " + f.id + " " + v.Name()}
+		return Sym{Name: "param " + f.id + " " + v.Name()}
 	case *ssa.FreeVar:
 		for i, p := range f.fn.FreeVars {
 			if p == v && i < len(f.free) && f.free[i] != nil {
 				return f.free[i]
 			}
 		}
-		return Sym{"free " + v.Name()}
+		return Sym{Name: "free " + v.Name()}
 	}
 	if x, ok := f.env[slot{m.at(f, v), v}]; ok {
 		return x

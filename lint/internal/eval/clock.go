@@ -18,7 +18,7 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 	case "NewTimer", "NewTicker":
 		cell := c.fresh(at.(ssa.Value))
 		c.s.set(cell+".D", args[0])
-		c.s.set(cell+".C", Sym{cell + ".C"})
+		c.s.set(cell+".C", Sym{Name: cell + ".C"})
 		if name == "NewTicker" {
 			c.s.set(cell+".ticker", Bool(true))
 		}

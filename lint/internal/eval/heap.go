@@ -43,7 +43,7 @@ func fieldOf(v Value, st *types.Struct, i int) Value {
 			return v.Fields[i]
 		}
 	case Sym:
-		return Sym{v.Name + "." + st.Field(i).Name()}
+		return Sym{Name: v.Name + "." + st.Field(i).Name()}
 	case Item:
 		return Item{v.Name + "." + st.Field(i).Name()}
 	}
@@ -96,7 +96,7 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 	}
 	if strings.HasPrefix(cell, "var ") {
 		if IsError(t) {
-			return Sym{cell} // a sentinel, which is equal to itself alone
+			return Sym{Name: cell} // a sentinel, which is equal to itself alone
 		}
 		if v, ok := m.Lib.Init()[cell]; ok {
 			return v
@@ -123,7 +123,7 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 	if m.Scene.Method != "" && isText(t) && methodField.MatchString(cell) {
 		return String(m.Scene.Method)
 	}
-	return Sym{cell}
+	return Sym{Name: cell}
 }
 
 // methodField marks fields that hold the method of a request.
@@ -164,7 +164,7 @@ func (m *Machine) part(s *state, cell string, t types.Type) (Value, bool) {
 			}
 		}
 	case Sym:
-		return Sym{v.Name + cell[dot:]}, true
+		return Sym{Name: v.Name + cell[dot:]}, true
 	case Item:
 		return Item{v.Name + cell[dot:]}, true
 	case Failure:

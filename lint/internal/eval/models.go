@@ -123,7 +123,7 @@ func (c *carrier) builtin(name string, com *ssa.CallCommon, args []Value) Value 
 				return Int(int64(len(all)))
 			}
 			if s, ok := v.(Sym); ok {
-				return Sym{"len " + s.Name}
+				return Sym{Name: "len " + s.Name}
 			}
 			return Unknown{Told: Told(v)}
 		})

@@ -43,8 +43,9 @@ func (s Scene) fails() bool {
 	return false
 }
 
-// result is what a call of the signature yields that has the outcome of the scene:
-// a response and no error where a status came, an error otherwise.
+// result is what a call of the signature yields that has the outcome of the scene: a
+// response and no error where a status came, an error otherwise. A response that comes
+// beside another result, as that of a handshake does, is one of an error.
 func (m *Machine) result(com *ssa.CallCommon) Value {
 	res := com.Signature().Results()
 	m.Answered = m.Answered || m.Scene.Outcome == Coded && isStub(com)
@@ -62,7 +63,7 @@ func (m *Machine) result(com *ssa.CallCommon) Value {
 			m.Answered = true
 		case IsError(t):
 			hasError = true
-			if m.Scene.fails() && !(answers && m.Scene.Outcome == Answered) {
+			if m.Scene.fails() && !(answers && res.Len() == 2 && m.Scene.Outcome == Answered) {
 				tup.Of[i] = Failure{}
 			} else {
 				tup.Of[i] = Nil{}

@@ -93,7 +93,7 @@ func (s *state) unwritten(cell string) (v Value, ok bool) {
 	if rest, ok := strings.CutPrefix(cell, "item "); ok {
 		return Item{rest}, true
 	}
-	return Sym{cell}, true
+	return Sym{Name: cell}, true
 }
 
 // tell notes what a branch has told of a value.

@@ -25,7 +25,10 @@ type (
 	Nil struct{}
 	// Sym is a value that is not known, but stays the same from one attempt to the
 	// next: a parameter, a setting.
-	Sym struct{ Name string }
+	Sym struct {
+		Name string
+		Some bool // a branch has told that it is no nil
+	}
 	// Item is what a loop takes from a list at one of its turns.
 	Item struct{ Name string }
 	// Expr is computed from others by arithmetic.
@@ -79,7 +82,7 @@ type (
 
 func (v Const) key() string   { return v.V.ExactString() }
 func (Nil) key() string       { return "nil" }
-func (v Sym) key() string     { return v.Name }
+func (v Sym) key() string     { return v.Name + map[bool]string{true: " some"}[v.Some] }
 func (v Item) key() string    { return "item " + v.Name }
 func (v Rand) key() string    { return "rand(" + keyOf(v.Of) + ")" }
 func (Server) key() string    { return "server" }
@@ -253,7 +256,7 @@ func isNil(v Value) (is, known bool) {
 	case Iface:
 		return false, true
 	case Sym:
-		return false, strings.HasPrefix(v.Name, "var ") // a sentinel of a package
+		return false, v.Some || isSentinel(v)
 	}
 	return false, false
 }

@@ -29,6 +29,9 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 	if b := byPackage(c); b != Unknown {
 		return b
 	}
+	if exchanges(c.Signature()) {
+		return Remote
+	}
 	if param, ok := c.Value.(*ssa.Parameter); ok && !c.IsInvoke() {
 		return p.handedBoundary(param)
 	}
@@ -46,6 +49,15 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 		return Unknown
 	}
 	return p.inside(fn, 0)
+}
+
+// exchanges reports whether a function takes a request and yields a response.
+func exchanges(sig *types.Signature) bool {
+	takes := false
+	for v := range sig.Params().Variables() {
+		takes = takes || IsNamed(v.Type(), "net/http", "Request")
+	}
+	return takes && sig.Results().Len() == 2 && IsNamed(sig.Results().At(0).Type(), "net/http", "Response") && eval.IsError(sig.Results().At(1).Type())
 }
 
 // handedBoundary says where the functions go that the package hands over as a
