@@ -57,7 +57,7 @@ func binaryOne(op token.Token, x, y Value, t types.Type) Value {
 	return computed(op.String(), x, y)
 }
 
-// computed is an Expr. What has grown too long to be told apart is of no use.
+// computed is an Expr. What has grown too long to be told apart is known to be that.
 func computed(op string, args ...Value) Value {
 	e := Expr{Op: op, Args: args}
 	switch e.name = e.key(); {
@@ -65,8 +65,10 @@ func computed(op string, args ...Value) Value {
 		return e
 	case Random(e):
 		return Rand{}
+	case Told(e):
+		return Unknown{Told: true}
 	}
-	return Unknown{Told: Told(e)}
+	return Expr{Op: "long"}
 }
 
 // isUnknown reports whether nothing can be said of a value that is computed from v.

@@ -26,9 +26,9 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 		if in == c.m.Op {
 			return c.operation(in, args)
 		}
-		if fn := Static(com); fn == c.m.Fn && c.m.Op != nil && c.m.Loop == nil && len(args) == len(fn.Params) {
-			return nil, c.recur(fn, args)
-		}
+	}
+	if fn := Static(com); fn == c.m.Fn && c.m.Op != nil && c.m.Loop == nil && c.m.inOp == 0 && len(args) == len(fn.Params) {
+		return nil, c.recur(fn, args)
 	}
 	if c.f.top && c.sameBefore(in) {
 		return c.outcome(in, args)

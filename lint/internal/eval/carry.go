@@ -20,7 +20,6 @@ type carrier struct {
 	s        *state
 	preds    map[node]bool
 	widen    bool
-	again    func(*state) // begins the next turn of a recursion
 	changed  bool         // a value is another than at the visit before
 	returned Value
 }

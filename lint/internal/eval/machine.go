@@ -75,6 +75,10 @@ type Machine struct {
 	edges   map[node]*exit
 	visited map[*ssa.Function]int
 	over    bool // the limits were reached
+	// top is the frame of Fn, and next begins the turn after the one at hand where Fn
+	// calls itself, by another function too.
+	top  *frame
+	next func(*state)
 }
 
 // Turn is what one attempt saw.
@@ -139,6 +143,7 @@ func (m *Machine) Run() {
 	m.visited = map[*ssa.Function]int{}
 	m.Turns = make([]Turn, MaxTurns)
 	f := &frame{fn: m.Fn, args: m.Args, free: m.Free, env: map[slot]Value{}, top: true, id: "0" + m.Name}
+	m.top = f
 	if m.Inside {
 		m.inOp = 1
 	}
@@ -220,12 +225,14 @@ func (m *Machine) blocks(f *frame, st *state) (ret Value, left *state) {
 		}
 		s := ins[n].clone()
 		c := &carrier{m: m, f: f, n: n, s: s, preds: preds[n], widen: visits[n] >= most}
-		c.again = func(s *state) { // a call to itself begins the next turn at the entry
-			to := node{n.turn + 1, f.fn.Blocks[0]}
-			m.leave(n, to, false)
-			if to.turn < MaxTurns {
-				changed = true
-				flow(n, to, s)
+		if f.top {
+			m.next = func(s *state) { // a call to itself begins the next turn at the entry
+				to := node{n.turn + 1, f.fn.Blocks[0]}
+				m.leave(n, to, false)
+				if to.turn < MaxTurns {
+					changed = true
+					flow(n, to, s)
+				}
 			}
 		}
 		ends := c.block()

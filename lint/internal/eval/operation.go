@@ -145,9 +145,9 @@ func mergeWaits(old, more []Waits) []Waits {
 func (c *carrier) recur(fn *ssa.Function, args []Value) bool {
 	for i, p := range fn.Params {
 		k := slot{c.m.turn + 1, p}
-		c.f.env[k] = join(c.f.env[k], args[i])
+		c.m.top.env[k] = join(c.m.top.env[k], args[i])
 	}
-	c.again(c.s)
+	c.m.next(c.s)
 	return false
 }
 

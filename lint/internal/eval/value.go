@@ -164,7 +164,7 @@ func anyTold(vs []Value) bool {
 }
 
 // most is how many values an Alt holds; more are Unknown.
-const most = 6
+const most = 8
 
 // join is the value that is one of two.
 func join(a, b Value) Value {

@@ -181,11 +181,20 @@ func (p *Package) stands(r *Retry) bool {
 	return true
 }
 
-// callsItself reports whether a function calls itself.
+// callsItself reports whether a function calls itself, or another one that calls it.
 func callsItself(fn *ssa.Function) bool {
 	for c := range Calls(fn) {
-		if eval.Static(c.Common()) == fn {
+		g := eval.Static(c.Common())
+		if g == fn {
 			return true
+		}
+		if g == nil || g.Pkg != fn.Pkg {
+			continue
+		}
+		for back := range Calls(g) {
+			if eval.Static(back.Common()) == fn {
+				return true
+			}
 		}
 	}
 	return false

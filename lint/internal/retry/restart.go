@@ -97,6 +97,9 @@ func (p *Package) handsLasting(fn *ssa.Function, param *ssa.Parameter) bool {
 		return false
 	}
 	for _, c := range calls {
+		if i >= len(c.Args) { // of a method value, which holds its receiver
+			return false
+		}
 		body := funcOf(c.Args[i])
 		if body == nil || len(body.Blocks) == 0 || !blocks(body, 3) {
 			return false
