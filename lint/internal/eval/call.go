@@ -33,8 +33,8 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 	if c.f.top && c.sameBefore(in) {
 		return c.outcome(in, args)
 	}
-	// Another operation of the same function waits, if it does, for itself.
-	if ablate.On("others") && c.f.top && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
+	// Another operation of the same loop waits, if it does, for itself.
+	if ablate.On("others") && c.f.top && c.m.Loop != nil && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
 		return c.guess(in, args, false), true
 	}
 	return c.apply(in, com, args), !c.m.over

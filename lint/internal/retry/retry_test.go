@@ -20,6 +20,8 @@ func TestPictures(t *testing.T) {
 		"growing":   "a.send: growing without randomness, until a success",
 		"recursive": "a.send: the same every time, until a success, counted",
 		"jumps":     "a.send: the same every time, until a success",
+		"mutual":    "a.send: growing without randomness, until a success",
+		"keep":      "",
 		"consumes":  "a.send: the same every time, goes on",
 		"polls":     "",
 		"ticks":     "",

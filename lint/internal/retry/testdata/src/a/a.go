@@ -140,3 +140,34 @@ func handsOver(c *http.Client, url string) error {
 		return resp.Body.Close()
 	})
 }
+
+// mutual calls another function to be called again.
+func mutual(url string, wait time.Duration) error {
+	err := send(url)
+	if err != nil {
+		return afterPause(url, wait)
+	}
+	return nil
+}
+
+func afterPause(url string, wait time.Duration) error {
+	time.Sleep(wait)
+	return mutual(url, 2*wait)
+}
+
+type starter struct{ name string }
+
+// keep is started as a method value, whose receiver is no argument.
+func (s *starter) keep(step func() error) {
+	for {
+		if err := step(); err != nil {
+			log.Print(s.name, err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func starts(s *starter, step func() error) {
+	keep := s.keep
+	go keep(step)
+}
