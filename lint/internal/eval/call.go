@@ -33,8 +33,9 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 	if c.f.top && c.sameBefore(in) {
 		return c.outcome(in, args)
 	}
-	// Another operation of the same loop waits, if it does, for itself.
-	if ablate.On("others") && c.f.top && c.m.Loop != nil && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && c.target(com) != nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
+	// Another operation of the same loop waits, if it does, for itself. A literal may have
+	// captured the answer.
+	if fn := c.target(com); ablate.On("others") && c.f.top && c.m.Loop != nil && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && fn != nil && fn.Parent() == nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
 		return c.guess(in, args, false), true
 	}
 	return c.apply(in, com, args), !c.m.over
@@ -73,8 +74,12 @@ func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Valu
 			}
 			args = append([]Value{recv}, args...)
 		}
+		var free []Value
+		if f, ok := c.val(com.Value).(Func); ok && f.Fn == fn {
+			free = f.Free
+		}
 		before := c.s.waits
-		if v, ok := c.enter(in, fn, nil, args); ok {
+		if v, ok := c.enter(in, fn, free, args); ok {
 			if c.m.inOp == 0 && sameWaits(before, c.s.waits) && sleepWord.MatchString(name) {
 				c.sleeps(in.(ssa.Instruction), com, name, pkg, args)
 			}

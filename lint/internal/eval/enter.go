@@ -111,8 +111,8 @@ func (c *carrier) target(com *ssa.CallCommon) *ssa.Function {
 // neither waits nor is told anything of the answer, and yields nothing or an error.
 func (c *carrier) dull(fn *ssa.Function, com *ssa.CallCommon, args []Value) bool {
 	res := com.Signature().Results()
-	if c.m.Keep != nil || res.Len() > 0 && !IsError(res.At(res.Len()-1).Type()) || c.m.Lib.Lively(fn) || Pauses(fn.Name()) {
-		return false
+	if c.m.Keep != nil || res.Len() > 0 && !IsError(res.At(res.Len()-1).Type()) || fn.Parent() != nil || c.m.Lib.Lively(fn) || Pauses(fn.Name()) {
+		return false // a literal may have captured anything
 	}
 	for i, a := range args {
 		if Told(a) {

@@ -150,7 +150,7 @@ func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg stri
 	switch {
 	case n == 1 && sleepWord.MatchString(name):
 		c.waits(in, d, false)
-	case pauseWord.MatchString(name) && !strings.HasPrefix(strings.ToLower(name), "with"):
+	case pauseWord.MatchString(name) && !settingWord.MatchString(name):
 		c.waits(in, Unknown{}, false)
 	default:
 		c.maybe(in, com, name)
@@ -181,7 +181,7 @@ func (c *carrier) dynamicMaybe(in ssa.Instruction, com *ssa.CallCommon) {
 }
 
 // settingWord marks functions that a duration is told to.
-var settingWord = regexp.MustCompile(`(?i)^(with|set|observe|log|debug|info|warn|error|print|timing|record)|timeout|deadline`)
+var settingWord = regexp.MustCompile(`(?i)^(with|set|reset|update|clear|add|observe|log|debug|info|warn|error|print|timing|record)|timeout|deadline`)
 
 // TellsNothing reports whether a function has no result but success or failure.
 func TellsNothing(sig *types.Signature) bool {

@@ -100,7 +100,7 @@ func (p *Package) Implementer(m *types.Func) *ssa.Function {
 	scope := p.SSA.Pkg.Scope()
 	for _, name := range scope.Names() {
 		tn, ok := scope.Lookup(name).(*types.TypeName)
-		if !ok || tn.IsAlias() || mockWord.MatchString(name) || types.IsInterface(tn.Type()) {
+		if !ok || tn.IsAlias() || mockWord.MatchString(name) || types.IsInterface(tn.Type()) || strings.HasSuffix(p.Pass.Fset.Position(tn.Pos()).Filename, "_test.go") {
 			continue
 		}
 		t := types.NewPointer(tn.Type())

@@ -131,3 +131,22 @@ func swaps(url string, slow bool) {
 		time.Sleep(long.d)
 	}
 }
+
+// literal asks in a function literal, which has captured the response.
+func literal(url string) {
+	for {
+		resp, err := http.Get(url)
+		if err != nil {
+			return
+		}
+		done := func() bool {
+			if resp.StatusCode == 503 {
+				return false
+			}
+			return true
+		}()
+		if done {
+			return
+		}
+	}
+}
