@@ -5,12 +5,11 @@
 package bypassed
 
 import (
-	"go/ast"
-	"go/types"
 	"regexp"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/eval"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -37,113 +36,59 @@ var Analyzer = rule.New(Doc, run)
 // pkg is the one library with a field that leads around its retries.
 const pkg = "github.com/hashicorp/go-retryablehttp"
 
-// run leaves at once when the library is not imported, which is nearly always.
+// run follows the field out of the client, and the client from where it is built.
 func run(p *rule.Pass) {
-	if !p.Imports(pkg) {
-		return
+	for _, fn := range p.Funcs {
+		built := false
+		for c := range retry.Calls(fn) {
+			if retry.CallsTo(c.Common(), pkg, "NewClient") {
+				built = true
+				if !used(c) {
+					p.ReportAt(c, rule.High, "the retry client is configured and then never used")
+				}
+			}
+		}
+		for fa := range retry.InstrsOf[*ssa.FieldAddr](fn) {
+			if retry.FieldName(fa) == "HTTPClient" && retry.IsNamed(fa.X.Type(), pkg, "Client") {
+				if c, taken := leaves(fa); taken { // out of a client that others built, it may be meant
+					p.ReportAt(fa, min(c, rule.Sure(built)), "takes the plain client out of the retry client: nothing is retried; use StandardClient()")
+				}
+			}
+		}
 	}
-	for _, f := range p.Files {
-		fields(p, f)
-	}
-	unused(p)
 }
 
-// configures marks functions that set up a client, for which the inner one is
-// the place to do it.
-// To set a transport or a timeout on the inner client is right.
+// configures marks functions that set a client up rather than use it.
 var configures = regexp.MustCompile(`(?i)config|set|instrument|wrap|apply|patch|trace|with|new`)
 
-// fields reports uses of the inner client.
-// The parent node decides: to read or set a field of the inner client is no
-// bypass, but to hand the client on is one. Confidence is high only where the
-// same function builds the retry client, because then no one else can have meant
-// it.
-func fields(p *rule.Pass, f *ast.File) {
-	var stack []ast.Node
-	ast.Inspect(f, func(n ast.Node) bool {
-		if n == nil {
-			stack = stack[:len(stack)-1]
-			return true
-		}
-		stack = append(stack, n)
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != "HTTPClient" || !isClient(p.TypesInfo.TypeOf(sel.X)) || len(stack) < 2 {
-			return true
-		}
-		c := rule.Sure(builds(stack)) // taken out of a client that others built, it may be meant
-		switch up := stack[len(stack)-2].(type) {
-		case *ast.CallExpr:
-			if id := rule.LastName(up.Fun); id != nil && configures.MatchString(id.Name) {
-				c = rule.Medium
-			}
-		case *ast.ReturnStmt, *ast.KeyValueExpr:
-		case *ast.AssignStmt:
-			if !storesField(up, sel) {
-				return true
-			}
-		case *ast.SelectorExpr:
-			// Only calls that send a request bypass the retries.
-			switch up.Sel.Name {
-			case "Do", "Get", "Post", "PostForm", "Head":
-			default:
-				return true
-			}
-		default:
-			return true
-		}
-		p.ReportNode(sel, c, "takes the plain client out of the retry client: nothing is retried; use StandardClient()")
-		return true
-	})
-}
-
-// builds reports whether the function around the last node of stack makes the
-// retry client itself.
-// Literals inside the function count as part of it.
-func builds(stack []ast.Node) bool {
-	for _, n := range stack {
-		d, ok := n.(*ast.FuncDecl)
-		if !ok || d.Body == nil {
+// leaves reports whether a field is returned, stored, passed on or asked to send a
+// request.
+func leaves(fa *ssa.FieldAddr) (c rule.Confidence, is bool) {
+	for _, ref := range *fa.Referrers() {
+		load, ok := ref.(*ssa.UnOp)
+		if !ok {
 			continue
 		}
-		for n := range ast.Preorder(d.Body) {
-			c, ok := n.(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			if id := rule.LastName(c.Fun); id != nil && id.Name == "NewClient" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// storesField reports whether sel is on the right side, and what it is stored
-// in is a field.
-// A local variable may be used to configure the client, and is left alone.
-func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
-	for i, r := range a.Rhs {
-		if r == sel && i < len(a.Lhs) {
-			_, ok := a.Lhs[i].(*ast.SelectorExpr)
-			return ok
-		}
-	}
-	return false
-}
-
-// isClient reports whether t is the retry client, or points to it.
-func isClient(t types.Type) bool { return t != nil && retry.IsNamed(t, pkg, "Client") }
-
-// unused reports NewClient() results of which only fields are set.
-// Such code pays for a retry client and sends by another one.
-func unused(p *rule.Pass) {
-	for _, fn := range p.Funcs {
-		for c := range retry.Calls(fn) {
-			if retry.CallsTo(c.Common(), pkg, "NewClient") && !used(c) {
-				p.ReportAt(c, rule.High, "the retry client is configured and then never used")
+		for _, use := range *load.Referrers() {
+			switch use := use.(type) {
+			case *ssa.Return:
+				return rule.High, true
+			case *ssa.Store:
+				if _, isField := use.Addr.(*ssa.FieldAddr); isField && use.Val == ssa.Value(load) {
+					return rule.High, true
+				}
+			case *ssa.Call:
+				name := eval.CalleeName(use.Common())
+				switch {
+				case eval.CalleePkg(use.Common()) != "net/http":
+					return rule.Sure(!configures.MatchString(name)), true
+				case eval.SendWord.MatchString(name):
+					return rule.High, true
+				}
 			}
 		}
 	}
+	return rule.Low, false
 }
 
 // used reports whether anything but stores to its fields happens to v.
