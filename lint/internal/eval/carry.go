@@ -20,7 +20,7 @@ type carrier struct {
 	s        *state
 	preds    map[node]bool
 	widen    bool
-	changed  bool         // a value is another than at the visit before
+	changed  bool // a value is another than at the visit before
 	returned Value
 }
 
@@ -28,7 +28,7 @@ type carrier struct {
 func (c *carrier) block() (ends bool) {
 	for _, in := range c.n.b.Instrs {
 		c.m.steps++
-		if c.m.steps > maxSteps {
+		if c.m.steps > maxSteps || c.m.Op == nil && c.m.Keep == nil && c.m.steps > inSteps {
 			c.m.over = true
 			return true
 		}

@@ -21,6 +21,7 @@ import (
 // Limits of one run: what is beyond them is Unknown.
 const (
 	maxSteps = 30_000 // instructions
+	inSteps  = 5_000  // the same, where no operation is at hand
 	maxDepth = 6      // functions in functions
 	maxVisit = 6      // of a block, before what changes in it is Unknown
 	maxInner = 3      // the same, in functions that are entered

@@ -13,6 +13,9 @@ import (
 
 // export writes the facts of the package's exported functions.
 func (p *Package) export(found []*Retry) {
+	if p.SSA.Pkg.Name() == "main" {
+		return // which nothing imports
+	}
 	for _, fn := range p.Funcs {
 		obj, ok := fn.Object().(*types.Func)
 		if !ok || !obj.Exported() || obj.Pkg() != p.SSA.Pkg || fn.Origin() != nil && fn.Origin() != fn {
