@@ -58,7 +58,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 			a.turns[t-1] = append(a.turns[t-1], m.Turns[t].Waits...)
 		}
 		a.first = a.first || slices.ContainsFunc(m.Turns[0].Waits, func(w eval.Waits) bool {
-			return slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return l == nil || l.Contains(x.At) })
+			return slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return !x.Weak && (l == nil || l.Contains(x.At)) })
 		})
 		if s.Outcome == eval.Lost && !hasResponse(op) {
 			break

@@ -29,9 +29,6 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 	if b := byPackage(c); b != Unknown {
 		return b
 	}
-	if exchanges(c.Signature()) {
-		return Remote
-	}
 	if param, ok := c.Value.(*ssa.Parameter); ok && !c.IsInvoke() {
 		return p.handedBoundary(param)
 	}
@@ -154,8 +151,8 @@ func (p *Package) inside(fn *ssa.Function, depth int) Boundary {
 	return b
 }
 
-// byPackage says where a call goes by its package alone. Of net and crypto/tls only
-// what dials or looks up a name leaves the machine for certain.
+// byPackage says where a call goes by its package alone, or by its form. Of net and
+// crypto/tls only what dials or looks up a name leaves the machine for certain.
 func byPackage(c *ssa.CallCommon) Boundary {
 	pkg, name := eval.CalleePkg(c), eval.CalleeName(c)
 	switch {
@@ -176,7 +173,7 @@ func byPackage(c *ssa.CallCommon) Boundary {
 			return Remote
 		}
 		return Unknown
-	case slices.ContainsFunc(remotePkgs, func(root string) bool { return under(pkg, root) }):
+	case slices.ContainsFunc(remotePkgs, func(root string) bool { return under(pkg, root) }), exchanges(c.Signature()):
 		return Remote
 	}
 	return Unknown
