@@ -26,7 +26,7 @@ const (
 // BoundaryOf says where a call goes: by the package of what it calls, or by all that
 // the function behind it calls in turn.
 func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
-	if b := byPackage(c); b != Unknown {
+	if b := p.byPackage(c); b != Unknown {
 		return b
 	}
 	if param, ok := c.Value.(*ssa.Parameter); ok && !c.IsInvoke() {
@@ -85,7 +85,7 @@ func (p *Package) handedBoundary(param *ssa.Parameter) (b Boundary) {
 // the machine.
 func (p *Package) touches(fn *ssa.Function, depth int) bool {
 	for c := range Calls(fn) {
-		if byPackage(c.Common()) == Local {
+		if p.byPackage(c.Common()) == Local {
 			return true
 		}
 		if f := eval.Static(c.Common()); f != nil && len(f.Blocks) > 0 && depth > 0 && p.touches(f, depth-1) {
@@ -125,7 +125,7 @@ func (p *Package) inside(fn *ssa.Function, depth int) Boundary {
 			}
 			to := Unknown
 			if depth < 8 {
-				to = byPackage(c)
+				to = p.byPackage(c)
 				if f := eval.Static(c); to == Unknown && f != nil && len(f.Blocks) > 0 {
 					to = p.inside(f, depth+1)
 				} else if to == Unknown {
@@ -153,7 +153,7 @@ func (p *Package) inside(fn *ssa.Function, depth int) Boundary {
 
 // byPackage says where a call goes by its package alone, or by its form. Of net and
 // crypto/tls only what dials or looks up a name leaves the machine for certain.
-func byPackage(c *ssa.CallCommon) Boundary {
+func (p *Package) byPackage(c *ssa.CallCommon) Boundary {
 	pkg, name := eval.CalleePkg(c), eval.CalleeName(c)
 	switch {
 	case pkg == "io/ioutil" && (name == "ReadAll" || name == "NopCloser"):
@@ -173,7 +173,11 @@ func byPackage(c *ssa.CallCommon) Boundary {
 			return Remote
 		}
 		return Unknown
-	case slices.ContainsFunc(remotePkgs, func(root string) bool { return under(pkg, root) }), exchanges(c.Signature()):
+	case exchanges(c.Signature()):
+		return Remote
+	case pkg == p.SSA.Pkg.Path():
+		return Unknown // it is a client itself, and not all of it sends
+	case slices.ContainsFunc(remotePkgs, func(root string) bool { return under(pkg, root) }):
 		return Remote
 	}
 	return Unknown
