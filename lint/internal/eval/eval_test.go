@@ -34,6 +34,7 @@ func TestAgain(t *testing.T) {
 		{"sums", "Get", lost, "certain 1000000000 2000000000 3000000000"},
 		{"literal", "Get", answered(503), "certain"},
 		{"literal", "Get", answered(404), "never"},
+		{"filled", "get", success, "perhaps"},
 		{"swaps", "Get", lost, "certain [1000000000,3600000000000]+[60000000000,3600000000000] [1000000000,3600000000000]+[60000000000,3600000000000] [1000000000,3600000000000]+[60000000000,3600000000000]"},
 		{"flagged", "Get", lost, "never"},
 		{"byStatus", "Get", lost, "never"},

@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -66,6 +67,7 @@ func (c *carrier) outcome(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 		if c.m.Scene.Deep {
 			c.send(in, args)
 		}
+		c.fill(args)
 		return c.m.result(in.Common()), true
 	}
 	c.m.inOp++
@@ -76,6 +78,21 @@ func (c *carrier) outcome(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 		v = settled(v)
 	}
 	return v, !c.m.over
+}
+
+// fill writes what the operation reads into variables that it is given as any: nobody
+// knows what.
+func (c *carrier) fill(args []Value) {
+	if c.m.Scene.fails() {
+		return
+	}
+	for _, a := range args {
+		i, _ := a.(Iface)
+		if p, ok := i.V.(Ptr); ok && strings.HasPrefix(p.Cell, "new ") {
+			c.clear(p.Cell)
+			c.s.set(p.Cell, Unknown{Told: true})
+		}
+	}
 }
 
 // settled is the result of an operation of which nobody can say whether it fails with

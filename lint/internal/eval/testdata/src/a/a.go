@@ -150,3 +150,13 @@ func literal(url string) {
 		}
 	}
 }
+
+// filled looks at what the operation has put into a variable.
+func filled(get func(into any) error) {
+	var state struct{ done bool }
+	for {
+		if err := get(&state); err == nil && state.done {
+			return
+		}
+	}
+}
