@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/eval"
 	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -51,7 +50,7 @@ var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimi
 // which makes the finding sure.
 func run(p *rule.Pass) {
 	for _, r := range p.Retries {
-		if r.Loop == nil || !slices.ContainsFunc(r.Ops, yields) || r.Mentions(mention.MatchString) {
+		if r.Loop == nil || !slices.ContainsFunc(r.Ops, retry.Responds) || r.Mentions(mention.MatchString) {
 			continue
 		}
 		retried := p.Retried(r, false, func(resp retry.Response) bool { return !resp.Final })
@@ -59,16 +58,6 @@ func run(p *rule.Pass) {
 			p.ReportRetry(r, rule.Sure(names429(r) && r.Pure), "retries "+r.OpNames()+" on 429 or 503 without a look at Retry-After")
 		}
 	}
-}
-
-// yields reports whether an operation yields a response.
-func yields(op *ssa.Call) bool {
-	for v := range op.Common().Signature().Results().Variables() {
-		if eval.IsResponse(v.Type()) {
-			return true
-		}
-	}
-	return false
 }
 
 // names429 reports whether the loop compares a status with 429. A range such as

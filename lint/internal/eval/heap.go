@@ -365,7 +365,4 @@ func marked(v Value, told bool) Value {
 }
 
 // IsHeader reports whether t is the header of a request or a response.
-func IsHeader(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Header" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "net/http"
-}
+func IsHeader(t types.Type) bool { return IsNamed(t, "net/http", "Header") }

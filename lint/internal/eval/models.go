@@ -39,7 +39,7 @@ func (c *carrier) model(in ssa.CallInstruction, com *ssa.CallCommon, pkg, name s
 		return c.grpc(com, pkg, name, recv, args)
 	case pkg == "" && com.IsInvoke() && name == "Error":
 		return Unknown{Told: Told(recv)}, true
-	case com.IsInvoke() && com.Method.Name() == "Err" && isNamed(com.Value.Type(), "context", "Context"):
+	case com.IsInvoke() && com.Method.Name() == "Err" && IsNamed(com.Value.Type(), "context", "Context"):
 		return Nil{}, true
 	case com.IsInvoke() && c.toldName(com, recv):
 		return c.m.status(com.Signature().Results().At(0).Type()), true

@@ -94,7 +94,7 @@ func isStub(com *ssa.CallCommon) bool {
 		return false
 	}
 	s, ok := sig.Params().At(sig.Params().Len() - 1).Type().(*types.Slice)
-	return ok && isNamed(s.Elem(), "google.golang.org/grpc", "CallOption")
+	return ok && IsNamed(s.Elem(), "google.golang.org/grpc", "CallOption")
 }
 
 // told is what a result that alone tells success from failure is.

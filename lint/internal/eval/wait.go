@@ -195,10 +195,10 @@ func TellsNothing(sig *types.Signature) bool {
 }
 
 // IsDuration reports whether t is time.Duration.
-func IsDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
+func IsDuration(t types.Type) bool { return IsNamed(t, "time", "Duration") }
 
-// isNamed reports whether t is the type of a name.
-func isNamed(t types.Type, pkg, name string) bool {
+// IsNamed reports whether t is the type of a name.
+func IsNamed(t types.Type, pkg, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
 }

@@ -40,7 +40,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	for _, s := range scenes(op) {
 		m := p.Carry(fn, l, op, s)
 		_, again := m.Again()
-		if s.Outcome == eval.Lost && !again && !m.Asked && !hasResponse(op) {
+		if s.Outcome == eval.Lost && !again && !m.Asked && !Responds(op) {
 			return a // which no status would change
 		}
 		if !again {
@@ -60,7 +60,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 		a.first = a.first || slices.ContainsFunc(m.Turns[0].Waits, func(w eval.Waits) bool {
 			return slices.ContainsFunc(w.Of, func(x eval.Wait) bool { return !x.Weak && (l == nil || l.Contains(x.At)) })
 		})
-		if s.Outcome == eval.Lost && !hasResponse(op) {
+		if s.Outcome == eval.Lost && !Responds(op) {
 			break
 		}
 	}
@@ -160,7 +160,8 @@ func sameWaits(a, b []eval.Waits) bool {
 	return true
 }
 
-func hasResponse(op *ssa.Call) bool {
+// Responds reports whether a call yields a response.
+func Responds(op *ssa.Call) bool {
 	for v := range op.Common().Signature().Results().Variables() {
 		if eval.IsResponse(v.Type()) {
 			return true

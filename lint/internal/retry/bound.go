@@ -119,10 +119,7 @@ func timely(v ssa.Value) bool {
 	return false
 }
 
-func isContext(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Context" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context"
-}
+func isContext(t types.Type) bool { return eval.IsNamed(t, "context", "Context") }
 
 // outlives reports whether a context may end, and is not that of one attempt: it was
 // made outside of the loop.

@@ -79,10 +79,8 @@ func mayFail(c *ssa.Call) bool {
 	if res.Len() == 0 || c.Referrers() == nil || len(*c.Referrers()) == 0 {
 		return false
 	}
-	for v := range res.Variables() {
-		if eval.IsError(v.Type()) || eval.IsResponse(v.Type()) {
-			return true
-		}
+	if fails(c.Common()) {
+		return true
 	}
 	b, ok := res.At(res.Len() - 1).Type().Underlying().(*types.Basic)
 	return ok && b.Kind() == types.Bool && boolWord.MatchString(eval.CalleeName(c.Common()))

@@ -83,7 +83,4 @@ func hasResponseParam(fn *ssa.Function) bool {
 }
 
 // isCode reports whether t is the type of gRPC's codes.
-func isCode(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Code" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "google.golang.org/grpc/codes"
-}
+func isCode(t types.Type) bool { return eval.IsNamed(t, "google.golang.org/grpc/codes", "Code") }

@@ -75,8 +75,7 @@ func IsNamed(t types.Type, pkg, name string) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+	return eval.IsNamed(t, pkg, name)
 }
 
 // CallsTo reports whether a call is one of the named functions of a package.
