@@ -72,7 +72,7 @@ func run(p *rule.Pass) {
 			}
 			continue
 		}
-		if caller, method := p.Writer(r); caller != nil {
+		if caller, method := p.WriterTo(r.Fn); caller != nil {
 			if !harmless(caller, w) {
 				p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
 			}
@@ -176,9 +176,7 @@ func roundTrips(fn *ssa.Function) bool {
 		retry.IsNamed(sig.Params().At(0).Type(), "net/http", "Request") && retry.IsNamed(sig.Results().At(0).Type(), "net/http", "Response") {
 		return true
 	}
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
+	fn = retry.Outermost(fn)
 	for _, param := range fn.Params {
 		if retry.IsNamed(param.Type(), "net/http", "Request") {
 			return fn.Name() == "RoundTrip" || strings.HasPrefix(fn.Name(), "Do") || fn.Name() == "do" || fn.Name() == "roundTrip"
@@ -190,9 +188,7 @@ func roundTrips(fn *ssa.Function) bool {
 // takesAny reports whether other packages may call a function for requests of any
 // method: Do, Execute and their like, that are given a method, a request, or hold one.
 func takesAny(fn *ssa.Function) bool {
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
+	fn = retry.Outermost(fn)
 	return fn.Object() != nil && fn.Object().Exported() && anyWord.MatchString(fn.Name())
 }
 

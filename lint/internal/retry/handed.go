@@ -30,10 +30,7 @@ func (r *Result) Handed() (all []Handed) {
 	}
 	own := map[*ssa.Function]map[int]*Retry{}
 	for _, t := range r.Retries {
-		outer := t.Fn
-		for outer.Parent() != nil {
-			outer = outer.Parent()
-		}
+		outer := Outermost(t.Fn)
 		if i := handedParam(t, outer); i >= 0 {
 			if own[outer] == nil {
 				own[outer] = map[int]*Retry{}
@@ -197,11 +194,7 @@ func (r *Result) Polled(n ast.Node) bool {
 		return false
 	}
 	for _, h := range r.Handed() {
-		outer := h.Call.Parent()
-		for outer.Parent() != nil {
-			outer = outer.Parent()
-		}
-		if syntax := outer.Syntax(); syntax == nil || n.Pos() < syntax.Pos() || n.End() > syntax.End() {
+		if syntax := Outermost(h.Call.Parent()).Syntax(); syntax == nil || n.Pos() < syntax.Pos() || n.End() > syntax.End() {
 			continue
 		}
 		if !r.polls(h.Fn) {

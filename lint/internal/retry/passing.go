@@ -7,66 +7,52 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// handedParam is the parameter of fn that a retry of it calls again, or -1.
-func handedParam(r *Retry, fn *ssa.Function) int {
-	outer := r.Fn
-	for outer.Parent() != nil {
-		outer = outer.Parent()
+// Outermost is the declared function around a literal, or the function itself.
+func Outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
 	}
-	if outer != fn || !r.Callback {
-		return -1
-	}
-	v := r.Ops[0].Common().Value
-	for range 4 {
-		switch x := v.(type) {
-		case *ssa.UnOp:
-			v = x.X
-		case *ssa.FreeVar:
-			for i, fv := range r.Fn.FreeVars {
-				if fv == x {
-					return freeParam(fn, r.Fn, i)
-				}
-			}
-			return -1
-		case *ssa.Alloc:
-			for _, ref := range *x.Referrers() {
-				if st, ok := ref.(*ssa.Store); ok && st.Addr == ssa.Value(x) {
-					v = st.Val
-				}
-			}
-		}
-	}
-	param, ok := v.(*ssa.Parameter)
-	if !ok {
-		return -1
-	}
-	return slices.Index(fn.Params, param)
+	return fn
 }
 
-// freeParam is the parameter of outer that a literal in it captures as its i-th.
-func freeParam(outer, lit *ssa.Function, i int) int {
-	for _, b := range outer.Blocks {
-		for _, in := range b.Instrs {
-			mc, ok := in.(*ssa.MakeClosure)
-			if !ok || mc.Fn != ssa.Value(lit) || i >= len(mc.Bindings) {
-				continue
+// handedParam is the parameter of fn that a retry of it calls again, or -1.
+func handedParam(r *Retry, fn *ssa.Function) int {
+	if Outermost(r.Fn) != fn || !r.Callback {
+		return -1
+	}
+	return slices.Index(fn.Params, paramOf(r.Ops[0].Common().Value, 6))
+}
+
+// paramOf is the parameter that a value holds, by itself, in a variable or captured by a
+// literal; or nil.
+func paramOf(v ssa.Value, depth int) *ssa.Parameter {
+	if depth == 0 {
+		return nil
+	}
+	switch v := v.(type) {
+	case *ssa.Parameter:
+		return v
+	case *ssa.UnOp:
+		return paramOf(v.X, depth-1)
+	case *ssa.MakeInterface:
+		return paramOf(v.X, depth-1)
+	case *ssa.ChangeType:
+		return paramOf(v.X, depth-1)
+	case *ssa.Alloc:
+		for _, ref := range *v.Referrers() {
+			if st, ok := ref.(*ssa.Store); ok && st.Addr == ssa.Value(v) {
+				return paramOf(st.Val, depth-1)
 			}
-			v := mc.Bindings[i]
-			if a, ok := v.(*ssa.Alloc); ok {
-				for _, ref := range *a.Referrers() {
-					if st, ok := ref.(*ssa.Store); ok && st.Addr == v {
-						if param, ok := st.Val.(*ssa.Parameter); ok {
-							return slices.Index(outer.Params, param)
-						}
-					}
-				}
-			}
-			if param, ok := v.(*ssa.Parameter); ok {
-				return slices.Index(outer.Params, param)
+		}
+	case *ssa.FreeVar:
+		lit := v.Parent()
+		for mc := range InstrsOf[*ssa.MakeClosure](lit.Parent()) {
+			if mc.Fn == ssa.Value(lit) {
+				return paramOf(mc.Bindings[slices.Index(lit.FreeVars, v)], depth-1)
 			}
 		}
 	}
-	return -1
+	return nil
 }
 
 // passesOn says of a function that hands a parameter on to a retry helper of another
@@ -77,25 +63,15 @@ func (p *Package) passesOn(fn *ssa.Function) *Retrier {
 		if by == nil || i >= len(c.Common().Args) {
 			continue
 		}
-		v := c.Common().Args[i]
-		for {
-			if m, ok := v.(*ssa.MakeInterface); ok {
-				v = m.X
-			} else if t, ok := v.(*ssa.ChangeType); ok {
-				v = t.X
-			} else {
-				break
-			}
-		}
-		param, ok := v.(*ssa.Parameter)
-		if mc, isLit := v.(*ssa.MakeClosure); isLit { // func() error { return operation() }
-			for j := range mc.Bindings {
-				if n := freeParam(fn, mc.Fn.(*ssa.Function), j); n >= 0 && fn.Params[n].Type().Underlying() != nil && isFunc(fn.Params[n].Type()) {
-					param, ok = fn.Params[n], true
+		param := paramOf(c.Common().Args[i], 6)
+		if mc, isLit := c.Common().Args[i].(*ssa.MakeClosure); isLit { // func() error { return operation() }
+			for _, b := range mc.Bindings {
+				if q := paramOf(b, 6); q != nil && isFunc(q.Type()) {
+					param = q
 				}
 			}
 		}
-		if ok {
+		if param != nil {
 			on := *by
 			on.Param = slices.Index(fn.Params, param)
 			return &on

@@ -89,22 +89,10 @@ func unkeyed(m, known *eval.Machine) *eval.Send {
 	return nil
 }
 
-// Writer returns a function of the package that chooses a write for a retry whose
-// callers choose the method, and that method; nil when none is seen to.
-func (p *Package) Writer(r *Retry) (caller *ssa.Function, method string) {
-	fn := r.Fn
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
-	return p.writer(fn, map[*ssa.Function]bool{})
-}
-
-// WriterTo is Writer for a function that sends what its callers choose.
+// WriterTo returns a function of the package that chooses a write for one whose callers
+// choose the method, and that method; nil when none is seen to.
 func (p *Package) WriterTo(fn *ssa.Function) (caller *ssa.Function, method string) {
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
-	return p.writer(fn, map[*ssa.Function]bool{})
+	return p.writer(Outermost(fn), map[*ssa.Function]bool{})
 }
 
 // MethodAt is the method of the request that a call is given, or "" when callers may
@@ -145,10 +133,7 @@ func (p *Package) writer(fn *ssa.Function, seen map[*ssa.Function]bool) (*ssa.Fu
 			}
 		}
 		if open {
-			for up.Parent() != nil {
-				up = up.Parent()
-			}
-			if caller, method := p.writer(up, seen); caller != nil {
+			if caller, method := p.writer(Outermost(up), seen); caller != nil {
 				return caller, method
 			}
 		}
