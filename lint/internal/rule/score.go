@@ -36,6 +36,7 @@ var terms = []term{
 	{1, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Bound.Context }, "it takes a context, as calls of other services do"},
 	{1, func(r *retry.Retry) bool { return r.Spoken }, "its names speak of trying again"},
 	{1, func(r *retry.Retry) bool { return r.Bound.Counter }, "it counts the attempts"},
+	{1, func(r *retry.Retry) bool { return r.Delay.Class == retry.Growing }, "its wait grows, as hardly any other does"},
 	{1, func(r *retry.Retry) bool { return r.Starts }, "what it starts goes on until it fails"},
 	{-6, func(r *retry.Retry) bool { return r.Boundary == retry.Local }, "it stays on this machine"},
 	{-1, func(r *retry.Retry) bool { return r.Waiting && r.Delay.Class != retry.Growing }, "its names speak of waiting for a state"},
