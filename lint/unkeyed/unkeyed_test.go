@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	ruletest.Run(t, unkeyed.Analyzer, "a", "libs", "single", "shop", "under", "policed", "verbs")
+	ruletest.Run(t, unkeyed.Analyzer, "a", "libs", "single", "shop", "careful", "under", "policed", "verbs")
 }
 
 // TestMedium shows findings of medium confidence.

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/ssa"
+
 	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/retry"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -21,7 +24,7 @@ func Report(p *Pass, v table.Verdict) {
 	}
 	for _, m := range table.Find(p.Pass, v) {
 		// A rule that has followed the request itself knows more of it.
-		if v == table.Unkeyed && (namesKey(m.Scope) || p.foundIn(m.Node)) {
+		if v == table.Unkeyed && (namesKey(m.Scope) || p.foundIn(m.Node) || p.policedByMethod()) {
 			continue
 		}
 		c, err := ParseConfidence(cmp.Or(m.Entry.Confidence, High.String()))
@@ -49,6 +52,16 @@ func namesKey(scope ast.Node) bool {
 		}
 	}
 	return false
+}
+
+// policedByMethod reports whether a policy of the package, in the form of retryablehttp's
+// CheckRetry, looks at the method: it may keep writes from being repeated.
+func (p *Pass) policedByMethod() bool {
+	return slices.ContainsFunc(p.Funcs, func(fn *ssa.Function) bool {
+		in, out := fn.Signature.Params(), fn.Signature.Results()
+		return in.Len() == 3 && out.Len() == 2 && retry.IsNamed(in.At(1).Type(), "net/http", "Response") &&
+			retry.MentionedIn(fn, func(name string) bool { return name == "Method" }, 1)
+	})
 }
 
 // foundIn reports whether the rule has reported something within a node.
