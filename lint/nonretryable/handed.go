@@ -17,8 +17,8 @@ import (
 func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
-		fn := handedFunction(v)
-		if fn == nil || !saysRetry(place) || seen[fn] || !retry.IsAsked(fn) || fn.Parent() == nil && saysRetry(fn.Name()) {
+		fn := retry.FuncOf(v)
+		if fn == nil || len(fn.Blocks) == 0 || !saysRetry(place) || seen[fn] || !retry.IsAsked(fn) || fn.Parent() == nil && saysRetry(fn.Name()) {
 			return
 		}
 		seen[fn] = true
@@ -36,21 +36,6 @@ func handed(p *rule.Pass) {
 			}
 		}
 	}
-}
-
-// handedFunction returns the function of the package behind v, or nil.
-func handedFunction(v ssa.Value) *ssa.Function {
-	switch v := v.(type) {
-	case *ssa.ChangeType:
-		return handedFunction(v.X)
-	case *ssa.MakeClosure:
-		return handedFunction(v.Fn)
-	case *ssa.Function:
-		if len(v.Blocks) > 0 {
-			return v
-		}
-	}
-	return nil
 }
 
 // callbacks reports functions that a helper calls again when they fail, and that

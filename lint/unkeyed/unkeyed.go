@@ -63,7 +63,7 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Retries {
 		w := p.Writes(r)
-		if w == nil || keyed(r.Fn) || r.Waiting && !r.Pure {
+		if w == nil || keyed(r.Fn) || r.Waiting && !r.Pure || asksMethod(p, r.Fn) {
 			continue
 		}
 		if !w.Open {
@@ -133,6 +133,16 @@ func clients(p *rule.Pass) {
 			}
 		}
 	}
+}
+
+// asksMethod reports whether a function asks a policy in a field that looks at the method.
+func asksMethod(p *rule.Pass, fn *ssa.Function) bool {
+	for c := range retry.Calls(fn) {
+		if u, ok := c.Common().Value.(*ssa.UnOp); ok && p.ChosenByMethod(retry.FieldName(u.X)) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofResty reports whether a call is one of resty, which retries when it is told to.

@@ -69,7 +69,7 @@ func (p *Package) handedBoundary(param *ssa.Parameter) (b Boundary) {
 			return Unknown
 		}
 		to := Unknown
-		if f := funcOf(c.Common().Args[i]); f != nil {
+		if f := FuncOf(c.Common().Args[i]); f != nil {
 			to = p.BoundaryOf(&ssa.CallCommon{Value: f})
 		}
 		all = all && to != Unknown

@@ -45,7 +45,7 @@ func (r *Result) Handed() (all []Handed) {
 			if retries := own[callee]; callee != nil && retries != nil {
 				for i, t := range retries {
 					if i < len(com.Args) {
-						if f := funcOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
+						if f := FuncOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
 							all = append(all, Handed{Call: c, Fn: f, In: t})
 						}
 					}
@@ -59,7 +59,7 @@ func (r *Result) Handed() (all []Handed) {
 				}
 			}
 			if by != nil && i < len(com.Args) {
-				if f := funcOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
+				if f := FuncOf(com.Args[i]); f != nil && len(f.Blocks) > 0 {
 					all = append(all, Handed{Call: c, Fn: f, By: by})
 				}
 			}
@@ -132,7 +132,7 @@ func (p *Package) CarryHanded(h Handed, s eval.Scene) (m *eval.Machine, certain,
 	if h.In == nil {
 		m = &eval.Machine{Lib: p, Fn: h.Fn, Scene: s, Inside: true, Heap: probe.Cells, Name: "handed"}
 		for i, a := range h.Call.Common().Args {
-			if funcOf(a) == h.Fn && i < len(probe.Seen) {
+			if FuncOf(a) == h.Fn && i < len(probe.Seen) {
 				if f, ok := probe.Seen[i].(eval.Func); ok {
 					m.Free = f.Free
 				}

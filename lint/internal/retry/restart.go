@@ -100,7 +100,7 @@ func (p *Package) handsLasting(fn *ssa.Function, param *ssa.Parameter) bool {
 		if i >= len(c.Args) { // of a method value, which holds its receiver
 			return false
 		}
-		body := funcOf(c.Args[i])
+		body := FuncOf(c.Args[i])
 		if body == nil || len(body.Blocks) == 0 || !blocks(body, 3) {
 			return false
 		}
@@ -120,8 +120,8 @@ func (p *Package) startedBy(fn *ssa.Function) (calls []*ssa.CallCommon) {
 	return calls
 }
 
-// funcOf is the function that a value is, or nil.
-func funcOf(v ssa.Value) *ssa.Function {
+// FuncOf is the function that a value is, or nil.
+func FuncOf(v ssa.Value) *ssa.Function {
 	switch v := v.(type) {
 	case *ssa.Function:
 		return v
@@ -134,9 +134,9 @@ func funcOf(v ssa.Value) *ssa.Function {
 		}
 		return fn
 	case *ssa.ChangeType:
-		return funcOf(v.X)
+		return FuncOf(v.X)
 	case *ssa.MakeInterface:
-		return funcOf(v.X)
+		return FuncOf(v.X)
 	}
 	return nil
 }

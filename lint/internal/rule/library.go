@@ -24,7 +24,7 @@ func Report(p *Pass, v table.Verdict) {
 	}
 	for _, m := range table.Find(p.Pass, v) {
 		// A rule that has followed the request itself knows more of it.
-		if v == table.Unkeyed && (namesKey(m.Scope) || p.foundIn(m.Node) || p.policedByMethod()) {
+		if v == table.Unkeyed && (namesKey(m.Scope) || p.foundIn(m.Node) || p.ChosenByMethod("CheckRetry")) {
 			continue
 		}
 		c, err := ParseConfidence(cmp.Or(m.Entry.Confidence, High.String()))
@@ -54,14 +54,21 @@ func namesKey(scope ast.Node) bool {
 	return false
 }
 
-// policedByMethod reports whether a policy of the package, in the form of retryablehttp's
-// CheckRetry, looks at the method: it may keep writes from being repeated.
-func (p *Pass) policedByMethod() bool {
-	return slices.ContainsFunc(p.Funcs, func(fn *ssa.Function) bool {
-		in, out := fn.Signature.Params(), fn.Signature.Results()
-		return in.Len() == 3 && out.Len() == 2 && retry.IsNamed(in.At(1).Type(), "net/http", "Response") &&
-			retry.MentionedIn(fn, func(name string) bool { return name == "Method" }, 1)
-	})
+// ChosenByMethod reports whether a function that the package puts into a field of that
+// name looks at the method of a request: such a policy may keep writes from being
+// repeated.
+func (p *Pass) ChosenByMethod(field string) bool {
+	for _, fn := range p.Funcs {
+		for st := range retry.InstrsOf[*ssa.Store](fn) {
+			if field == "" || retry.FieldName(st.Addr) != field {
+				continue
+			}
+			if policy := retry.FuncOf(st.Val); policy != nil && retry.MentionedIn(policy, func(name string) bool { return name == "Method" }, 1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // foundIn reports whether the rule has reported something within a node.

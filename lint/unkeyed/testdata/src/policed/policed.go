@@ -41,6 +41,30 @@ func (c *conditional) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// The same with a condition that looks at the method.
+type choosy struct {
+	base   http.RoundTripper
+	choose func(*http.Response, error) bool
+}
+
+func NewChoosy(base http.RoundTripper) http.RoundTripper {
+	return &choosy{base: base, choose: func(resp *http.Response, err error) bool {
+		return err == nil && resp.StatusCode == 503 && resp.Request.Method != "POST"
+	}}
+}
+
+func (c *choosy) RoundTrip(req *http.Request) (*http.Response, error) {
+	var resp *http.Response
+	var err error
+	for attempt := range 3 {
+		if resp, err = c.base.RoundTrip(req); !c.choose(resp, err) {
+			return resp, err
+		}
+		time.Sleep(time.Duration(rand.Int63n(int64(time.Second) << attempt)))
+	}
+	return resp, err
+}
+
 // And with one that nothing but its users sets.
 type given struct {
 	base  http.RoundTripper
