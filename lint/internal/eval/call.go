@@ -3,6 +3,7 @@ package eval
 import (
 	"go/constant"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -38,13 +39,36 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 	if fn := c.target(com); ablate.On("others") && c.f.top && c.m.Loop != nil && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && fn != nil && fn.Parent() == nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
 		return c.guess(in, args, false), true
 	}
-	return c.apply(in, com, args), !c.m.over
+	return c.policy(com, c.apply(in, com, args)), !c.m.over
+}
+
+// policy is what a call yields that asks of an error or a response whether to try
+// again: no policy repeats a success.
+func (c *carrier) policy(com *ssa.CallCommon, v Value) Value {
+	res := com.Signature().Results()
+	if c.m.Scene.Outcome != Success || !againWord.MatchString(CalleeName(com)) || res.Len() == 0 || !Is(res.At(0).Type(), types.IsBoolean) ||
+		!slices.ContainsFunc(com.Args, func(a ssa.Value) bool { return IsError(a.Type()) || IsResponse(a.Type()) }) {
+		return v
+	}
+	no := Const{V: Bool(false).V, Told: true}
+	switch v := v.(type) {
+	case Unknown:
+		return no
+	case Tuple:
+		if isUnknown(v.Of[0]) {
+			return Tuple{Of: append([]Value{no}, v.Of[1:]...)}
+		}
+	}
+	return v
 }
 
 // apply carries out a call that is not the operation.
 func (c *carrier) apply(in ssa.CallInstruction, com *ssa.CallCommon, args []Value) Value {
 	if b, ok := com.Value.(*ssa.Builtin); ok {
 		return c.builtin(b.Name(), com, args)
+	}
+	if f, ok := c.val(com.Value).(Func); ok && Static(com) == nil && len(f.Fn.Blocks)+len(f.Free) == 0 {
+		com = &ssa.CallCommon{Value: f.Fn, Args: com.Args} // var sleep = time.Sleep
 	}
 	name, pkg := CalleeName(com), CalleePkg(com)
 	var recv Value

@@ -31,6 +31,10 @@ func field(v Value, st *types.Struct, i int) Value {
 		return Ptr{"answer." + v.Name + "." + name}
 	case Failure:
 		return Ptr{"failure." + name}
+	case Made:
+		if v.ID == "result" {
+			return Ptr{"result." + name}
+		}
 	}
 	return Unknown{Told: Told(v)}
 }
@@ -90,6 +94,12 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 	}
 	if rest, ok := strings.CutPrefix(cell, "failure."); ok {
 		return m.ofFailure(rest, t)
+	}
+	if strings.HasPrefix(cell, "result.") {
+		if IsError(t) {
+			return Nil{} // of what has succeeded
+		}
+		return Unknown{Told: true}
 	}
 	if strings.HasSuffix(cell, ".init$guard") {
 		return Bool(false) // a package is set up once

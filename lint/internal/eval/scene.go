@@ -170,3 +170,9 @@ func IsError(t types.Type) bool {
 	}
 	return false
 }
+
+// Is reports whether t is a basic type of a kind.
+func Is(t types.Type, kind types.BasicInfo) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&kind != 0
+}

@@ -118,6 +118,8 @@ var (
 	pauseWord = regexp.MustCompile(`(?i)sleep|backoff|back_off|pause|throttl|^wait$|wait(next|before|for)?(retry|attempt|turn)|delay`)
 	// retryAfterWord marks what reads the server's word.
 	retryAfterWord = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*(reset|wait)|reset.?(after|time)|server.*(delay|wait)`)
+	// againWord marks what says whether to go on.
+	againWord      = regexp.MustCompile(`(?i)^(is|check|should|can|needs?|want|do|must)?_?(retry|transient|temporary|again|retriable|retryable)`)
 	jitterWord     = regexp.MustCompile(`(?i)jitter|rand`)
 )
 

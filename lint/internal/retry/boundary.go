@@ -183,6 +183,31 @@ func (p *Package) byPackage(c *ssa.CallCommon) Boundary {
 	return Unknown
 }
 
+// holdsClient reports whether a type is a connection or a client of another machine, or
+// holds one.
+func holdsClient(t types.Type, depth int) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || depth > 2 {
+		return false
+	}
+	pkg, name := n.Obj().Pkg().Path(), n.Obj().Name()
+	if pkg == "net" && name == "Conn" || pkg == "net/http" && (name == "Client" || name == "RoundTripper") ||
+		(strings.HasSuffix(name, "Client") || strings.HasSuffix(name, "Conn") || name == "DB") && slices.ContainsFunc(remotePkgs, func(root string) bool { return under(pkg, root) }) {
+		return true
+	}
+	if s, ok := n.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if holdsClient(f.Type(), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // under reports whether a path is root or lies below it.
 func under(path, root string) bool {
 	return path == root || strings.HasPrefix(path, root) && path[len(root)] == '/'

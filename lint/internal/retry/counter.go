@@ -163,9 +163,10 @@ func reaches(v ssa.Value, head *ssa.Phi) bool {
 	return false
 }
 
-// sameCell reports whether two addresses are of the same variable or field.
+// sameCell reports whether two addresses are of the same variable or field. A variable
+// of a loop that a literal captures has a cell for each turn.
 func sameCell(a, b ssa.Value) bool {
-	if a == b {
+	if p, ok := b.(*ssa.Phi); a == b || ok && slices.Contains(p.Edges, a) {
 		return true
 	}
 	x, ok := a.(*ssa.FieldAddr)

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -203,12 +204,11 @@ func Describe(c *ssa.CallCommon) string {
 // reachWord marks operations that reach out for another machine, by their names.
 var reachWord = regexp.MustCompile(`(?i)connect|dial|send|publish|post|fetch|request|query|push|upload|download|^exec|ping|subscribe|rpc|^call|commit|register|login|handshake`)
 
-// Reaches reports whether the name of an operation says that it reaches out.
+// Reaches reports whether an operation reaches out by its name, or is a method of what
+// holds a connection or a client.
 func (r *Retry) Reaches() bool {
-	for _, op := range r.Ops {
-		if reachWord.MatchString(eval.CalleeName(op.Common())) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool {
+		recv := op.Common().Signature().Recv()
+		return reachWord.MatchString(eval.CalleeName(op.Common())) || recv != nil && holdsClient(recv.Type(), 0)
+	})
 }
