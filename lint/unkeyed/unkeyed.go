@@ -6,6 +6,7 @@ package unkeyed
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -72,11 +73,9 @@ func run(p *rule.Pass) {
 			}
 			continue
 		}
-		if caller, method := p.WriterTo(r.Fn); caller != nil {
-			if !harmless(caller, w) {
-				p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
-			}
-		} else if roundTrips(r.Fn) || takesAny(r.Fn) && w.Depth == 0 {
+		if caller, method := p.WriterTo(r.Fn); caller != nil && !harmless(caller, w) {
+			p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
+		} else if standsIn(p, r.Fn) || takesAny(r.Fn) && w.Depth == 0 {
 			p.ReportRetry(r, rule.High, "retries every request, whatever its method, without an Idempotency-Key")
 		}
 	}
@@ -178,6 +177,17 @@ func harmless(fn *ssa.Function, w *retry.Write) bool {
 
 // harmlessWord marks such names.
 var harmlessWord = regexp.MustCompile(`(?i)graphql|search|token|oauth|login|jsonrpc|quer(y|ies)|metadata|telemetry|metrics|traces|spans?$|logs?$|validat|(^|[^a-z])(list|find|lookup|describe|preview|check)`)
+
+// standsIn reports whether a function, or one of the package that hands its request on to
+// it, stands in for a client.
+func standsIn(p *rule.Pass, fn *ssa.Function) bool {
+	return roundTrips(fn) || slices.ContainsFunc(p.Callers(retry.Outermost(fn)), func(c *ssa.Call) bool {
+		return roundTrips(c.Parent()) && slices.ContainsFunc(c.Common().Args, func(a ssa.Value) bool {
+			_, own := a.(*ssa.Parameter)
+			return own && retry.IsNamed(a.Type(), "net/http", "Request")
+		})
+	})
+}
 
 // roundTrips reports whether a function stands in for a client: RoundTrip or Do of a
 // request of net/http, or a literal that has the form of one.

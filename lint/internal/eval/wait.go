@@ -53,6 +53,7 @@ func (c *carrier) waits(in ssa.Instruction, d Value, ticker bool) {
 }
 
 func (c *carrier) wait(w Wait) {
+	w.Weak = w.Weak || c.repeats()
 	next := make([]Waits, 0, len(c.s.waits))
 	for _, ws := range c.s.waits {
 		all := make([]Wait, 0, len(ws.Of)+1)
@@ -69,6 +70,23 @@ func (c *carrier) wait(w Wait) {
 		next = append(next, ws)
 	}
 	c.s.waits = next
+}
+
+// repeats reports whether a helper is at hand that repeats something itself: what it waits
+// for is its own.
+func (c *carrier) repeats() bool {
+	b := c.n.b
+	for f := c.f; !f.top && f.up != nil; f = f.up {
+		if _, innermost := Loops(f.fn); innermost[b] != nil {
+			return true
+		}
+		at, ok := f.site.(ssa.Instruction)
+		if !ok {
+			return false
+		}
+		b = at.Block()
+	}
+	return false
 }
 
 // outer is the instruction of the function at hand by which in was come to.
@@ -119,8 +137,8 @@ var (
 	// retryAfterWord marks what reads the server's word.
 	retryAfterWord = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*(reset|wait)|reset.?(after|time)|server.*(delay|wait)`)
 	// againWord marks what says whether to go on.
-	againWord      = regexp.MustCompile(`(?i)^(is|check|should|can|needs?|want|do|must)?_?(retry|transient|temporary|again|retriable|retryable)`)
-	jitterWord     = regexp.MustCompile(`(?i)jitter|rand`)
+	againWord  = regexp.MustCompile(`(?i)^(is|check|should|can|needs?|want|do|must)?_?(retry|transient|temporary|again|retriable|retryable)`)
+	jitterWord = regexp.MustCompile(`(?i)jitter|rand`)
 )
 
 // Pauses reports whether a function lets time pass, by its name.

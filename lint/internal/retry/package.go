@@ -65,6 +65,9 @@ func (p *Package) add(fn *ssa.Function) {
 	}
 }
 
+// Callers are the calls of a function in the package.
+func (p *Package) Callers(fn *ssa.Function) []*ssa.Call { return p.callers[fn] }
+
 // Calls yields the calls of a function.
 func Calls(fn *ssa.Function) func(func(*ssa.Call) bool) {
 	return func(yield func(*ssa.Call) bool) {
