@@ -189,21 +189,20 @@ func standsIn(p *rule.Pass, fn *ssa.Function) bool {
 	})
 }
 
-// roundTrips reports whether a function stands in for a client: RoundTrip or Do of a
-// request of net/http, or a literal that has the form of one.
+// roundTrips reports whether a function stands in for a client: it exchanges a request for
+// a response, as a literal or a method for callers anywhere, or is named for it.
 func roundTrips(fn *ssa.Function) bool {
-	if sig := fn.Signature; fn.Parent() != nil && sig.Params().Len() == 1 && sig.Results().Len() == 2 &&
-		retry.IsNamed(sig.Params().At(0).Type(), "net/http", "Request") && retry.IsNamed(sig.Results().At(0).Type(), "net/http", "Response") {
+	if retry.Exchanges(fn.Signature) && (fn.Parent() != nil || fn.Signature.Recv() != nil && fn.Object() != nil && fn.Object().Exported()) {
 		return true
 	}
 	fn = retry.Outermost(fn)
-	for _, param := range fn.Params {
-		if retry.IsNamed(param.Type(), "net/http", "Request") {
-			return fn.Name() == "RoundTrip" || strings.HasPrefix(fn.Name(), "Do") || fn.Name() == "do" || fn.Name() == "roundTrip"
-		}
-	}
-	return false
+	return clientWord.MatchString(fn.Name()) && slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
+		return retry.IsNamed(p.Type(), "net/http", "Request")
+	})
 }
+
+// clientWord marks functions that do whatever they are given.
+var clientWord = regexp.MustCompile(`^(RoundTrip|roundTrip|do|Do.*)$`)
 
 // takesAny reports whether other packages may call a function for requests of any
 // method: Do, Execute and their like, that are given a method, a request, or hold one.

@@ -48,8 +48,8 @@ func (p *Package) BoundaryOf(c *ssa.CallCommon) Boundary {
 	return p.inside(fn, 0)
 }
 
-// exchanges reports whether a function takes a request and yields a response.
-func exchanges(sig *types.Signature) bool {
+// Exchanges reports whether a function takes a request and yields a response.
+func Exchanges(sig *types.Signature) bool {
 	takes := false
 	for v := range sig.Params().Variables() {
 		takes = takes || IsNamed(v.Type(), "net/http", "Request")
@@ -173,7 +173,7 @@ func (p *Package) byPackage(c *ssa.CallCommon) Boundary {
 			return Remote
 		}
 		return Unknown
-	case exchanges(c.Signature()):
+	case Exchanges(c.Signature()):
 		return Remote
 	case pkg == p.SSA.Pkg.Path():
 		return Unknown // it is a client itself, and not all of it sends

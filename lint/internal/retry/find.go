@@ -217,13 +217,32 @@ func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 				return true
 			}
 		}
-		if callee := eval.Static(a.op.Common()); callee != nil && p.Lively(callee) {
+		if callee := eval.Static(a.op.Common()); callee != nil && pauses(callee, 5) {
 			return true
 		}
 		if f := p.fact(a.op.Common()); f != nil && f.Wait != nil {
 			return true
 		}
 		if l != nil && (!sameLoop(innermost[a.op.Block()], l) || usesAny(a.op, obtained(fn, l))) {
+			return true
+		}
+	}
+	return false
+}
+
+// pauses reports whether a function, or what it calls, lets time pass other than between
+// its own attempts.
+func pauses(fn *ssa.Function, depth int) bool {
+	_, innermost := eval.Loops(fn)
+	for c := range Calls(fn) {
+		pkg, name := eval.CalleePkg(c.Common()), eval.CalleeName(c.Common())
+		if innermost[c.Block()] != nil {
+			continue
+		}
+		if pkg == "time" && (name == "After" || name == "NewTimer" || name == "Reset") || eval.Pauses(name) && pkg != "sync" {
+			return true
+		}
+		if callee := eval.Static(c.Common()); callee != nil && depth > 0 && pauses(callee, depth-1) {
 			return true
 		}
 	}
