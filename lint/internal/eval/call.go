@@ -43,20 +43,22 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 }
 
 // policy is what a call yields that asks of an error or a response whether to try
-// again: no policy repeats a success.
+// again, or for other credentials: no policy repeats a success, and none but a refusal
+// asks who is there.
 func (c *carrier) policy(com *ssa.CallCommon, v Value) Value {
-	res := com.Signature().Results()
-	if c.m.Scene.Outcome != Success || !againWord.MatchString(CalleeName(com)) || res.Len() == 0 || !Is(res.At(0).Type(), types.IsBoolean) ||
+	res, s := com.Signature().Results(), c.m.Scene
+	no := s.Outcome == Success && againWord.MatchString(CalleeName(com)) ||
+		s.fails() && s.Status != 401 && s.Status != 403 && s.Outcome != Coded && refusalWord.MatchString(CalleeName(com))
+	if !no || res.Len() == 0 || !Is(res.At(0).Type(), types.IsBoolean) ||
 		!slices.ContainsFunc(com.Args, func(a ssa.Value) bool { return IsError(a.Type()) || IsResponse(a.Type()) }) {
 		return v
 	}
-	no := Const{V: Bool(false).V, Told: true}
 	switch v := v.(type) {
 	case Unknown:
-		return no
+		return Const{V: Bool(false).V, Told: true}
 	case Tuple:
 		if isUnknown(v.Of[0]) {
-			return Tuple{Of: append([]Value{no}, v.Of[1:]...)}
+			return Tuple{Of: append([]Value{Const{V: Bool(false).V, Told: true}}, v.Of[1:]...)}
 		}
 	}
 	return v

@@ -94,6 +94,14 @@ func (c *carrier) extreme(name string, args []Value) Value {
 			return each(a, func(y Value) Value {
 				a, ok := x.(Const)
 				b, both := y.(Const)
+				if name == "min" { // what is left of the time, say, is a limit of no pattern
+					if u, ok := x.(Unknown); ok && !u.Told {
+						return y
+					}
+					if u, ok := y.(Unknown); ok && !u.Told {
+						return x
+					}
+				}
 				if ok && both && a.V.Kind() != constant.Bool {
 					if constant.Compare(a.V, token.LEQ, b.V) == (name == "min") {
 						return marked(a, b.Told)

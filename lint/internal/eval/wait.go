@@ -137,8 +137,10 @@ var (
 	// retryAfterWord marks what reads the server's word.
 	retryAfterWord = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*(reset|wait)|reset.?(after|time)|server.*(delay|wait)`)
 	// againWord marks what says whether to go on.
-	againWord  = regexp.MustCompile(`(?i)^(is|check|should|can|needs?|want|do|must)?_?(retry|transient|temporary|again|retriable|retryable)`)
-	jitterWord = regexp.MustCompile(`(?i)jitter|rand`)
+	againWord = regexp.MustCompile(`(?i)^(is|check|should|can|needs?|want|do|must)?_?(retry|transient|temporary|again|retriable|retryable)`)
+	// refusalWord marks what says whether an error is one of credentials.
+	refusalWord = regexp.MustCompile(`(?i)^(is|needs?)_?(auth|unauth|forbidden|login|credential)`)
+	jitterWord  = regexp.MustCompile(`(?i)jitter|rand`)
 )
 
 // Pauses reports whether a function lets time pass, by its name.
