@@ -12,7 +12,7 @@ import (
 // Test runs the retries, the near misses and the libraries in one load, which
 // type-checks the standard library once.
 func Test(t *testing.T) {
-	ruletest.Run(t, fixedinterval.Analyzer, "a", "near", "hidden", "started", "libs", "steps")
+	ruletest.Run(t, fixedinterval.Analyzer, "a", "near", "hidden", "started", "libs", "steps", "own")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a

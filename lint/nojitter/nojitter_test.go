@@ -10,7 +10,7 @@ import (
 )
 
 func Test(t *testing.T) {
-	ruletest.Run(t, nojitter.Analyzer, "a", "hidden", "recursion", "server", "libs", "github.com/failsafe-go/failsafe-go/retrypolicy")
+	ruletest.Run(t, nojitter.Analyzer, "a", "hidden", "recursion", "seams", "server", "libs", "github.com/failsafe-go/failsafe-go/retrypolicy")
 }
 
 // TestTurns shows findings of medium confidence: a loop that goes on after a

@@ -86,3 +86,33 @@ func (c *given) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, err
 }
+
+// A round tripper that is a literal hands its request on.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func Persistent(base http.RoundTripper) http.RoundTripper {
+	return tripper(func(req *http.Request) (*http.Response, error) { return persist(base, req, 3) })
+}
+
+func persist(base http.RoundTripper, req *http.Request, times int) (resp *http.Response, err error) {
+	for attempt := range times { // want `FB1030: retries every request, whatever its method`
+		if resp, err = base.RoundTrip(req); err == nil {
+			return resp, nil
+		}
+		time.Sleep(time.Duration(rand.Int63n(int64(time.Second) << attempt)))
+	}
+	return nil, err
+}
+
+// A method that exchanges a request for a response is one of a client.
+func (c *conditional) Stream(req *http.Request) (resp *http.Response, err error) {
+	for attempt := range 3 { // want `FB1030: retries every request, whatever its method`
+		if resp, err = c.base.RoundTrip(req); err == nil {
+			return resp, nil
+		}
+		time.Sleep(time.Duration(rand.Int63n(int64(time.Second) << attempt)))
+	}
+	return nil, err
+}
