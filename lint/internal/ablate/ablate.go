@@ -16,7 +16,6 @@ var Parts = []Part{
 	{"implementers", "the only type of the package behind an interface"},
 	{"init", "what variables of the package hold at its start"},
 	{"items", "each turn has an item of its own"},
-	{"others", "other operations of the loop wait for themselves"},
 	{"polls", "a schedule of polls may be fixed"},
 	{"recursion", "functions that call themselves"},
 	{"restarts", "what is started again when it ends"},

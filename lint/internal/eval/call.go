@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // call carries out a call, and reports whether the code goes on behind it.
@@ -33,11 +31,6 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 	}
 	if c.f.top && c.sameBefore(in) {
 		return c.outcome(in, args)
-	}
-	// Another operation of the same loop waits, if it does, for itself. A literal may have
-	// captured the answer.
-	if fn := c.target(com); ablate.On("others") && c.f.top && c.m.Loop != nil && c.m.Op != nil && in != c.m.Op && c.m.inOp == 0 && fn != nil && fn.Parent() == nil && c.m.Lib.Remote(com) && !anyFunc(com) && !anyTold(args) {
-		return c.guess(in, args, false), true
 	}
 	return c.policy(com, c.apply(in, com, args)), !c.m.over
 }

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -165,16 +164,6 @@ func (c *carrier) recur(fn *ssa.Function, args []Value) bool {
 		c.m.top.env[k] = join(c.m.top.env[k], args[i])
 	}
 	c.m.next(c.s)
-	return false
-}
-
-// anyFunc reports whether a call is given a function.
-func anyFunc(com *ssa.CallCommon) bool {
-	for _, a := range com.Args {
-		if _, ok := a.Type().Underlying().(*types.Signature); ok {
-			return true
-		}
-	}
 	return false
 }
 
