@@ -26,7 +26,7 @@ func (c *carrier) call(in *ssa.Call) (v Value, goesOn bool) {
 			return c.operation(in, args)
 		}
 	}
-	if fn := Static(com); fn == c.m.Fn && c.m.Op != nil && c.m.Loop == nil && c.m.inOp == 0 && len(args) == len(fn.Params) {
+	if fn := Static(com); c.repeatsItself(fn, args) {
 		return nil, c.recur(fn, args)
 	}
 	if c.f.top && c.sameBefore(in) {
@@ -149,7 +149,11 @@ func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
 	}
 	for i, a := range com.Args {
 		// An error may say more than is known of it.
-		if _, none := args[i+len(args)-len(com.Args)].(Nil); !none && IsError(a.Type()) {
+		at := i + len(args) - len(com.Args)
+		if at < 0 { // a timer calls what has no arguments
+			continue
+		}
+		if _, none := args[at].(Nil); !none && IsError(a.Type()) {
 			told = true
 		}
 	}

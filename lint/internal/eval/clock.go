@@ -32,7 +32,11 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 			}
 		}
 		return Bool(true), true
-	case "Now", "Since", "Until", "AfterFunc", "Parse":
+	case "AfterFunc":
+		c.waits(at, args[0], false)
+		c.later(in, args[1])
+		return Made{ID: "timer"}, true
+	case "Now", "Since", "Until", "Parse":
 		return c.guess(in, args, false), true
 	case "Duration", "Seconds", "Milliseconds", "Round", "Truncate", "Nanoseconds", "Minutes", "Abs":
 		if len(args) > 0 {
@@ -46,4 +50,21 @@ func (c *carrier) time(in ssa.CallInstruction, com *ssa.CallCommon, name string,
 		}
 	}
 	return c.guess(in, args, false), true
+}
+
+// later carries out a function that a timer calls.
+func (c *carrier) later(in ssa.CallInstruction, v Value) {
+	f, ok := v.(Func)
+	if !ok {
+		return
+	}
+	fn, args := f.Fn, []Value(nil)
+	if m := boundMethod(fn); m != nil && len(f.Free) == 1 {
+		fn, args, f.Free = m, f.Free, nil
+	}
+	if c.repeatsItself(fn, args) {
+		c.recur(fn, args)
+	} else if len(fn.Blocks) > 0 {
+		c.enter(in, fn, f.Free, args)
+	}
 }

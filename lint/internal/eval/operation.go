@@ -23,7 +23,7 @@ func (c *carrier) operation(in *ssa.Call, args []Value) (v Value, goesOn bool) {
 		return nil, false
 	}
 	c.s.waits = []Waits{{}}
-	c.s.doubt = false
+	c.s.doubt, c.s.tried = false, true
 	return c.outcome(in, args)
 }
 
@@ -157,13 +157,22 @@ func mergeWaits(old, more []Waits) []Waits {
 	return old
 }
 
+// repeatsItself reports whether a call begins the next turn of the function at hand.
+func (c *carrier) repeatsItself(fn *ssa.Function, args []Value) bool {
+	return fn == c.m.Fn && c.m.Op != nil && c.m.Loop == nil && c.m.inOp == 0 && len(args) == len(fn.Params)
+}
+
 // recur begins the next turn of a function that calls itself.
 func (c *carrier) recur(fn *ssa.Function, args []Value) bool {
 	for i, p := range fn.Params {
 		k := slot{c.m.turn + 1, p}
 		c.m.top.env[k] = join(c.m.top.env[k], args[i])
 	}
-	c.m.next(c.s)
+	if c.s.tried { // without an attempt there is nothing to repeat
+		next := c.s.clone()
+		next.tried = false
+		c.m.next(next)
+	}
 	return false
 }
 

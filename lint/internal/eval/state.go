@@ -15,6 +15,8 @@ type state struct {
 	// doubt is set behind a branch that depends on more of the answer than is known:
 	// what differs by the way depends on it too.
 	doubt bool
+	// tried is set behind the operation, within a turn.
+	tried bool
 }
 
 // newState is the state at the start of a run.
@@ -23,7 +25,7 @@ func newState() *state {
 }
 
 func (s *state) clone() *state {
-	return &state{heap: s.heap.share(), known: s.known.share(), waits: slices.Clip(s.waits), doubt: s.doubt}
+	return &state{heap: s.heap.share(), known: s.known.share(), waits: slices.Clip(s.waits), doubt: s.doubt, tried: s.tried}
 }
 
 // merge joins another state into s, and reports whether s changed. Past a number of
@@ -77,8 +79,8 @@ func (s *state) merge(o *state, widen bool) (changed bool) {
 			changed = true
 		}
 	}
-	if o.doubt && !s.doubt {
-		s.doubt = true
+	if o.doubt && !s.doubt || o.tried && !s.tried {
+		s.doubt, s.tried = s.doubt || o.doubt, s.tried || o.tried
 		changed = true
 	}
 	return changed

@@ -181,21 +181,25 @@ func (p *Package) stands(r *Retry) bool {
 
 // callsItself reports whether a function calls itself, or another one that calls it.
 func callsItself(fn *ssa.Function) bool {
+	return slices.ContainsFunc(callees(fn), func(g *ssa.Function) bool {
+		return g == fn || g.Pkg == fn.Pkg && slices.Contains(callees(g), fn)
+	})
+}
+
+// callees are the functions that a function calls, by a timer too.
+func callees(fn *ssa.Function) (all []*ssa.Function) {
 	for c := range Calls(fn) {
-		g := eval.Static(c.Common())
-		if g == fn {
-			return true
-		}
-		if g == nil || g.Pkg != fn.Pkg {
-			continue
-		}
-		for back := range Calls(g) {
-			if eval.Static(back.Common()) == fn {
-				return true
+		if CallsTo(c.Common(), "time", "AfterFunc") {
+			if f := FuncOf(c.Common().Args[1]); f != nil && f.Parent() != nil {
+				all = append(all, callees(f)...)
+			} else if f != nil {
+				all = append(all, f)
 			}
+		} else if f := eval.Static(c.Common()); f != nil {
+			all = append(all, f)
 		}
 	}
-	return false
+	return all
 }
 
 // sameLoop reports whether two loops, of one computation or of two, are the same.

@@ -65,3 +65,39 @@ func challenged(a authError, url string) (resp *http.Response, err error) {
 	}
 	return nil, errAuth
 }
+
+// A timer calls what has failed again.
+type beacon struct {
+	url   string
+	peers []string
+}
+
+func (b *beacon) announce() {
+	if len(b.peers) == 0 {
+		time.AfterFunc(time.Minute, b.announce)
+		return
+	}
+	resp, err := http.Get(b.url) // want `FB1001: retries http.Get on failure and waits 1m0s every time`
+	if err != nil {
+		time.AfterFunc(time.Minute, b.announce)
+		return
+	}
+	resp.Body.Close()
+}
+
+func reconnect(url string, retries int) {
+	resp, err := http.Get(url) // want `FB1001: retries http.Get on failure and waits 5s every time`
+	if err == nil {
+		resp.Body.Close()
+	} else if retries > 0 {
+		time.AfterFunc(5*time.Second, func() { reconnect(url, retries-1) })
+	}
+}
+
+// What a timer calls in any case is a poll.
+func (b *beacon) poll() {
+	if resp, err := http.Get(b.url); err == nil {
+		resp.Body.Close()
+	}
+	time.AfterFunc(time.Minute, b.poll)
+}
