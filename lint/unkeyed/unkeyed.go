@@ -117,6 +117,9 @@ func clients(p *rule.Pass) {
 			if name := eval.CalleeName(com); resty && ofResty(c) && (name == "Post" || name == "Patch") && !keyed(fn) {
 				p.ReportAt(c, rule.High, "resty retries this "+strings.ToUpper(name)+" without an Idempotency-Key")
 			}
+			if retry.CallsTo(com, "github.com/hashicorp/go-retryablehttp", "StandardClient") && kept(c) && !keyed(fn) && writes(p) && !p.ChosenByMethod("CheckRetry") {
+				p.ReportAt(c, rule.High, "retryablehttp's standard client retries every request, POST too, without an Idempotency-Key")
+			}
 			if !retry.CallsTo(com, "github.com/hashicorp/go-retryablehttp", "Do") || len(com.Args) != 2 || keyed(fn) {
 				continue
 			}
@@ -132,6 +135,21 @@ func clients(p *rule.Pass) {
 			}
 		}
 	}
+}
+
+// kept reports whether a client becomes a field: of one of the package's own, say.
+func kept(c *ssa.Call) bool {
+	return slices.ContainsFunc(*c.Referrers(), func(in ssa.Instruction) bool {
+		st, ok := in.(*ssa.Store)
+		return ok && retry.FieldName(st.Addr) != ""
+	})
+}
+
+// writes reports whether the package names a method that writes.
+func writes(p *rule.Pass) bool {
+	return slices.ContainsFunc(p.Funcs, func(fn *ssa.Function) bool {
+		return retry.MentionedIn(fn, func(s string) bool { return s == "POST" || s == "PATCH" }, 0)
+	})
 }
 
 // asksMethod reports whether a function asks a policy in a field that looks at the method.

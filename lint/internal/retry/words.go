@@ -18,7 +18,7 @@ import (
 var (
 	// retryWord marks code that says that it retries. Entries are no tries, and what is
 	// retrieved is not retried.
-	retryWord = regexp.MustCompile(`(?i:retry|retri(es|ed|er|able)|attempt|backoff|reconnect|redial|try.?again|(max|num|of)_?tries)|(^|[^A-Za-z])tries|(^|[^A-Z])TRIES|Tries`)
+	retryWord = regexp.MustCompile(`(?i:retry|retri(es|ed|er|able)|attempt|backoff|reconnect|redial|resend|reupload|redo|try.?again|(max|num|of)_?tries)|(^|[^A-Za-z])tries|(^|[^A-Z])TRIES|Tries`)
 	// failureWait marks what holds a wait for after a failure: errorDelay,
 	// SleepOnFailure.
 	failureWait = regexp.MustCompile(`(?i)(delay|wait|sleep|pause|interval)(time|duration|_)*(on|when|after|upon)_?(err|fail)|(error|failure|failed)_?(delay|wait|sleep|pause|interval)`)

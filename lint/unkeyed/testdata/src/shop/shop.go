@@ -2,6 +2,8 @@
 package shop
 
 import (
+	"net/http"
+
 	"github.com/hashicorp/go-retryablehttp"
 
 	"sdk"
@@ -53,3 +55,20 @@ func (s *store) put(item string) error {
 // handed gives an SDK a client that repeats any request; it is likely a fault,
 // and not certain.
 func handed() *sdk.API { return sdk.New(retryablehttp.NewClient().StandardClient()) }
+
+// A client of the package's own keeps the standard client.
+type api struct{ http *http.Client }
+
+func newAPI() *api {
+	a := &api{}
+	a.http = retryablehttp.NewClient().StandardClient() // want `FB1030: retryablehttp's standard client retries every request, POST too`
+	return a
+}
+
+func (a *api) create(url string) (*http.Response, error) {
+	req, err := http.NewRequest(http.MethodPost, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.http.Do(req)
+}
