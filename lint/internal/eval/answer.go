@@ -16,7 +16,7 @@ var (
 // ofAnswer reads a field of the response.
 func (m *Machine) ofAnswer(name string, t types.Type) Value {
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	if isInteger(t) && statusName.MatchString(last) {
+	if Is(t, types.IsInteger) && statusName.MatchString(last) {
 		return m.status(t)
 	}
 	if IsHeader(t) {
@@ -35,7 +35,7 @@ func (m *Machine) ofAnswer(name string, t types.Type) Value {
 // found to have.
 func (m *Machine) ofFailure(name string, t types.Type) Value {
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	if isInteger(t) && statusName.MatchString(last) && (m.Scene.Outcome == Answered || m.Scene.Outcome == Coded) {
+	if Is(t, types.IsInteger) && statusName.MatchString(last) && (m.Scene.Outcome == Answered || m.Scene.Outcome == Coded) {
 		return m.status(t)
 	}
 	if last == "Op" && m.Scene.Outcome == Lost { // of net.OpError: the request had gone out
@@ -64,11 +64,6 @@ func (m *Machine) status(types.Type) Value {
 	return Unknown{Told: true}
 }
 
-func isInteger(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsInteger != 0
-}
-
 // carries reports whether a type of error holds a status, in a field or a method.
 func carries(t types.Type) bool { return carriesWithin(t, 0) }
 
@@ -81,7 +76,7 @@ func carriesWithin(t types.Type, depth int) bool {
 	}
 	if st, ok := t.Underlying().(*types.Struct); ok {
 		for f := range st.Fields() {
-			if statusName.MatchString(f.Name()) && isInteger(f.Type()) || IsResponse(f.Type()) {
+			if statusName.MatchString(f.Name()) && Is(f.Type(), types.IsInteger) || IsResponse(f.Type()) {
 				return true
 			}
 			if f.Embedded() && carriesWithin(f.Type(), depth+1) {
@@ -95,7 +90,7 @@ func carriesWithin(t types.Type, depth int) bool {
 	}
 	for i := range set.Len() {
 		m, _ := set.At(i).Obj().(*types.Func)
-		if m != nil && statusName.MatchString(m.Name()) && m.Signature().Params().Len() == 0 && m.Signature().Results().Len() == 1 && isInteger(m.Signature().Results().At(0).Type()) {
+		if m != nil && statusName.MatchString(m.Name()) && m.Signature().Params().Len() == 0 && m.Signature().Results().Len() == 1 && Is(m.Signature().Results().At(0).Type(), types.IsInteger) {
 			return true
 		}
 	}

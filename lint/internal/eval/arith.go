@@ -172,8 +172,7 @@ func compute(op token.Token, a, b constant.Value, t types.Type) (v constant.Valu
 			v = nil
 		}
 	}()
-	basic, _ := t.Underlying().(*types.Basic)
-	integer := basic != nil && basic.Info()&types.IsInteger != 0
+	integer := Is(t, types.IsInteger)
 	switch op {
 	case token.SHL, token.SHR:
 		n, ok := constant.Uint64Val(constant.ToInt(b))

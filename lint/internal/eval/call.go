@@ -189,7 +189,7 @@ func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
 			out[i] = Nil{}
 		case server:
 			out[i] = Server{}
-		case !told && c.once(in) && isNumber(t) && !jitterWord.MatchString(CalleeName(com)):
+		case !told && c.once(in) && Is(t, types.IsNumeric) && !jitterWord.MatchString(CalleeName(com)):
 			out[i] = Sym{Name: "call " + CalleeName(com) + c.id0(in)} // one value for all turns
 		default:
 			out[i] = c.result(com, t, i, told)
@@ -204,10 +204,10 @@ func (c *carrier) guess(in ssa.CallInstruction, args []Value, own bool) Value {
 // result is one result of an unknown call: of a name of chance, random.
 func (c *carrier) result(com *ssa.CallCommon, t types.Type, i int, told bool) Value {
 	name := CalleeName(com)
-	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsNumeric != 0 && jitterWord.MatchString(name) {
+	if Is(t, types.IsNumeric) && jitterWord.MatchString(name) {
 		return Rand{}
 	}
-	if retryAfterWord.MatchString(name) && (IsDuration(t) || isInteger(t)) {
+	if retryAfterWord.MatchString(name) && (IsDuration(t) || Is(t, types.IsInteger)) {
 		return Server{}
 	}
 	switch t.Underlying().(type) {
@@ -264,9 +264,4 @@ func (c *carrier) once(in ssa.CallInstruction) bool {
 	}
 	at, ok := in.(ssa.Instruction)
 	return ok && !c.m.Loop.Contains(c.outer(at))
-}
-
-func isNumber(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsNumeric != 0
 }

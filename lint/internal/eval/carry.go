@@ -108,8 +108,7 @@ func (c *carrier) set(in ssa.Value, v Value) {
 // in a loop follows from what the helper was given, whatever it is.
 func (c *carrier) widened(in ssa.Value, old, now Value) Value {
 	_, isPhi := in.(*ssa.Phi)
-	b, isBasic := in.Type().Underlying().(*types.Basic)
-	if isPhi && !c.f.top && isBasic && b.Info()&types.IsNumeric != 0 && len(c.f.args) > 0 {
+	if isPhi && !c.f.top && Is(in.Type(), types.IsNumeric) && len(c.f.args) > 0 {
 		known := true
 		if u, tooMany := now.(Unknown); tooMany && !u.Told {
 			now = old // too many values to be told apart
@@ -176,8 +175,7 @@ func (m *Machine) val(f *frame, s *state, v ssa.Value) Value {
 
 // isMethodName reports whether a parameter is a method of HTTP by its name.
 func isMethodName(v *ssa.Parameter) bool {
-	b, ok := v.Type().Underlying().(*types.Basic)
-	return ok && b.Kind() == types.String && (strings.EqualFold(v.Name(), "method") || strings.EqualFold(v.Name(), "verb") || strings.EqualFold(v.Name(), "httpMethod"))
+	return Is(v.Type(), types.IsString) && (strings.EqualFold(v.Name(), "method") || strings.EqualFold(v.Name(), "verb") || strings.EqualFold(v.Name(), "httpMethod"))
 }
 
 // globalCell is the cell of a variable of a package.
@@ -315,8 +313,7 @@ func (c *carrier) value(in ssa.Value) Value {
 // below one is lost with it.
 func truncated(v Value, t types.Type) Value {
 	e, ok := v.(Expr)
-	b, basic := t.Underlying().(*types.Basic)
-	if !ok || !basic || b.Info()&types.IsInteger == 0 || e.Op != "+" {
+	if !ok || !Is(t, types.IsInteger) || e.Op != "+" {
 		return v
 	}
 	for i, a := range e.Args {

@@ -220,8 +220,7 @@ func contested(com *ssa.CallCommon, name string, args []Value) (Value, bool) {
 	if len(args) == 0 || res.Len() != 1 || !othersWord.MatchString(name) {
 		return nil, false
 	}
-	b, ok := res.At(0).Type().Underlying().(*types.Basic)
-	if _, failed := args[len(args)-1].(Failure); !ok || b.Kind() != types.Bool || !failed {
+	if _, failed := args[len(args)-1].(Failure); !failed || !Is(res.At(0).Type(), types.IsBoolean) {
 		return nil, false
 	}
 	k := Bool(false)

@@ -130,7 +130,7 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 		}
 		return zero(t)
 	}
-	if m.Scene.Method != "" && isText(t) && methodField.MatchString(cell) {
+	if m.Scene.Method != "" && Is(t, types.IsString) && methodField.MatchString(cell) {
 		return String(m.Scene.Method)
 	}
 	return Sym{Name: cell}
@@ -138,11 +138,6 @@ func (m *Machine) read(s *state, cell string, t types.Type) Value {
 
 // methodField marks fields that hold the method of a request.
 var methodField = regexp.MustCompile(`(?i)\.(http)?(method|verb)$`)
-
-func isText(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Kind() == types.String
-}
 
 // written reports whether a field of a struct was written by itself.
 func (s *state) written(cell string, st *types.Struct) bool {

@@ -69,7 +69,7 @@ func isFailure(v Value) bool {
 // toldName reports whether a call asks the answer or the failure for its status.
 func (c *carrier) toldName(com *ssa.CallCommon, recv Value) bool {
 	res := com.Signature().Results()
-	if res.Len() != 1 || !isInteger(res.At(0).Type()) || !statusName.MatchString(CalleeName(com)) {
+	if res.Len() != 1 || !Is(res.At(0).Type(), types.IsInteger) || !statusName.MatchString(CalleeName(com)) {
 		return false
 	}
 	switch unwrap(recv).(type) {

@@ -20,7 +20,7 @@ func (c *carrier) random(com *ssa.CallCommon, name string, args []Value) Value {
 	}
 	var of Value
 	if len(args) > 0 && len(com.Args) > 0 {
-		if b, ok := com.Args[len(args)-1].Type().Underlying().(*types.Basic); ok && b.Info()&types.IsNumeric != 0 {
+		if Is(com.Args[len(args)-1].Type(), types.IsNumeric) {
 			of = args[len(args)-1]
 		}
 	}

@@ -75,7 +75,7 @@ func (m *Machine) result(com *ssa.CallCommon) Value {
 	if last := res.Len() - 1; !hasError && !answers && last >= 0 {
 		// Without an error, a bool or a nil tells.
 		at := 0
-		if b, ok := res.At(last).Type().Underlying().(*types.Basic); ok && b.Kind() == types.Bool {
+		if Is(res.At(last).Type(), types.IsBoolean) {
 			at = last
 		}
 		tup.Of[at] = told(res.At(at).Type(), m.Scene.fails())

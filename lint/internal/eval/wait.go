@@ -208,8 +208,7 @@ var settingWord = regexp.MustCompile(`(?i)^(with|set|reset|update|clear|add|obse
 // TellsNothing reports whether a function has no result but success or failure.
 func TellsNothing(sig *types.Signature) bool {
 	for v := range sig.Results().Variables() {
-		b, ok := v.Type().Underlying().(*types.Basic)
-		if !IsError(v.Type()) && (!ok || b.Kind() != types.Bool) {
+		if !IsError(v.Type()) && !Is(v.Type(), types.IsBoolean) {
 			return false
 		}
 	}

@@ -99,8 +99,7 @@ func (b *Bound) exit(r *Retry, cond ssa.Value, depth int) {
 }
 
 func isInt(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsInteger != 0 && !eval.IsDuration(t)
+	return eval.Is(t, types.IsInteger) && !eval.IsDuration(t)
 }
 
 // timely reports whether a value is how much time has passed, or is left.

@@ -157,8 +157,7 @@ func sample(c Class, turn int) eval.Value {
 }
 
 func isBool(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Kind() == types.Bool
+	return eval.Is(t, types.IsBoolean)
 }
 
 // chooses reports whether a retry looks at the error of its operation before it goes

@@ -82,8 +82,7 @@ func mayFail(c *ssa.Call) bool {
 	if fails(c.Common()) {
 		return true
 	}
-	b, ok := res.At(res.Len() - 1).Type().Underlying().(*types.Basic)
-	return ok && b.Kind() == types.Bool && boolWord.MatchString(eval.CalleeName(c.Common()))
+	return eval.Is(res.At(res.Len()-1).Type(), types.IsBoolean) && boolWord.MatchString(eval.CalleeName(c.Common()))
 }
 
 // boolWord marks functions that do something and may fail at it. The list is short:

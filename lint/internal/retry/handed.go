@@ -179,7 +179,7 @@ func IsAsked(fn *ssa.Function) bool {
 		return true
 	}
 	for _, p := range fn.Params {
-		if b, ok := p.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+		if eval.Is(p.Type(), types.IsInteger) {
 			return true
 		}
 	}
