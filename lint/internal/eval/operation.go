@@ -106,13 +106,24 @@ func settled(v Value) Value {
 		return out
 	case Alt:
 		none, some := false, false
+		var all Value
 		for _, w := range v.Of {
 			is, known := isNil(w)
 			none, some = none || is || !known, some || !is || !known
+			all = join(all, settled(w))
 		}
 		if none && some {
 			return Unknown{Told: true}
 		}
+		return all
+	case Wrap: // what is in an error follows from the answer
+		out := Wrap{Of: make([]Value, len(v.Of))}
+		for i, w := range v.Of {
+			out.Of[i] = settled(w)
+		}
+		return out
+	case Unknown:
+		return Unknown{Told: true}
 	}
 	return v
 }

@@ -40,6 +40,12 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 	for _, s := range scenes(op) {
 		m := p.Carry(fn, l, op, s)
 		_, again := m.Again()
+		if own := eval.Static(op.Common()); !again && s.Outcome == eval.Answered && own != nil && len(own.Blocks) > 0 {
+			s.Deep = true // it may yield an error beside the response
+			m = p.Carry(fn, l, op, s)
+			_, again = m.Again()
+			again = again && !m.Over()
+		}
 		if s.Outcome == eval.Lost && !again && !m.Asked && !Responds(op) {
 			return a // which no status would change
 		}
