@@ -29,7 +29,7 @@ func (c *carrier) block() (ends bool) {
 	for _, in := range c.n.b.Instrs {
 		c.m.steps++
 		if c.m.steps > maxSteps || c.m.Op == nil && c.m.Keep == nil && c.m.steps > inSteps {
-			c.m.over = true
+			c.m.stop(c.f)
 			return true
 		}
 		switch in := in.(type) {

@@ -69,6 +69,8 @@ type Machine struct {
 	// Name marks the cells of the run; Keep, unless nil, is given all that they hold.
 	Name string
 	Keep map[string]Value
+	// Heavy are the functions in which a run was cut off, inner ones first.
+	Heavy []*ssa.Function
 
 	steps   int
 	inOp    int
@@ -160,6 +162,14 @@ func (m *Machine) Run() {
 
 // Over reports whether the run was cut off at a limit.
 func (m *Machine) Over() bool { return m.over }
+
+// stop cuts the run off in a frame.
+func (m *Machine) stop(f *frame) {
+	m.over = true
+	for ; !f.top && f.up != nil; f = f.up {
+		m.Heavy = append(m.Heavy, f.fn)
+	}
+}
 
 // blocks carries out the blocks of a frame to its returns, and yields what they
 // return and leave.

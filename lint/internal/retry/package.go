@@ -27,11 +27,12 @@ type Package struct {
 	init    map[string]eval.Value
 	reach   map[*ssa.Function]Boundary
 	lively  map[*ssa.Function]bool
+	heavy   map[*ssa.Function]bool // too much for a summary
 }
 
 // newPackage gathers the functions of a package and their callers.
 func newPackage(pass *analysis.Pass, pkg *ssa.Package) *Package {
-	p := &Package{Pass: pass, SSA: pkg, callers: map[*ssa.Function][]*ssa.Call{}, impl: map[*types.Func]*ssa.Function{}, reach: map[*ssa.Function]Boundary{}, lively: map[*ssa.Function]bool{}}
+	p := &Package{Pass: pass, SSA: pkg, callers: map[*ssa.Function][]*ssa.Call{}, impl: map[*types.Func]*ssa.Function{}, reach: map[*ssa.Function]Boundary{}, lively: map[*ssa.Function]bool{}, heavy: map[*ssa.Function]bool{}}
 	for _, f := range pass.Files {
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok {

@@ -27,6 +27,20 @@ func (p *Package) export(found []*Retry) {
 	}
 }
 
+// summarized carries out a function for its summary. What calls one in which another run
+// was cut off before anything was sent would be cut off too.
+func (p *Package) summarized(m *eval.Machine) {
+	for c := range Calls(m.Fn) {
+		if p.heavy[eval.Static(c.Common())] {
+			return
+		}
+	}
+	m.Run()
+	for _, fn := range m.Heavy {
+		p.heavy[fn] = p.heavy[fn] || len(m.Sends) == 0
+	}
+}
+
 // summarize says what callers need to know of a function; nil when it is nothing.
 func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 	f := &Fact{Boundary: p.inside(fn, 0)}
@@ -73,7 +87,7 @@ func (p *Package) summarize(fn *ssa.Function, found []*Retry) *Fact {
 // waiting notes how a function waits.
 func (p *Package) waiting(fn *ssa.Function, f *Fact) bool {
 	m := &eval.Machine{Lib: p, Fn: fn}
-	m.Run()
+	p.summarized(m)
 	worst := Class(-1)
 	for _, w := range m.Left {
 		for _, x := range w.Of {
@@ -150,7 +164,7 @@ func (p *Package) answering(fn *ssa.Function, f *Fact) bool {
 		for i, resp := range response.All(grpc) {
 			if m == nil || m.Looked { // what looks at no status ends as before
 				m = &eval.Machine{Lib: p, Fn: fn, Scene: sceneOf(resp), Inside: true}
-				m.Run()
+				p.summarized(m)
 			}
 			if i == 0 && !m.Answered || m.Over() {
 				break
@@ -171,7 +185,7 @@ func (p *Package) answering(fn *ssa.Function, f *Fact) bool {
 		}
 	}
 	m := &eval.Machine{Lib: p, Fn: fn, Scene: eval.Scene{Outcome: eval.Lost, Deep: true}, Inside: true}
-	m.Run()
+	p.summarized(m)
 	for _, s := range m.Sends {
 		out := FactSend{Method: eval.Text(s.Method), Param: -1, Keyed: s.Keyed}
 		if sym, ok := s.Method.(eval.Sym); ok && out.Method == "" {
