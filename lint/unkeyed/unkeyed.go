@@ -75,7 +75,7 @@ func run(p *rule.Pass) {
 		}
 		if caller, method := p.WriterTo(r.Fn); caller != nil && !harmless(caller, w) {
 			p.ReportRetry(r, rule.High, "retries whatever method it is given, "+method+" by "+caller.Name()+" too, without an Idempotency-Key")
-		} else if standsIn(p, r.Fn) || takesAny(r.Fn) && w.Depth == 0 {
+		} else if standsIn(p, r.Fn) || w.Depth == 0 && takenBy(p, r.Fn, 3) {
 			p.ReportRetry(r, rule.High, "retries every request, whatever its method, without an Idempotency-Key")
 		}
 	}
@@ -227,6 +227,12 @@ var clientWord = regexp.MustCompile(`^(RoundTrip|roundTrip|do|Do.*)$`)
 func takesAny(fn *ssa.Function) bool {
 	fn = retry.Outermost(fn)
 	return fn.Object() != nil && fn.Object().Exported() && anyWord.MatchString(fn.Name())
+}
+
+// takenBy reports whether a function takes any request, or one of the package that calls it
+// does.
+func takenBy(p *rule.Pass, fn *ssa.Function, depth int) bool {
+	return takesAny(fn) || depth > 0 && slices.ContainsFunc(p.Callers(retry.Outermost(fn)), func(c *ssa.Call) bool { return takenBy(p, c.Parent(), depth-1) })
 }
 
 // anyWord marks such functions.

@@ -108,11 +108,15 @@ func (c *carrier) target(com *ssa.CallCommon) *ssa.Function {
 }
 
 // dull reports whether a function is not worth entering outside of the operation: it
-// neither waits nor is told anything of the answer, and yields nothing or an error.
+// neither waits nor is told anything of the answer, and yields nothing or an error; what
+// makes a request is.
 func (c *carrier) dull(fn *ssa.Function, com *ssa.CallCommon, args []Value) bool {
 	res := com.Signature().Results()
 	if c.m.Keep != nil || res.Len() > 0 && !IsError(res.At(res.Len()-1).Type()) || fn.Parent() != nil || c.m.Lib.Lively(fn) || Pauses(fn.Name()) {
 		return false // a literal may have captured anything
+	}
+	if res.Len() > 0 && isRequest(res.At(0).Type()) {
+		return false
 	}
 	for i, a := range args {
 		if Told(a) {

@@ -176,3 +176,9 @@ func Is(t types.Type, kind types.BasicInfo) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&kind != 0
 }
+
+// isRequest reports whether t is a request of net/http.
+func isRequest(t types.Type) bool {
+	p, ok := types.Unalias(t).(*types.Pointer)
+	return ok && IsNamed(p.Elem(), "net/http", "Request")
+}

@@ -42,8 +42,18 @@ func itemsOf(fn *ssa.Function, l *eval.Loop) (items []ssa.Value) {
 func turnIndex(v ssa.Value, l *eval.Loop) bool {
 	if b, ok := v.(*ssa.BinOp); ok {
 		if p, isPhi := b.X.(*ssa.Phi); isPhi && p.Block() == l.Header {
-			return comparedWithLen(b)
+			return comparedWithLen(b) || comparedWithLen(p)
 		}
+	}
+	if u, ok := v.(*ssa.UnOp); ok && u.Op == token.MUL { // of a variable that a literal captures
+		return slices.ContainsFunc(*u.X.Referrers(), func(in ssa.Instruction) bool {
+			st, isStore := in.(*ssa.Store)
+			if !isStore || !l.Contains(st) {
+				return false
+			}
+			b, isBin := st.Val.(*ssa.BinOp)
+			return isBin && b.Op == token.ADD
+		})
 	}
 	p, ok := v.(*ssa.Phi)
 	return ok && p.Block() == l.Header && comparedWithLen(p)
@@ -52,7 +62,11 @@ func turnIndex(v ssa.Value, l *eval.Loop) bool {
 func comparedWithLen(v ssa.Value) bool {
 	for _, ref := range *v.Referrers() {
 		if b, ok := ref.(*ssa.BinOp); ok {
-			if c, ok := b.Y.(*ssa.Call); ok {
+			y := b.Y
+			if less, ok := y.(*ssa.BinOp); ok { // len(list)-1
+				y = less.X
+			}
+			if c, ok := y.(*ssa.Call); ok {
 				if bi, ok := c.Common().Value.(*ssa.Builtin); ok && bi.Name() == "len" {
 					return true
 				}
@@ -83,13 +97,7 @@ func usesAny(c *ssa.Call, from []ssa.Value) bool {
 				work = append(work, ref)
 			case *ssa.Store:
 				if ref.Val == v {
-					work = append(work, ref.Addr)
-					switch a := ref.Addr.(type) {
-					case *ssa.FieldAddr:
-						work = append(work, a.X)
-					case *ssa.IndexAddr:
-						work = append(work, a.X)
-					}
+					work = append(work, around(ref.Addr)...)
 				}
 			case *ssa.Phi: // the item of another turn is another item
 				if len(ref.Edges) < 4 {
@@ -101,6 +109,27 @@ func usesAny(c *ssa.Call, from []ssa.Value) bool {
 		}
 	}
 	return false
+}
+
+// around are an address and the values that what is stored there is a part of.
+func around(addr ssa.Value) (all []ssa.Value) {
+	for {
+		all = append(all, addr)
+		switch a := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = a.X
+		case *ssa.IndexAddr:
+			addr = a.X
+		case *ssa.UnOp:
+			field, ok := a.X.(*ssa.FieldAddr)
+			if !ok {
+				return all
+			}
+			addr = field.X
+		default:
+			return all
+		}
+	}
 }
 
 // obtained are the values that each turn of a loop takes anew: from a channel, or by a
