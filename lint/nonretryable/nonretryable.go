@@ -86,9 +86,7 @@ func regions(p *rule.Pass) {
 			if grpc {
 				kind = "gRPC code"
 			}
-			if confidence(names) == rule.High {
-				p.ReportRetry(r, rule.High, "retries "+r.OpNames()+" on "+kind+" "+strings.Join(names, ", "))
-			}
+			p.ReportRetry(r, confidence(names), "retries "+r.OpNames()+" on "+kind+" "+strings.Join(names, ", "))
 			break
 		}
 	}

@@ -64,7 +64,7 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Retries {
 		w := p.Writes(r)
-		if w == nil || keyed(r.Fn) || r.Waiting && !r.Pure || asksMethod(p, r.Fn) {
+		if w == nil || keyed(r.Fn) || r.Waiting && (!r.Pure || r.WaitFirst) || asksMethod(p, r.Fn) {
 			continue
 		}
 		if !w.Open {
@@ -182,7 +182,8 @@ func keyed(fn *ssa.Function) bool {
 // only reads, or that no server would honor a key for it: queries, tokens, telemetry.
 func harmless(fn *ssa.Function, w *retry.Write) bool {
 	for f := fn; f != nil; f = f.Parent() {
-		if harmlessWord.MatchString(f.Name()) {
+		recv := f.Signature.Recv()
+		if harmlessWord.MatchString(f.Name()) || recv != nil && harmlessWord.MatchString(retry.TypeName(recv.Type())) {
 			return true
 		}
 	}
@@ -194,7 +195,7 @@ func harmless(fn *ssa.Function, w *retry.Write) bool {
 }
 
 // harmlessWord marks such names.
-var harmlessWord = regexp.MustCompile(`(?i)graphql|search|token|oauth|login|jsonrpc|quer(y|ies)|metadata|telemetry|metrics|traces|spans?$|logs?$|validat|(^|[^a-z])(list|find|lookup|describe|preview|check)`)
+var harmlessWord = regexp.MustCompile(`(?i)graphql|search|token|oauth|login|jsonrpc|quer(y|ies)|metadata|telemetry|metrics|traces|spans?$|logs?$|validat|(^|[^a-z])(list|read|find|lookup|describe|preview|expand|check)`)
 
 // standsIn reports whether a function, or one of the package that hands its request on to
 // it, stands in for a client.

@@ -119,6 +119,10 @@ func equal(x, y Value) (same, known bool) {
 	if _, ok := x.(Nil); ok {
 		return isNil(y)
 	}
+	// Of headers no more is assumed than that one may be there.
+	if _, ok := x.(Server); ok && both && b.V.Kind() == constant.String && constant.StringVal(b.V) != "" {
+		return false, true
+	}
 	// An error that was made here, or by the operation, is no sentinel.
 	_, xs := x.(Sym)
 	_, ys := y.(Sym)

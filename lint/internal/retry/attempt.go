@@ -43,7 +43,7 @@ func (p *Package) attempt(fn *ssa.Function, l *eval.Loop, op *ssa.Call) *attempt
 		if own := eval.Static(op.Common()); !again && s.Outcome == eval.Answered && own != nil && len(own.Blocks) > 0 {
 			s.Deep = true // it may yield an error beside the response
 			m = p.Carry(fn, l, op, s)
-			_, again = m.Again()
+			again, _ = m.Again()
 			again = again && !m.Over()
 		}
 		if s.Outcome == eval.Lost && !again && !m.Asked && !Responds(op) {

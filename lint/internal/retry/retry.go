@@ -51,6 +51,7 @@ type Retry struct {
 	Spoken    bool // its names speak of trying again
 	Waiting   bool // its names speak of waiting for a state
 	Boundary  Boundary
+	Reaches   bool // its operations look as if they went to another machine
 }
 
 // Result is what the analyzers work on.

@@ -47,7 +47,7 @@ func (r *Retry) words() {
 		r.Spoken = r.Spoken || SaysRetry(r.Fn.Pkg.Pkg.Name())
 	}
 	if recv := r.Fn.Signature.Recv(); recv != nil {
-		r.Spoken = r.Spoken || SaysRetry(typeName(recv.Type()))
+		r.Spoken = r.Spoken || SaysRetry(TypeName(recv.Type()))
 	}
 	for _, c := range r.Ops {
 		r.Waiting = r.Waiting || awaitWord.MatchString(eval.CalleeName(c.Common()))
@@ -95,6 +95,7 @@ func (p *Package) describe(r *Retry) {
 	}
 	r.Bound = p.bound(r)
 	r.words()
+	r.Reaches = p.reaches(r)
 }
 
 // handed reports whether a function value comes from a caller.
@@ -160,8 +161,8 @@ func loopNode(r *Retry) ast.Node {
 	return best
 }
 
-// typeName is the name of t, or of what it points to.
-func typeName(t types.Type) string {
+// TypeName is the name of t, or of what it points to.
+func TypeName(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -204,11 +205,22 @@ func Describe(c *ssa.CallCommon) string {
 // reachWord marks operations that reach out for another machine, by their names.
 var reachWord = regexp.MustCompile(`(?i)connect|dial|send|publish|post|fetch|request|query|push|upload|download|^exec|ping|subscribe|rpc|^call|commit|register|login|handshake`)
 
-// Reaches reports whether an operation reaches out by its name, or is a method of what
-// holds a connection or a client.
-func (r *Retry) Reaches() bool {
-	return slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool {
-		recv := op.Common().Signature().Recv()
-		return reachWord.MatchString(eval.CalleeName(op.Common())) || recv != nil && holdsClient(recv.Type(), 0)
-	})
+// reaches reports whether an operation reaches out by its name, or is a method of what
+// holds a connection or a client; of what is handed to a retry, whether such calls are in it.
+func (p *Package) reaches(r *Retry) bool {
+	reach := func(c *ssa.Call) bool {
+		recv := c.Common().Signature().Recv()
+		return reachWord.MatchString(eval.CalleeName(c.Common())) || recv != nil && holdsClient(recv.Type(), 0)
+	}
+	if slices.ContainsFunc(r.Ops, reach) {
+		return true
+	}
+	for _, c := range p.callers[Outermost(r.Fn)] {
+		for _, a := range c.Common().Args {
+			if f := FuncOf(a); r.Callback && f != nil && slices.ContainsFunc(slices.Collect(Calls(f)), reach) {
+				return true
+			}
+		}
+	}
+	return false
 }
