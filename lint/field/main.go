@@ -33,7 +33,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "forbear-field"), "where the reports are kept")
 	flag.StringVar(&o.src, "src", "", "where the modules are copied (default: modules, below dir)")
 	flag.StringVar(&o.corpus, "corpus", "field/corpus.tsv", "the labelled places")
-	flag.StringVar(&o.half, "half", "", "open, shut, open-2, shut-2, third or fourth: that half or corpus only")
+	flag.StringVar(&o.half, "half", "", "open, shut, open-2, shut-2, third, fourth or fifth: that half or corpus only")
 	flag.StringVar(&o.only, "only", "", "the modules with this in their path only")
 	flag.StringVar(&o.linter, "linter", "", "the binary to run (default: this module's cmd/forbear-lint, built anew)")
 	flag.BoolVar(&o.keep, "keep", false, "count the reports that are there, and run nothing")

@@ -10,7 +10,6 @@ type Part struct{ Name, Does string }
 var Parts = []Part{
 	{"assume", "what a branch says of a value holds behind it"},
 	{"before", "a first attempt ahead of the loop ends as those in it do"},
-	{"callers", "a caller of the package chooses the method"},
 	{"facts", "summaries of functions of other packages"},
 	{"handed", "what a call hands to a retry helper"},
 	{"implementers", "the only type of the package behind an interface"},
@@ -21,6 +20,5 @@ var Parts = []Part{
 	{"restarts", "what is started again when it ends"},
 	{"score", "the score of a retry"},
 	{"table", "the table of libraries"},
-	{"weak", "what may wait stands against no wait at all"},
 	{"words", "names around a retry"},
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/forbear-go/forbear/lint/internal/ablate"
 )
 
 // Wait is a place that lets time pass.
@@ -154,7 +152,6 @@ func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg stri
 		return false
 	}
 	if !TellsNothing(sig) {
-		c.maybe(in, com, name)
 		return false
 	}
 	if pauseWord.MatchString(name) && jitterWord.MatchString(name) {
@@ -175,23 +172,9 @@ func (c *carrier) sleeps(in ssa.Instruction, com *ssa.CallCommon, name, pkg stri
 	case pauseWord.MatchString(name) && !settingWord.MatchString(name):
 		c.waits(in, Unknown{}, false)
 	default:
-		c.maybe(in, com, name)
 		return false
 	}
 	return true
-}
-
-// maybe notes a call that is given a duration, and may wait for it.
-func (c *carrier) maybe(in ssa.Instruction, com *ssa.CallCommon, name string) {
-	if !ablate.On("weak") {
-		return
-	}
-	for _, a := range com.Args {
-		if IsDuration(a.Type()) && !settingWord.MatchString(name) {
-			c.wait(Wait{At: c.outer(in), For: Unknown{}, Weak: true})
-			return
-		}
-	}
 }
 
 // dynamicMaybe notes a call of a function value of which nothing is known, and which

@@ -2,10 +2,10 @@ package retry
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/ablate"
 	"github.com/forbear-go/forbear/lint/internal/eval"
 )
 
@@ -113,29 +113,19 @@ func (p *Package) MethodAt(c *ssa.Call, req ssa.Value) string {
 }
 
 func (p *Package) writer(fn *ssa.Function, seen map[*ssa.Function]bool) (*ssa.Function, string) {
-	if !ablate.On("callers") || seen[fn] || len(seen) > 12 {
+	if seen[fn] || len(seen) > 12 {
 		return nil, ""
 	}
 	seen[fn] = true
 	for _, c := range p.callers[fn] {
 		up := c.Parent()
-		m := &eval.Machine{Lib: p, Fn: up, Probe: c}
-		m.Run()
-		open := false
-		for _, a := range m.Seen {
-			for _, v := range eval.Ways(a) {
-				switch t := m.MethodAt(v); t {
-				case "POST", "PATCH":
-					return up, t
-				case "":
-					open = true
-				}
+		for _, method := range []string{"POST", "PATCH"} {
+			if MentionedIn(up, func(s string) bool { return strings.EqualFold(s, method) }, 0) {
+				return up, method
 			}
 		}
-		if open {
-			if caller, method := p.writer(Outermost(up), seen); caller != nil {
-				return caller, method
-			}
+		if caller, method := p.writer(Outermost(up), seen); caller != nil {
+			return caller, method
 		}
 	}
 	return nil, ""
