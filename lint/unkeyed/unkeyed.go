@@ -231,9 +231,24 @@ func takesAny(fn *ssa.Function) bool {
 }
 
 // takenBy reports whether a function takes any request, or one of the package that calls it
-// does.
+// does, and neither looks at the method nor has others look for it.
 func takenBy(p *rule.Pass, fn *ssa.Function, depth int) bool {
-	return takesAny(fn) || depth > 0 && slices.ContainsFunc(p.Callers(retry.Outermost(fn)), func(c *ssa.Call) bool { return takenBy(p, c.Parent(), depth-1) })
+	return takesAny(fn) || depth > 0 && slices.ContainsFunc(p.Callers(retry.Outermost(fn)), func(c *ssa.Call) bool {
+		return !careful(c.Parent(), 1) && takenBy(p, c.Parent(), depth-1)
+	})
+}
+
+// careful reports whether a function, or one that it calls, speaks of methods or keys.
+func careful(fn *ssa.Function, depth int) bool {
+	if retry.MentionedIn(fn, func(name string) bool { return name == "Method" || rule.IsKeyName(name) }, 1) {
+		return true
+	}
+	for c := range retry.Calls(fn) {
+		if f := eval.Static(c.Common()); depth > 0 && f != nil && careful(f, depth-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // anyWord marks such functions.

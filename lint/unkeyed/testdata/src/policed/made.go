@@ -71,3 +71,32 @@ func (h *hops) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, err
 }
+
+// What prepares the call looks at the method, and what is prepared decides.
+type Exchange struct {
+	base  http.RoundTripper
+	req   *http.Request
+	times int
+}
+
+func (x *Exchange) Execute() error {
+	x.prepare()
+	return x.run()
+}
+
+func (x *Exchange) prepare() {
+	if x.times = 3; x.req.Method == http.MethodPost {
+		x.times = 1
+	}
+}
+
+func (x *Exchange) run() (err error) {
+	for range x.times {
+		var resp *http.Response
+		if resp, err = x.base.RoundTrip(x.req); err == nil {
+			return resp.Body.Close()
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
