@@ -220,7 +220,7 @@ func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 				return true
 			}
 		}
-		if callee := eval.Static(a.op.Common()); callee != nil && pauses(callee, 5) {
+		if callee := eval.Static(a.op.Common()); callee != nil && pauses(callee, map[*ssa.Function]bool{}) {
 			return true
 		}
 		if f := p.fact(a.op.Common()); f != nil && f.Wait != nil {
@@ -234,20 +234,26 @@ func (p *Package) mayWait(fn *ssa.Function, l *eval.Loop, all []*attempt) bool {
 }
 
 // pauses reports whether a function, or what it calls, lets time pass other than between
-// its own attempts.
-func pauses(fn *ssa.Function, depth int) bool {
+// its own attempts. seen are those that were asked before.
+func pauses(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
+	if seen[fn] {
+		return false
+	}
+	seen[fn] = true
 	_, innermost := eval.Loops(fn)
 	for c := range Calls(fn) {
-		pkg, name := eval.CalleePkg(c.Common()), eval.CalleeName(c.Common())
 		if innermost[c.Block()] != nil {
 			continue
 		}
-		if pkg == "time" && (name == "After" || name == "NewTimer" || name == "Reset") || eval.Pauses(name) && pkg != "sync" {
-			return true
-		}
-		if callee := eval.Static(c.Common()); callee != nil && depth > 0 && pauses(callee, depth-1) {
+		callee := eval.Static(c.Common())
+		if letsTimePass(c.Common()) || callee != nil && pauses(callee, seen) {
 			return true
 		}
 	}
 	return false
+}
+
+// letsTimePass reports whether a call waits, or makes what is waited for.
+func letsTimePass(c *ssa.CallCommon) bool {
+	return CallsTo(c, "time", "Sleep", "After", "NewTimer", "Reset") || eval.Pauses(eval.CalleeName(c)) && eval.CalleePkg(c) != "sync"
 }

@@ -250,8 +250,7 @@ func (p *Package) Lively(fn *ssa.Function) bool {
 			case *ssa.UnOp:
 				is = is || in.Op == token.ARROW
 			case *ssa.Call:
-				pkg, name := eval.CalleePkg(in.Common()), eval.CalleeName(in.Common())
-				if pkg == "time" && (name == "Sleep" || name == "After" || name == "NewTimer" || name == "Reset") || eval.Pauses(name) && pkg != "sync" {
+				if letsTimePass(in.Common()) {
 					is = true
 				} else if callee := eval.Static(in.Common()); callee != nil && len(callee.Blocks) > 0 {
 					is = is || p.Lively(callee)

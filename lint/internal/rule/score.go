@@ -32,7 +32,7 @@ var terms = []term{
 	{1, func(r *retry.Retry) bool { return r.Pure }, "a success ends it"},
 	{3, func(r *retry.Retry) bool { return len(r.Waits) > 0 && !r.Pure && !r.Refuses }, "it waits so after a failure alone"},
 	{3, func(r *retry.Retry) bool { return r.Boundary == retry.Remote }, "what it attempts leaves the process"},
-	{2, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Reaches }, "the name of what it attempts speaks of another machine"},
+	{2, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Reaches }, "what it attempts looks like a call of another machine"},
 	{1, func(r *retry.Retry) bool { return r.Boundary == retry.Unknown && r.Bound.Context }, "it takes a context, as calls of other services do"},
 	{1, func(r *retry.Retry) bool { return r.Spoken }, "its names speak of trying again"},
 	{1, func(r *retry.Retry) bool { return r.Bound.Counter }, "it counts the attempts"},
