@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,9 @@ func (o *options) ablated(byModule map[string][]*site) error {
 		_, err := os.Stat(filepath.Join(o.src, strings.ReplaceAll(module, "/", "_")))
 		return err != nil
 	})
+	if len(byModule) == 0 {
+		return errors.New("no such module was judged before: run without -ablate first, which downloads them")
+	}
 	fmt.Printf("%-14s %12s %14s %10s   %s\n", "without", "true at high", "false at high", "innocents", "what it does")
 	whole := ablate.Part{Does: "(all parts)"}
 	for _, part := range append([]ablate.Part{whole}, ablate.Parts...) {

@@ -106,7 +106,9 @@ func (o *options) prepare() (err error) {
 		return err
 	}
 	o.linter = filepath.Join(o.dir, "forbear-lint")
-	return command(".", "go", "build", "-tags", "ablate", "-o", o.linter, "./cmd/forbear-lint")
+	build := exec.Command("go", "build", "-tags", "ablate", "-o", o.linter, "./cmd/forbear-lint") // in the workspace
+	build.Stderr = os.Stderr
+	return build.Run()
 }
 
 // judge runs the linter on the packages of a module that hold a labelled place,
