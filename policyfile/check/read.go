@@ -81,7 +81,11 @@ func (t *intake) open(in Input) {
 		t.Names = append(t.Names, in.Name)
 	}
 	t.comments[in.Name] = directives(in.Name, in.Data)
-	opened := foreign.Open(in.Name, in.Data, in.Format)
+	open := foreign.Open
+	if in.Met {
+		open = foreign.OpenMet
+	}
+	opened := open(in.Name, in.Data, in.Format)
 	for _, p := range opened.Policies {
 		t.policy(in.Name, p)
 	}

@@ -63,7 +63,17 @@ type Opened struct {
 // others: lists of Kubernetes, ConfigMaps, values of charts, dumps. format
 // overrides what it would find: "forbear" or one of [Formats].
 func Open(name string, data []byte, format string) *Opened {
-	o := &opener{Opened: &Opened{}, name: name, format: format}
+	return open(name, data, format, true)
+}
+
+// OpenMet is Open for a file that no one named. It has to say that it is a policy file,
+// where it is one.
+func OpenMet(name string, data []byte, format string) *Opened {
+	return open(name, data, format, false)
+}
+
+func open(name string, data []byte, format string, named bool) *Opened {
+	o := &opener{Opened: &Opened{}, name: name, format: format, named: named}
 	switch {
 	case len(data) > MaxSize:
 		o.fault(policyfile.Position{}, "larger than %d MiB", MaxSize>>20)
@@ -90,6 +100,7 @@ func Open(name string, data []byte, format string) *Opened {
 type opener struct {
 	*Opened
 	name      string
+	named     bool                // by a user, who takes it for something that is judged
 	format    string              // the only one that is wanted, or ""
 	unclaimed []*tree.Node        // the documents of the file
 	path      []string            // the keys above what is looked at
@@ -103,6 +114,11 @@ type opener struct {
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
 	at.File, at.Line, at.Column = o.name, max(at.Line, 1), max(at.Column, 1)
 	o.Faults = append(o.Faults, &policyfile.Fault{Position: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// expected reports whether a text is to be a policy file, which called stands for.
+func (o *opener) expected(called string, depth int) bool {
+	return o.named && depth == 0 || namedPolicy(called)
 }
 
 // text opens a text: the file itself, or one inside of it, which called stands for.
@@ -122,8 +138,8 @@ func (o *opener) text(called string, data []byte, in frame, depth int) {
 	case ext == ".toml", ext == ".hcl":
 		o.statements(data, in)
 	case ext == ".properties":
-		o.roots(tree.Properties(o.name, data), nil, in, depth)
-	case first[0] != '{' && o.ini(data, in, depth):
+		o.roots(called, tree.Properties(o.name, data), nil, in, depth)
+	case first[0] != '{' && o.ini(called, data, in, depth):
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, in, depth)
 	case !structured && o.spoken(called, data, in):
@@ -133,10 +149,10 @@ func (o *opener) text(called string, data []byte, in frame, depth int) {
 }
 
 // ini opens a text of sections, if it is one. A list of JSON begins as it does.
-func (o *opener) ini(data []byte, in frame, depth int) bool {
+func (o *opener) ini(called string, data []byte, in frame, depth int) bool {
 	root, ok := tree.INI(o.name, data)
 	if ok {
-		o.roots([]*tree.Node{root}, nil, in, depth)
+		o.roots(called, []*tree.Node{root}, nil, in, depth)
 	}
 	return ok
 }
@@ -168,13 +184,13 @@ func (o *opener) json(called string, data []byte, in frame, depth int) {
 		root, fault = tree.JSON(o.name, lineComment.ReplaceAll(data, nil))
 	}
 	if fault == nil {
-		o.roots([]*tree.Node{root}, data, in, depth)
+		o.roots(called, []*tree.Node{root}, data, in, depth)
 		return
 	}
 	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
 	// as YAML, whatever they are called.
-	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
-		o.roots(roots, data, in, depth)
+	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, func(n *tree.Node) bool { return isPolicy(n, o.expected(called, depth)) })) {
+		o.roots(called, roots, data, in, depth)
 		return
 	}
 	o.unparsed(called, fault, data, in, depth)
@@ -192,7 +208,7 @@ func commented(called string) bool {
 
 func (o *opener) yaml(called string, data []byte, in frame, depth int) {
 	roots, fault := tree.YAML(o.name, data)
-	o.roots(roots, data, in, depth)
+	o.roots(called, roots, data, in, depth)
 	if fault != nil {
 		o.unparsed(called, fault, data, in, depth)
 	}
@@ -200,7 +216,7 @@ func (o *opener) yaml(called string, data []byte, in frame, depth int) {
 
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
-func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
+func (o *opener) roots(called string, roots []*tree.Node, data []byte, in frame, depth int) {
 	above := linesOf(data, in)
 	for _, root := range roots {
 		if in != (frame{}) {
@@ -209,7 +225,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
 		if depth == 0 {
 			o.unclaimed = append(o.unclaimed, root)
 		}
-		if o.format == "" && data != nil && isPolicy(root) {
+		if o.format == "" && data != nil && isPolicy(root, o.expected(called, depth)) {
 			o.Policies = append(o.Policies, in.pad(data))
 			return // the reader of policy files says what is wrong with the rest
 		}

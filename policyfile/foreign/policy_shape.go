@@ -2,12 +2,22 @@ package foreign
 
 import (
 	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
+
+// Other programs have files with a key "dependencies", "profiles" or "gateway" too, so that
+// a key at the top does not make a file a policy. It says what it is: by the fields of its
+// entries, by its name, by version: 1 or the address of the schema, or because a user named
+// it. The more of these there are, the more mistakes it may have and still be recognized.
 
 // sections are the keys of a policy file that hold what is judged. A file with
 // neither a section nor a service is no policy file.
@@ -16,9 +26,54 @@ var sections = []string{"dependencies", "consumers", "webhooks", "profiles", "wa
 // keys are those that stand at the top of a policy file.
 var keys = policyfile.Sections()
 
+// schemaNode is what the fields of a section are known by.
+type schemaNode struct {
+	Properties map[string]json.RawMessage `json:"properties"`
+	Entries    json.RawMessage            `json:"additionalProperties"`
+	Items      *schemaNode                `json:"items"`
+}
+
+// fieldsOf returns the fields of each section, or of its entries, by the schema.
+var fieldsOf = sync.OnceValue(func() map[string][]string {
+	var root struct {
+		Properties map[string]schemaNode `json:"properties"`
+	}
+	if err := json.Unmarshal(policyfile.Schema(), &root); err != nil {
+		panic(err) // it is part of the program
+	}
+	found := map[string][]string{}
+	for _, section := range sections {
+		n := root.Properties[section]
+		var entry schemaNode
+		switch {
+		case n.Items != nil:
+			entry = *n.Items
+		case n.Properties != nil:
+			entry = n
+		default:
+			_ = json.Unmarshal(n.Entries, &entry) // false has no fields
+		}
+		for name := range entry.Properties {
+			found[section] = append(found[section], name)
+		}
+	}
+	return found
+})
+
+// namedPolicy reports whether the name of a file says that it is a policy.
+func namedPolicy(name string) bool {
+	stem, _, _ := strings.Cut(strings.ToLower(filepath.Base(filepath.ToSlash(name))), ".y")
+	stem = strings.TrimSuffix(stem, ".json")
+	return stem == "policy" || strings.HasSuffix(stem, ".policy") || strings.HasSuffix(stem, "-policy") || strings.Contains(stem, "forbear")
+}
+
+// proof matches what only a policy file has: the line of its version or its schema, or a
+// field of its entries.
+var proof = regexp.MustCompile(`(?m)^version:[ \t]*1[ \t]*(#.*)?\r?$|^#.*\$schema=\S*/forbear/\S*schema\.json|[ \t{,](owner|max_retries|per_attempt|min_attempt|retry_unsent|other_layers)[ \t]*:`)
+
 // shapedLikePolicy reports whether all that stands in the first column of a file
-// are keys of a policy file. It saves those, which most files are, from being parsed
-// twice; the reader of policy files judges the rest of what they hold.
+// are keys of a policy file, and something proves that it is one. It saves those from
+// being parsed twice; the reader of policy files judges the rest of what they hold.
 func shapedLikePolicy(data []byte) bool {
 	found, list := false, false
 	for line := range bytes.Lines(data) {
@@ -42,31 +97,81 @@ func shapedLikePolicy(data []byte) bool {
 		// A service with fields is another program's.
 		found = found || string(key) == "service" && len(value) > 0 || slices.Contains(sections, string(key))
 	}
-	return found
+	return found && proof.Match(data)
 }
 
-// isPolicy reports whether a document is a policy file, perhaps a faulty one: it
-// has a section of such a file in its form, and as many of its keys as others. A
-// key with a slip in it counts.
-func isPolicy(root *tree.Node) bool {
+// isPolicy reports whether a document is a policy file, perhaps a faulty one. A key with a
+// slip in it counts. expected says that its name or a user takes it for one.
+func isPolicy(root *tree.Node, expected bool) bool {
 	// As many others would have to be keys of ours.
-	if len(root.Pairs) > 2*len(keys) {
+	if len(root.Pairs) > 2*len(keys) || root.Has("apiVersion") && root.Has("kind") {
 		return false
 	}
+	expected = expected || root.Get("version").Text() == "1" || strings.Contains(root.Get("$schema").Text(), "/forbear/")
 	section, own, others := false, 0, 0
+	var inside tally
 	for _, p := range root.Pairs {
 		key := p.Key
 		if near, ok := nearest.Of(key, keys); ok {
 			key = near
 		}
-		if !slices.Contains(keys, key) {
+		switch {
+		case !slices.Contains(keys, key):
 			others++
-			continue
+			if expected {
+				inside.entries(p.Value, "dependencies") // perhaps under a wrong key
+			}
+		case slices.Contains(sections, key) && inForm(key, p.Value):
+			own++
+			section = true
+			inside.section(p.Value, key)
+		default:
+			own++
 		}
-		own++
-		section = section || slices.Contains(sections, key) && inForm(key, p.Value)
 	}
-	return section && own >= others || others == 0 && root.Get("service").Text() != ""
+	if !expected {
+		return section && own >= others && inside.own > inside.others
+	}
+	switch {
+	case own < others:
+		return false
+	case inside == tally{}: // nothing but what stands at the top
+		return others == 0 && (section || root.Get("service").Text() != "")
+	}
+	return inside.own > inside.others || section && inside.own == inside.others
+}
+
+// tally counts the fields of sections that are a policy's, and the others.
+type tally struct{ own, others int }
+
+func (t *tally) section(n *tree.Node, section string) {
+	switch section {
+	case "gateway", "observability", "idempotency":
+		t.entry(n, section)
+	default:
+		t.entries(n, section)
+	}
+}
+
+// entries counts the fields of all entries of a map or a list.
+func (t *tally) entries(n *tree.Node, section string) {
+	for _, p := range n.Fields() {
+		t.entry(p.Value, section)
+	}
+	for _, item := range n.List() {
+		t.entry(item, section)
+	}
+}
+
+func (t *tally) entry(n *tree.Node, section string) {
+	known := fieldsOf()[section]
+	for _, p := range n.Fields() {
+		if _, near := nearest.Of(p.Key, known); near {
+			t.own++
+		} else {
+			t.others++
+		}
+	}
 }
 
 // inForm reports whether a section may be that of a policy file: other programs
