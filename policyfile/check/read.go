@@ -140,7 +140,7 @@ func (r *Reading) policy(name string, data []byte) {
 func (r *Reading) unrecognized(in Input, opened *foreign.Opened) {
 	at, message := policyfile.Position{File: in.Name}, "neither a policy file nor a configuration that check knows"
 	if opened.Retry.Line > 0 {
-		at, message = opened.Retry, message+", and has a setting for retries here"
+		at, message = opened.Retry, "a setting for retries that check does not read: "+opened.Setting
 	}
 	r.problem(report.Unrecognized, at, cmp.Or(opened.Why, message), !in.Met)
 }

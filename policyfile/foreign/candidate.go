@@ -10,7 +10,7 @@ import (
 // templates those that may stand behind them. bare are those of a program's file that is
 // known by its name or folder, as "nginx" or "sites-enabled/default".
 var (
-	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".asl", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile", ".properties", ".ini"}
+	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".asl", ".toml", ".hcl", ".tf", ".conf", ".cfg", ".caddyfile", ".properties", ".ini"}
 	templates  = []string{".template", ".tmpl", ".tpl", ".gotmpl", ".j2", ".jinja", ".jinja2", ".erb"}
 	bare       = append([]string{"", ".inc", ".vhost"}, templates...)
 	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}

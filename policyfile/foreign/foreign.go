@@ -121,8 +121,8 @@ func Read(parts []Part) (results []Result) {
 			case part.Format == p.name:
 				r.parts = append(r.parts, part)
 				r.result(part.Name) // a file without a unit is recognized all the same
-				if part.beside.Line > 0 {
-					r.result(part.Name).File.Unread = &policyfile.Fault{Position: part.beside, Message: "a setting for retries stands here, of something that check does not know"}
+				if part.beside != nil {
+					r.result(part.Name).File.Unread = part.beside
 				}
 			case slices.Contains(p.beside, part.Format):
 				r.beside = append(r.beside, part)

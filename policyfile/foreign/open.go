@@ -34,9 +34,9 @@ type Part struct {
 	// called is the name of the file, or of the key that a text stands under.
 	called string
 	dirs   []string // see folders
-	// beside is where the file says something of retries that no product claims, or
-	// zero. One part of a file has it.
-	beside policyfile.Position
+	// beside is what the file says of retries that no product claims, or nil. One part of
+	// a file has it.
+	beside *policyfile.Fault
 }
 
 // at is a position in Text; what has no place counts as line 1.
@@ -55,8 +55,10 @@ type Opened struct {
 	Faults []*policyfile.Fault
 	// Why says what an unrecognized file is taken for, or "".
 	Why string
-	// Retry is where a file says something of retries that no product claims, or zero.
-	Retry policyfile.Position
+	// Retry is where a file first says something of retries that no product claims, or
+	// zero, and Setting what it sets there.
+	Retry   policyfile.Position
+	Setting string
 }
 
 // Open tells what a file is, by its parsed structure, and opens what contains
@@ -85,7 +87,7 @@ func open(name string, data []byte, format string, named bool) *Opened {
 		o.text(filepath.Base(name), data, frame{}, 0)
 		switch {
 		case len(o.Parts) > 0 && format == "":
-			o.Parts[0].beside = o.Retry
+			o.Parts[0].beside = o.unread()
 		case len(o.Parts)+len(o.Policies)+len(o.Faults) == 0:
 			o.unrecognized(data)
 			if o.Why == "" && o.Retry.Line == 0 {
@@ -108,7 +110,8 @@ type opener struct {
 	within    int                 // the one that is looked at, or 0
 	owned     map[*tree.Node]bool // what products have of the maps that they share
 	sight     string              // what is known of a file that says nothing of retries, see recognized
-	told      int                 // how many of the maps around what is looked at are of such software, and named
+	told      int                 // how many of the maps around what is looked at are of such software, and named, or a probe
+	resource  string              // the type of the one around what is looked at, or ""
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -135,7 +138,7 @@ func (o *opener) text(called string, data []byte, in frame, depth int) {
 	switch {
 	case len(first) == 0:
 	case o.called(called, data, in), Program(called):
-	case ext == ".toml", ext == ".hcl":
+	case ext == ".toml", ext == ".hcl", ext == ".tf":
 		o.statements(data, in)
 	case ext == ".properties":
 		o.roots(called, tree.Properties(o.name, data), nil, in, depth)
@@ -264,16 +267,20 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 			if o.claimed(n) {
 				return
 			}
-			if o.sighted(n) {
+			if o.sighted(n) || isProbe(key, n) {
 				o.told++
 				defer func() { o.told-- }()
 			}
+			if kind := resourceOf(n); kind != "" {
+				defer func(outer string) { o.resource = outer }(o.resource)
+				o.resource = kind
+			}
 			o.encoded(n, depth)
 			if at := patched(n); at != nil {
-				o.retry(at.At)
+				o.retry(at.Text(), at.At)
 			}
 			if v := n.Get("name"); variableAboutRetries(v.Text()) && (n.Has("value") || n.Has("valueFrom")) {
-				o.retry(v.At)
+				o.retry(v.Text(), v.At)
 			}
 			for _, p := range n.Pairs {
 				if o.owned[p.Value] || p.Key == lastApplied {
@@ -285,7 +292,7 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
 				if about && len(o.Parts)+len(o.Faults) == known {
-					o.retry(p.At)
+					o.retry(p.Key, p.At)
 				}
 			}
 		}
@@ -298,10 +305,19 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // retry records the first setting for retries that no product claims.
-func (o *opener) retry(at policyfile.Position) {
+func (o *opener) retry(key string, at policyfile.Position) {
 	if o.told == 0 && (o.Retry.Line == 0 || at.Line < o.Retry.Line) {
 		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
+		o.Setting = describe(key, o.resource)
 	}
+}
+
+// unread is the fault of a setting that stands beside what is read, or nil.
+func (o *opener) unread() *policyfile.Fault {
+	if o.Retry.Line == 0 {
+		return nil
+	}
+	return &policyfile.Fault{Position: o.Retry, Message: "a setting for retries that check does not read: " + o.Setting}
 }
 
 // claimed gives n to the products that claim it, and reports whether one of them has

@@ -2,12 +2,54 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
+
+// setting is a key by which a product sets retries, and that no reader reads. Where other
+// software has the same key, it is the product's in a resource of its type.
+type setting struct{ product, resource, key, means string }
+
+// settings are those whose meaning is known. Case, dashes and underscores in a key do not
+// matter. Others are known by [retryKey], and named without a meaning.
+var settings = []setting{
+	{"Amazon SQS", "", "maxReceiveCount", "how often a message is received before it goes to the dead-letter queue"},
+	{"AWS Lambda, EventBridge, Pipes and Scheduler", "", "MaximumRetryAttempts", "how often a failed event is tried again; -1 is without end"},
+	{"Google Cloud Tasks", "google_cloud_tasks_queue", "retry_config", "how often a task is tried, by max_attempts; -1 is without end"},
+	{"Google Cloud Scheduler", "google_cloud_scheduler_job", "retry_count", "how often a job is run again"},
+	{"Google Pub/Sub", "", "max_delivery_attempts", "how often a message is delivered before it goes to the dead-letter topic"},
+	{"Azure Service Bus", "", "max_delivery_count", "how often a message is delivered before it is dead-lettered"},
+	{"the OpenTelemetry Collector", "", "retry_on_failure", "how an exporter tries again; max_elapsed_time 0 is without end"},
+	{"RocketMQ", "", "retry-times-when-send-failed", "how often a producer sends again"},
+	{"RocketMQ", "", "retry-times-when-send-async-failed", "how often a producer sends again"},
+	{"RocketMQ", "", "max-reconsume-times", "how often a message is consumed again"},
+}
+
+// settingOf returns what is known of a key in a resource, by its last part if it has several.
+func settingOf(key, resource string) *setting {
+	i := slices.IndexFunc(settings, func(s setting) bool {
+		return tree.Same(s.key, key[strings.LastIndexByte(key, '.')+1:]) && (s.resource == "" || s.resource == resource)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &settings[i]
+}
+
+// describe says of a key what it sets: for a type of resource such as AWS::SQS::Queue, or
+// for the product that is known to have it.
+func describe(key, resource string) string {
+	s := settingOf(key, resource)
+	if s == nil {
+		return strings.TrimSuffix(key+" of "+resource, " of ")
+	}
+	return key + " of " + cmp.Or(resource, s.product) + ": " + s.means
+}
 
 // retryKey matches the keys by which software of all kinds sets retries. Where nothing
 // reads them, the report says that they may matter.
@@ -15,7 +57,7 @@ var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.
 
 // aboutRetries reports whether a key sets retries, by its last part if it has several.
 func aboutRetries(key string) bool {
-	return retryKey.MatchString(key[strings.LastIndexByte(key, '.')+1:])
+	return retryKey.MatchString(key[strings.LastIndexByte(key, '.')+1:]) || settingOf(key, "") != nil
 }
 
 // variableAboutRetries reports whether a variable of an environment sets retries: its name has
@@ -29,18 +71,51 @@ func variableAboutRetries(name string) bool {
 	return false
 }
 
-// statement matches a line of TOML or HCL that gives a value to a key, or begins a section.
-var statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*[\]={]`)
+// isProbe reports whether a map is a health check, as Compose, ECS and Nomad have them: no
+// one's call is behind it, and its retries say how many failures make it unhealthy.
+func isProbe(key string, n *tree.Node) bool {
+	return tree.Same(key, "healthcheck") || tree.Same(key, "healthchecks") ||
+		n.Has("interval") && (n.Has("test") || n.Has("command")) && n.Has("retries")
+}
+
+// statement matches a line of TOML or HCL that gives a value to a key, or begins a section,
+// and header one of HCL that begins a resource. assigned matches a key within a line.
+var (
+	statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*[\]={]`)
+	header    = regexp.MustCompile(`^\s*(?:resource|data)\s+"([\w-]+)"`)
+	assigned  = regexp.MustCompile(`([\w.-]+)["']?\s*[=:]`)
+)
 
 // statements looks for settings of retries in a notation that no product has which is read.
 func (o *opener) statements(data []byte, in frame) {
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
+		if m := header.FindSubmatch(line); m != nil {
+			o.resource = string(m[1])
+		}
+		if text := bytes.TrimLeft(line, " \t"); len(text) == 0 || text[0] == '#' || bytes.HasPrefix(text, []byte("//")) {
+			continue
+		}
 		if m := statement.FindSubmatchIndex(line); m != nil && aboutRetries(string(line[m[2]:m[3]])) {
-			o.retry(in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+			o.retry(string(line[m[2]:m[3]]), in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+		}
+		// One that is known stands within a line too, as in jsonencode({maxReceiveCount = 4}).
+		for _, m := range assigned.FindAllSubmatchIndex(line, -1) {
+			if key := string(line[m[2]:m[3]]); settingOf(key, o.resource) != nil {
+				o.retry(key, in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+			}
 		}
 	}
+	o.resource = ""
+}
+
+// resourceOf returns the type of a resource of CloudFormation that a map is, or "".
+func resourceOf(n *tree.Node) string {
+	if kind := n.Get("Type").Text(); strings.HasPrefix(kind, "AWS::") {
+		return kind
+	}
+	return ""
 }
 
 // patched returns the path of a JSON Patch's operation (RFC 6902) that sets retries

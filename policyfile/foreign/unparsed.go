@@ -36,7 +36,7 @@ func (o *opener) unparsed(called string, fault *policyfile.Fault, data []byte, i
 		if structuredName(called) {
 			o.Why = message
 		} else if at := retryWord.FindIndex(data); at != nil && !executable(o.name, data) {
-			o.Retry = policyfile.Position{File: o.name, Line: bytes.Count(data[:at[0]], []byte("\n")) + 1, Column: 1}
+			o.retry(string(data[at[0]:at[1]]), policyfile.Position{Line: bytes.Count(data[:at[0]], []byte("\n")) + 1, Column: 1})
 		}
 		return
 	}

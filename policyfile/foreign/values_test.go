@@ -107,7 +107,7 @@ func TestUnreadFactors(t *testing.T) {
 // What stands in one map with a product's settings, or inside of what it holds, is looked
 // at by itself.
 func TestSettingsOfOthersWithin(t *testing.T) {
-	const beside = "a setting for retries stands here"
+	const beside = "a setting for retries that check does not read"
 	for _, tt := range []struct {
 		name, file, text string
 		want, not        []string

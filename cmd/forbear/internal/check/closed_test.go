@@ -40,7 +40,7 @@ func TestWhatWasNotJudgedDoesNotPass(t *testing.T) {
 		{"a count that a template fills in", "v.yaml", strings.Replace(virtual, "50", "$RETRIES", 1), 1, `"$RETRIES" is no number`},
 		{"a secret", "s.yaml", "kind: Secret\ndata: {vs.yaml: " + base64.StdEncoding.EncodeToString([]byte(virtual)) + "}\n", 1, "max_retries 50 is outside 1-5"},
 		{"settings in Python", "celery.py", "task_annotations = {'a': {'max_retries': 50}}\n", 2, "celery.py:1:1: not read: Celery: forbear does not read this format"},
-		{"nothing that is known", "x.yaml", "healthcheck: {retries: 50}\n", 2, "and has a setting for retries here"},
+		{"nothing that is known", "x.yaml", "client: {retries: 50}\n", 2, "a setting for retries that check does not read: retries"},
 		{"an empty file", "e.yaml", "", 2, "not recognized"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestFolders(t *testing.T) {
 		"old/policy.yaml":     failing,
 		"old/keep/p.yaml":     passing,
 		"README.md":           "retries: 50\n",
-		"compose.yaml":        "services: {a: {healthcheck: {retries: 3}}}\n",
+		"compose.yaml":        "services: {a: {deploy: {restart_policy: {max_attempts: 3}}, healthcheck: {retries: 3}}}\n",
 		"settings.json":       "{ // editor\n \"tab\": 4 }\n",
 		"node_modules/p.yaml": failing,
 		".forbearignore":      "# gone soon\nold/*\n!old/keep\n",
@@ -92,7 +92,7 @@ func TestFolders(t *testing.T) {
 	}{
 		{"as it is", nil, nil, 0, "judged 3 units in 3 files; 2 files not recognized; 1 file ignored\n"},
 		{"without the ignore file", map[string]string{".forbearignore": ""}, nil, 1, "judged 4 units in 4 files; 2 files not recognized\n"},
-		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:30: "},
+		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:42: "},
 		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or not as a whole"},
 		{"a broken file of something else", map[string]string{"b/x.yaml": "a: [\n"}, nil, 0, "3 files not recognized"},
 		{"broken YAML in a ConfigMap", map[string]string{"b/c.yaml": "kind: ConfigMap\ndata:\n  envoy.yaml: |\n    a: [\n    retries: 50\n"}, nil, 2, "c.yaml:"},

@@ -34,6 +34,8 @@ type Files struct {
 	All []File
 	// Ignored and IgnoredFolders count what an ignore file leaves out.
 	Ignored, IgnoredFolders int
+	// Vendored counts the folders that hold what others wrote.
+	Vendored int
 	// Passed are what lies in a folder and is no file: pipes, and links to folders
 	// elsewhere, which are not followed.
 	Passed []Missing
@@ -52,13 +54,24 @@ type Missing struct {
 // the same.
 const IgnoreFile = ".forbearignore"
 
-// skipped are folders that hold nothing of the project's own.
-var skipped = []string{".git", ".hg", ".svn", "node_modules", ".terraform", "vendor"}
+// skipped are folders of tools, and vendored those with copies of what others wrote:
+// nothing in them is the project's own.
+var (
+	skipped  = []string{".git", ".hg", ".svn", ".terraform"}
+	vendored = []string{"node_modules", "bower_components", "vendor", "third_party", "site-packages", "dist-packages", ".venv", "venv"}
+)
+
+// installed reports whether pip installed packages into a folder, beside which it leaves
+// what they are: a function of AWS has its packages in a folder of its own.
+func installed(folder string) bool {
+	found, _ := filepath.Glob(escape(folder) + "/*.dist-info") // escaped, it is a pattern
+	return len(found) > 0
+}
 
 // Of finds the files of operands. wanted says which files of a folder are of
 // interest, by their names.
 func Of(operands []string, wanted func(name string) bool) *Files {
-	f := &finder{wanted: wanted, seen: map[string]int{}}
+	f := &finder{wanted: wanted, seen: map[string]int{}, pip: map[string]bool{}}
 	for _, operand := range operands {
 		if err := f.operand(operand); err != nil {
 			f.Missing = append(f.Missing, Missing{operand, err})
@@ -70,7 +83,18 @@ func Of(operands []string, wanted func(name string) bool) *Files {
 type finder struct {
 	Files
 	wanted func(string) bool
-	seen   map[string]int // where in All
+	seen   map[string]int  // where in All
+	pip    map[string]bool // what is known of folders, see installed
+}
+
+// installed is the function of that name, asked once for each folder.
+func (f *finder) installed(folder string) bool {
+	is, known := f.pip[folder]
+	if !known {
+		is = installed(folder)
+		f.pip[folder] = is
+	}
+	return is
 }
 
 func (f *finder) add(name string, met bool) {
@@ -132,6 +156,9 @@ func (f *finder) folder(root string) error {
 			case name == root:
 			case slices.Contains(skipped, entry.Name()):
 				return fs.SkipDir
+			case slices.Contains(vendored, entry.Name()), f.installed(filepath.Dir(name)):
+				f.Vendored++
+				return fs.SkipDir
 			case ignores.match(name, true):
 				f.IgnoredFolders++
 				return fs.SkipDir
@@ -171,7 +198,7 @@ func (f *finder) entry(root, name string, entry fs.DirEntry, ignores *ignoreList
 			f.Missing = append(f.Missing, Missing{name, cause(err)})
 			return true
 		case info.IsDir():
-			if !slices.Contains(skipped, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
+			if !slices.Contains(skipped, entry.Name()) && !slices.Contains(vendored, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
 				f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere, which is not followed: name it to have it judged")})
 			}
 			return false

@@ -1,0 +1,30 @@
+package foreign
+
+import "testing"
+
+// What no reader reads is named with what it sets, and for what.
+func TestSettingsThatAreNotRead(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, text string
+		line             int
+		want             string
+	}{
+		{"a queue of CloudFormation", "t.yaml", "Resources:\n  Q: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {maxReceiveCount: 1000}}}\n", 2, "maxReceiveCount of AWS::SQS::Queue: how often a message is received before it goes to the dead-letter queue"},
+		{"the resource after it", "t.json", `{"Resources": {"Q": {"Type": "AWS::SQS::Queue"}, "J": {"Type": "AWS::Batch::JobDefinition", "Properties": {"RetryStrategy": {"Attempts": 9}}}}}`, 1, "RetryStrategy of AWS::Batch::JobDefinition"},
+		{"a task queue of Terraform", "q.tf", "# retry_config is below\nresource \"google_cloud_tasks_queue\" \"q\" {\n  retry_config {\n    max_attempts = -1\n  }\n}\n", 3, "retry_config of google_cloud_tasks_queue: how often a task is tried, by max_attempts; -1 is without end"},
+		{"a queue within a line of Terraform", "q.tf", "resource \"aws_sqs_queue\" \"q\" {\n  redrive_policy = jsonencode({ deadLetterTargetArn = a, maxReceiveCount = 4 })\n}\n", 2, "maxReceiveCount of aws_sqs_queue: how often a message is received before it goes to the dead-letter queue"},
+		{"a heredoc of Terraform", "q.tf", "resource \"aws_sqs_queue\" \"q\" {\n  redrive_policy = <<E\n{\"maxReceiveCount\": 4}\nE\n}\n", 3, "maxReceiveCount of aws_sqs_queue: how often a message is received before it goes to the dead-letter queue"},
+		{"a key that many have", "c.yaml", "jobs: {retry_count: 3}\n", 1, "retry_count"},
+		{"an exporter of OpenTelemetry", "otel.yaml", "exporters: {otlp: {retry_on_failure: {max_elapsed_time: 0}}}\n", 1, "retry_on_failure of the OpenTelemetry Collector: how an exporter tries again; max_elapsed_time 0 is without end"},
+		{"a producer of RocketMQ", "application.properties", "rocketmq.producer.retryTimesWhenSendFailed=20\n", 1, "rocketmq.producer.retryTimesWhenSendFailed of RocketMQ: how often a producer sends again"},
+		{"a health check of Compose", "compose.yaml", "services: {a: {healthcheck: {test: x, interval: 1s, retries: 3}}}\n", 0, ""},
+		{"a health check of ECS", "task.json", `{"containerDefinitions": [{"healthCheck": {"command": ["x"], "interval": 5, "retries": 3}}]}`, 0, ""},
+		{"retries beside a health check", "compose.yaml", "services: {a: {healthcheck: {retries: 3}, client: {retries: 4}}}\n", 1, "retries"},
+		{"a comment of Terraform", "q.tf", "// maxReceiveCount = 3\n", 0, ""},
+	} {
+		got := OpenMet(tt.file, []byte(tt.text), "")
+		if got.Retry.Line != tt.line || got.Setting != tt.want || len(got.Parts)+len(got.Faults)+len(got.Policies) > 0 {
+			t.Errorf("%s: line %d, %q, want line %d, %q", tt.name, got.Retry.Line, got.Setting, tt.line, tt.want)
+		}
+	}
+}
