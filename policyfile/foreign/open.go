@@ -306,7 +306,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // retry records the first setting for retries that no product claims.
 func (o *opener) retry(key string, at policyfile.Position) {
-	if o.told == 0 && (o.Retry.Line == 0 || at.Line < o.Retry.Line) {
+	first := o.Retry.Line == 0 || at.Line < o.Retry.Line || at.Line == o.Retry.Line && at.Column < o.Retry.Column
+	if o.told == 0 && first {
 		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
 		o.Setting = describe(key, o.resource)
 	}

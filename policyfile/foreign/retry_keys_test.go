@@ -16,7 +16,7 @@ func TestSettingsThatAreNotRead(t *testing.T) {
 		{"a heredoc of Terraform", "q.tf", "resource \"aws_sqs_queue\" \"q\" {\n  redrive_policy = <<E\n{\"maxReceiveCount\": 4}\nE\n}\n", 3, "maxReceiveCount of aws_sqs_queue: how often a message is received before it goes to the dead-letter queue"},
 		{"a key that many have", "c.yaml", "jobs: {retry_count: 3}\n", 1, "retry_count"},
 		{"an exporter of OpenTelemetry", "otel.yaml", "exporters: {otlp: {retry_on_failure: {max_elapsed_time: 0}}}\n", 1, "retry_on_failure of the OpenTelemetry Collector: how an exporter tries again; max_elapsed_time 0 is without end"},
-		{"a producer of RocketMQ", "application.properties", "rocketmq.producer.retryTimesWhenSendFailed=20\n", 1, "rocketmq.producer.retryTimesWhenSendFailed of RocketMQ: how often a producer sends again"},
+		{"a producer of RocketMQ", "application.properties", "retryTimesWhenSendFailed=20\n", 1, "retryTimesWhenSendFailed of RocketMQ: how often a producer sends again"},
 		{"a health check of Compose", "compose.yaml", "services: {a: {healthcheck: {test: x, interval: 1s, retries: 3}}}\n", 0, ""},
 		{"a health check of ECS", "task.json", `{"containerDefinitions": [{"healthCheck": {"command": ["x"], "interval": 5, "retries": 3}}]}`, 0, ""},
 		{"retries beside a health check", "compose.yaml", "services: {a: {healthcheck: {retries: 3}, client: {retries: 4}}}\n", 1, "retries"},
