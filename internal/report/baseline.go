@@ -9,13 +9,21 @@ import (
 	"slices"
 )
 
-// Baseline is the list of known findings. Only the fingerprints count;
-// the rest tells people what they stand for. A baseline lets a project adopt the
-// gate before it has fixed its old findings: those are suppressed, and new ones
-// fail.
+// Baseline is the list of known findings, and of files that are known not to be judged. Of
+// findings only the fingerprints count; the rest tells people what they stand for. A
+// baseline lets a project adopt the gate before it has fixed its old findings: those are
+// suppressed, and new ones fail.
 type Baseline struct {
-	Schema   string  `json:"schema"`
-	Findings []Known `json:"findings"`
+	Schema   string        `json:"schema"`
+	Findings []Known       `json:"findings"`
+	Unjudged []KnownProblem `json:"unjudged,omitempty"`
+}
+
+// KnownProblem is a file of which a part is known not to be judged, such as a template.
+type KnownProblem struct {
+	File    string      `json:"file"`
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"`
 }
 
 // Known is a finding that is known. It holds no line, so that an edit above a
@@ -29,6 +37,9 @@ type Known struct {
 	// Degree is that of the finding; 0 when there is none, or the baseline is older.
 	Degree float64 `json:"degree,omitzero"`
 }
+
+// KnownToBaseline is why a finding does not count that a baseline has.
+const KnownToBaseline = "known to the baseline"
 
 // baselineVersion guards against a file of another kind or a later form: taken for a
 // baseline, it would silently suppress nothing.
@@ -46,8 +57,19 @@ func (r *Report) WriteBaseline(w io.Writer) error {
 		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Fingerprint, y.Fingerprint), cmp.Compare(y.Degree, x.Degree))
 	})
 	b.Findings = slices.CompactFunc(b.Findings, func(x, y Known) bool { return x.Fingerprint == y.Fingerprint })
+	for _, p := range r.Problems {
+		if r.lasting(&p) {
+			b.Unjudged = append(b.Unjudged, KnownProblem{p.File, p.Kind, p.Message})
+		}
+	}
+	slices.SortStableFunc(b.Unjudged, func(x, y KnownProblem) int { return cmp.Compare(x.File, y.File) })
+	b.Unjudged = slices.CompactFunc(b.Unjudged, func(x, y KnownProblem) bool { return x.File == y.File && x.Kind == y.Kind })
 	return encode(w, b)
 }
+
+// lasting reports whether a problem is of a file that was there, so that it is known to be
+// the same in the next run.
+func (r *Report) lasting(p *Problem) bool { return p.Fatal && slices.Contains(r.Files, p.File) }
 
 // ReadBaseline reads what [Report.WriteBaseline] wrote, or a report in SARIF. SARIF
 // is accepted because many pipelines keep the report of the last run anyway. Results
@@ -99,13 +121,19 @@ func (b *Baseline) Apply(r *Report) {
 		}
 		known[k.Fingerprint] = max(known[k.Fingerprint], k.Degree)
 	}
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		if slices.ContainsFunc(b.Unjudged, func(k KnownProblem) bool { return k.File == p.File && k.Kind == p.Kind }) && r.lasting(p) {
+			p.Fatal, p.Known = false, true
+		}
+	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Baseline = "new"
 		if most, ok := known[f.Fingerprint()]; ok && f.Degree <= most*slack {
 			f.Baseline = "unchanged"
 			if f.Suppressed == "" {
-				f.Suppressed = "known to the baseline"
+				f.Suppressed = KnownToBaseline
 			}
 		}
 	}

@@ -20,6 +20,8 @@ type Problem struct {
 	// named and cannot be judged does; one that was met in a folder, and is none of
 	// the tool's, does not.
 	Fatal bool `json:"fatal"`
+	// Known says that the baseline has it.
+	Known bool `json:"known,omitzero"`
 }
 
 // ProblemKind says how far the tool came. It is a keyword of JSON and of SARIF, and
@@ -75,7 +77,10 @@ func (p Problem) String() string {
 	if p.File != "" {
 		text = Line(p.Place().String()) + ": " + text
 	}
-	if !p.Fatal {
+	switch {
+	case p.Known:
+		text += " (known to the baseline)"
+	case !p.Fatal:
 		text += " (passed over)"
 	}
 	return text

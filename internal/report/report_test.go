@@ -91,8 +91,8 @@ func TestSARIF(t *testing.T) {
 }
 
 func TestGitHub(t *testing.T) {
-	const want = `::notice file=dir with space/ä.go,line=2,col=8,title=FB2::found%0Ahere
-::error file=/abs/c.yaml,title=FB1 R-1::100%25: a, b%0Afix: mend it: https://example.com/#fb1
+	const want = `::error file=/abs/c.yaml,title=FB1 R-1::100%25: a, b%0Afix: mend it: https://example.com/#fb1
+::notice file=dir with space/ä.go,line=2,col=8,title=FB2::found%0Ahere
 `
 	if got := write(t, sample().GitHub); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -7,23 +7,22 @@ import (
 	"unicode"
 )
 
-// Text writes a finding a line, followed by its hint and the places that have
-// to do with it, and then a line for each problem.
+// Text writes a finding a line, followed by its hint, where it is the first that has it, and
+// the places that have to do with it, and then a line for each problem.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	shown := r.shown()
-	for i, f := range shown {
+	given := map[string]bool{}
+	for _, f := range r.shown() {
 		b.WriteString(Headline(&f))
 		if f.Suppressed != "" {
 			fmt.Fprintf(&b, " (suppressed: %s)", Line(f.Suppressed))
 		}
 		b.WriteByte('\n')
-		// Of findings that say one thing about one file, the last has the advice.
-		more := i+1 < len(shown) && shown[i+1].File == f.File && shown[i+1].ID == f.ID && shown[i+1].Hint == f.Hint && len(f.Related) == 0
 		switch {
 		case f.Hint != "" && f.URL != "": // each has it, since a reader may open the page from any of them
 			fmt.Fprintf(&b, "  %s\n", Line(f.advice()))
-		case f.Hint != "" && !more:
+		case f.Hint != "" && !given[f.ID+f.Hint]:
+			given[f.ID+f.Hint] = true
 			fmt.Fprintf(&b, "    %s\n", Line(f.Hint))
 		}
 		for _, p := range f.Related {
@@ -64,31 +63,34 @@ func Line(s string) string {
 
 // GitHub writes workflow commands, which become annotations. Values are escaped as
 // the runner demands. Without that a message with a line feed could start a workflow
-// command of its own. Problems come last: the runner shows the first ten annotations
-// of each level, and a finding has a line to be shown at.
+// command of its own. The gravest come first, since the runner shows the first ten
+// annotations of each level; a finding comes before a problem, since it has a line.
 func (r *Report) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	levels := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}
-	var b strings.Builder
-	for _, f := range r.Counting() {
-		fmt.Fprintf(&b, "::%s file=%s", levels[f.Severity], property.Replace(f.File))
-		if f.Line > 0 {
-			fmt.Fprintf(&b, ",line=%d,col=%d", f.Line, max(f.Column, 1))
+	var lines [Error + 1]strings.Builder
+	annotate := func(s Severity, at Place, title, text string) {
+		b := &lines[min(s, Error)]
+		fmt.Fprintf(b, "::%s ", levels[min(s, Error)])
+		if at.File != "" {
+			fmt.Fprintf(b, "file=%s,", property.Replace(at.File))
 		}
-		text := f.Message + after("\n", f.advice())
-		fmt.Fprintf(&b, ",title=%s::%s\n", property.Replace(f.ID+after(" ", f.Standard)), data.Replace(text))
+		if at.Line > 0 {
+			fmt.Fprintf(b, "line=%d,col=%d,", at.Line, max(at.Column, 1))
+		}
+		fmt.Fprintf(b, "title=%s::%s\n", property.Replace(title), data.Replace(text))
+	}
+	for _, f := range r.Counting() {
+		annotate(f.Severity, f.place(), f.ID+after(" ", f.Standard), f.Message+after("\n", f.advice()))
 	}
 	for _, p := range r.Problems {
-		at := ""
-		if p.File != "" {
-			at = "file=" + property.Replace(p.File) + ","
-		}
-		if p.Line > 0 {
-			at += fmt.Sprintf("line=%d,col=%d,", p.Line, max(p.Column, 1))
-		}
-		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", levels[p.Severity()], at, property.Replace(p.Kind.Title()), data.Replace(p.Message))
+		annotate(p.Severity(), p.Place(), p.Kind.Title(), p.Message)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	for _, s := range []Severity{Error, Warning, Note} {
+		if _, err := io.WriteString(w, lines[s].String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

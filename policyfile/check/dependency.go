@@ -75,9 +75,10 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		r.about(d, "budget.window", retryBudgetWindow, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
 			d.Name, b.Window, percent(burst))
 	}
-	// The floor is per instance, and a fleet adds it up. Durable work is
-	// paced by other means.
-	if b.MinRetries > 0 && !d.Policy.Kind.Durable() {
+	// The floor is per instance, and a fleet adds it up. The default is the standard's own,
+	// and of no interest until the file says how large the fleet is. Durable work is paced
+	// by other means.
+	if (b.MinRetries > budget.DefaultMinRetries || b.MinRetries > 0 && s.File.Instances > 1) && !d.Policy.Kind.Durable() {
 		rate := float64(b.MinRetries) / b.Window.Seconds()
 		load := fmt.Sprintf("each instance adds up to %s retries/s (how many instances there are, the file does not say)", number(rate))
 		// With the number of instances the load can be stated, and a

@@ -64,6 +64,6 @@ func plain(found []finding) []report.Finding {
 	for _, f := range found {
 		all = append(all, f.Finding)
 	}
-	report.Sort(all)
+	gravest(all)
 	return all
 }

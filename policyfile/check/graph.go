@@ -44,10 +44,11 @@ type Load struct {
 	// figures may be higher.
 	AtLeast bool `json:"at_least,omitzero"`
 
-	longer bool // Duration is no upper bound
-	kind   forbear.Kind
-	at     policyfile.Position
-	around reach // the factors of the other layers
+	longer    bool // Duration is no upper bound
+	byDefault bool // no time or count was written
+	kind      forbear.Kind
+	at        policyfile.Position
+	around    reach // the factors of the other layers
 
 	pathWithout []string // the worst one without budgets
 }
@@ -104,6 +105,7 @@ func worst(s Source, d *policyfile.Dependency) Load {
 		Attempts: attempts(&d.Policy), AtLeast: d.AtLeast, kind: d.Policy.Kind, at: d.At,
 		around: reach{without: 1, with: 1, busy: 1},
 	}
+	l.byDefault = !anyWritten(d, "total", "per_attempt", "max_retries", "backoff.base", "backoff.cap", "backoff.schedule")
 	// Only the owner retries: forbear in another service sends once.
 	another := p.Owner != "" && s.File.Service != "" && p.Owner != s.File.Service
 	if another {
@@ -233,11 +235,24 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 		at = d.At
 	}
 	l, others := callees[0], ""
+	// The standard's own defaults in a row are no mistake of these files: 5 s an attempt,
+	// and 30 s a call.
+	if l.byDefault && !anyWritten(d, "total", "per_attempt") {
+		return
+	}
 	if longer > 1 {
 		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
 	}
 	r.add(callerGivesUpFirst.at(at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
 		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).keyed(l.Dependency))
+}
+
+// anyWritten reports whether one of the fields was written for a dependency.
+func anyWritten(d *policyfile.Dependency, fields ...string) bool {
+	return slices.ContainsFunc(fields, func(field string) bool {
+		_, ok := d.Place(field)
+		return ok
+	})
 }
 
 // walker follows calls upwards. done keeps the result for each service,

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"github.com/forbear-go/forbear/internal/report"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestLayersMultiply(t *testing.T) {
 	}
 	read := ReadAll([]Input{{Name: files[0], Data: []byte(files[1])}, {Name: files[2], Data: []byte(files[3])}})
 	var b bytes.Buffer
-	if err := Markdown(&b, read, got); err != nil {
+	if err := Markdown(&b, read, &report.Report{Findings: got.Findings}, got); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| payments | checkout | **nginx retries it too** |", "| payments | nginx, in e.conf | **forbear retries it too** |"} {

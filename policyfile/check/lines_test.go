@@ -23,7 +23,7 @@ func TestNamesStayOnTheirLine(t *testing.T) {
 	for format, write := range map[string]func(*strings.Builder) error{
 		"text":     func(b *strings.Builder) error { return rep.Text(b) },
 		"table":    func(b *strings.Builder) error { return Table(b, result) },
-		"markdown": func(b *strings.Builder) error { return Markdown(b, read, result) },
+		"markdown": func(b *strings.Builder) error { return Markdown(b, read, rep, result) },
 	} {
 		var b strings.Builder
 		if err := write(&b); err != nil {

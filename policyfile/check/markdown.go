@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
@@ -14,7 +15,7 @@ import (
 
 // Markdown writes who owns the retries of each dependency, the worst cases
 // and the findings, for a pull request or a wiki page.
-func Markdown(w io.Writer, read *Reading, r *Result) error {
+func Markdown(w io.Writer, read *Reading, rep *report.Report, r *Result) error {
 	var b strings.Builder
 	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
 	i := 0
@@ -33,18 +34,22 @@ func Markdown(w io.Writer, read *Reading, r *Result) error {
 		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(l.path(l.Path, " → ")), l.Attempts,
 			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.duration())
 	}
-	counting := (&report.Report{Findings: r.Findings}).Counting()
+	counting := rep.Counting()
 	fmt.Fprintf(&b, "\n## Findings: %d\n", len(counting))
 	if len(counting) > 0 {
 		b.WriteString("\n| Where | What | Rule |\n|---|---|---|\n")
 	}
 	for _, f := range counting {
-		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, cell(f.Message), strings.TrimSpace(f.ID+" "+f.Standard))
+		text := cell(f.Message)
+		for _, p := range f.Related {
+			text += "<br>" + cell(p.Message)
+		}
+		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, text, strings.TrimSpace(f.ID+" "+f.Standard))
 	}
-	if len(read.Problems) > 0 {
-		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(read.Problems))
+	if len(rep.Problems) > 0 {
+		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(rep.Problems))
 	}
-	for _, p := range read.Problems {
+	for _, p := range rep.Problems {
 		fmt.Fprintf(&b, "| %s | **%s** %s: %s |\n", code(p.Place().String()), p.Severity(), p.Kind.Title(), cell(p.Message))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -80,25 +85,54 @@ var codes = strings.NewReplacer(`\`, "/", "|", `\|`, "`", "'")
 // code is a place, as code in a table.
 func code(s string) string { return "`" + codes.Replace(report.Line(s)) + "`" }
 
-// Table writes the worst case of each dependency for a terminal, and the
-// worst path in a last line.
+// tableRows is how many calls a table has, and tableWidth how wide it is: as a terminal.
+const (
+	tableRows  = 20
+	tableWidth = 80
+)
+
+// Table writes the worst case of each dependency for a terminal, and the worst path in a
+// last line. Of many, those with the greatest load are shown.
 func Table(w io.Writer, r *Result) error {
 	if len(r.Loads) == 0 {
 		return nil
 	}
-	width := len("dependency")
-	for i := range r.Loads {
-		width = max(width, len(r.Loads[i].call()))
-	}
+	const columns = "%8s  %8s  %8s  %6s  %9s  "
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
-	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, l.call(), l.Attempts,
-			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), l.duration())
+	fmt.Fprintf(&b, columns+"%s\n", "attempts", "load", "budgeted", "busy", "longest", "worst case of a call")
+	for _, l := range heaviestLoads(r.Loads) {
+		row := fmt.Sprintf(columns, fmt.Sprint(l.Attempts), atLeast(l.AtLeast)+number(l.Without)+"x", atLeast(l.AtLeast)+number(l.With)+"x", number(l.Busy)+"x", l.duration())
+		b.WriteString(row + fitted(l.call(), tableWidth-len(row)) + "\n")
+	}
+	if n := len(r.Loads) - tableRows; n > 0 {
+		fmt.Fprintf(&b, "and %s with no greater load, which -o json lists\n", plural(n, "call"))
 	}
 	b.WriteString(summary(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// heaviestLoads returns those that a table shows, in their order.
+func heaviestLoads(loads []Load) []Load {
+	if len(loads) <= tableRows {
+		return loads
+	}
+	weight := func(l *Load) float64 { return l.PathWithout }
+	sorted := slices.Clone(loads)
+	slices.SortStableFunc(sorted, func(a, b Load) int { return cmp.Compare(weight(&b), weight(&a)) })
+	return sorted[:tableRows]
+}
+
+// fitted cuts folders off the front of a call that is too long for its column.
+func fitted(call string, width int) string {
+	for utf8.RuneCountInString(call) > width {
+		_, rest, found := strings.Cut(strings.TrimPrefix(call, "…/"), "/")
+		if !found {
+			break
+		}
+		call = "…/" + rest
+	}
+	return call
 }
 
 // summary is the last line of the table: the worst paths with budgets and without,

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,19 +13,10 @@ import (
 // call as the table has them, and the findings that are no FC002.
 func verdict(read *Reading) string {
 	result := Run(read.Sources, Options{Now: today})
-	var b bytes.Buffer
-	if err := Table(&b, result); err != nil {
-		return err.Error()
-	}
 	var out []string
-	rows := strings.Split(b.String(), "\n")
 	for i := range result.Loads {
-		row, long := rows[i+1], ""
-		if i := strings.LastIndex(row, "x  "); i >= 0 {
-			long = row[i+3:]
-		}
 		l := &result.Loads[i]
-		out = append(out, fmt.Sprintf("%s %s%d %s", l.Dependency, atLeast(l.AtLeast), l.Attempts, long))
+		out = append(out, fmt.Sprintf("%s %s%d %s", l.Dependency, atLeast(l.AtLeast), l.Attempts, l.duration()))
 	}
 	var ids []string
 	for _, f := range result.Findings {

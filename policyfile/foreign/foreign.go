@@ -35,7 +35,7 @@ import (
 // product is other software whose configuration is read. A new one is a file of
 // this package and a line of products.
 type product struct {
-	name string
+	name, title string
 	// claims reports whether a map of a structured file is the product's. It looks
 	// at keys and kinds, and never at a text inside of a value.
 	claims func(n *tree.Node) bool
@@ -57,21 +57,21 @@ type product struct {
 
 // products are asked in this order: the first that claims a part gets it.
 var products = []product{
-	{name: "grpc", claims: claimsGRPC, own: under((*tree.Node).Fold, "method_config", "retry_throttling", "load_balancing_config", "health_check_config"), read: (*reader).grpc},
-	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
-	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
-	{name: "ingressnginx", claims: claimsIngress, own: under((*tree.Node).Get, slices.Concat(ingressKeys, ingressNotes)...), read: (*reader).ingressNginx},
-	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
-	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
-	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
-	{name: "resilience4j", claims: claimsResilience4j, own: ownResilience4j, read: (*reader).resilience4j},
-	{name: "spring", claims: claimsSpring, read: (*reader).spring},
-	{name: "aws", claims: claimsAWS, own: ownAWS, holds: true, read: (*reader).aws},
-	{name: "k8sjob", claims: claimsJob, own: ownJob, holds: true, read: (*reader).k8sJob},
-	{name: "argo", claims: claimsArgo, own: ownArgo, holds: true, read: (*reader).argo},
-	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
-	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
-	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
+	{name: "grpc", title: "gRPC", claims: claimsGRPC, own: under((*tree.Node).Fold, "method_config", "retry_throttling", "load_balancing_config", "health_check_config"), read: (*reader).grpc},
+	{name: "istio", title: "Istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
+	{name: "envoy", title: "Envoy", claims: claimsEnvoy, read: (*reader).envoy},
+	{name: "ingressnginx", title: "ingress-nginx", claims: claimsIngress, own: under((*tree.Node).Get, slices.Concat(ingressKeys, ingressNotes)...), read: (*reader).ingressNginx},
+	{name: "envoygateway", title: "Envoy Gateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
+	{name: "linkerd", title: "Linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
+	{name: "gatewayapi", title: "Gateway API", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
+	{name: "resilience4j", title: "resilience4j", claims: claimsResilience4j, own: ownResilience4j, read: (*reader).resilience4j},
+	{name: "spring", title: "Spring", claims: claimsSpring, read: (*reader).spring},
+	{name: "aws", title: "AWS's SDKs", claims: claimsAWS, own: ownAWS, holds: true, read: (*reader).aws},
+	{name: "k8sjob", title: "Kubernetes", claims: claimsJob, own: ownJob, holds: true, read: (*reader).k8sJob},
+	{name: "argo", title: "Argo Workflows", claims: claimsArgo, own: ownArgo, holds: true, read: (*reader).argo},
+	{name: "stepfunctions", title: "Step Functions", claims: claimsStates, read: (*reader).stepFunctions},
+	{name: "nginx", title: "nginx", speaks: speaksNginx, read: (*reader).nginx},
+	{name: "haproxy", title: "HAProxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }
 
 // under returns what finds the values that a map has under some keys.
@@ -93,6 +93,15 @@ func Formats() (names []string) {
 		names = append(names, p.name)
 	}
 	return names
+}
+
+// Title is what a product of [Formats] is called in sentences.
+func Title(format string) string {
+	i := slices.IndexFunc(products, func(p product) bool { return p.name == format })
+	if i < 0 {
+		return format
+	}
+	return products[i].title
 }
 
 // Result is what one file holds of one product.

@@ -97,6 +97,7 @@ type gate struct {
 	std           *cli.Streams
 	operands      []string
 	ignored       [2]int          // files and folders that an ignore file left out
+	vendored      int             // folders with what others wrote
 	outputs       []report.Output // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
@@ -105,6 +106,7 @@ type gate struct {
 	explain       string          // finding to explain instead, or ""
 	from          string          // format of the files, or "" to detect it
 	strict        bool            // see the flag
+	errorsOnly    bool            // see the flag
 	checklist     bool            // evaluate the review questions instead
 	metrics       string          // page of metrics to scrape for them, or ""
 }
@@ -136,7 +138,7 @@ func (q *gate) register(f *flag.FlagSet) {
 	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")
 	// Writing a baseline passes on purpose: it is how a project with old
 	// findings begins.
-	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
+	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found, and what cannot be read, into this `file`, and pass")
 	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
 	formats := append([]string{"forbear"}, foreign.Formats()...)
 	f.Func("from", "what `format` the files have: "+strings.Join(formats, ", ")+" (default: by their contents)", func(v string) error {
@@ -147,6 +149,7 @@ func (q *gate) register(f *flag.FlagSet) {
 		return nil
 	})
 	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on files of a folder that are not recognized and have settings for retries")
+	f.BoolVar(&q.errorsOnly, "errors-only", false, "show errors, and neither warnings nor notes nor the table; the exit code stays the same")
 	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
 	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
 	// Waivers expire: with --now a pipeline can ask today what will fail
@@ -176,8 +179,8 @@ func (q *gate) runUntil(ctx context.Context) (code int, err error) {
 }
 
 // run judges the files. Exit code 2 takes precedence over 1: a gate that could
-// not read a file must not look as if it had judged all of them. For the same
-// reason no baseline is written then.
+// not read a file must not look as if it had judged all of them. A baseline lists such
+// files beside the findings, so that a repository with templates can adopt the gate too.
 func (q *gate) run(ctx context.Context) (int, error) {
 	// An explanation needs no files, and judges none.
 	if q.explain != "" {
@@ -210,17 +213,41 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if err := q.writeReport(read, result, rep); err != nil {
 		return 0, err
 	}
+	if q.writeBaseline != "" {
+		return q.adopt(read, rep)
+	}
 	// Some part was not judged, and that part might have failed.
 	if read.Fatal() {
 		return cli.ExitUsage, nil
 	}
-	if q.writeBaseline != "" {
-		// To take the present findings as given is to pass.
-		return cli.ExitOK, report.ToFile(q.writeBaseline, rep.WriteBaseline)
-	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
 		return cli.ExitFound, nil
 	}
+	return cli.ExitOK, nil
+}
+
+// adopt writes the baseline, and says what it takes as given. To do so is to pass, unless
+// nothing was judged, or an operand was no file at all.
+func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
+	if read.Files == 0 {
+		return 0, fmt.Errorf("%s is not written: nothing was judged", q.writeBaseline)
+	}
+	if err := report.ToFile(q.writeBaseline, rep.WriteBaseline); err != nil {
+		return 0, err
+	}
+	left := 0
+	for _, p := range read.Problems {
+		if p.Fatal && slices.Contains(read.Names, p.File) {
+			left++
+		} else if p.Fatal {
+			return cli.ExitUsage, nil // the report says what is missing
+		}
+	}
+	known := report.Plural(len(rep.Counting()), "finding")
+	if left > 0 {
+		known += " and " + report.Plural(left, "place") + " that cannot be judged"
+	}
+	fmt.Fprintf(q.std.Err, "check: %s are known from now on: review %s, commit it, and run forbear check --baseline %[2]s\n", known, q.writeBaseline)
 	return cli.ExitOK, nil
 }
 
@@ -250,7 +277,7 @@ func wanted(path string) bool {
 // read reads the files that the operands stand for.
 func (q *gate) read() *check.Reading {
 	files := find.Of(q.operands, wanted)
-	q.ignored = [2]int{files.Ignored, files.IgnoredFolders}
+	q.ignored, q.vendored = [2]int{files.Ignored, files.IgnoredFolders}, files.Vendored
 	var inputs []check.Input
 	var problems []report.Problem
 	unread := func(name string, err error) {

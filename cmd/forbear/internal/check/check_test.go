@@ -17,7 +17,7 @@ import (
 
 const (
 	passing = "service: a\ndependencies:\n  b: {owner: a, strict: true, methods: [GET]}\n"
-	warned  = "service: a\ndependencies:\n  b: {owner: a}\n"
+	warned  = "service: a\ndependencies:\n  b: {owner: a, budget: {min_retries: 9}}\n"
 	failing = "service: a\ndependencies:\n  b: {owner: a, strict: true, budget: none}\n"
 	broken  = "service: a\ndependences: {}\n"
 )

@@ -90,8 +90,9 @@ func TestFolders(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{"as it is", nil, nil, 0, "judged 3 units in 3 files; 2 files not recognized; 1 file ignored\n"},
-		{"without the ignore file", map[string]string{".forbearignore": ""}, nil, 1, "judged 4 units in 4 files; 2 files not recognized\n"},
+		{"as it is", nil, nil, 0, "judged 3 units in 3 files; 2 files not recognized; 1 file ignored; 1 vendored folder left out\n"},
+		{"without the ignore file", map[string]string{".forbearignore": ""}, nil, 1, "judged 4 units in 4 files; 2 files not recognized; 1 vendored folder left out\n"},
+		{"packages that pip installed", map[string]string{"fn/a-1.0.dist-info/METADATA": "", "fn/a/policy.yaml": failing, "fn/policy.yaml": passing}, nil, 0, "judged 4 units in 4 files; 2 files not recognized; 1 file ignored; 3 vendored folders left out\n"},
 		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:42: "},
 		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or not as a whole"},
 		{"a broken file of something else", map[string]string{"b/x.yaml": "a: [\n"}, nil, 0, "3 files not recognized"},
@@ -104,7 +105,7 @@ func TestFolders(t *testing.T) {
 		{"a script", map[string]string{"init.d/nginx": "#!/bin/sh\nfor retry in 1 2 3; do echo \"[ $retry: {{\"; done\n"}, nil, 0, "3 files not recognized"},
 		{"a binary", map[string]string{"sbin/nginx": "\x7fELF\x00\x00 proxy_next_upstream {{ retry: ["}, nil, 0, "3 files not recognized"},
 		{"a service that is no policy's", map[string]string{"charts/values.yaml": "service:\n  type: ClusterIP\n"}, nil, 0, "3 files not recognized"},
-		{"settings", map[string]string{"s/.forbear-check.yaml": "severity: {FC501: off}\n", "b/q.yaml": "service: a\ndependencies: {b: {strict: true, methods: [GET]}}\n"}, []string{"--config", "s/.forbear-check.yaml"}, 0, "; 1 file ignored; 1 finding off by the settings\n"},
+		{"settings", map[string]string{"s/.forbear-check.yaml": "severity: {FC501: off}\n", "b/q.yaml": "service: a\ndependencies: {b: {strict: true, methods: [GET]}}\n"}, []string{"--config", "s/.forbear-check.yaml"}, 0, "; 1 file ignored; 1 vendored folder left out; 1 finding off by the settings\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := folder(t, files)

@@ -21,7 +21,7 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 		Tool: "check", Version: version.Read().Version, Files: read.Names, Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
 		// The worst cases are part of the JSON report: a pipeline may set
 		// limits of its own.
-		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1], "off": result.Off},
+		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1], "vendored_folders": q.vendored, "off": result.Off},
 	}
 	// Without a working directory the paths stay relative, which most
 	// readers accept.
@@ -35,10 +35,11 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 // writeReport writes what was found. Text and markdown are for readers, and have
 // the worst cases and the owners beside the findings.
 func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *report.Report) error {
-	// Where people read, a folder's files of other kinds are a number in the last
-	// line. Those that speak of retries are named.
+	if q.errorsOnly {
+		rep = errorsOf(rep)
+	}
 	brief := *rep
-	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 && p.Kind == report.Unrecognized })
+	brief.Problems = few(rep.Problems)
 	return report.WriteAll(q.outputs, q.std.Out, func(w io.Writer, o report.Output) error {
 		switch o.Format {
 		case "text":
@@ -46,39 +47,102 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 		case "github":
 			return brief.GitHub(w)
 		case "markdown":
-			return check.Markdown(w, read, result)
+			return check.Markdown(w, read, &brief, result)
 		}
 		return rep.Write(w, o.Format)
 	})
 }
 
+// errorsOf is a report without warnings and notes, and without what is passed over.
+func errorsOf(rep *report.Report) *report.Report {
+	some := *rep
+	some.Findings = slices.DeleteFunc(slices.Clone(rep.Findings), func(f report.Finding) bool { return f.Severity < report.Error })
+	some.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal })
+	return &some
+}
+
+// few are the problems that people are shown, those that keep the run from passing first.
+// A folder's files of other kinds are a number in the last line, and of many files with one
+// problem a few are named.
+func few(problems []report.Problem) (shown []report.Problem) {
+	const most = 3
+	about := func(p *report.Problem) string { return fmt.Sprint(p.Kind, p.Message, p.Fatal) }
+	count, named := map[string]int{}, map[string]int{}
+	quiet := func(p *report.Problem) bool {
+		return p.Known || !p.Fatal && p.Line == 0 && p.Kind == report.Unrecognized
+	}
+	for _, p := range problems {
+		count[about(&p)]++
+	}
+	for _, fatal := range []bool{true, false} {
+		for _, p := range problems {
+			key := about(&p)
+			if p.Fatal != fatal || quiet(&p) || named[key] >= most {
+				continue
+			}
+			if named[key]++; named[key] == most && count[key] > most {
+				p.Message += fmt.Sprintf(" (and so are %d more, which -o json lists)", count[key]-most)
+			}
+			shown = append(shown, p)
+		}
+	}
+	return shown
+}
+
 // writeText writes the findings, the worst cases and the sum. Findings that
-// a waiver or the baseline lifts are listed below, with the reason: a lifted
+// a waiver or a comment lifts are listed below, with the reason: a lifted
 // finding is accepted, not forgotten.
 func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result, rep *report.Report) error {
-	if err := rep.Text(w); err != nil {
+	short := *rep
+	short.Findings = slices.Clone(rep.Findings)
+	for i := range short.Findings {
+		if f := &short.Findings[i]; f.ID == check.BeyondTheProduct {
+			f.Related = nil // one line for all
+			f.Hint += " What each rule lacks: forbear check -o markdown."
+		}
+	}
+	if err := short.Text(w); err != nil {
 		return err
 	}
-	// Counting findings are those that nothing lifts.
-	counting := rep.Counting()
-	if len(counting) > 0 {
+	if len(short.Counting())+len(short.Problems) > 0 {
 		fmt.Fprintln(w)
 	}
 	// The table comes after the findings: on a terminal the last lines are
 	// the ones that are seen.
-	if err := check.Table(w, result); err != nil {
-		return err
+	if !q.errorsOnly {
+		if err := check.Table(w, result); err != nil {
+			return err
+		}
 	}
-	count := map[report.Severity]int{}
-	for _, f := range counting {
-		count[f.Severity]++
-	}
-	for _, f := range rep.Findings {
-		if f.Suppressed != "" {
+	return q.sum(w, read, result)
+}
+
+// sum says what was lifted, how much was found, and how much of what was judged.
+func (q *gate) sum(w io.Writer, read *check.Reading, result *check.Result) error {
+	count, known := map[report.Severity]int{}, 0
+	for _, f := range result.Findings {
+		switch {
+		case f.Suppressed == "":
+			count[f.Severity]++
+		case f.Suppressed == report.KnownToBaseline:
+			known++
+		default:
 			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, report.Line(f.Message), report.Line(f.Suppressed))
 		}
 	}
-	fmt.Fprintf(w, "%s, %s, %s\n", report.Plural(count[report.Error], "error"), report.Plural(count[report.Warning], "warning"), report.Plural(count[report.Note], "note"))
+	// What could not be judged keeps the run from passing as an error does.
+	for _, p := range read.Problems {
+		if p.Fatal {
+			count[report.Error]++
+		} else if p.Known {
+			known++
+		}
+	}
+	line := fmt.Sprintf("%s, %s, %s", report.Plural(count[report.Error], "error"), report.Plural(count[report.Warning], "warning"), report.Plural(count[report.Note], "note"))
+	if known > 0 {
+		line += fmt.Sprintf("; %d known to the baseline", known)
+	}
+	fmt.Fprintln(w, line)
 	return q.judged(w, read, result)
 }
 
@@ -102,6 +166,7 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 		{len(lost), "file", "not read, or not as a whole"},
 		{q.ignored[0], "file", "ignored"},
 		{q.ignored[1], "folder", "ignored"},
+		{q.vendored, "vendored folder", "left out"},
 		{result.Off, "finding", "off by the settings"},
 	} {
 		if more.n > 0 {

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+)
+
+// A repository with templates, broken files and faults adopts the gate with one command.
+// What is new from then on fails.
+func TestAdoptsARepository(t *testing.T) {
+	files := map[string]string{
+		"a/policy.yaml": failing,
+		"b/policy.yaml": broken,
+		"c/x.yaml":      "a: [\nretries: 3\n",
+	}
+	for i := range 9 {
+		files[fmt.Sprintf("charts/%d.yaml", i)] = "retries: {{ .Values.retries }}\n"
+	}
+	dir := folder(t, files)
+	t.Chdir(dir)
+	if r := clitest.Run(t, Command(), "", "."); r.Code != cli.ExitUsage || !strings.Contains(r.Out, "\n12 errors, 0 warnings, 0 notes\n") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	const said = "check: 1 finding and 11 places that cannot be judged are known from now on: review known.json"
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "."); r.Code != cli.ExitOK || !strings.Contains(r.Errors, said) {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	check := func(want string, code int) {
+		t.Helper()
+		if r := clitest.Run(t, Command(), "", "--baseline", "known.json", "."); r.Code != code || !strings.Contains(r.Out, want) {
+			t.Errorf("exit code %d, want %d with %q: %s%s", r.Code, code, want, r.Out, r.Errors)
+		}
+	}
+	check("0 errors, 0 warnings, 0 notes; 12 known to the baseline\n", cli.ExitOK)
+	// What was judged then, and is not any longer, is no less than new.
+	for name, text := range map[string]string{"a/policy.yaml": broken, "new/policy.yaml": broken, "c/x.yml": files["c/x.yaml"]} {
+		change(t, dir, name, text)
+		check("1 error, 0 warnings, 0 notes; ", cli.ExitUsage)
+		if change(t, dir, name, files[name]); files[name] == "" {
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+	}
+	// What can be judged again is judged.
+	change(t, dir, "b/policy.yaml", failing)
+	check("1 error, 0 warnings, 0 notes; 11 known", cli.ExitFound)
+}
+
+func change(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	_ = os.MkdirAll(filepath.Dir(path), 0o755)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing is taken as given where nothing was judged, or where an operand is not there.
+func TestNoBaselineOfNothing(t *testing.T) {
+	t.Chdir(folder(t, map[string]string{"x.yaml": "a: [\nretries: 3\n", "p/policy.yaml": failing}))
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "x.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "known.json is not written: nothing was judged") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "p", "none.yaml"); r.Code != cli.ExitUsage {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := clitest.Run(t, Command(), "", "--baseline", "known.json", "p", "none.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Out, "none.yaml: not read: no such file") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
+
+// Errors come first, in each format; what many files have in common is said once.
+func TestNoise(t *testing.T) {
+	const upstream = "upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; }\nserver { proxy_next_upstream error http_500 non_idempotent; proxy_next_upstream_timeout 10s; proxy_read_timeout 1s; location / { proxy_pass http://a; } }\n"
+	files := map[string]string{"z/policy.yaml": failing, "y/policy.yaml": warned}
+	for i := range 30 {
+		files[fmt.Sprintf("n%d/nginx.conf", i)] = upstream
+	}
+	t.Chdir(folder(t, files))
+	for _, format := range []string{"text", "github", "json", "markdown", "sarif"} {
+		r := clitest.Run(t, Command(), "", "-o", format, ".")
+		last, first := strings.LastIndex(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot hold R-1 (full jitter)")
+		if format == "sarif" { // its rules stand behind the results, or before them
+			r.Out = r.Out[strings.Index(r.Out, `"results"`):]
+			last, first = strings.Index(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot hold R-1 (full jitter)")
+		}
+		if last < 0 || first < last || strings.Count(r.Out, "nginx cannot hold") != 1 || !strings.Contains(r.Out, "(in 30 files)") {
+			t.Errorf("%s: %s%s", format, r.Out, r.Errors)
+		}
+	}
+	r := clitest.Run(t, Command(), "", ".")
+	for line := range strings.Lines(r.Out) {
+		if strings.Contains(line, " -> ") && !strings.HasPrefix(line, "whole graph") && len([]rune(line)) > 81 {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	if !strings.Contains(r.Out, "and 12 calls with no greater load") {
+		t.Errorf("got %s", r.Out)
+	}
+	r = clitest.Run(t, Command(), "", "--errors-only", ".")
+	if strings.Contains(r.Out, ": warning: ") || strings.Contains(r.Out, ": note: ") || strings.Contains(r.Out, "attempts ") || !strings.Contains(r.Out, "31 errors, 31 warnings, 1 note\n") || r.Code != cli.ExitFound {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
