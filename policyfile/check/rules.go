@@ -123,7 +123,7 @@ var (
 		ID: "FC201", Name: "retry-count", Standard: "R-2", Severity: fail, Waivable: true,
 		Summary: "a retry count is outside the range of its kind",
 		Why:     "More retries hardly help and multiply the load of an outage.",
-		Fix:     "Stay inside the range, or have the architecture board sign a waiver.",
+		Fix:     "Stay inside the range, or have a waiver signed by the board that your standard names for exceptions (role: iab).",
 	})
 	totalDuration = newRule(report.Rule{
 		ID: "FC202", Name: "total-duration", Standard: "R-3", Severity: fail, Waivable: true,
@@ -425,8 +425,8 @@ var (
 	waiverNeedsBoard = newRule(report.Rule{
 		ID: "FC909", Name: "waiver-needs-iab", Standard: "R-2", Severity: fail,
 		Summary: "a count over its range needs the architecture board's approval",
-		Why:     "R-2 reserves that to the Integration Architecture Board.",
-		Fix:     "Have a member sign with role: iab.",
+		Why:     "R-2 reserves that to a board, the Integration Architecture Board (IAB) of the standard: those whom --allowed-signers lists for the namespace forbear-waiver-iab.",
+		Fix:     "Have one of those sign it with role: iab whom --allowed-signers lists for the namespace forbear-waiver-iab.",
 	})
 	waiverEndsSoon = newRule(report.Rule{
 		ID: "FC910", Name: "waiver-ends-soon", Severity: warn,

@@ -76,7 +76,7 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 	r := &run{Options: o}
 	r.waiver(f, w, nameOf(w))
 	if w.Rule == "R-2" && !boardApproved(w) {
-		r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts %s without the board's approval", nameOf(w), w.Rule))
+		r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts %s without an approval of role iab", nameOf(w), w.Rule))
 	}
 	return plain(r.findings), errors.Join(r.unjudged...)
 }
@@ -207,7 +207,7 @@ func (r *run) lift(w judged, i int, over bool) (used bool) {
 	case f.value != "" && !slices.Contains(w.Lifts, f.value):
 		r.add(waiverIncomplete.at(w.At, w.name, "waiver %s does not say that it lifts %q, which is what %s has", w.name, f.value, f.File).keyed(f.value))
 	case f.rule == retryCount && over && !boardApproved(w.Waiver):
-		r.add(waiverNeedsBoard.at(w.At, w.name, "waiver %s lifts the upper bound of %s without the board's approval", w.name, f.Subject))
+		r.add(waiverNeedsBoard.at(w.At, w.name, "waiver %s lifts the upper bound of %s without an approval of role iab", w.name, f.Subject))
 	case w.valid:
 		f.Suppressed = fmt.Sprintf("waiver %s until %s: %s", w.name, lastDay(w.Expires), w.Reason)
 	}

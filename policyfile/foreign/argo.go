@@ -62,6 +62,7 @@ type strategy struct {
 	whole *tree.Node
 	// inner says that the retried steps retry by themselves.
 	inner bool
+	sent  request
 }
 
 // argoWorkflow reads the templates of a workflow. Those without a strategy of their
@@ -87,12 +88,12 @@ func (r *reader) argoWorkflow(name string, n, spec *tree.Node) {
 		if s := t.Get("retryStrategy"); s.Map() {
 			called := argoCalls(t)
 			inner := slices.ContainsFunc(called, func(name string) bool { return retried[name] })
-			r.argoStrategy(name+"/"+t.Get("name").Text(), n, strategy{s, whole, inner})
+			r.argoStrategy(name+"/"+t.Get("name").Text(), n, strategy{s, whole, inner, argoRequest(t)})
 			found = true
 		}
 	}
 	if all != nil {
-		r.argoStrategy(name+"/*", n, strategy{all, whole, steps})
+		r.argoStrategy(name+"/*", n, strategy{all, whole, steps, request{}})
 	} else if !found {
 		r.quiet(n.At)
 	}
@@ -110,6 +111,21 @@ func argoTemplates(spec *tree.Node) (all []*tree.Node) {
 		})
 	}
 	return all
+}
+
+// argoRequest reads the request of a template. Its method is GET where none is written.
+func argoRequest(template *tree.Node) (sent request) {
+	http := template.Get("http")
+	if !http.Map() {
+		return sent
+	}
+	if sent.method = http.Get("method"); sent.method == nil {
+		sent.method = &tree.Node{Value: "GET", At: http.At}
+	}
+	for _, h := range http.Get("headers").List() {
+		sent.keyed = sent.keyed || isKey(h.Get("name").Text())
+	}
+	return sent
 }
 
 // argoCalls lists the templates that a template of steps or of a graph runs.
@@ -151,7 +167,7 @@ func (r *reader) argoStrategy(name string, n *tree.Node, s strategy) {
 		r.unjudged(when.At, name, "%s is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged", name)
 		r.unbudgeted(&d, "Argo Workflows")
 	} else {
-		r.again(&d, "Argo Workflows", "a step")
+		r.repeated(&d, "Argo Workflows", "a step", s.sent)
 	}
 	r.batch(d, judged...)
 }

@@ -157,7 +157,12 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 		at, _ := d.Place(v.Field)
 		// Several routes may share a cluster, and so its budget.
 		if v.Field != "budget.ratio" || r.told.first(d.At.File, at, d.Name) {
-			r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail).Value = d.Value(v.Field)
+			// Other software has other words for a count, and may count the first attempt.
+			text := v.Field + " " + v.Detail
+			if v.Field == "max_retries" {
+				text = strings.Replace(v.Detail, " is ", " retries are ", 1)
+			}
+			r.refuse(at, v.Rule, &d, v.Field, "%s", text).Value = d.Value(v.Field)
 		}
 	}
 	f := r.result(d.At.File).File

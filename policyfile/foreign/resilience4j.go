@@ -199,7 +199,11 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 		r.unjudged(list[tls].At, d.Name, "%s is retried, which certificate errors are too (R-9): add SSLException to ignoreExceptions", short(called(list[tls])))
 	}
 	if every && len(ignored) == 0 {
-		r.unjudged(d.At, d.Name, "%s retries exceptions of every kind: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name)
+		what := "retries every exception"
+		if broad := slices.IndexFunc(list, func(n *tree.Node) bool { return slices.Contains(broadErrors, short(called(n))) }); broad >= 0 {
+			what = "retries every " + short(called(list[broad]))
+		}
+		r.unjudged(d.At, d.Name, "%s %s: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name, what)
 	}
 }
 

@@ -36,8 +36,8 @@ func TestResilience4j(t *testing.T) {
 		want, not        []string
 	}{
 		{"the defaults", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}}", []string{"a [] x3, waits up to 500ms, attempt 0s", "R-1 backoff.jitter: waits 500ms", "cannot R-3 total.missing", "cannot R-7 budget"}, []string{"note"}},
-		{"no list", "a.yml", "resilience4j.retry.instances.a.maxAttempts: 2", []string{"a [] x2", "exceptions of every kind"}, nil},
-		{"a list that excludes nothing", "a.yml", "resilience4j.retry.instances.a.retry-exceptions: [java.lang.Exception]", []string{"exceptions of every kind"}, nil},
+		{"no list", "a.yml", "resilience4j.retry.instances.a.maxAttempts: 2", []string{"a [] x2", "every "}, nil},
+		{"a list that excludes nothing", "a.yml", "resilience4j.retry.instances.a.retry-exceptions: [java.lang.Exception]", []string{"every "}, nil},
 		{"one attempt", "a.yml", "resilience4j.retry.instances.a.max-attempts: 1", []string{"quiet 1\n"}, []string{"x", "cannot"}},
 		{
 			"inherited", "a.properties", "resilience4j.retry.configs.default.max-attempts=9\nresilience4j.retry.configs.b.wait-duration=2s\nresilience4j.retry.instances.a.base-config=b\nresilience4j.retry.instances.c.wait-duration=1\n",

@@ -109,7 +109,7 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	} else {
 		m.times(&d, n)
 	}
-	m.again(&d, "Step Functions", "a state")
+	m.repeated(&d, "Step Functions", "a state", statesRequest(n))
 	var judged []string
 	if _, low, high := forbear.Event.Range(); all > high && all > worst {
 		judged = []string{"max_retries"}
@@ -117,6 +117,21 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	}
 	m.add(d, judged...)
 	return true
+}
+
+// statesRequest reads the request of a state that calls an HTTP endpoint or an API of API
+// Gateway: in Parameters, or in Arguments where JSONata is the language.
+func statesRequest(n *tree.Node) (sent request) {
+	resource := n.Get("Resource").Text()
+	if !strings.Contains(resource, ":states:::http:invoke") && !strings.Contains(resource, ":states:::apigateway:invoke") {
+		return sent
+	}
+	given := n.Get("Parameters", "Arguments")
+	sent.method = given.Get("Method")
+	for _, h := range given.Get("Headers").Fields() {
+		sent.keyed = sent.keyed || isKey(h.Key)
+	}
+	return sent
 }
 
 // statesCount reads how often a retrier retries.

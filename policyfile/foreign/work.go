@@ -1,10 +1,12 @@
 package foreign
 
 import (
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
 // Queues and workflows keep their attempts: a retry comes from a controller or a
@@ -30,6 +32,34 @@ func (r *reader) again(d *policyfile.Dependency, product, what string) {
 	r.unbudgeted(d, product)
 }
 
+// request is the HTTP request that a step sends, as far as its file says it. The zero value
+// is that of a step that sends none, or of one whose method is not known.
+type request struct {
+	method *tree.Node
+	keyed  bool // an Idempotency-Key is among its headers
+}
+
+// isKey reports whether a header is the key that makes a write safe to send again.
+func isKey(header string) bool {
+	return strings.EqualFold(strings.TrimSuffix(header, ".$"), "Idempotency-Key")
+}
+
+// repeated is again for a step that may send a request: of one whose method the file says
+// it is known whether that may be done twice.
+func (r *reader) repeated(d *policyfile.Dependency, product, what string, sent request) {
+	method := strings.ToUpper(sent.method.Text())
+	switch {
+	case method == "POST" || method == "PATCH":
+		if !sent.keyed {
+			r.refuse(sent.method.At, "R-6", d, "methods", "%s is sent again, and no Idempotency-Key is among its headers", method)
+		}
+	case !idempotent(method):
+		r.again(d, product, what)
+		return
+	}
+	r.unbudgeted(d, product)
+}
+
 // unbudgeted records that neither a Retry-After nor a budget holds a product back.
 func (r *reader) unbudgeted(d *policyfile.Dependency, product string) {
 	r.cannot(d, "R-5", "", "nothing in a file of %s makes it wait for as long as a Retry-After asks", product)
@@ -48,7 +78,7 @@ func (r *reader) batch(d policyfile.Dependency, judged ...string) {
 	_, low, high := forbear.Batch.Range()
 	if n := d.Policy.MaxRetries; n > high {
 		at, _ := d.Place("max_retries")
-		r.refuse(at, "R-2", &d, "max_retries", "max_retries %d is outside %d-%d, the range of batch items", n, low, high).Value = d.Value("max_retries")
+		r.refuse(at, "R-2", &d, "max_retries", "%d retries are outside %d-%d, the range of batch items", n, low, high).Value = d.Value("max_retries")
 	}
 	r.add(d, append(judged, "max_retries")...)
 }
