@@ -35,7 +35,7 @@ func Markdown(w io.Writer, read *Reading, rep *report.Report, r *Result) error {
 			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.duration())
 	}
 	counting := rep.Counting()
-	fmt.Fprintf(&b, "\n## Findings: %d\n", len(counting))
+	fmt.Fprintf(&b, "\n## Findings: %d\n", len((&report.Report{Findings: r.Findings}).Counting()))
 	if len(counting) > 0 {
 		b.WriteString("\n| Where | What | Rule |\n|---|---|---|\n")
 	}

@@ -39,7 +39,7 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 		rep = errorsOf(rep)
 	}
 	brief := *rep
-	brief.Problems = few(rep.Problems)
+	brief.Findings, brief.Problems = fewNotes(rep.Findings), few(rep.Problems)
 	return report.WriteAll(q.outputs, q.std.Out, func(w io.Writer, o report.Output) error {
 		switch o.Format {
 		case "text":
@@ -61,11 +61,45 @@ func errorsOf(rep *report.Report) *report.Report {
 	return &some
 }
 
+// fewOf is how many places people are shown that one thing is said of, unless it is an
+// error: the others are a number.
+const fewOf = 3
+
+// fewNotes leaves out warnings and notes that say of many places what those before them
+// say. The last that is shown says how many there are.
+func fewNotes(found []report.Finding) (shown []report.Finding) {
+	about := func(f *report.Finding) string { return f.ID + strings.ReplaceAll(f.Message, f.Subject, "") }
+	spare := func(f *report.Finding) bool { return f.Severity < report.Error && f.Suppressed == "" }
+	count, named := map[string]int{}, map[string]int{}
+	for _, f := range found {
+		if spare(&f) {
+			count[about(&f)]++
+		}
+	}
+	for _, f := range found {
+		if key := about(&f); spare(&f) {
+			if named[key]++; named[key] > fewOf {
+				continue
+			}
+			f.Message += more(named[key], count[key])
+		}
+		shown = append(shown, f)
+	}
+	return shown
+}
+
+// more is what the last of few says of the others.
+func more(n, all int) string {
+	if n < fewOf || all <= fewOf {
+		return ""
+	}
+	return fmt.Sprintf(" (and so in %d more places, which -o json lists)", all-fewOf)
+}
+
 // few are the problems that people are shown, those that keep the run from passing first.
 // A folder's files of other kinds are a number in the last line, and of many files with one
 // problem a few are named.
 func few(problems []report.Problem) (shown []report.Problem) {
-	const most = 3
 	about := func(p *report.Problem) string { return fmt.Sprint(p.Kind, p.Message, p.Fatal) }
 	count, named := map[string]int{}, map[string]int{}
 	quiet := func(p *report.Problem) bool {
@@ -77,12 +111,11 @@ func few(problems []report.Problem) (shown []report.Problem) {
 	for _, fatal := range []bool{true, false} {
 		for _, p := range problems {
 			key := about(&p)
-			if p.Fatal != fatal || quiet(&p) || named[key] >= most {
+			if p.Fatal != fatal || quiet(&p) || named[key] == fewOf {
 				continue
 			}
-			if named[key]++; named[key] == most && count[key] > most {
-				p.Message += fmt.Sprintf(" (and so are %d more, which -o json lists)", count[key]-most)
-			}
+			named[key]++
+			p.Message += more(named[key], count[key])
 			shown = append(shown, p)
 		}
 	}

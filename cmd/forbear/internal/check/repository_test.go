@@ -94,6 +94,9 @@ func TestNoise(t *testing.T) {
 		}
 	}
 	r := clitest.Run(t, Command(), "", ".")
+	if strings.Count(r.Out, "[FC210") != 3 || !strings.Contains(r.Out, "(and so in 27 more places, which -o json lists) [FC210") || strings.Count(r.Out, "[FC301 R-6]") != 30 {
+		t.Errorf("got %s", r.Out)
+	}
 	for line := range strings.Lines(r.Out) {
 		if strings.Contains(line, " -> ") && !strings.HasPrefix(line, "whole graph") && len([]rune(line)) > 81 {
 			t.Errorf("wider than a terminal: %s", line)
