@@ -22,7 +22,7 @@ import (
 const (
 	awsStandard = 3
 	awsLegacy   = 5
-	awsBase     = 50 * time.Millisecond // 1 s for throttled calls, and for all before
+	awsBase     = 50 * time.Millisecond // 1 s for throttled calls, and in most SDKs before for all
 	awsCap      = 20 * time.Second
 	awsNewer    = "AWS_NEW_RETRIES_2026"
 )

@@ -116,7 +116,7 @@ func TestFields(t *testing.T) {
 	for _, tt := range drift {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", tt.of), "*")
 		t.Run(name, func(t *testing.T) {
-			source := ""
+			var source strings.Builder
 			files, err := filepath.Glob("../../foreign/" + tt.readers)
 			if err != nil || len(files) == 0 {
 				t.Fatalf("no file %s: %v", tt.readers, err)
@@ -126,10 +126,10 @@ func TestFields(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				source += string(text)
+				source.WriteString(string(text))
 			}
 			listed := map[string]bool{}
-			for _, field := range strings.Fields(tt.read + " " + tt.unread + " " + tt.other) {
+			for field := range strings.FieldsSeq(tt.read + " " + tt.unread + " " + tt.other) {
 				listed[field] = true
 			}
 			for _, field := range fields(tt.of) {
@@ -141,8 +141,8 @@ func TestFields(t *testing.T) {
 			for field := range listed {
 				t.Errorf("%s has no field %s any more: look at what took its place, and let policyfile/foreign/%s and drift follow", name, field, tt.readers)
 			}
-			for _, field := range strings.Fields(tt.read) {
-				if !strings.Contains(source, `"`+field+`"`) {
+			for field := range strings.FieldsSeq(tt.read) {
+				if !strings.Contains(source.String(), `"`+field+`"`) {
 					t.Errorf("%s.%s is listed as read, and policyfile/foreign/%s does not name it: list it as unread", name, field, tt.readers)
 				}
 			}

@@ -1,5 +1,6 @@
-// What policyfile/export writes, through the parsers of those it is written for. They
-// need more than policy files do, which is why they are apart.
+// What policyfile/export writes, through the parsers of those it is written for, and what
+// policyfile/foreign reads, beside the types of products. They need more than policy files
+// do, which is why they are apart.
 module github.com/forbear-go/forbear/policyfile/export/interop
 
 go 1.26.0
