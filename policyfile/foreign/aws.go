@@ -14,10 +14,17 @@ import (
 // The retry modes of AWS's SDKs (the page "Retry behavior" of their reference guide).
 // What the oldest one does is up to each SDK; five attempts is the figure of Python's
 // and of the command line.
+//
+// The standard mode has had other figures since 10 November 2026, in all SDKs but those for
+// Java and Kotlin (AWS's post "Updated default retry behavior for AWS SDKs and tools";
+// aws-sdk-go-v2 v1.48.0, retry.StandardOptions). From May 2026 a variable chose them: later
+// SDKs have no such setting, and no profile ever had one.
 const (
 	awsStandard = 3
 	awsLegacy   = 5
+	awsBase     = 50 * time.Millisecond // 1 s for throttled calls, and in most SDKs before for all
 	awsCap      = 20 * time.Second
+	awsNewer    = "AWS_NEW_RETRIES_2026"
 )
 
 // awsKeys are settings of a profile that no other program's section has.
@@ -60,8 +67,8 @@ func ownAWS(n *tree.Node) (own []*tree.Node) {
 	return own
 }
 
-// awsNames are the names in a config file of what variables set.
-var awsNames = map[string]string{"AWS_RETRY_MODE": "retry_mode", "AWS_MAX_ATTEMPTS": "max_attempts"}
+// awsNames are the names in a config file of what variables set. One has no other name.
+var awsNames = map[string]string{"AWS_RETRY_MODE": "retry_mode", "AWS_MAX_ATTEMPTS": "max_attempts", awsNewer: awsNewer}
 
 // awsVariables returns what the environment of a container sets, by the names of the
 // config file, or nil. Kubernetes and AWS write it as a list of maps, Compose as a map
@@ -108,7 +115,7 @@ func (r *reader) aws() {
 			}
 		}
 		if silent {
-			r.unjudged(part.Root.At, "", "no profile sets retry_mode or max_attempts: each SDK retries by its own default, which is %d attempts in standard mode, and %d or more in legacy mode", awsStandard, awsLegacy)
+			r.unjudged(part.Root.At, "", "no profile sets retry_mode or max_attempts: each SDK retries by its own default, which is %d attempts in standard mode, 4 for DynamoDB, and often more in legacy mode", awsStandard)
 		}
 	}
 }
@@ -117,15 +124,17 @@ func (r *reader) aws() {
 // has the mode of each SDK.
 func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	mode, count := p.Value.Get("retry_mode"), p.Value.Get("max_attempts")
-	if mode == nil && count == nil {
+	newer := strings.EqualFold(p.Value.Get(awsNewer).Text(), "true")
+	if mode == nil && count == nil && !newer {
 		r.quiet(p.At)
 		return true
 	}
 	d := policyfile.Dependency{Name: "aws/" + name, Route: name, At: p.At, Protocol: "http"}
-	standard := mode.Text() == "standard" || mode.Text() == "adaptive"
+	// The newer figures came with the standard mode as every SDK's default.
+	standard := mode.Text() == "standard" || mode.Text() == "adaptive" || mode == nil && newer
 	place, attempts := p.At, float64(awsLegacy)
 	if standard {
-		place, attempts = mode.At, awsStandard
+		place, attempts = placed(mode, p.At), awsStandard
 	}
 	if count != nil {
 		place = count.At
@@ -135,35 +144,46 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 		} else {
 			attempts = m
 		}
-	} else if !standard {
+	} else if standard {
+		r.open(place, &d, "%s: without max_attempts a client of DynamoDB makes 4 attempts, or up to 10 in SDKs before 10 November 2026", d.Name)
+	} else {
 		r.open(place, &d, "%s: without max_attempts each SDK has a number of its own in legacy mode: %d here, more for DynamoDB", d.Name, awsLegacy)
 	}
 	if retries(&d, int(min(attempts, 1<<20))-1, place); d.Policy.Disabled && !d.AtLeast {
 		r.quiet(p.At)
 		return false
 	}
-	// Full jitter below 2^n seconds, and below 20 s.
-	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = time.Second, awsCap
+	// Full jitter below 2^n times the base, and below 20 s.
+	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = awsBase, awsCap
 	if !standard {
 		r.unjudged(placed(mode, p.At), d.Name, "%s: how it waits, and what it retries, is up to each SDK: set retry_mode to standard", d.Name)
 	}
 	unbounded(&d)
-	r.awsLacks(&d, standard)
+	r.awsLacks(&d, standard, newer)
 	r.add(d)
 	return false
 }
 
 // awsLacks records what no mode has. The retry quota of the standard mode is a bucket of
-// 500 tokens for each client: a retry takes 5 of them, one after a timeout 10, and a call
-// that succeeds at once brings 1.
-func (r *reader) awsLacks(d *policyfile.Dependency, standard bool) {
+// 500 tokens for each client: a retry takes 14 of them, one of a throttled call 5, and gives
+// them back when it succeeds; a call that succeeds at once brings 1. Before, a retry took 5,
+// or 10 after a timeout. x-amz-retry-after is held between the SDK's own wait and 5 s more.
+func (r *reader) awsLacks(d *policyfile.Dependency, standard, newer bool) {
 	r.cannot(d, "R-3", "total.missing", "AWS's SDKs have no setting here for a call and its retries together")
-	r.cannot(d, "R-5", "", "AWS's SDKs do not read Retry-After, except that for JavaScript")
 	r.cannot(d, "R-6", "", "AWS's SDKs retry every operation, also those that write without a token of the caller's")
-	if standard {
-		r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket for each client: a burst of 100 retries, and after that one for five calls that succeed, "+
-			"which is no share of 30 s")
+	if !standard {
+		r.cannot(d, "R-5", "", "few of AWS's SDKs read Retry-After in legacy mode")
+		r.cannot(d, "R-7", "budget", "whether AWS's SDKs have a retry quota in legacy mode is up to each")
 		return
 	}
-	r.cannot(d, "R-7", "budget", "whether AWS's SDKs have a retry quota in legacy mode is up to each")
+	before := func(what string) string {
+		if newer {
+			return ""
+		}
+		return "; SDKs before 10 November 2026, and those for Java and Kotlin, have " + what + ", unless " + awsNewer + "=true"
+	}
+	r.cannot(d, "R-5", "", "AWS's SDKs wait for x-amz-retry-after at most 5 s longer than their own backoff (base %v), and few read Retry-After%s",
+		awsBase, before("a base of up to 1 s, and few heed either"))
+	r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket for each client, which is no share of 30 s: a burst of 35 retries, and after that one for 14 calls that succeed%s",
+		before("a burst of 100, and one for five"))
 }

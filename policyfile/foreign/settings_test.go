@@ -125,8 +125,13 @@ func TestAWS(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget", "cannot R-5 : AWS's SDKs do not read Retry-After, except that for JavaScript"}, []string{"note", "R-1"}},
+		{"standard", "[default]\nretry_mode = standard\n", []string{
+			"aws/default [default] x3 at least", "waits up to 20s", "a client of DynamoDB makes 4",
+			"cannot R-7 budget: the retry quota", "a burst of 35 retries, and after that one for 14 calls that succeed; SDKs before 10 November 2026, and those for Java and Kotlin, have a burst of 100, and one for five, unless AWS_NEW_RETRIES_2026=true",
+			"cannot R-5 : AWS's SDKs wait for x-amz-retry-after at most 5 s longer than their own backoff (base 50ms)", "a base of up to 1 s",
+		}, []string{"R-1"}},
 		{"adaptive", "[profile a]\nretry_mode=adaptive\nmax_attempts=9 # many\n", []string{"aws/a [a] x9", "3 R-2 max_retries"}, []string{"note"}},
+		{"no profile has the variable", "[default]\nretry_mode = standard\nnew_retries_2026 = true\n", []string{"a burst of 100"}, nil},
 		{"legacy", "[default]\nretry_mode = legacy\n", []string{"x5 at least", "more for DynamoDB"}, nil},
 		{"a number alone", "; mine\n[default]\nmax_attempts = 4\n", []string{"aws/default [default] x4,", "how it waits"}, []string{"at least"}},
 		{"no number", "[default]\nmax_attempts = many\n", []string{"at least", `max_attempts "many" is not`}, nil},
@@ -138,6 +143,12 @@ func TestAWS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("config", tt.text), tt.want, tt.not) })
 	}
+	for _, variables := range []string{"AWS_NEW_RETRIES_2026: true", "AWS_NEW_RETRIES_2026: 'True', AWS_MAX_ATTEMPTS: 3", "AWS_NEW_RETRIES_2026: true, AWS_RETRY_MODE: adaptive"} {
+		holds(t, said("compose.yaml", "services: {a: {environment: {"+variables+"}}}\n"), []string{"aws/a [a] x3", "a burst of 35 retries", "x-amz-retry-after"}, []string{"a burst of 100", "up to 1 s"})
+	}
+	holds(t, said("compose.yaml", "services: {a: {environment: {AWS_NEW_RETRIES_2026: false, AWS_RETRY_MODE: standard}}}\n"), []string{"a burst of 35 retries", "a burst of 100"}, nil)
+	holds(t, said("compose.yaml", "services: {a: {environment: {AWS_NEW_RETRIES_2026: true, AWS_RETRY_MODE: legacy}}}\n"), []string{"x5 at least", "few of AWS's SDKs read Retry-After in legacy mode"}, []string{"burst"})
+	holds(t, said("compose.yaml", "services: {a: {environment: {AWS_NEW_RETRIES_2026: false}}}\n"), []string{"quiet 1"}, []string{"x", "burst"})
 	holds(t, said("a.toml", "[default]\nregion = \"a\"\n"), nil, []string{"quiet"})
 	for path, want := range map[string]bool{
 		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false,
