@@ -123,7 +123,8 @@ func heaviestLoads(loads []Load) []Load {
 	return sorted[:tableRows]
 }
 
-// fitted cuts folders off the front of a call that is too long for its column.
+// fitted cuts folders off the front of a call that is too long for its column, and what is
+// still too long off its end.
 func fitted(call string, width int) string {
 	for utf8.RuneCountInString(call) > width {
 		_, rest, found := strings.Cut(strings.TrimPrefix(call, "…/"), "/")
@@ -131,6 +132,9 @@ func fitted(call string, width int) string {
 			break
 		}
 		call = "…/" + rest
+	}
+	if letters := []rune(call); len(letters) > width {
+		call = string(letters[:width-1]) + "…"
 	}
 	return call
 }

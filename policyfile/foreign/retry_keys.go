@@ -78,6 +78,16 @@ func isProbe(key string, n *tree.Node) bool {
 		n.Has("interval") && (n.Has("test") || n.Has("command")) && n.Has("retries")
 }
 
+// schemaWords are those of which a property of a JSON Schema has one.
+var schemaWords = []string{"type", "$ref", "description", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields"}
+
+// isSchema reports whether a map has the properties of a JSON Schema, as of a resource of
+// Kubernetes or the values of a chart: it says what may be set, and sets nothing.
+func isSchema(key string, n *tree.Node) bool {
+	return (key == "properties" || key == "definitions" || key == "$defs") && len(n.Pairs) > 0 &&
+		!slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool { return !slices.ContainsFunc(schemaWords, p.Value.Has) })
+}
+
 // statement matches a line of TOML or HCL that gives a value to a key, or begins a section,
 // and header one of HCL that begins a resource. assigned matches a key within a line.
 var (

@@ -20,6 +20,8 @@ func TestSettingsThatAreNotRead(t *testing.T) {
 		{"a health check of Compose", "compose.yaml", "services: {a: {healthcheck: {test: x, interval: 1s, retries: 3}}}\n", 0, ""},
 		{"a health check of ECS", "task.json", `{"containerDefinitions": [{"healthCheck": {"command": ["x"], "interval": 5, "retries": 3}}]}`, 0, ""},
 		{"retries beside a health check", "compose.yaml", "services: {a: {healthcheck: {retries: 3}, client: {retries: 4}}}\n", 1, "retries"},
+		{"a schema", "values.schema.json", `{"properties": {"retry": {"type": "object", "properties": {"max_attempts": {"type": "integer"}}}}}`, 0, ""},
+		{"properties that are none", "a.yaml", "properties: {retries: 3, name: {type: a}}\n", 1, "retries"},
 		{"a comment of Terraform", "q.tf", "// maxReceiveCount = 3\n", 0, ""},
 	} {
 		got := OpenMet(tt.file, []byte(tt.text), "")

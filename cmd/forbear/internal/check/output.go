@@ -81,7 +81,7 @@ func fewNotes(found []report.Finding) (shown []report.Finding) {
 			if named[key]++; named[key] > fewOf {
 				continue
 			}
-			f.Message += more(named[key], count[key])
+			f.Message += more(named[key], fewOf, count[key])
 		}
 		shown = append(shown, f)
 	}
@@ -89,11 +89,11 @@ func fewNotes(found []report.Finding) (shown []report.Finding) {
 }
 
 // more is what the last of few says of the others.
-func more(n, all int) string {
-	if n < fewOf || all <= fewOf {
+func more(n, most, all int) string {
+	if n < most || all <= most {
 		return ""
 	}
-	return fmt.Sprintf(" (and so in %d more places, which -o json lists)", all-fewOf)
+	return fmt.Sprintf(" (and so in %s, which -o json lists)", report.Plural(all-most, "more place"))
 }
 
 // few are the problems that people are shown, those that keep the run from passing first.
@@ -109,13 +109,17 @@ func few(problems []report.Problem) (shown []report.Problem) {
 		count[about(&p)]++
 	}
 	for _, fatal := range []bool{true, false} {
+		most := fewOf
+		if !fatal {
+			most = 1
+		}
 		for _, p := range problems {
 			key := about(&p)
-			if p.Fatal != fatal || quiet(&p) || named[key] == fewOf {
+			if p.Fatal != fatal || quiet(&p) || named[key] == most {
 				continue
 			}
 			named[key]++
-			p.Message += more(named[key], count[key])
+			p.Message += more(named[key], most, count[key])
 			shown = append(shown, p)
 		}
 	}
