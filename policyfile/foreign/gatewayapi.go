@@ -154,11 +154,12 @@ func (r *reader) gatewayWrites(d *policyfile.Dependency, rule *tree.Node, at pol
 }
 
 // gatewayMethodBound reports whether every match of a rule names an idempotent
-// method.
+// method, or a header with an idempotency key.
 func gatewayMethodBound(rule *tree.Node) bool {
 	matches := rule.Get("matches").List()
 	return len(matches) > 0 && !slices.ContainsFunc(matches, func(m *tree.Node) bool {
-		return !idempotent(m.Get("method").Text())
+		keyed := slices.ContainsFunc(m.Get("headers").List(), func(h *tree.Node) bool { return strings.EqualFold(h.Get("name").Text(), "Idempotency-Key") })
+		return !keyed && !idempotent(m.Get("method").Text())
 	})
 }
 
