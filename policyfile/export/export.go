@@ -70,10 +70,10 @@ func Formats() (names []string) {
 	return names
 }
 
-// Write writes the policy of a dependency of f in the words of other software. The
+// Write writes the policy of a dependency in the words of other software. The
 // error says why it has none: queues and webhooks are no calls that a proxy could
-// retry.
-func Write(format string, d *policyfile.Dependency) (*Export, error) {
+// retry. The notes stand above the configuration, where its notation has comments.
+func Write(format string, d *policyfile.Dependency, notes ...string) (*Export, error) {
 	i := slices.Index(Formats(), format)
 	if i < 0 {
 		return nil, fmt.Errorf("unknown software %q%s", format, nearest.Hint(format, Formats(), ": want "+strings.Join(Formats(), ", ")))
@@ -103,7 +103,7 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	w.trust(t)
 	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	if format != "grpc" { // JSON has no comments
-		w.header(t)
+		w.header(t, notes)
 	}
 	w.export.Config = []byte(w.text.String())
 	return w.export, nil
@@ -232,10 +232,13 @@ func (t *target) keyed() bool { return !t.p.Idempotent && t.p.Keys != forbear.Ke
 
 // header puts the losses above the configuration, where those who read it later
 // find them.
-func (w *writer) header(t *target) {
+func (w *writer) header(t *target, notes []string) {
 	body := w.text.String()
 	w.text.Reset()
 	w.line("# The retry policy of %s, written by forbear policy export --to %s.", t.name, w.export.Format)
+	for _, note := range notes {
+		w.line("# %s", note)
+	}
 	if t.unknown {
 		w.line("# Its address is in the environment of the service: the name %s stands for it.", t.host)
 	}
