@@ -125,9 +125,6 @@ func (m *istioReader) subset(d *policyfile.Dependency, spec, destination *tree.N
 			m.keys(found, d, "percent", "minRetryConcurrency", "budgetInterval")
 			m.share(d, found, found.Get("percent"))
 			m.floor(d, found.Get("minRetryConcurrency"))
-			if d.Policy.Budget.MinRetries == 0 {
-				d.Policy.Budget.MinRetries = envoyFloor // 0 counts as absent
-			}
 			m.inFlight(d, found.Get("budgetInterval"), "Istio's budgetInterval, from 1.31,")
 			if given(found.Get("percent")) == nil && m.told.first(found.At, "percent") {
 				// By applyRetryBudget in the tags of these versions.
