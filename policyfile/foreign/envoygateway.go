@@ -108,7 +108,7 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		return
 	}
 	// A selector may be of expressions, or of a kind alone.
-	name := cmp.Or(target.Get("name").Text(), gist(target.Get("matchLabels")), gist(target.Get("matchExpressions")), "of every name")
+	name := cmp.Or(target.Get("name").Text(), gist(target.Get("matchLabels")), gist(target.Get("matchExpressions")), "*")
 	d := policyfile.Dependency{Name: name, Protocol: "http", Route: title(policy), At: target.At}
 	if target.Get("kind").Text() == "GRPCRoute" {
 		d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC
