@@ -166,7 +166,7 @@ check from: forbear grpc istio envoy ingressnginx envoygateway linkerd gatewayap
 check o: text json sarif github junit markdown
 rules o: text json
 policy o: text json
-policy to: envoy istio grpc nginx haproxy linkerd resilience4j
+policy to: envoy istio gatewayapi grpc nginx haproxy linkerd resilience4j
 sim engine: auto exact
 sim o: text json csv svg html
 lint fail-on: high medium low

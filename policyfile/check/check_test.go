@@ -83,6 +83,8 @@ func TestFindings(t *testing.T) {
 			}
 			golden(t, filepath.Join(findings, rule.ID, "has.txt"), b.String())
 			near := Run(sources(t, rule.ID, "near"), options(rule.ID))
+			named(t, got)
+			named(t, near)
 			if slices.Contains(ids(near.Findings), rule.ID) {
 				t.Errorf("near: got %v, want no %s", near.Findings, rule.ID)
 			}
@@ -113,8 +115,10 @@ func TestNearMissesAreClean(t *testing.T) {
 			continue
 		}
 		got := Run(sources(t, rule.ID, "near"), options(rule.ID))
-		if len(got.Findings) > 0 {
-			t.Errorf("%s: got %v, want none", rule.ID, got.Findings)
+		for _, f := range got.Findings {
+			if f.ID != "FC002" { // what no file of the product can change
+				t.Errorf("%s: got %v, want none", rule.ID, f)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,12 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	if s.File.Format != "" {
 		// The adapter has refused what its format says. What the format
 		// cannot express is no mistake of this file.
+		r.tooLong(s, d)
 		r.timing(s, d)
 		r.classes(s, d)
+		if d.Policy.Budget.Window > 0 { // what has none counts otherwise
+			r.window(s, d)
+		}
 		return
 	}
 	r.budget(s, d)
@@ -56,25 +61,9 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	if d.Policy.Disabled || refuses(s, d, "budget") {
 		return
 	}
+	r.window(s, d)
 	b := d.Policy.WithDefaults().Budget
 	retries := b.MaxAmplification() - 1
-	// The standard's budget is a share of 30 s. A longer window allows the
-	// same share, and lets it be spent within those 30 s.
-	burst := retries * max(float64(b.Window)/float64(budget.DefaultWindow), 1)
-	standard := 1/(1-budget.DefaultRatio) - 1
-	if b.Of == budget.OfInitial {
-		standard = budget.DefaultRatio
-	}
-	// slack forgives the rounding of 0.2 / 0.8, which is no difference in
-	// policy.
-	const slack = 1e-9
-	switch {
-	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
-		r.about(d, "budget.window", retryBudgetWindow, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
-	case burst > standard+slack && b.Window > budget.DefaultWindow:
-		r.about(d, "budget.window", retryBudgetWindow, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
-			d.Name, b.Window, percent(burst))
-	}
 	// The floor is per instance, and a fleet adds it up. The default is the standard's own,
 	// and of no interest until the file says how large the fleet is. Durable work is paced
 	// by other means.
@@ -97,6 +86,56 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 			found.Hint = "Write strict: true, share one floor among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
 		}
 		r.add(found)
+	}
+}
+
+// window judges the time over which a budget is counted. Of a budget that several routes
+// share, that is one finding.
+func (r *run) window(s Source, d *policyfile.Dependency) {
+	if d.Policy.Disabled || refuses(s, d, "budget") {
+		return
+	}
+	b := d.Policy.WithDefaults().Budget
+	// The standard's budget is a share of 30 s. A longer window allows the
+	// same share, and lets it be spent within those 30 s.
+	burst := (b.MaxAmplification() - 1) * max(float64(b.Window)/float64(budget.DefaultWindow), 1)
+	standard := 1/(1-budget.DefaultRatio) - 1
+	if b.Of == budget.OfInitial {
+		standard = budget.DefaultRatio
+	}
+	// slack forgives the rounding of 0.2 / 0.8, which is no difference in
+	// policy.
+	const slack = 1e-9
+	at, _ := d.Place("budget.window")
+	found := retryBudgetWindow.at(at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
+	switch {
+	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
+	case burst > standard+slack && b.Window > budget.DefaultWindow:
+		found.Message = fmt.Sprintf("%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%", d.Name, b.Window, percent(burst))
+	default:
+		return
+	}
+	if s.File.Format != "" {
+		if slices.ContainsFunc(r.findings, func(f finding) bool {
+			return f.rule == found.rule && f.File == at.File && f.Line == at.Line && f.Column == at.Column
+		}) {
+			return
+		}
+		found = found.in(s, "")
+	}
+	r.add(found)
+}
+
+// tooLong judges what attempts and waits come to where the software cannot have a total, and
+// they are the only bound.
+func (r *run) tooLong(s Source, d *policyfile.Dependency) {
+	cannot := slices.ContainsFunc(s.File.Limits, func(f *policyfile.Fault) bool { return f.Field == "total.missing" })
+	if !cannot || d.Policy.Disabled || d.Policy.Total > 0 {
+		return
+	}
+	if l := worst(s, d); l.Duration < math.MaxInt64 && l.Duration > totalOf(d) {
+		at := written(d, "per_attempt", "max_retries")
+		r.add(totalDuration.at(at, d.Name, "%s has no total, and its attempts and waits may take %v: want at most %v", d.Name, l.Duration, totalOf(d)).in(s, d.Route))
 	}
 }
 

@@ -47,9 +47,12 @@ func TestForeign(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("testdata", "foreign", format+".txt"), b.String())
+			named(t, bad)
 			good := Run([]Source{foreignFile(t, format+"-good."+ext)}, Options{Now: today})
-			if len(good.Findings) > 0 {
-				t.Errorf("the good file has %v", good.Findings)
+			for _, f := range good.Findings {
+				if f.ID != "FC002" || f.Standard != "R-7" { // no file of Envoy's has a budget over 30 s
+					t.Errorf("the good file has %v", f)
+				}
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func Table(w io.Writer, r *Result) error {
 	if len(r.Loads) == 0 {
 		return nil
 	}
-	const columns = "%8s  %8s  %8s  %6s  %9s  "
+	const columns = "%8s %8s %8s %6s %9s  "
 	var b strings.Builder
 	fmt.Fprintf(&b, columns+"%s\n", "attempts", "load", "budgeted", "busy", "longest", "worst case of a call")
 	for _, l := range heaviestLoads(r.Loads) {
@@ -123,18 +123,24 @@ func heaviestLoads(loads []Load) []Load {
 	return sorted[:tableRows]
 }
 
-// fitted cuts folders off the front of a call that is too long for its column, and what is
-// still too long off its end.
+// fitted makes a call fit its column: it cuts folders off the front, then the file, and at
+// last the end.
 func fitted(call string, width int) string {
-	for utf8.RuneCountInString(call) > width {
+	long := func() bool { return utf8.RuneCountInString(call) > width }
+	for long() {
 		_, rest, found := strings.Cut(strings.TrimPrefix(call, "…/"), "/")
-		if !found {
+		if !found || !strings.Contains(rest, " -> ") {
 			break
 		}
 		call = "…/" + rest
 	}
-	if letters := []rune(call); len(letters) > width {
-		call = string(letters[:width-1]) + "…"
+	if place, name, found := strings.Cut(call, " -> "); found && long() {
+		if i := strings.LastIndexByte(place, ':'); i >= 0 {
+			call = "…" + place[i:] + " -> " + name
+		}
+	}
+	if long() {
+		call = string([]rune(call)[:width-1]) + "…"
 	}
 	return call
 }

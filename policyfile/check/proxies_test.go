@@ -207,7 +207,7 @@ func TestLayerThatMayRetry(t *testing.T) {
 func TestConnections(t *testing.T) {
 	const (
 		route = "virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, timeout: 6s, retry_policy: {retry_on: 'WORDS', num_retries: 2}}}]}]\nclusters: [{name: a, connect_timeout: 1s, circuit_breakers: {thresholds: [{retry_budget: {}}]}}]\n"
-		mesh  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {hosts: [a], http: [{timeout: 12s, route: [{destination: {host: a}}], retries: {attempts: 2, retryOn: 'WORDS'}}]}\n---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {retryBudget: {}}}\n"
+		mesh  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {hosts: [a], http: [{timeout: 12s, route: [{destination: {host: a}}], retries: {attempts: 2, retryOn: 'WORDS'}}]}\n---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {retryBudget: {percent: 20}}}\n"
 	)
 	for _, tt := range []struct{ name, text, words, want string }{
 		{"Envoy", route, "connect-failure,refused-stream", "a 3 6s; "},

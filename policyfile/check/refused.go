@@ -2,10 +2,12 @@ package check
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -13,6 +15,9 @@ import (
 // refused turns what the reader refused into findings.
 func (r *run) refused(s Source) {
 	for _, f := range s.Refused {
+		if f.Field == "total.missing" && r.bounded(s, f) {
+			continue
+		}
 		rule := ruleOf(s.File, f)
 		found := rule.at(f.Position, cmp.Or(f.Dependency, s.File.Service), "%s", f.Message).keyed(f.Field).degree(degree(s.File, f))
 		if f.Value != "" {
@@ -20,6 +25,9 @@ func (r *run) refused(s Source) {
 		}
 		if rule == notJudged && (s.File.Format == "" || f.Rule == "") {
 			found.Severity = report.Error // it can be judged: the program refuses a file with it
+		}
+		if f.Uncertain {
+			found.Severity = report.Warning
 		}
 		r.add(found.in(s, f.Route))
 	}
@@ -37,6 +45,32 @@ func (r *run) refused(s Source) {
 	if f := s.File.Unread; f != nil {
 		r.add(unreadSetting.at(f.Position, "", "%s", f.Message).keyed(f.Message))
 	}
+}
+
+// silences are the software whose time-outs bound the time between two reads: what comes
+// slowly has no bound.
+var silences = []string{"nginx", "ingressnginx"}
+
+// bounded reports whether attempts and waits bound the calls that have no total, to no more
+// than a total may be.
+func (r *run) bounded(s Source, f *policyfile.Fault) bool {
+	found := false
+	for _, d := range s.File.All() {
+		if d.Name != f.Dependency || d.Route != f.Route {
+			continue
+		}
+		l := worst(s, d)
+		if l.longer || d.AtLeast || l.Duration > totalOf(d) {
+			return false
+		}
+		found = true
+	}
+	return found && s.File.Format != "" && !slices.Contains(silences, s.File.Format)
+}
+
+// totalOf is the longest that a call of its kind may take.
+func totalOf(d *policyfile.Dependency) time.Duration {
+	return (&forbear.Policy{Kind: d.Policy.Kind}).WithDefaults().Total
 }
 
 // degree returns the value of a field of which more is worse, or 0 for another fault.
@@ -66,6 +100,7 @@ var byField = map[string]*rule{
 	"budget.ratio":          retryBudgetTooLarge,
 	"budget.max_multiplier": retryBudgetTooLarge,
 	"budget.window":         retryBudgetOutlived,
+	"budget.interval":       retryBudgetTooLarge,
 	"backoff.cap R-7":       retryBudgetOutlived,
 	"budget.min_retries":    strictContradicted,
 	"budget.round_up":       strictContradicted,

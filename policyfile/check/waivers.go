@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
 
 // The longest that a waiver may last, and how long before its end it is
@@ -80,6 +81,49 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 	}
 	return plain(r.findings), errors.Join(r.unjudged...)
 }
+
+// Relied returns the waivers of f without which d would break the standard, for tools that hand
+// on what d says, such as an export. faults say what keeps a rule from being lifted, and err
+// what could not be verified.
+func Relied(f *policyfile.File, d *policyfile.Dependency, o Options) (relied []*policyfile.Waiver, faults []report.Finding, err error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for _, v := range violation.Of(&d.Policy) {
+		if v.Rule == "" || seen[v.Rule] {
+			continue
+		}
+		seen[v.Rule] = true
+		var lifts *policyfile.Waiver
+		var why []report.Finding
+		for i := range f.Waivers {
+			w := &f.Waivers[i]
+			if w.Rule != v.Rule || w.Dependency != d.Name || len(w.Files) > 0 || lifts != nil {
+				continue
+			}
+			r := &run{Options: o}
+			r.waiver(f, w, nameOf(w))
+			if w.Rule == "R-2" && overRange(&d.Policy) && !boardApproved(w) {
+				r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts the upper bound of %s without the board's approval", nameOf(w), d.Name))
+			}
+			if errs = append(errs, r.unjudged...); len(r.findings) == 0 {
+				lifts = w
+			}
+			why = append(why, plain(r.findings)...)
+		}
+		if lifts != nil {
+			relied = append(relied, lifts)
+		} else {
+			faults = append(faults, why...)
+		}
+	}
+	return relied, faults, errors.Join(errs...)
+}
+
+// LastDay is the last day on which a waiver holds.
+func LastDay(w *policyfile.Waiver) string { return lastDay(w.Expires) }
 
 // waiver judges one waiver by itself. Its signatures are looked at last:
 // those of an expired waiver are of no interest.

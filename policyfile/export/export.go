@@ -54,6 +54,7 @@ var formats = []struct {
 }{
 	{"envoy", envoy},
 	{"istio", istio},
+	{"gatewayapi", gatewayAPI},
 	{"grpc", grpc},
 	{"nginx", nginx},
 	{"haproxy", haproxy},
@@ -69,10 +70,10 @@ func Formats() (names []string) {
 	return names
 }
 
-// Write writes the policy of a dependency of f in the words of other software. The
+// Write writes the policy of a dependency in the words of other software. The
 // error says why it has none: queues and webhooks are no calls that a proxy could
-// retry.
-func Write(format string, d *policyfile.Dependency) (*Export, error) {
+// retry. The notes stand above the configuration, where its notation has comments.
+func Write(format string, d *policyfile.Dependency, notes ...string) (*Export, error) {
 	i := slices.Index(Formats(), format)
 	if i < 0 {
 		return nil, fmt.Errorf("unknown software %q%s", format, nearest.Hint(format, Formats(), ": want "+strings.Join(Formats(), ", ")))
@@ -83,6 +84,10 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	}
 	if t.grpc && slices.Contains([]string{"nginx", "haproxy", "resilience4j"}, format) {
 		return nil, fmt.Errorf("%s is called by gRPC, whose codes %s does not see: want grpc, envoy, istio or linkerd", d.Name, format)
+	}
+	if t.grpc && format == "gatewayapi" {
+		// GRPCRouteRule of v1.7.0 has no such fields.
+		return nil, fmt.Errorf("%s is called by gRPC, and a GRPCRoute of Gateway API has neither retries nor timeouts: want grpc, envoy, istio or linkerd", d.Name)
 	}
 	if t.ip && strings.Contains(t.host, ":") && (format == "istio" || format == "linkerd") {
 		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
@@ -98,7 +103,7 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	w.trust(t)
 	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	if format != "grpc" { // JSON has no comments
-		w.header(t)
+		w.header(t, notes)
 	}
 	w.export.Config = []byte(w.text.String())
 	return w.export, nil
@@ -227,12 +232,21 @@ func (t *target) keyed() bool { return !t.p.Idempotent && t.p.Keys != forbear.Ke
 
 // header puts the losses above the configuration, where those who read it later
 // find them.
-func (w *writer) header(t *target) {
+func (w *writer) header(t *target, notes []string) {
 	body := w.text.String()
 	w.text.Reset()
 	w.line("# The retry policy of %s, written by forbear policy export --to %s.", t.name, w.export.Format)
+	for _, note := range notes {
+		w.line("# %s", note)
+	}
 	if t.unknown {
 		w.line("# Its address is in the environment of the service: the name %s stands for it.", t.host)
+	}
+	if t.standsFor {
+		w.line("# A Service %s stands for %s:%d, as one of type ExternalName does.", service(t.name), t.host, t.port)
+	}
+	if needs := versions[w.export.Format]; needs != "" && t.retries > 0 {
+		w.line("# %s", needs)
 	}
 	if slices.Contains([]string{"envoy", "nginx", "haproxy"}, w.export.Format) {
 		w.line("# Callers connect to 127.0.0.1:10000: choose another address for each dependency.")
@@ -244,6 +258,13 @@ func (w *writer) header(t *target) {
 		w.line("#   %s", l)
 	}
 	w.text.WriteString(body)
+}
+
+// versions are those of the software that know what is written. An older one refuses it, or
+// drops it without a word.
+var versions = map[string]string{
+	"istio":      "retryBudget needs Istio 1.27 or later.",
+	"gatewayapi": "It needs Gateway API 1.3 or later with its experimental channel, and an implementation that supports both resources.",
 }
 
 // join writes statuses with a separator.

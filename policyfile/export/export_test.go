@@ -48,7 +48,7 @@ func dependency(t *testing.T, text string) *policyfile.Dependency {
 var extensions = map[string]string{"nginx": ".conf", "haproxy": ".cfg", "grpc": ".json", "resilience4j": ".yml"}
 
 // blind is the software that does not see the codes of gRPC.
-var blind = []string{"nginx", "haproxy", "resilience4j"}
+var blind = []string{"nginx", "haproxy", "resilience4j", "gatewayapi"}
 
 // written calls test with each policy, written for a software. The refusals are those
 // that are to be had.

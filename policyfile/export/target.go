@@ -27,6 +27,7 @@ type target struct {
 	authority  string // the Host of its requests
 	path       string // what stands before the path of each, without a last slash
 	unknown    bool   // the address is in the environment of the service
+	standsFor  bool   // a service of Kubernetes stands for the host
 	tls        bool
 	serverName string         // what its certificate is for
 	ca         string         // the file with the authorities to trust, or "" for the system's

@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -64,8 +66,7 @@ func hostBehind(cluster *tree.Node) string {
 }
 
 // envoyBudget reads the retry budget of the cluster: Envoy keeps it beside
-// the circuit breakers, not with the route, and for each priority. Its share is of
-// active requests, which is close enough to judge.
+// the circuit breakers, not with the route, and for each priority.
 func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, several bool, priority string, at policyfile.Position) {
 	switch {
 	case several:
@@ -79,9 +80,11 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 	}
 	for _, t := range cluster.Fold("circuit_breakers", "thresholds").List() {
 		of := cmp.Or(t.Get("priority").Text(), "DEFAULT")
-		if budget := t.Fold("retry_budget"); budget != nil && of == cmp.Or(priority, "DEFAULT") {
-			r.share(d, budget, budget.Fold("budget_percent", "value"))
-			r.floor(d, budget.Fold("min_retry_concurrency"))
+		if found := t.Fold("retry_budget"); found != nil && of == cmp.Or(priority, "DEFAULT") {
+			r.keys(found, d, "budget_percent", "budget_interval", "min_retry_concurrency", "budgetPercent", "budgetInterval", "minRetryConcurrency")
+			r.share(d, found, found.Fold("budget_percent", "value"))
+			r.floor(d, found.Fold("min_retry_concurrency"))
+			r.inFlight(d, found.Fold("budget_interval"), "Envoy's budget_interval, from 1.39,")
 			return
 		}
 	}
@@ -91,9 +94,9 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 }
 
 // share reads the percentage of a retry budget of Envoy's, which Istio hands on. A
-// budget without one means the default of 20 %.
-func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) {
-	share, from := envoyPercent, budget
+// budget without one means the default of 20 %. What it is a share of includes retries.
+func (r *reader) share(d *policyfile.Dependency, section, percentage *tree.Node) {
+	share, from := envoyPercent, section
 	if percentage = given(percentage); percentage != nil {
 		ok := false
 		if share, ok = percentage.Number(); !ok {
@@ -103,10 +106,46 @@ func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) 
 		}
 		from = percentage
 	}
-	d.SetPlace("budget", budget.At)
+	d.SetPlace("budget", section.At)
 	d.SetPlace("budget.ratio", from.At)
 	// More than all requests cannot be retried; the finding comes from the range.
-	d.Policy.Budget.Ratio = min(share/100, 1)
+	d.Policy.Budget.Ratio, d.Policy.Budget.Of = min(share/100, 1), budget.OfTotal
+}
+
+// inFlight judges the interval of a budget of Envoy's. The budget limits the retries in flight
+// to a share of the requests in flight. With an interval, that is a share of all requests that
+// began in it (budget_interval in circuit_breaker.proto; RetryBudgetImpl in
+// resource_manager_impl.h). The retries are still counted at one moment, so that a longer
+// interval bounds less. That is read in its code, and no Envoy was run for it, so that these
+// are warnings. field is what the product calls it.
+func (r *reader) inFlight(d *policyfile.Dependency, interval *tree.Node, field string) {
+	const shortest = 10 * time.Millisecond // ten slots of whole milliseconds
+	var over time.Duration
+	r.duration(d, "budget.interval", interval, &over)
+	if slices.Contains(d.Lacks, "budget") {
+		return
+	}
+	if over == 0 {
+		r.cannot(d, "R-7", "", "Envoy's retry budget holds the retries in flight to a share of the requests in flight, and not the retries of 30s to a share of that time's requests: %s counts the requests alone over a time, and allows more", field)
+		return
+	}
+	// No figure is bounded by it.
+	d.Lacks = append(d.Lacks, "budget")
+	if !r.told.first(d.At.File, interval.At) {
+		return
+	}
+	share := 100 * d.Policy.Budget.Ratio
+	enough := saturated(d.Policy.Budget.Ratio/budget.DefaultRatio, over)
+	switch longest := cmp.Or(d.Policy.Total, d.Policy.PerAttempt+d.Policy.Backoff.Cap); {
+	case over < shortest:
+		r.unjudged(interval.At, d.Name, "%s: an interval of %v ends before a request does, so that the least number of retries in flight holds alone: leave it out", d.Name, over)
+	case longest > 0 && longest < enough:
+		r.refuse(interval.At, "R-7", d, "budget.interval", "the retries in flight may be %.4g%% of all requests of %v. None lasts longer than %v, so that retries may be %.0f%% of the requests: leave the interval out",
+			share, over, longest, share*over.Seconds()/longest.Seconds()).Uncertain = true
+	default:
+		r.refuse(interval.At, "R-7", d, "budget.interval", "the retries in flight may be %.4g%% of all requests of %v. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
+			share, over, enough).Uncertain = true
+	}
 }
 
 // floor reads how many retries Envoy allows at a time whatever the share says. A

@@ -187,6 +187,9 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 	// Zero switches the timeout off, in contrast to an absent field.
 	if d.Policy.Total == 0 && !d.Policy.Disabled {
 		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
+		if policy.Fold("per_try_timeout") == nil {
+			unbounded(d) // the idle timeout bounds a silence
+		}
 	}
 	back := policy.Fold("retry_back_off")
 	r.envoyWaits(d, perTryOf(policy), back.Fold("base_interval"), back.Fold("max_interval"), at)

@@ -107,7 +107,8 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 	if found {
 		return
 	}
-	name := cmp.Or(target.Get("name").Text(), gist(target.Get("matchLabels")))
+	// A selector may be of expressions, or of a kind alone.
+	name := cmp.Or(target.Get("name").Text(), gist(target.Get("matchLabels")), gist(target.Get("matchExpressions")), "*")
 	d := policyfile.Dependency{Name: name, Protocol: "http", Route: title(policy), At: target.At}
 	if target.Get("kind").Text() == "GRPCRoute" {
 		d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC
@@ -154,6 +155,7 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 	responded := r.conditions(&d, on, codes, rule == nil || d.Policy.Kind == forbear.GRPC || gatewayMethodBound(rule))
 	if budget := spec.Get("circuitBreaker").Get("retryBudget"); budget != nil {
 		r.share(&d, budget, budget.Get("percent"))
+		r.inFlight(&d, nil, "Envoy's budget_interval")
 	} else {
 		r.cannot(&d, "R-7", "budget", "Envoy Gateway bounds retries by a number of concurrent ones, 1024 by default, whatever the traffic")
 	}

@@ -53,7 +53,9 @@ func (r *reader) time(d *policyfile.Dependency, field string, n *tree.Node, read
 }
 
 // unread is what is not known to be bounded when a field cannot be read.
-var unread = map[string][]string{"total": {"total.missing"}, "per_attempt": {"per_attempt"}}
+var unread = map[string][]string{
+	"total": {"total.missing"}, "per_attempt": {"per_attempt"}, "budget.window": {"budget"}, "budget.interval": {"budget"},
+}
 
 // attempt reads the time-out of one attempt. Without one, or with one of zero, which
 // switches it off, what is known before holds, or an attempt may take all of the call.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -74,6 +75,7 @@ func backends(route, rule *tree.Node) (all []policyfile.Dependency) {
 // Gateway API knows of.
 func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 	retry := rule.Get("retry")
+	r.retryFilters(rule)
 	for _, d := range backends(route, rule) {
 		if given(retry) == nil {
 			r.quiet(rule.At)
@@ -103,6 +105,21 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 		r.cannot(&d, "R-1", "", "Gateway API sets the shortest wait before a retry, and neither jitter nor a longest one")
 		r.cannot(&d, "R-5", "", "Gateway API says nothing of Retry-After: what a gateway does with it, its file does not tell")
 		r.add(d)
+	}
+}
+
+// retryFilters notes the filters of a rule, or of its backends, whose kind speaks of retries,
+// as Consul's RouteRetryFilter does: they are another product's.
+func (r *reader) retryFilters(rule *tree.Node) {
+	filters := rule.Get("filters").List()
+	for _, ref := range rule.Get("backendRefs").List() {
+		filters = slices.Concat(filters, ref.Get("filters").List())
+	}
+	for _, f := range filters {
+		ref := f.Get("extensionRef")
+		if kind := ref.Get("kind").Text(); strings.Contains(strings.ToLower(kind), "retr") {
+			r.unjudged(ref.At, "", "%s %s decides on the retries of this rule, and is not judged", kind, ref.Get("name").Text())
+		}
 	}
 }
 
@@ -137,11 +154,12 @@ func (r *reader) gatewayWrites(d *policyfile.Dependency, rule *tree.Node, at pol
 }
 
 // gatewayMethodBound reports whether every match of a rule names an idempotent
-// method.
+// method, or a header with an idempotency key.
 func gatewayMethodBound(rule *tree.Node) bool {
 	matches := rule.Get("matches").List()
 	return len(matches) > 0 && !slices.ContainsFunc(matches, func(m *tree.Node) bool {
-		return !idempotent(m.Get("method").Text())
+		keyed := slices.ContainsFunc(m.Get("headers").List(), func(h *tree.Node) bool { return strings.EqualFold(h.Get("name").Text(), "Idempotency-Key") })
+		return !keyed && !idempotent(m.Get("method").Text())
 	})
 }
 
@@ -158,7 +176,20 @@ func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: what fails is sent again whatever the load")
 		return
 	}
+	window := constraint.Get("budget").Get("interval")
+	r.keys(constraint, d, "budget", "minRetryRate")
+	r.keys(given(constraint.Get("budget")), d, "percent", "interval")
+	r.keys(given(constraint.Get("minRetryRate")), d, "count", "interval")
 	r.share(d, constraint, constraint.Get("budget").Get("percent"))
+	d.Policy.Budget.Window = gatewayWindow
+	if r.duration(d, "budget.window", window, &d.Policy.Budget.Window); given(window) == nil {
+		d.SetPlace("budget.window", constraint.At)
+	} else if w := d.Policy.Budget.Window; w > 0 && (w < time.Second || w > time.Hour) && r.told.first(window.At, "range") {
+		r.unjudged(window.At, d.Name, "%s: the API refuses an interval of %s: want 1s to 1h", d.Name, window.Text())
+	}
+	// By BudgetDetails a share of the requests of the interval may be retries. Istio hands it
+	// to Envoy (backend_policies.go in 1.31); see inFlight.
+	r.cannot(d, "R-7", "", "what the share of an XBackendTrafficPolicy bounds is up to the implementation: Istio 1.31 holds the retries in flight, and not those of the interval, to a share of the interval's requests")
 	rate := given(constraint.Get("minRetryRate"))
 	if rate == nil {
 		r.rate(d, 10, constraint.At, "minRetryRate is 10 in 1s, as it is by default", gatewayRate)
@@ -173,6 +204,9 @@ func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 	}
 	r.rate(d, count/interval.Seconds(), rate.At, fmt.Sprintf("minRetryRate is %g in %s", count, rate.Get("interval").Text()), gatewayRate)
 }
+
+// gatewayWindow is the interval of a budget that says none.
+const gatewayWindow = 10 * time.Second
 
 // gatewayRate is the highest minRetryRate that the standard allows.
 const gatewayRate = "{count: 10, interval: 30s}"

@@ -53,7 +53,9 @@ func (r *reader) istio() {
 			m.meshPolicy(mesh)
 		}
 		if part.Root.Get("kind").Text() == "VirtualService" {
+			m.revision = part.Root.Get("metadata").Get("labels").Get("istio.io/rev").Text()
 			m.service(part.Root)
+			m.revision = ""
 		}
 	}
 	m.otherRules()
@@ -66,6 +68,8 @@ type istioReader struct {
 	rules named // the DestinationRules, by host; those of wildcards under "*"
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
+	// revision is what the VirtualService that is read says of the Istio that reads it, or "".
+	revision string
 }
 
 // gather records what the resources of other parts may name.
@@ -80,6 +84,15 @@ func (m *istioReader) gather(part *Part) {
 		}
 		m.rules.add(part, name, n)
 	}
+}
+
+// before124 reports whether a revision of Istio's is named after a version before 1.24, as in
+// 1-23-4. The switch EXCLUDE_UNSAFE_503_FROM_DEFAULT_RETRY is on since then (pilot.go).
+func before124(revision string) bool {
+	major, rest, _ := strings.Cut(revision, "-")
+	minor, _, _ := strings.Cut(rest, "-")
+	n, err := strconv.Atoi(minor)
+	return major == "1" && err == nil && n < 24
 }
 
 func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("namespace").Text() }
@@ -213,7 +226,7 @@ func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, at polic
 	}
 	if on == nil && !bound {
 		// The words are not in the file, so that the finding says what they do.
-		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats calls of gRPC that ended unavailable or cancelled, and before 1.24 any POST after a 503: write retryOn, or match on the method")
+		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats calls of gRPC that ended unavailable or cancelled, and before 1.24 any POST after a 503: write retryOn, or match on the method").Uncertain = !before124(m.revision)
 		bound = true
 	}
 	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {

@@ -121,9 +121,15 @@ func (m *istioReader) subset(d *policyfile.Dependency, spec, destination *tree.N
 	}
 	m.tls(d, policies, destination.Get("port").Get("number").Text())
 	for _, policy := range policies {
-		if budget := policy.Get("retryBudget"); budget != nil {
-			m.share(d, budget, budget.Get("percent"))
-			m.floor(d, budget.Get("minRetryConcurrency"))
+		if found := policy.Get("retryBudget"); found != nil {
+			m.keys(found, d, "percent", "minRetryConcurrency", "budgetInterval")
+			m.share(d, found, found.Get("percent"))
+			m.floor(d, found.Get("minRetryConcurrency"))
+			m.inFlight(d, found.Get("budgetInterval"), "Istio's budgetInterval, from 1.31,")
+			if given(found.Get("percent")) == nil && m.told.first(found.At, "percent") {
+				// By applyRetryBudget in the tags of these versions.
+				m.unjudged(found.At, d.Name, "%s: a retryBudget without percent is one of 0.2%%, and not of 20%%, in Istio 1.27, in 1.28 before 1.28.6 and in 1.29 before 1.29.2: write percent", d.Name)
+			}
 			return
 		}
 	}

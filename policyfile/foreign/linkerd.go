@@ -20,6 +20,7 @@ import (
 const (
 	linkerdRetries = 1
 	linkerdTimeout = 10 * time.Second
+	linkerdWindow  = 10 * time.Second
 	linkerdFloor   = 10.0 // retries per second that a service profile always allows
 	linkerdBase    = 25 * time.Millisecond
 )
@@ -187,9 +188,13 @@ func profileMethodBound(n *tree.Node) bool {
 // whatever the share says.
 func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 	floor, at, how := linkerdFloor, d.At, ", as it is by default"
+	d.Policy.Budget.Window = linkerdWindow
+	d.SetPlace("budget.window", placed(n, d.At))
+	r.duration(d, "budget.window", n.Get("ttl"), &d.Policy.Budget.Window)
 	if n != nil {
 		at = n.At
 		d.SetPlace("budget", n.At)
+		r.keys(n, d, "retryRatio", "minRetriesPerSecond", "ttl")
 		share := given(n.Get("retryRatio"))
 		if v, ok := share.Number(); ok {
 			d.SetPlace("budget.ratio", share.At)
@@ -209,7 +214,7 @@ func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 // what says it in the words of the file, and write is what may be written instead.
 func (r *reader) rate(d *policyfile.Dependency, second float64, at policyfile.Position, what, write string) {
 	window := second * budget.DefaultWindow.Seconds()
-	d.Policy.Budget.MinRetries = int(min(window, math.MaxInt16))
+	d.Policy.Budget.MinRetries = int(min(math.Ceil(second*cmp.Or(d.Policy.Budget.Window, budget.DefaultWindow).Seconds()), math.MaxInt16))
 	if window > budget.MaxMinRetries {
 		r.once(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write %s", what, window, budget.MaxMinRetries, write)
 	}

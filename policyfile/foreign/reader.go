@@ -80,7 +80,7 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 	if field != "" {
 		d.Lacks = append(d.Lacks, field)
 	}
-	if !r.told.first(d.At.File, rule) {
+	if !r.told.first(d.At.File, rule, field) {
 		return
 	}
 	f := r.result(d.At.File).File
@@ -183,6 +183,13 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 		if !slices.Contains(known, p.Key) {
 			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read%s", d.Name, p.Key, nearest.Hint(p.Key, known, ""))
 		}
+	}
+}
+
+// keys is unknown for a section that several units share.
+func (r *reader) keys(n *tree.Node, d *policyfile.Dependency, known ...string) {
+	if n != nil && r.told.first(n.At, "keys") {
+		r.unknown(n, d, known...)
 	}
 }
 

@@ -32,6 +32,9 @@ type Fault struct {
 	// Route is that of the dependency, and Value what a field of other software
 	// has, where it leaves a range.
 	Route, Value string
+	// Uncertain says that it depends on what no file says, such as the version of
+	// other software.
+	Uncertain bool
 }
 
 // Error returns "file:line:column: message (rule)".

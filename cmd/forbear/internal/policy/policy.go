@@ -31,7 +31,8 @@ profiles written out. Payload prints what the approvers of a waiver sign:
 
 under the namespace forbear-waiver-iab for the architecture board. Export writes
 the policy of a dependency in the words of other software, and on standard error,
-rule by rule, what that cannot hold and what was chosen instead.`,
+rule by rule, what that cannot hold and what was chosen instead. A waiver that the
+policy relies on has to be signed: --allowed-signers says who may.`,
 		Examples: `
 forbear policy schema > policy.schema.json
 forbear policy diff old.yaml new.yaml
@@ -45,6 +46,7 @@ forbear policy export --to istio --dependency payments policy.yaml
 		format := f.String("o", "text", "output format of diff and export: `text or json`")
 		to := f.String("to", "", "for export: the `software` to write for: "+strings.Join(export.Formats(), ", "))
 		dependency := f.String("dependency", "", "for export: the `name` of the dependency, when there are several")
+		signers := f.String("allowed-signers", "", "for export: the `file` that says who may sign the waivers that the dependency relies on (see ssh-keygen(1))")
 		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code
@@ -68,7 +70,7 @@ forbear policy export --to istio --dependency payments policy.yaml
 		case len(words) == 3 && words[0] == "payload":
 			return writePayload(std, words[1], words[2])
 		case len(words) == 2 && words[0] == "export":
-			return writeExport(std, words[1], *to, *dependency, *format)
+			return writeExport(std, words[1], *to, *dependency, *format, *signers)
 		}
 		return std.Fail("policy: want schema, diff OLD NEW, format FILE, payload FILE WAIVER or export --to SOFTWARE FILE (see forbear policy --help)")
 	}

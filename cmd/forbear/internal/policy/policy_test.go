@@ -2,8 +2,13 @@ package policy
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
@@ -61,5 +66,58 @@ func TestExportRefuses(t *testing.T) {
 	}
 	if r := clitest.Run(t, Command(), "", "export", "--to", "envoy", path); r.Code != cli.ExitOK || !strings.Contains(r.Out, "static_resources:") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
+
+// A count that a waiver lifts is exported only with the signatures that check asks for.
+func TestExportRelies(t *testing.T) {
+	keygen := func(stdin string, args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "ssh-keygen", args...)
+		c.Stdin = strings.NewReader(stdin)
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("ssh-keygen %v: %v (apt-get install openssh-client)", args, err)
+		}
+		return string(out)
+	}
+	key := filepath.Join(t.TempDir(), "iris")
+	keygen("", "-q", "-t", "ed25519", "-N", "", "-f", key)
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers := clitest.File(t, "allowed", `iris namespaces="forbear-waiver-iab" `+string(public))
+	created, expires := time.Now().AddDate(0, 0, -1).Format(time.DateOnly), time.Now().AddDate(0, 1, 0).Format(time.DateOnly)
+	file := func(expires, signature string) string {
+		return "service: a\ndependencies:\n  b: {owner: a, strict: true, methods: [GET], max_retries: 9}\n  c: {owner: a, strict: true, methods: [GET]}\n" +
+			"waivers:\n  - {id: W-1, rule: R-2, dependency: b, reason: x, owner: dana, ticket: T-1, created: " + created + ", expires: " + expires + ", approvals: [{by: iris, role: iab" + signature + "}]}\n"
+	}
+	payload := clitest.Run(t, Command(), "", "payload", clitest.File(t, "p.yaml", file(expires, "")), "W-1")
+	armored := keygen(payload.Out, "-q", "-Y", "sign", "-n", "forbear-waiver-iab", "-f", key)
+	signed := ", signature: " + strconv.Quote(armored)
+	header := "# Waiver W-1 lifts R-2 until " + expires + ": export again, without it, by then.\n"
+	for _, c := range []struct {
+		name, text, to, dependency, signers string
+		code                                int
+		want                                string // in the output, or in the errors of what is refused
+	}{
+		{"unsigned", file(expires, ""), "istio", "b", "", cli.ExitUsage, "waiver W-1 by iris has no signature: have it signed (forbear policy payload), and give --allowed-signers FILE"},
+		{"not verified", file(expires, signed), "istio", "b", "", cli.ExitUsage, "cannot be verified without a file of allowed signers: have it signed"},
+		{"verified", file(expires, signed), "istio", "b", signers, cli.ExitOK, header},
+		{"verified, for JSON", file(expires, signed), "grpc", "b", signers, cli.ExitOK, "methodConfig"},
+		{"another count", strings.Replace(file(expires, signed), "max_retries: 9", "max_retries: 10", 1), "istio", "b", signers, cli.ExitUsage, "the signature of iris under waiver W-1 is not valid"},
+		{"expired", file(created, signed), "istio", "b", signers, cli.ExitUsage, "its waiver ended on " + created},
+		{"a dependency that relies on none", file(expires, ""), "istio", "c", "", cli.ExitOK, "attempts: 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := clitest.Run(t, Command(), "", "export", "--to", c.to, "--dependency", c.dependency, "--allowed-signers", c.signers, clitest.File(t, "p.yaml", c.text))
+			if said := r.Out + r.Errors; r.Code != c.code || !strings.Contains(said, c.want) || r.Code != cli.ExitOK && r.Out != "" {
+				t.Errorf("exit code %d, want %d and %q: %s", r.Code, c.code, c.want, said)
+			}
+			if c.code == cli.ExitOK && c.dependency == "c" && strings.Contains(r.Out, "Waiver") {
+				t.Errorf("a waiver that it does not rely on: %s", r.Out)
+			}
+		})
 	}
 }
