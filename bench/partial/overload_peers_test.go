@@ -25,11 +25,11 @@ func overloadContenders() []contender {
 		{"failsafe-go: retry and budget", openPolicies(func() []failsafe.Policy[*http.Response] {
 			return []failsafe.Policy[*http.Response]{failsafehttp.NewRetryPolicyBuilder().WithBudget(budget.New()).Build()}
 		})},
-		{"failsafe-go: retry and adaptive limiter", openPolicies(func() []failsafe.Policy[*http.Response] {
+		{"failsafe-go: retry and limiter", openPolicies(func() []failsafe.Policy[*http.Response] {
 			return append(retryAlone(), adaptivelimiter.NewWithDefaults[*http.Response]())
 		})},
 		// The queue of https://failsafe-go.dev/adaptive-limiter#usage.
-		{"failsafe-go: retry and adaptive limiter with a queue", openPolicies(func() []failsafe.Policy[*http.Response] {
+		{"failsafe-go: retry, limiter, queue", openPolicies(func() []failsafe.Policy[*http.Response] {
 			return append(retryAlone(), adaptivelimiter.NewBuilder[*http.Response]().WithQueueing(2, 3).Build())
 		})},
 		{"failsafe-go: hedge", openPolicies(func() []failsafe.Policy[*http.Response] {

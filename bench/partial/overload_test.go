@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,24 +50,24 @@ type overload struct {
 
 var overloads = []overload{
 	{
-		name: "1.5 times the capacity, 503 after 0.5 s of waiting",
+		name: "1.5 times, 503 after 0.5 s",
 		rate: 1.5 * capacity, length: time.Minute, patient: giveUp / 2, shed: http.StatusServiceUnavailable, least: 0.8 * capacity,
 	},
 	{
-		name: "1.5 times the capacity, 429 after 0.5 s of waiting",
+		name: "1.5 times, 429 after 0.5 s",
 		rate: 1.5 * capacity, length: time.Minute, patient: giveUp / 2, shed: http.StatusTooManyRequests, least: 0.8 * capacity,
 	},
 	{
-		name: "1.5 times the capacity, requests wait for up to 5 s",
+		name: "1.5 times, no 503 within 5 s",
 		rate: 1.5 * capacity, length: time.Minute, patient: 5 * giveUp, shed: http.StatusServiceUnavailable,
 	},
 	{
-		name: "0.8 times the capacity, a quarter of it for 20 s; requests wait for up to 5 s",
+		name: "0.8 times, slow for 20 s",
 		rate: 0.8 * capacity, length: 2 * time.Minute, patient: 5 * giveUp, shed: http.StatusServiceUnavailable,
 		weak: 20 * time.Second, weakFor: 20 * time.Second, least: 0.6 * capacity,
 	},
 	{
-		name: "half the capacity, a tenth of the responses is 800 ms late",
+		name: "0.5 times, a tenth late",
 		rate: 0.5 * capacity, length: time.Minute, patient: 5 * giveUp, shed: http.StatusServiceUnavailable, slow: 0.1, least: 0.45 * capacity,
 	},
 }
@@ -209,6 +210,84 @@ func offer(t *testing.T, l overload, c contender) outcome {
 	return o
 }
 
+// TestOverload holds forbear to its goals, and prints the table of the README
+// with -table.
+func TestOverload(t *testing.T) {
+	list, n := overloadContenders(), *runs
+	if !*table {
+		list, n = list[:1], 1
+	}
+	rows := make([]string, len(list)) // of the table
+	for _, l := range overloads {
+		t.Run(l.name, func(t *testing.T) {
+			for i, c := range list {
+				outcomes := make([]outcome, n)
+				for k := range outcomes {
+					outcomes[k] = offer(t, l, c)
+				}
+				rows[i] += " " + l.cell(outcomes) + " |"
+				if i == 0 {
+					l.check(t, outcomes)
+				}
+			}
+		})
+	}
+	if !*table {
+		return
+	}
+	fmt.Print("|")
+	for _, l := range overloads {
+		fmt.Printf(" | %s", l.name)
+	}
+	fmt.Printf(" |\n|---|%s\n", strings.Repeat("--:|", len(overloads)))
+	for i, c := range list {
+		if c.name == nameForbear {
+			c.name = "**forbear**"
+		}
+		fmt.Printf("| %s |%s\n", c.name, rows[i])
+	}
+}
+
+func (l overload) check(t *testing.T, outcomes []outcome) {
+	for _, o := range outcomes {
+		if got := float64(o.good) / l.length.Seconds(); got < l.least {
+			t.Errorf("got %.0f good calls a second, want at least %.0f", got, l.least)
+		}
+		if got := o.sendsACall(); got > mostSends {
+			t.Errorf("got %.2f sends a call, want at most %v", got, mostSends)
+		}
+		if after := o.recovered(l.weak + l.weakFor); l.weakFor > 0 && after > 10*time.Second {
+			t.Errorf("recovered after %v, want at most 10 s", after)
+		}
+	}
+}
+
+// cell is a cell of the table, of medians.
+func (l overload) cell(outcomes []outcome) string {
+	median := func(value func(*outcome) float64) float64 {
+		values := make([]float64, len(outcomes))
+		for k := range outcomes {
+			values[k] = value(&outcomes[k])
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	ms := func(share float64) float64 {
+		return median(func(o *outcome) float64 { return o.quantile(share).Seconds() * 1000 })
+	}
+	text := fmt.Sprintf("%.0f, %.2f; %.0f, %.0f, %.0f", median(func(o *outcome) float64 { return float64(o.good) / l.length.Seconds() }),
+		median((*outcome).sendsACall), ms(0.5), ms(0.95), ms(0.99))
+	if l.weakFor == 0 {
+		return text
+	}
+	at := l.weak + l.weakFor
+	after := median(func(o *outcome) float64 { return o.recovered(at).Seconds() })
+	if after >= (l.length - at).Seconds() {
+		return text + "; never"
+	}
+	return fmt.Sprintf("%s; %.0f s", text, after)
+}
+
 // pipes is a listener in memory.
 type pipes struct {
 	conns  chan net.Conn
@@ -243,77 +322,3 @@ func (p *pipes) Close() error {
 }
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
-
-// TestOverload holds forbear to its goals, and prints the tables of the README
-// with -table.
-func TestOverload(t *testing.T) {
-	for _, l := range overloads {
-		t.Run(l.name, func(t *testing.T) {
-			list, n := overloadContenders(), *runs
-			if !*table {
-				list, n = list[:1], 1
-			}
-			rows := make([][]outcome, len(list))
-			for i, c := range list {
-				for range n {
-					rows[i] = append(rows[i], offer(t, l, c))
-				}
-			}
-			if *table {
-				l.print(list, rows)
-			}
-			for _, o := range rows[0] {
-				if got := float64(o.good) / l.length.Seconds(); got < l.least {
-					t.Errorf("got %.0f good calls a second, want at least %.0f", got, l.least)
-				}
-				if got := o.sendsACall(); got > mostSends {
-					t.Errorf("got %.2f sends a call, want at most %v", got, mostSends)
-				}
-				if after := o.recovered(l.weak + l.weakFor); l.weakFor > 0 && after > 10*time.Second {
-					t.Errorf("recovered after %v, want at most 10 s", after)
-				}
-			}
-		})
-	}
-}
-
-// print prints one table: medians, and the lowest and highest of the good calls.
-func (l overload) print(list []contender, rows [][]outcome) {
-	fmt.Printf("\n#### %s\n\n| | good calls/s (lowest to highest) | sends a call | p50 ms | p95 ms | p99 ms |", l.name)
-	if l.weakFor > 0 {
-		fmt.Print(" recovers after s |")
-	}
-	fmt.Print("\n|---|--:|--:|--:|--:|--:|")
-	if l.weakFor > 0 {
-		fmt.Print("--:|")
-	}
-	for i, c := range list {
-		if c.name == nameForbear {
-			c.name = "**forbear**"
-		}
-		of := func(value func(*outcome) float64) []float64 {
-			values := make([]float64, len(rows[i]))
-			for k := range rows[i] {
-				values[k] = value(&rows[i][k])
-			}
-			slices.Sort(values)
-			return values
-		}
-		good := of(func(o *outcome) float64 { return float64(o.good) / l.length.Seconds() })
-		middle := len(good) / 2
-		fmt.Printf("\n| %s | %.0f (%.0f to %.0f) | %.2f |", c.name, good[middle], good[0], good[len(good)-1], of((*outcome).sendsACall)[middle])
-		for _, share := range []float64{0.5, 0.95, 0.99} {
-			fmt.Printf(" %.0f |", of(func(o *outcome) float64 { return o.quantile(share).Seconds() * 1000 })[middle])
-		}
-		if l.weakFor > 0 {
-			at := l.weak + l.weakFor
-			after := of(func(o *outcome) float64 { return o.recovered(at).Seconds() })
-			if after[middle] >= (l.length - at).Seconds() {
-				fmt.Print(" never |")
-			} else {
-				fmt.Printf(" %.0f (%.0f to %.0f) |", after[middle], after[0], after[len(after)-1])
-			}
-		}
-	}
-	fmt.Println()
-}
