@@ -307,6 +307,10 @@ bench-instances: ## measure one, two and four instances on one PostgreSQL, a ste
 bench-partial: ## compare what a partial failure becomes, with and without a breaker and with peers
 	GOWORK=off $(GO) -C bench run ./partial $(ARGS)
 
+.PHONY: bench-overload
+bench-overload: ## compare what an overloaded server can still do, with failsafe-go's policies beside it, in virtual time
+	GOWORK=off $(GO) -C bench/partial test -count=1 -run Overload -table
+
 .PHONY: bench-stale
 bench-stale: ## compare what becomes of POSTs over connections that their server has just closed
 	GOWORK=off $(GO) -C bench run ./stale $(ARGS)

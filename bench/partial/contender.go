@@ -28,6 +28,7 @@ const (
 	nameGobreaker = "gobreaker and retry-go"
 	nameR4j       = "resilience4j (model)"
 	nameEnvoy     = "Envoy's budget (model)"
+	nameEnvoy30   = "Envoy's budget over 30 s (model)"
 	nameNone      = "one attempt"
 )
 
@@ -40,7 +41,8 @@ func contenders() []contender {
 		{nameTuned, openTunedFailsafe},
 		{nameGobreaker, openGobreaker},
 		{nameR4j, openResilience4j},
-		{nameEnvoy, openEnvoy},
+		{nameEnvoy, openEnvoy(0)},
+		{nameEnvoy30, openEnvoy(30 * time.Second)},
 		{nameNone, func(rt http.RoundTripper, url string) (call, error) { return through(rt, url), nil }},
 	}
 }

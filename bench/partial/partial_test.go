@@ -80,14 +80,34 @@ func TestResilience4jNeedsAHundred(t *testing.T) {
 }
 
 func TestEnvoyBudget(t *testing.T) {
-	for _, c := range []struct{ active, want int }{{1, 3}, {19, 3}, {20, 4}, {100, 20}} {
-		e, got := &envoy{active: c.active}, 0
-		for e.admit() {
-			got++
-		}
-		if got != c.want {
-			t.Errorf("%d under way: got %d retries, want %d", c.active, got, c.want)
-		}
+	const interval = 30 * time.Second
+	for _, c := range []struct {
+		name         string
+		interval     time.Duration
+		active, sent int
+		later        time.Duration
+		want         int
+	}{
+		{"one under way", 0, 1, 1000, 0, 3},
+		{"19 under way", 0, 19, 1000, 0, 3},
+		{"20 under way", 0, 20, 1000, 0, 4},
+		{"100 under way", 0, 100, 1000, 0, 20},
+		{"1000 in the interval", interval, 1, 1000, 26 * time.Second, 200},
+		{"all have left the interval", interval, 100, 1000, interval, 3},
+		{"a long time ago", interval, 100, 1000, time.Hour, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, got := &envoy{interval: c.interval, active: c.active}, 0
+			for range c.sent {
+				e.sent(start)
+			}
+			for e.admit(start.Add(c.later)) {
+				got++
+			}
+			if got != c.want {
+				t.Errorf("got %d retries at once, want %d", got, c.want)
+			}
+		})
 	}
 }
 

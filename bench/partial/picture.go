@@ -36,6 +36,7 @@ var looks = map[string]look{
 	nameGobreaker: {"gobreaker", "#9061f9", "", 1.5},
 	nameR4j:       {"resilience4j", "#3b82f6", "", 1.5},
 	nameEnvoy:     {"Envoy's budget", "#d53f8c", "", 1.5},
+	nameEnvoy30:   {"Envoy, 30 s", "#d53f8c", "7 4", 1.5},
 	nameNone:      {"one attempt", "#8492a6", "1 3", 1.5},
 }
 
