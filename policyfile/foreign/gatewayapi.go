@@ -81,6 +81,11 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 			r.quiet(rule.At)
 			continue
 		}
+		if d.Policy.Kind == forbear.GRPC { // GRPCRouteRule has none, up to 1.7
+			r.unjudged(retry.At, d.Name, "%s: a GRPCRoute has no retry in Gateway API, and it is not read", d.Name)
+			r.quiet(rule.At)
+			continue
+		}
 		attempts := retry.Get("attempts")
 		if n, ok := count(attempts); ok { // those after the first, in spite of the name
 			retries(&d, n, attempts.At)
@@ -96,9 +101,7 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 		for _, code := range retry.Get("codes").List() {
 			r.terminals(code.At, &d, code.Text())
 		}
-		if d.Policy.Kind == forbear.GRPC {
-			r.gatewayWrites(&d, rule, retry.At)
-		} else if !gatewayMethodBound(rule) {
+		if !gatewayMethodBound(rule) {
 			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: match on method")
 		}
 		r.gatewayBudget(&d, budgets)

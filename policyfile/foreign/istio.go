@@ -30,13 +30,22 @@ var istioKinds = []string{"VirtualService", "DestinationRule", "Gateway", "Proxy
 // the default that they have for retries, wherever they stand: in the operator's
 // resource, in the values of a chart, or in the ConfigMap istio.
 func claimsIstio(n *tree.Node) bool {
-	return resource(n, "networking.istio.io", istioKinds...) && n.Has("spec") || n.Get("defaultHttpRetryPolicy").Map()
+	return resource(n, "networking.istio.io", istioKinds...) && n.Has("spec") || n.Get(outbound).Map() || n.Get(inbound).Map()
 }
+
+// outbound and inbound are the settings of a mesh that retry what its services call, and, since
+// Istio 1.32, what a sidecar hands to its own service.
+const (
+	outbound = "defaultHttpRetryPolicy"
+	inbound  = "defaultInboundHttpRetryPolicy"
+)
 
 // ownIstio returns the default in the settings of a mesh, or none for a resource.
 func ownIstio(n *tree.Node) (own []*tree.Node) {
-	if mesh := n.Get("defaultHttpRetryPolicy"); mesh != nil && !n.Has("apiVersion") {
-		own = append(own, mesh)
+	for _, key := range []string{outbound, inbound} {
+		if mesh := n.Get(key); mesh != nil && !n.Has("apiVersion") {
+			own = append(own, mesh)
+		}
 	}
 	return own
 }
@@ -49,8 +58,10 @@ func (r *reader) istio() {
 		m.gather(part)
 	}
 	for part := range r.each() {
-		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
-			m.meshPolicy(mesh)
+		for _, key := range []string{outbound, inbound} {
+			if mesh := part.Root.Get(key); mesh != nil {
+				m.meshPolicy(key, mesh)
+			}
 		}
 		if part.Root.Get("kind").Text() == "VirtualService" {
 			m.revision = part.Root.Get("metadata").Get("labels").Get("istio.io/rev").Text()
@@ -75,7 +86,7 @@ type istioReader struct {
 // gather records what the resources of other parts may name.
 func (m *istioReader) gather(part *Part) {
 	n := part.Root
-	m.mesh.add(part, "", n.Get("defaultHttpRetryPolicy"))
+	m.mesh.add(part, "", n.Get(outbound))
 	if n.Get("kind").Text() == "DestinationRule" {
 		host := n.Get("spec").Get("host").Text()
 		name := hostIn(host, namespaceOf(n)).name

@@ -166,17 +166,36 @@ func (m *istioReader) certificates(d *policyfile.Dependency, tls *tree.Node) {
 
 // meshPolicy judges the retries that a mesh gives to every route without its own.
 // Those that the files hold are judged with it as well.
-func (m *istioReader) meshPolicy(policy *tree.Node) {
-	d := policyfile.Dependency{Name: "every service of the mesh", At: policy.At, Protocol: "http", Route: "defaultHttpRetryPolicy"}
+func (m *istioReader) meshPolicy(key string, policy *tree.Node) {
+	d := policyfile.Dependency{Name: "every service of the mesh", At: policy.At, Protocol: "http", Route: key}
 	count, at := m.number(&d, policy.Get("attempts"), 0, policy.At)
 	if count == 0 && !d.AtLeast {
 		m.quiet(policy.At)
 		return
 	}
 	retries(&d, count, at)
+	d.Lacks = append(d.Lacks, "budget")
+	if key == inbound {
+		m.inbound(&d, policy)
+		return
+	}
 	m.times(&d, nil, policy, policy.At)
 	m.when(&d, policy, policy.At, false)
-	d.Lacks = append(d.Lacks, "budget")
 	m.unjudged(policy.At, d.Name, "the retry budgets of services without a DestinationRule are not judged")
 	m.add(d)
+}
+
+// inbound reads what a sidecar retries at its own service. Without retryOn that is what did
+// not reach it (reset-before-request), whatever the method. Nothing but the callers' time-outs
+// bounds it.
+func (m *istioReader) inbound(d *policyfile.Dependency, policy *tree.Node) {
+	d.Policy.Backoff.Base = envoyBase
+	m.duration(d, "backoff.base", policy.Get("backoff"), &d.Policy.Backoff.Base)
+	d.Policy.Backoff.Cap = saturated(10, d.Policy.Backoff.Base)
+	d.Lacks = append(d.Lacks, "total.missing", "per_attempt")
+	if on := policy.Get("retryOn"); on != nil && on.Text() != "reset-before-request" {
+		m.when(d, policy, policy.At, false)
+		m.open(on.At, d, "a sidecar retries here what its callers retry too: their attempts multiply")
+	}
+	m.add(*d)
 }

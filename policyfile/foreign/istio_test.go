@@ -63,6 +63,20 @@ func TestIstioMeshDefaults(t *testing.T) {
 	expect(t, judged(t, "m.yaml", off, "v.yaml", istioService(toPayments)), []string{"payments: 0 retries", "quiet 1", "-R-", "-every"})
 }
 
+// What a sidecar retries at its own service is a layer below those of its callers.
+func TestIstioInbound(t *testing.T) {
+	for policy, want := range map[string][]string{
+		"{attempts: 2}": {"every service of the mesh: 2 retries", "-R-", "-unjudged"},
+		"{}":            {"quiet 1", "-every"},
+		"{attempts: 9}": {"R-2 max_retries"},
+		"{attempts: 2, retryOn: reset-before-request}": {"every service of the mesh: 2 retries", "-R-6", "-unjudged"},
+		"{attempts: 2, retryOn: '5xx'}":                {"R-6 methods", "unjudged a sidecar retries here what its callers retry too"},
+		"{attempts: 2, retryOn: connect-failure}":      {"-R-6", "unjudged a sidecar retries here"},
+	} {
+		expect(t, judged(t, "m.yaml", "meshConfig: {defaultInboundHttpRetryPolicy: "+policy+"}\n"), want)
+	}
+}
+
 // A DestinationRule is found by its host, as Istio resolves it.
 func TestIstioDestinationRules(t *testing.T) {
 	const skip, budget = "tls: {mode: SIMPLE, insecureSkipVerify: true}", "retryBudget: {percent: 20, minRetryConcurrency: 3}"

@@ -91,3 +91,9 @@ items:
 		t.Errorf("got %q, want the text of the data alone", got)
 	}
 }
+
+// A GRPCRoute has no retries, whatever its file says.
+func TestGRPCRouteRetries(t *testing.T) {
+	const route = "apiVersion: gateway.networking.k8s.io/v1\nkind: GRPCRoute\nmetadata: {name: r}\nspec:\n  rules: [{backendRefs: [{name: a}], retry: {attempts: 9}}]\n"
+	expect(t, judged(t, "r.yaml", route), []string{"quiet 1", "unjudged a: a GRPCRoute has no retry", "-R-"})
+}

@@ -66,7 +66,7 @@ var drift = []struct {
 	{&routev3.RouteAction_MaxStreamDuration{}, "envoy*.go", "max_stream_duration", "grpc_timeout_header_max grpc_timeout_header_offset", ""},
 	{&clusterv3.CircuitBreakers{}, "envoy*.go", "thresholds", "", "per_host_thresholds"},
 	{&clusterv3.CircuitBreakers_Thresholds{}, "envoy*.go", "priority retry_budget", "max_retries", "max_connections max_pending_requests max_requests track_remaining max_connection_pools"},
-	{&clusterv3.CircuitBreakers_Thresholds_RetryBudget{}, "envoy*.go", "budget_percent min_retry_concurrency", "budget_interval", ""},
+	{&clusterv3.CircuitBreakers_Thresholds_RetryBudget{}, "envoy*.go", "budget_percent min_retry_concurrency budget_interval", "", ""},
 	{
 		&tlsv3.CommonTlsContext{}, "envoy*.go", "validation_context validation_context_sds_secret_config combined_validation_context validation_context_certificate_provider validation_context_certificate_provider_instance", "",
 		"tls_params tls_certificates tls_certificate_sds_secret_configs tls_certificate_provider_instance custom_tls_certificate_selector tls_certificate_certificate_provider tls_certificate_certificate_provider_instance alpn_protocols custom_handshaker key_log",
@@ -83,22 +83,22 @@ var drift = []struct {
 	{&istiov1.Subset{}, "istio*.go", "name trafficPolicy", "", "labels"},
 	{&istiov1.TrafficPolicy{}, "istio*.go", "connectionPool tls portLevelSettings retryBudget", "", "loadBalancer outlierDetection tunnel proxyProtocol"},
 	{&istiov1.TrafficPolicy_PortTrafficPolicy{}, "istio*.go", "port tls", "", "loadBalancer connectionPool outlierDetection"},
-	{&istiov1.TrafficPolicy_RetryBudget{}, "istio*.go", "percent minRetryConcurrency", "budgetInterval", ""},
+	{&istiov1.TrafficPolicy_RetryBudget{}, "istio*.go", "percent minRetryConcurrency budgetInterval", "", ""},
 	{&istiov1.ConnectionPoolSettings_TCPSettings{}, "istio*.go", "connectTimeout", "", "maxConnections tcpKeepalive maxConnectionDuration idleTimeout"},
 	{&istiov1.ConnectionPoolSettings_HTTPSettings{}, "istio*.go", "", "maxRetries", "http1MaxPendingRequests http2MaxRequests maxRequestsPerConnection idleTimeout h2UpgradePolicy useClientProtocol maxConcurrentStreams http2KeepAlive"},
-	{&istiov1.ClientTLSSettings{}, "istio*.go", "insecureSkipVerify", "", "mode clientCertificate privateKey caCertificates credentialName subjectAltNames sni caCrl"},
+	{&istiov1.ClientTLSSettings{}, "istio*.go", "insecureSkipVerify", "", "mode clientCertificate privateKey caCertificates credentialName subjectAltNames sni caCrl caCertCredentialName"},
 	{
-		&meshv1.MeshConfig{}, "istio*.go", "defaultHttpRetryPolicy", "connectTimeout defaultTrafficPolicy",
+		&meshv1.MeshConfig{}, "istio*.go", "defaultHttpRetryPolicy defaultInboundHttpRetryPolicy", "connectTimeout defaultTrafficPolicy",
 		"proxyListenPort proxyInboundListenPort proxyHttpPort hboneIdleTimeout protocolDetectionTimeout tcpKeepalive ingressClass ingressService ingressControllerMode ingressSelector enableTracing accessLogFile accessLogFormat accessLogEncoding enableEnvoyAccessLogService disableEnvoyListenerLog defaultConfig outboundTrafficPolicy inboundTrafficPolicy configSources enableAutoMtls trustDomain trustDomainAliases caCertificates defaultServiceExportTo defaultVirtualServiceExportTo defaultDestinationRuleExportTo rootNamespace localityLbSetting zoneAwareLbSetting dnsRefreshRate h2UpgradePolicy inboundClusterStatName outboundClusterStatName certificates serviceSettings serviceScopeConfigs enablePrometheusMerge verifyCertificateAtClient ca extensionProviders defaultProviders discoverySelectors pathNormalization meshMTLS tlsDefaults serviceEntryVisibility",
 	},
 
-	{&gatewayv1.HTTPRouteRule{}, "gatewayapi.go", "name matches backendRefs timeouts retry", "", "filters sessionPersistence"},
+	{&gatewayv1.HTTPRouteRule{}, "gatewayapi.go", "name matches backendRefs timeouts retry filters", "", "sessionPersistence"},
 	{&gatewayv1.HTTPRouteRetry{}, "gatewayapi.go", "codes attempts backoff", "", ""},
 	{&gatewayv1.HTTPRouteTimeouts{}, "gatewayapi.go", "request backendRequest", "", ""},
 	{&gatewayv1.GRPCRouteRule{}, "gatewayapi.go", "name matches backendRefs", "", "filters sessionPersistence"},
 	{&gatewayxv1.BackendTrafficPolicySpec{}, "gatewayapi.go", "targetRefs retryConstraint", "", "sessionPersistence"},
 	{&gatewayxv1.RetryConstraint{}, "gatewayapi.go", "budget minRetryRate", "", ""},
-	{&gatewayxv1.BudgetDetails{}, "gatewayapi.go", "percent", "interval", ""},
+	{&gatewayxv1.BudgetDetails{}, "gatewayapi.go", "percent interval", "", ""},
 	{&gatewayxv1.RequestRate{}, "gatewayapi.go", "count interval", "", ""},
 
 	// No file sets these. TestAWS has their defaults.

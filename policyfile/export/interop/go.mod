@@ -13,7 +13,7 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
-	istio.io/api v1.31.4
+	istio.io/api v1.32.0
 	sigs.k8s.io/gateway-api v1.6.3
 )
 
