@@ -80,7 +80,7 @@ func limitsOf(group []finding) finding {
 // gist is what a rule of the standard asks for, in a few words.
 var gist = map[string]string{
 	"R-1": "(full jitter)", "R-2": "(a bounded count)", "R-3": "(a bound in time)", "R-4": "(final failures)", "R-5": "(Retry-After)",
-	"R-6": "(writes with a key alone)", "R-7": "(a retry budget over 30 s)", "R-8": "(dead letters)", "R-9": "(certificates)",
+	"R-6": "(writes with a key alone)", "R-7": "(a retry budget over 30 s)", "R-8": "(dead letters)", "R-9": "(no retry after a refused certificate)",
 }
 
 // floorsOf says once which dependencies quiet clients may retry beyond the budget's share.

@@ -206,7 +206,7 @@ func TestLayerThatMayRetry(t *testing.T) {
 // time-out decides on whether there is time for another.
 func TestConnections(t *testing.T) {
 	const (
-		route = "virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, timeout: 6s, retry_policy: {retry_on: 'WORDS', num_retries: 2}}}]}]\nclusters: [{name: a, connect_timeout: 1s, circuit_breakers: {thresholds: [{retry_budget: {}}]}}]\n"
+		route = "virtual_hosts: [{name: v, domains: ['*'], request_headers_to_remove: [x-envoy-max-retries], routes: [{match: {prefix: /}, route: {cluster: a, timeout: 6s, retry_policy: {retry_on: 'WORDS', num_retries: 2}}}]}]\nclusters: [{name: a, connect_timeout: 1s, circuit_breakers: {thresholds: [{retry_budget: {}}]}}]\n"
 		mesh  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {hosts: [a], http: [{timeout: 12s, route: [{destination: {host: a}}], retries: {attempts: 2, retryOn: 'WORDS'}}]}\n---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {retryBudget: {percent: 20}}}\n"
 	)
 	for _, tt := range []struct{ name, text, words, want string }{

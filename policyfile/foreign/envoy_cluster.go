@@ -140,10 +140,10 @@ func (r *reader) inFlight(d *policyfile.Dependency, interval *tree.Node, field s
 	case over < shortest:
 		r.unjudged(interval.At, d.Name, "%s: an interval of %v ends before a request does, so that the least number of retries in flight holds alone: leave it out", d.Name, over)
 	case longest > 0 && longest < enough:
-		r.refuse(interval.At, "R-7", d, "budget.interval", "the retries in flight may be %.4g%% of all requests of %v. None lasts longer than %v, so that retries may be %.0f%% of the requests: leave the interval out",
+		r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That bounds none that are short, and even where each lasts %v they may be %.0f%% of the requests: leave the interval out",
 			share, over, longest, share*over.Seconds()/longest.Seconds()).Uncertain = true
 	default:
-		r.refuse(interval.At, "R-7", d, "budget.interval", "the retries in flight may be %.4g%% of all requests of %v. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
+		r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
 			share, over, enough).Uncertain = true
 	}
 }

@@ -98,7 +98,9 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 		e.retryAfter(d, x.policy)
 	}
 	if !x.removes("x-envoy-max-retries") {
-		e.cannot(d, "R-2", "", "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries: request_headers_to_remove takes it away")
+		if e.told.first(d.At.File, "internal") {
+			e.unjudged(d.At, d.Name, "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries: request_headers_to_remove takes it away")
+		}
 	}
 }
 

@@ -160,8 +160,8 @@ func TestEnvoyAddedHeaders(t *testing.T) {
 		{"route", "routes: [{request_headers_to_add: [{header: {key: X-Envoy-Retry-On, value: 5xx}}], route: {cluster: a}}]", "a: 1 retries at least|unjudged a: the route adds the header X-Envoy-Retry-On"},
 		{"over the policy", "request_headers_to_add: [{header: {key: x-envoy-max-retries, value: '9'}}], routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "a: 1 retries at least|R-6 methods"},
 		{"one weighted cluster", "routes: [{route: {weighted_clusters: {clusters: [{name: a, weight: 1, request_headers_to_add: [{header: {key: x-envoy-retry-on, value: 5xx}}]}, {name: b, weight: 2}]}}}]", "a: 1 retries at least|quiet 1|-b:"},
-		{"callers may ask for more", "routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "limit R-2"},
-		{"callers may not", "request_headers_to_remove: [X-Envoy-Max-Retries], routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "a: 1|-limit R-2"},
+		{"callers may ask for more", "routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "unjudged callers that Envoy takes for internal"},
+		{"callers may not", "request_headers_to_remove: [X-Envoy-Max-Retries], routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "a: 1|-unjudged callers that"},
 		{"another header", "request_headers_to_add: [{header: {key: x-envoy-upstream-rq-timeout-ms, value: '9'}}], routes: [{route: {cluster: a}}]", "quiet 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
