@@ -44,11 +44,18 @@ func speaksNginx(name string, data []byte) (bool, *policyfile.Fault) {
 	if fault != nil && (marks || p.marked) {
 		if bytes.Contains(data, []byte("{%")) {
 			fault.Message = isTemplate
+			// A template that passes nothing on, and includes nothing that may, retries nothing.
+			if !passesOn.Match(data) {
+				return false, nil
+			}
 		}
 		return false, fault
 	}
 	return fault == nil && marks, nil
 }
+
+// passesOn matches the directives of a file that may pass requests on.
+var passesOn = regexp.MustCompile(`_pass\b|_next_upstream|\bupstream\b|\binclude\b`)
 
 // nginxBlocks and nginxWords are directives by which a file of nginx is known.
 var (

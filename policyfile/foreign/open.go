@@ -119,11 +119,6 @@ func (o *opener) fault(at policyfile.Position, format string, args ...any) {
 	o.Faults = append(o.Faults, &policyfile.Fault{Position: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// expected reports whether a text is to be a policy file, which called stands for.
-func (o *opener) expected(called string, depth int) bool {
-	return o.named && depth == 0 || namedPolicy(called)
-}
-
 // text opens a text: the file itself, or one inside of it, which called stands for.
 // in is where it stands.
 func (o *opener) text(called string, data []byte, in frame, depth int) {
@@ -192,7 +187,7 @@ func (o *opener) json(called string, data []byte, in frame, depth int) {
 	}
 	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
 	// as YAML, whatever they are called.
-	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, func(n *tree.Node) bool { return isPolicy(n, o.expected(called, depth)) })) {
+	if roots, other := tree.YAML(o.name, data); other == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, func(n *tree.Node) bool { return isPolicy(n, o.named && depth == 0, namedPolicy(called)) })) {
 		o.roots(called, roots, data, in, depth)
 		return
 	}
@@ -228,7 +223,7 @@ func (o *opener) roots(called string, roots []*tree.Node, data []byte, in frame,
 		if depth == 0 {
 			o.unclaimed = append(o.unclaimed, root)
 		}
-		if o.format == "" && data != nil && isPolicy(root, o.expected(called, depth)) {
+		if o.format == "" && data != nil && isPolicy(root, o.named && depth == 0, namedPolicy(called)) {
 			o.Policies = append(o.Policies, in.pad(data))
 			return // the reader of policy files says what is wrong with the rest
 		}
@@ -291,7 +286,7 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 				visit(p.Value, p.Key)
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
-				if about && len(o.Parts)+len(o.Faults) == known {
+				if about && len(o.Parts)+len(o.Faults) == known && !isText(p.Value) {
 					o.retry(p.Key, p.At)
 				}
 			}

@@ -67,15 +67,15 @@ func namedPolicy(name string) bool {
 	return stem == "policy" || strings.HasSuffix(stem, ".policy") || strings.HasSuffix(stem, "-policy") || strings.Contains(stem, "forbear")
 }
 
-// proof matches what only a policy file has: the line of its version or its schema, or a
-// field of its entries.
-var proof = regexp.MustCompile(`(?m)^version:[ \t]*1[ \t]*(#.*)?\r?$|^#.*\$schema=\S*/forbear/\S*schema\.json|[ \t{,](owner|max_retries|per_attempt|min_attempt|retry_unsent|other_layers)[ \t]*:`)
+// proof matches what only a policy file has: the line of its schema, or a field of its
+// entries.
+var proof = regexp.MustCompile(`(?m)^#.*\$schema=\S*/forbear/\S*schema\.json|[ \t{,](owner|max_retries|per_attempt|min_attempt|retry_unsent|other_layers)[ \t]*:`)
 
 // shapedLikePolicy reports whether all that stands in the first column of a file
 // are keys of a policy file, and something proves that it is one. It saves those from
 // being parsed twice; the reader of policy files judges the rest of what they hold.
 func shapedLikePolicy(data []byte) bool {
-	found, list := false, false
+	found, list, service, version := false, false, false, false
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		if len(line) == 0 || line[0] == '#' {
@@ -95,19 +95,24 @@ func shapedLikePolicy(data []byte) bool {
 		}
 		list = string(key) != "waivers"
 		// A service with fields is another program's.
-		found = found || string(key) == "service" && len(value) > 0 || slices.Contains(sections, string(key))
+		service = service || string(key) == "service" && len(value) > 0
+		version = version || string(key) == "version" && string(bytes.TrimSpace(value)) == "1"
+		found = found || service || slices.Contains(sections, string(key))
 	}
-	return found && proof.Match(data)
+	return found && (service && version || proof.Match(data))
 }
 
 // isPolicy reports whether a document is a policy file, perhaps a faulty one. A key with a
-// slip in it counts. expected says that its name or a user takes it for one.
-func isPolicy(root *tree.Node, expected bool) bool {
+// slip in it counts. named says that a user takes it for one, and called that its name does.
+func isPolicy(root *tree.Node, named, called bool) bool {
 	// As many others would have to be keys of ours.
 	if len(root.Pairs) > 2*len(keys) || root.Has("apiVersion") && root.Has("kind") {
 		return false
 	}
-	expected = expected || root.Get("version").Text() == "1" || strings.Contains(root.Get("$schema").Text(), "/forbear/")
+	// A lock file of NuGet has a version 1 of dependencies, too.
+	versioned := root.Get("version").Text() == "1" && root.Get("service").Text() != ""
+	called = called || versioned || strings.Contains(root.Get("$schema").Text(), "/forbear/")
+	expected := named || called
 	section, own, others := false, 0, 0
 	var inside tally
 	for _, p := range root.Pairs {
@@ -136,7 +141,7 @@ func isPolicy(root *tree.Node, expected bool) bool {
 	case own < others:
 		return false
 	case inside == tally{}: // nothing but what stands at the top
-		return others == 0 && (section || root.Get("service").Text() != "")
+		return others == 0 && (section && called || root.Get("service").Text() != "")
 	}
 	return inside.own > inside.others || section && inside.own == inside.others
 }

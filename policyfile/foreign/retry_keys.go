@@ -78,6 +78,13 @@ func isProbe(key string, n *tree.Node) bool {
 		n.Has("interval") && (n.Has("test") || n.Has("command")) && n.Has("retries")
 }
 
+// isText reports whether a value is prose, or switches something off: the key of a
+// documentation, or of a report, sets nothing.
+func isText(n *tree.Node) bool {
+	const long = 60 // more than any setting has
+	return n.Text() == "false" || len(n.Text()) > long && strings.Count(n.Text(), " ") > 5
+}
+
 // schemaWords are those of which a property of a JSON Schema has one.
 var schemaWords = []string{"type", "$ref", "description", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields"}
 
@@ -91,9 +98,11 @@ func isSchema(key string, n *tree.Node) bool {
 // statement matches a line of TOML or HCL that gives a value to a key, or begins a section,
 // and header one of HCL that begins a resource. assigned matches a key within a line.
 var (
-	statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*[\]={]`)
+	statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*(?:[\]{]|=\s*([^=\s].*))`)
 	header    = regexp.MustCompile(`^\s*(?:resource|data)\s+"([\w-]+)"`)
 	assigned  = regexp.MustCompile(`([\w.-]+)["']?\s*[=:]`)
+	// typed matches the type of a variable of Terraform's, which is no value.
+	typed = regexp.MustCompile(`^(optional|object|map|list|set|tuple)\(|^(string|number|bool|any)\b`)
 )
 
 // statements looks for settings of retries in a notation that no product has which is read.
@@ -107,7 +116,11 @@ func (o *opener) statements(data []byte, in frame) {
 		if text := bytes.TrimLeft(line, " \t"); len(text) == 0 || text[0] == '#' || bytes.HasPrefix(text, []byte("//")) {
 			continue
 		}
-		if m := statement.FindSubmatchIndex(line); m != nil && aboutRetries(string(line[m[2]:m[3]])) {
+		m := statement.FindSubmatchIndex(line)
+		if m != nil && m[4] >= 0 && typed.Match(line[m[4]:m[5]]) {
+			continue
+		}
+		if m != nil && aboutRetries(string(line[m[2]:m[3]])) {
 			o.retry(string(line[m[2]:m[3]]), in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
 		}
 		// One that is known stands within a line too, as in jsonencode({maxReceiveCount = 4}).

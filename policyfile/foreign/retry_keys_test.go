@@ -22,6 +22,10 @@ func TestSettingsThatAreNotRead(t *testing.T) {
 		{"retries beside a health check", "compose.yaml", "services: {a: {healthcheck: {retries: 3}, client: {retries: 4}}}\n", 1, "retries"},
 		{"a schema", "values.schema.json", `{"properties": {"retry": {"type": "object", "properties": {"max_attempts": {"type": "integer"}}}}}`, 0, ""},
 		{"properties that are none", "a.yaml", "properties: {retries: 3, name: {type: a}}\n", 1, "retries"},
+		{"a type of Terraform", "v.tf", "variable \"a\" {\n  type = object({\n    retry_config = optional(object({\n      max_retries = optional(number, 3)\n    }))\n  })\n}\n", 0, ""},
+		{"a comparison of Terraform", "v.tf", "a = [\n  each.value.retry_policy == null\n]\n", 0, ""},
+		{"prose", "docs.json", `{"MaximumRetryAttempts": "The most often that a function is tried again, by default, when it has returned an error."}`, 0, ""},
+		{"what is off", "report.json", `{"Retry": false}`, 0, ""},
 		{"a comment of Terraform", "q.tf", "// maxReceiveCount = 3\n", 0, ""},
 	} {
 		got := OpenMet(tt.file, []byte(tt.text), "")

@@ -147,7 +147,7 @@ func (r *reader) springUnread(doc springDoc) {
 			below := strings.TrimPrefix(path+"."+p.Key, ".")
 			n, known := count(p.Value)
 			switch {
-			case slices.ContainsFunc(springRead, func(s string) bool { return tree.Same(s, below) }):
+			case slices.ContainsFunc(springRead, func(s string) bool { return tree.Same(s, below) }), below == "logging":
 			case !aboutRetries(p.Key), slices.ContainsFunc(springRead, func(s string) bool { return strings.HasPrefix(s, strings.ToLower(below)+".") }):
 				visit(p.Value, below)
 			case known && n == 0, p.Value.Text() == "false", p.Value.Map() && !springTrue(p.Value.Fold("enabled"), true):
