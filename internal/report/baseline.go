@@ -14,8 +14,8 @@ import (
 // baseline lets a project adopt the gate before it has fixed its old findings: those are
 // suppressed, and new ones fail.
 type Baseline struct {
-	Schema   string        `json:"schema"`
-	Findings []Known       `json:"findings"`
+	Schema   string         `json:"schema"`
+	Findings []Known        `json:"findings"`
 	Unjudged []KnownProblem `json:"unjudged,omitempty"`
 }
 

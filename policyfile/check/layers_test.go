@@ -2,10 +2,11 @@ package check
 
 import (
 	"bytes"
-	"github.com/forbear-go/forbear/internal/report"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
 const (
