@@ -106,7 +106,7 @@ func Relied(f *policyfile.File, d *policyfile.Dependency, o Options) (relied []*
 			r := &run{Options: o}
 			r.waiver(f, w, nameOf(w))
 			if w.Rule == "R-2" && overRange(&d.Policy) && !boardApproved(w) {
-				r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts the upper bound of %s without the board's approval", nameOf(w), d.Name))
+				r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts the upper bound of %s without an approval of role iab", nameOf(w), d.Name))
 			}
 			if errs = append(errs, r.unjudged...); len(r.findings) == 0 {
 				lifts = w
