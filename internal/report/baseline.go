@@ -62,14 +62,17 @@ func (r *Report) WriteBaseline(w io.Writer) error {
 			b.Unjudged = append(b.Unjudged, KnownProblem{p.File, p.Kind, p.Message})
 		}
 	}
-	slices.SortStableFunc(b.Unjudged, func(x, y KnownProblem) int { return cmp.Compare(x.File, y.File) })
-	b.Unjudged = slices.CompactFunc(b.Unjudged, func(x, y KnownProblem) bool { return x.File == y.File && x.Kind == y.Kind })
+	slices.SortFunc(b.Unjudged, func(x, y KnownProblem) int {
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Message, y.Message))
+	})
 	return encode(w, b)
 }
 
-// lasting reports whether a problem is of a file that was there, so that it is known to be
-// the same in the next run.
-func (r *Report) lasting(p *Problem) bool { return p.Fatal && slices.Contains(r.Files, p.File) }
+// lasting reports whether a problem is of a file that was there, so that it may be the same
+// in the next run. Standard input is another one each time.
+func (r *Report) lasting(p *Problem) bool {
+	return p.Fatal && p.File != "stdin" && slices.Contains(r.Files, p.File)
+}
 
 // ReadBaseline reads what [Report.WriteBaseline] wrote, or a report in SARIF. SARIF
 // is accepted because many pipelines keep the report of the last run anyway. Results
@@ -121,9 +124,15 @@ func (b *Baseline) Apply(r *Report) {
 		}
 		known[k.Fingerprint] = max(known[k.Fingerprint], k.Degree)
 	}
+	// One that is known stands for one: a second of its kind is new.
+	left := map[KnownProblem]int{}
+	for _, k := range b.Unjudged {
+		left[k]++
+	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		if slices.ContainsFunc(b.Unjudged, func(k KnownProblem) bool { return k.File == p.File && k.Kind == p.Kind }) && r.lasting(p) {
+		if k := (KnownProblem{p.File, p.Kind, p.Message}); r.lasting(p) && left[k] > 0 {
+			left[k]--
 			p.Fatal, p.Known = false, true
 		}
 	}

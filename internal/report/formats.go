@@ -38,7 +38,7 @@ const JSONVersion = "forbear/report/v1"
 // suppression is, or which problems are fatal.
 // Lists are never null.
 func (r *Report) JSON(w io.Writer) error {
-	count := map[string]int{"error": 0, "warning": 0, "note": 0, "suppressed": 0, "problem": len(r.Problems), "fatal_problem": 0}
+	count := map[string]int{"error": 0, "warning": 0, "note": 0, "suppressed": 0, "problem": len(r.Problems), "fatal_problem": 0, "known_problem": 0}
 	type finding struct {
 		Finding
 		Fingerprint string `json:"fingerprint"`
@@ -53,8 +53,11 @@ func (r *Report) JSON(w io.Writer) error {
 		}
 	}
 	for _, p := range r.Problems {
-		if p.Fatal {
+		switch {
+		case p.Fatal:
 			count["fatal_problem"]++
+		case p.Known:
+			count["known_problem"]++
 		}
 	}
 	return encode(w, struct {

@@ -110,7 +110,7 @@ func Run(sources []Source, o Options) *Result {
 	loads := r.graph(r.layers())
 	r.comments()
 	r.settings()
-	return &Result{plain(merged(r.findings)), loads, r.unjudged, r.Incomplete, r.off}
+	return &Result{plain(r.findings), loads, r.unjudged, r.Incomplete, r.off}
 }
 
 // Worst returns the gravest severity among the findings that count; ok is

@@ -110,7 +110,7 @@ func TestHAProxyFiles(t *testing.T) {
 func TestHAProxyPauses(t *testing.T) {
 	for words, want := range map[string]bool{"conn-failure response-timeout": false, "404 500": false, "empty-response 503": true, "all-retryable-errors": true} {
 		read := readText("haproxy.cfg", "defaults\n  mode http\nbackend a\n  server s 10.0.0.1:80\n  retry-on "+words+"\n")
-		said := slices.ContainsFunc(Run(read.Sources, Options{Now: today}).Findings, func(f report.Finding) bool { return f.Standard == "R-5" || strings.Contains(f.Message, "R-5") })
+		said := slices.ContainsFunc(Run(read.Sources, Options{Now: today}).Findings, func(f report.Finding) bool { return f.Standard == "R-5" })
 		if said != want {
 			t.Errorf("%s: a word about Retry-After: %v, want %v", words, said, want)
 		}

@@ -17,34 +17,22 @@ import (
 // and the findings, for a pull request or a wiki page.
 func Markdown(w io.Writer, read *Reading, rep *report.Report, r *Result) error {
 	var b strings.Builder
-	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
-	i := 0
-	for _, s := range read.Sources {
-		for _, d := range s.File.All() {
-			owner := cmp.Or(d.Policy.Owner, "**no one**")
-			if s.File.Format != "" {
-				owner = s.File.Format + ", in " + s.File.Name
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(owner), cell(others(d, &r.Loads[i])))
-			i++
-		}
-	}
-	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
-	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(l.path(l.Path, " → ")), l.Attempts,
-			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.duration())
+	if len(r.Loads) > 0 {
+		worstCases(&b, read, r)
 	}
 	counting := rep.Counting()
-	fmt.Fprintf(&b, "\n## Findings: %d\n", len((&report.Report{Findings: r.Findings}).Counting()))
+	fmt.Fprintf(&b, "## Findings: %d\n", len(counting))
 	if len(counting) > 0 {
 		b.WriteString("\n| Where | What | Rule |\n|---|---|---|\n")
 	}
 	for _, f := range counting {
-		text := cell(f.Message)
+		lines := []string{cell(f.Message)}
 		for _, p := range f.Related {
-			text += "<br>" + cell(p.Message)
+			if line := cell(p.Message); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
 		}
-		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, text, strings.TrimSpace(f.ID+" "+f.Standard))
+		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, strings.Join(lines, "<br>"), strings.TrimSpace(f.ID+" "+f.Standard))
 	}
 	if len(rep.Problems) > 0 {
 		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(rep.Problems))
@@ -54,6 +42,28 @@ func Markdown(w io.Writer, read *Reading, rep *report.Report, r *Result) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// worstCases writes who retries each call, and what that comes to.
+func worstCases(b *strings.Builder, read *Reading, r *Result) {
+	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
+	i := 0
+	for _, s := range read.Sources {
+		for _, d := range s.File.All() {
+			owner := cmp.Or(d.Policy.Owner, "**no one**")
+			if s.File.Format != "" {
+				owner = s.File.Format + ", in " + s.File.Name
+			}
+			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(d.Name), cell(owner), cell(others(d, &r.Loads[i])))
+			i++
+		}
+	}
+	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, l := range r.Loads {
+		fmt.Fprintf(b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(l.path(l.Path, " → ")), l.Attempts,
+			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.duration())
+	}
+	b.WriteByte('\n')
 }
 
 // others says what the layers around the owner do: what was found, or what the file
@@ -89,6 +99,7 @@ func code(s string) string { return "`" + codes.Replace(report.Line(s)) + "`" }
 const (
 	tableRows  = 20
 	tableWidth = 80
+	leastName  = 20 // that is left of a call's name beside very large figures
 )
 
 // Table writes the worst case of each dependency for a terminal, and the worst path in a
@@ -102,7 +113,7 @@ func Table(w io.Writer, r *Result) error {
 	fmt.Fprintf(&b, columns+"%s\n", "attempts", "load", "budgeted", "busy", "longest", "worst case of a call")
 	for _, l := range heaviestLoads(r.Loads) {
 		row := fmt.Sprintf(columns, fmt.Sprint(l.Attempts), atLeast(l.AtLeast)+number(l.Without)+"x", atLeast(l.AtLeast)+number(l.With)+"x", number(l.Busy)+"x", l.duration())
-		b.WriteString(row + fitted(l.call(), tableWidth-len(row)) + "\n")
+		b.WriteString(row + fitted(l.call(), max(tableWidth-len(row), leastName)) + "\n")
 	}
 	if n := len(r.Loads) - tableRows; n > 0 {
 		fmt.Fprintf(&b, "and %s with no greater load, which -o json lists\n", plural(n, "call"))

@@ -10,23 +10,20 @@ import (
 	"github.com/forbear-go/forbear/policyfile/foreign"
 )
 
-// BeyondTheProduct is the id of the finding that says what a product cannot hold: its
-// related places have each rule in its own words.
-const BeyondTheProduct = "FC002"
-
-// merged makes one finding of those that say the same of many places, once it is known
-// which of them a waiver or a comment lifts: what a product cannot do, whatever its files
-// say, and which dependencies have a floor.
-func merged(found []finding) (all []finding) {
-	groups := map[string][]finding{}
+// Merged makes one finding of those that say the same of many places, once it is known which
+// of them a waiver, a comment or a baseline lifts: what a product cannot do, whatever its
+// files say (FC002), and which dependencies have a floor (FC105). Its related places are all
+// that it stands for, each in its own words.
+func Merged(found []report.Finding) (all []report.Finding) {
+	groups := map[string][]report.Finding{}
 	var order []string
 	for _, f := range found {
-		if f.Suppressed != "" || f.rule != beyondTheProduct && f.rule != quietClientFloor {
+		key := fmt.Sprint(f.ID, f.Severity)
+		switch {
+		case f.Suppressed != "" || f.ID != beyondTheProduct.ID && f.ID != quietClientFloor.ID:
 			all = append(all, f)
 			continue
-		}
-		key := fmt.Sprint(f.ID, f.Severity)
-		if f.rule == beyondTheProduct {
+		case f.ID == beyondTheProduct.ID:
 			key += f.Subject
 		}
 		if groups[key] == nil {
@@ -35,46 +32,50 @@ func merged(found []finding) (all []finding) {
 		groups[key] = append(groups[key], f)
 	}
 	for _, key := range order {
-		group := groups[key]
-		slices.SortStableFunc(group, func(a, b finding) int { return byPlace(&a.Finding, &b.Finding) })
-		if group[0].rule == beyondTheProduct {
-			all = append(all, limitsOf(group))
-		} else {
-			all = append(all, floorsOf(group))
-		}
+		all = append(all, oneOf(groups[key]))
 	}
+	gravest(all)
 	return all
 }
 
-// limitsOf says once what a product cannot hold, each rule in its own words.
-func limitsOf(group []finding) finding {
-	one, files := group[0], map[string]bool{}
-	slices.SortStableFunc(group, func(a, b finding) int { return cmp.Compare(a.Standard, b.Standard) })
+// oneOf stands for all findings of a group. A baseline in SARIF knows each of them.
+func oneOf(group []report.Finding) report.Finding {
+	if len(group) == 1 && group[0].ID == quietClientFloor.ID {
+		return group[0]
+	}
+	slices.SortStableFunc(group, func(a, b report.Finding) int { return byPlace(&a, &b) })
+	one := group[0]
+	for _, f := range group {
+		one.Covers = append(one.Covers, f.Fingerprint())
+	}
+	one.Identity = one.ID + "\x00" + strings.Join(one.Covers, "\x00")
+	if one.ID == beyondTheProduct.ID {
+		limitsOf(&one, group)
+	} else {
+		floorsOf(&one, group)
+	}
+	return one
+}
+
+// limitsOf says once what a product cannot hold, by rule.
+func limitsOf(one *report.Finding, group []report.Finding) {
+	slices.SortStableFunc(group, func(a, b report.Finding) int { return cmp.Compare(a.Standard, b.Standard) })
+	files := map[string]bool{}
 	var rules []string
-	said := map[string]bool{}
 	for _, f := range group {
 		files[f.File] = true
-		if !slices.Contains(rules, f.Standard) {
-			rules = append(rules, f.Standard)
+		if rule := strings.TrimSpace(f.Standard + " " + gist[f.Standard]); !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
 		}
-		if !said[f.Message] {
-			said[f.Message] = true
-			one.Related = append(one.Related, report.Place{File: f.File, Line: f.Line, Column: f.Column, Message: f.Standard + ": " + f.Message})
-		}
+		one.Related = append(one.Related, report.Place{File: f.File, Line: f.Line, Column: f.Column, Message: f.Standard + ": " + f.Message})
 	}
-	one.Standard = ""
-	if len(rules) == 1 {
-		one.Standard = rules[0]
-	}
-	for i, rule := range rules {
-		rules[i] = strings.TrimSpace(rule + " " + gist[rule])
+	if one.Standard = ""; len(rules) == 1 {
+		one.Standard = group[0].Standard
 	}
 	one.Message = fmt.Sprintf("%s cannot hold %s, whatever is written", foreign.Title(one.Subject), list(rules))
 	if len(files) > 1 {
 		one.Message += fmt.Sprintf(" (in %d files)", len(files))
 	}
-	one.Identity = one.ID + "\x00" + one.Subject
-	return one
 }
 
 // gist is what a rule of the standard asks for, in a few words.
@@ -84,24 +85,19 @@ var gist = map[string]string{
 }
 
 // floorsOf says once which dependencies quiet clients may retry beyond the budget's share.
-func floorsOf(group []finding) finding {
-	one := group[0]
-	if len(group) == 1 {
-		return one
-	}
+func floorsOf(one *report.Finding, group []report.Finding) {
 	const most = 5
 	var names []string
 	for _, f := range group {
-		one.Identity += f.Fingerprint() + "\x00"
 		if !slices.Contains(names, f.Subject) {
 			names = append(names, f.Subject)
 		}
+		one.Related = append(one.Related, report.Place{File: f.File, Line: f.Line, Column: f.Column, Message: f.Message})
 	}
 	if n := len(names) - most; n > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", n))
 	}
 	one.Message = fmt.Sprintf("quiet clients may retry %s beyond the budget's share, as often as their floors say", list(names))
-	return one
 }
 
 // list joins words as a sentence has them.

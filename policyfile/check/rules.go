@@ -54,7 +54,7 @@ var (
 	})
 
 	beyondTheProduct = newRule(report.Rule{
-		ID: BeyondTheProduct, Name: "beyond-the-product", Severity: note, Waivable: true,
+		ID: "FC002", Name: "beyond-the-product", Severity: note, Waivable: true,
 		Summary: "the software cannot hold a rule, whatever its file says",
 		Why:     "What a product has no setting for cannot be mended in its file, and holds for each of its retries.",
 		Fix:     "Put forbear's gateway behind it and switch its retries off, switch them off alone, or have a waiver signed.",

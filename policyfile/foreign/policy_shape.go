@@ -15,9 +15,10 @@ import (
 )
 
 // Other programs have files with a key "dependencies", "profiles" or "gateway" too, so that
-// a key at the top does not make a file a policy. It says what it is: by the fields of its
-// entries, by its name, by version: 1 or the address of the schema, or because a user named
-// it. The more of these there are, the more mistakes it may have and still be recognized.
+// a key at the top does not make a file a policy. It says what it is: by the service that it
+// is of, by the fields of its entries, by its name or the address of its schema, or because a
+// user named it. The more of these there are, the more mistakes it may have and still be
+// recognized.
 
 // sections are the keys of a policy file that hold what is judged. A file with
 // neither a section nor a service is no policy file.
@@ -69,13 +70,13 @@ func namedPolicy(name string) bool {
 
 // proof matches what only a policy file has: the line of its schema, or a field of its
 // entries.
-var proof = regexp.MustCompile(`(?m)^#.*\$schema=\S*/forbear/\S*schema\.json|[ \t{,](owner|max_retries|per_attempt|min_attempt|retry_unsent|other_layers)[ \t]*:`)
+var proof = regexp.MustCompile(`(?m)^#.*\$schema=\S*/forbear/\S*schema\.json|[ \t{,](max_retries|per_attempt|min_attempt|retry_unsent|other_layers)[ \t]*:`)
 
 // shapedLikePolicy reports whether all that stands in the first column of a file
 // are keys of a policy file, and something proves that it is one. It saves those from
 // being parsed twice; the reader of policy files judges the rest of what they hold.
 func shapedLikePolicy(data []byte) bool {
-	found, list, service, version := false, false, false, false
+	section, list, service := false, false, false
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		if len(line) == 0 || line[0] == '#' {
@@ -95,11 +96,11 @@ func shapedLikePolicy(data []byte) bool {
 		}
 		list = string(key) != "waivers"
 		// A service with fields is another program's.
-		service = service || string(key) == "service" && len(value) > 0
-		version = version || string(key) == "version" && string(bytes.TrimSpace(value)) == "1"
-		found = found || service || slices.Contains(sections, string(key))
+		value = bytes.TrimSpace(value)
+		service = service || string(key) == "service" && len(value) > 0 && !bytes.ContainsAny(value[:1], "{[&*#|>")
+		section = section || slices.Contains(sections, string(key))
 	}
-	return found && (service && version || proof.Match(data))
+	return section && (service || proof.Match(data))
 }
 
 // isPolicy reports whether a document is a policy file, perhaps a faulty one. A key with a
@@ -109,10 +110,7 @@ func isPolicy(root *tree.Node, named, called bool) bool {
 	if len(root.Pairs) > 2*len(keys) || root.Has("apiVersion") && root.Has("kind") {
 		return false
 	}
-	// A lock file of NuGet has a version 1 of dependencies, too.
-	versioned := root.Get("version").Text() == "1" && root.Get("service").Text() != ""
-	called = called || versioned || strings.Contains(root.Get("$schema").Text(), "/forbear/")
-	expected := named || called
+	service := root.Get("service").Text() != "" // one with fields is another program's
 	section, own, others := false, 0, 0
 	var inside tally
 	for _, p := range root.Pairs {
@@ -121,9 +119,9 @@ func isPolicy(root *tree.Node, named, called bool) bool {
 			key = near
 		}
 		switch {
-		case !slices.Contains(keys, key):
+		case !slices.Contains(keys, key), key == "service" && p.Value.Map(), key == "version" && strings.ContainsAny(p.Value.Text(), ".v"):
 			others++
-			if expected {
+			if named || called {
 				inside.entries(p.Value, "dependencies") // perhaps under a wrong key
 			}
 		case slices.Contains(sections, key) && inForm(key, p.Value):
@@ -134,20 +132,33 @@ func isPolicy(root *tree.Node, named, called bool) bool {
 			own++
 		}
 	}
-	if !expected {
-		return section && own >= others && inside.own > inside.others
-	}
+	called = called || strings.Contains(root.Get("$schema").Text(), "/forbear/")
 	switch {
-	case own < others:
+	case own < others, own == others && !called:
 		return false
+	// A service by its name, and nothing but sections of ours.
+	case service && section && others == 0:
+		return true
 	case inside == tally{}: // nothing but what stands at the top
-		return others == 0 && (section && called || root.Get("service").Text() != "")
+		return others == 0 && (section && called || service && (named || called))
+	case named || called:
+		return inside.own > inside.others || section && inside.own == inside.others
 	}
-	return inside.own > inside.others || section && inside.own == inside.others
+	return section && inside.ours && inside.own > inside.others
 }
 
-// tally counts the fields of sections that are a policy's, and the others.
-type tally struct{ own, others int }
+// tally counts the fields of sections that are a policy's, and the others. ours says that one
+// of them is such that other programs do not have it.
+type tally struct {
+	own, others int
+	ours        bool
+}
+
+// common are fields that entries of other programs have, too.
+var common = []string{
+	"kind", "url", "service", "protocol", "methods", "tls", "health", "secret", "credentials", "keys", "profile", "extends", "total", "connect", "disabled", "strict",
+	"listen", "routes", "endpoints", "metrics", "logs", "id", "reason", "owner", "created", "expires", "ticket", "files", "code", "approvals",
+}
 
 func (t *tally) section(n *tree.Node, section string) {
 	switch section {
@@ -171,11 +182,13 @@ func (t *tally) entries(n *tree.Node, section string) {
 func (t *tally) entry(n *tree.Node, section string) {
 	known := fieldsOf()[section]
 	for _, p := range n.Fields() {
-		if _, near := nearest.Of(p.Key, known); near {
-			t.own++
-		} else {
+		name, near := nearest.Of(p.Key, known)
+		if !near {
 			t.others++
+			continue
 		}
+		t.own++
+		t.ours = t.ours || !slices.Contains(common, name) || name == "owner" && section != "waivers" && n.Get("owner").Text() != ""
 	}
 }
 

@@ -97,7 +97,7 @@ type gate struct {
 	std           *cli.Streams
 	operands      []string
 	ignored       [2]int          // files and folders that an ignore file left out
-	vendored      int             // folders with what others wrote
+	vendored      []string        // folders with what others wrote
 	outputs       []report.Output // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
@@ -209,8 +209,10 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if err := q.lift(rep); err != nil {
 		return 0, err
 	}
-	result.Findings = rep.Findings
-	if err := q.writeReport(read, result, rep); err != nil {
+	result.Findings = check.Merged(rep.Findings)
+	shown := *rep
+	shown.Findings = result.Findings
+	if err := q.writeReport(read, result, &shown); err != nil {
 		return 0, err
 	}
 	if q.writeBaseline != "" {
@@ -245,9 +247,9 @@ func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
 	}
 	known := report.Plural(len(rep.Counting()), "finding")
 	if left > 0 {
-		known += " and " + report.Plural(left, "place") + " that cannot be judged"
+		known += ", " + report.Plural(left, "place") + " that cannot be judged"
 	}
-	fmt.Fprintf(q.std.Err, "check: %s are known from now on: review %s, commit it, and run forbear check --baseline %[2]s\n", known, q.writeBaseline)
+	fmt.Fprintf(q.std.Err, "check: %s: known from now on (%s). Review %[1]s, commit it, and run forbear check --baseline %[1]s\n", q.writeBaseline, known)
 	return cli.ExitOK, nil
 }
 

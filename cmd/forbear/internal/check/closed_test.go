@@ -92,7 +92,7 @@ func TestFolders(t *testing.T) {
 	}{
 		{"as it is", nil, nil, 0, "judged 3 units in 3 files; 2 files not recognized; 1 file ignored; 1 vendored folder left out\n"},
 		{"without the ignore file", map[string]string{".forbearignore": ""}, nil, 1, "judged 4 units in 4 files; 2 files not recognized; 1 vendored folder left out\n"},
-		{"packages that pip installed", map[string]string{"fn/a-1.0.dist-info/METADATA": "", "fn/a/policy.yaml": failing, "fn/policy.yaml": passing}, nil, 0, "judged 4 units in 4 files; 2 files not recognized; 1 file ignored; 3 vendored folders left out\n"},
+		{"packages that pip installed", map[string]string{"fn/a-1.0.dist-info/RECORD": "a/__init__.py,sha256=x,1\na-1.0.dist-info/RECORD,,\n", "fn/a/policy.yaml": failing, "fn/policy.yaml": passing, "fn/own/policy.yaml": passing}, nil, 0, "judged 5 units in 5 files; 2 files not recognized; 1 file ignored; 3 vendored folders left out\n"},
 		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:42: "},
 		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or not as a whole"},
 		{"a broken file of something else", map[string]string{"b/x.yaml": "a: [\n"}, nil, 0, "3 files not recognized"},

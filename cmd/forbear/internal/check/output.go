@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,7 +48,11 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 		case "github":
 			return brief.GitHub(w)
 		case "markdown":
-			return check.Markdown(w, read, &brief, result)
+			shown := *result
+			if q.errorsOnly {
+				shown.Loads = nil
+			}
+			return check.Markdown(w, read, &brief, &shown)
 		}
 		return rep.Write(w, o.Format)
 	})
@@ -68,7 +73,7 @@ const fewOf = 3
 // fewNotes leaves out warnings and notes that say of many places what those before them
 // say. The last that is shown says how many there are.
 func fewNotes(found []report.Finding) (shown []report.Finding) {
-	about := func(f *report.Finding) string { return f.ID + strings.ReplaceAll(f.Message, f.Subject, "") }
+	about := func(f *report.Finding) string { return f.ID + without(f.Message, f.Subject) }
 	spare := func(f *report.Finding) bool { return f.Severity < report.Error && f.Suppressed == "" }
 	count, named := map[string]int{}, map[string]int{}
 	for _, f := range found {
@@ -86,6 +91,15 @@ func fewNotes(found []report.Finding) (shown []report.Finding) {
 		shown = append(shown, f)
 	}
 	return shown
+}
+
+// without takes a subject out of a message, where it stands as a word.
+func without(message, subject string) string {
+	if subject == "" {
+		return message
+	}
+	word := regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(subject) + `(\W|$)`)
+	return word.ReplaceAllString(message, "$1$2")
 }
 
 // more is what the last of few says of the others.
@@ -133,9 +147,9 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 	short := *rep
 	short.Findings = slices.Clone(rep.Findings)
 	for i := range short.Findings {
-		if f := &short.Findings[i]; f.ID == check.BeyondTheProduct {
+		if f := &short.Findings[i]; len(f.Covers) > 0 {
 			f.Related = nil // one line for all
-			f.Hint += " What each rule lacks: forbear check -o markdown."
+			f.Hint += " forbear check -o markdown has each."
 		}
 	}
 	if err := short.Text(w); err != nil {
@@ -203,7 +217,7 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 		{len(lost), "file", "not read, or not as a whole"},
 		{q.ignored[0], "file", "ignored"},
 		{q.ignored[1], "folder", "ignored"},
-		{q.vendored, "vendored folder", "left out"},
+		{len(q.vendored), "vendored folder", "left out"},
 		{result.Off, "finding", "off by the settings"},
 	} {
 		if more.n > 0 {

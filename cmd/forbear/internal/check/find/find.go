@@ -34,8 +34,8 @@ type Files struct {
 	All []File
 	// Ignored and IgnoredFolders count what an ignore file leaves out.
 	Ignored, IgnoredFolders int
-	// Vendored counts the folders that hold what others wrote.
-	Vendored int
+	// Vendored are the folders that hold what others wrote, and are left out.
+	Vendored []string
 	// Passed are what lies in a folder and is no file: pipes, and links to folders
 	// elsewhere, which are not followed.
 	Passed []Missing
@@ -61,17 +61,29 @@ var (
 	vendored = []string{"node_modules", "bower_components", "vendor", "third_party", "site-packages", "dist-packages", ".venv", "venv"}
 )
 
-// installed reports whether pip installed packages into a folder, beside which it leaves
-// what they are: a function of AWS has its packages in a folder of its own.
-func installed(folder string) bool {
-	found, _ := filepath.Glob(escape(folder) + "/*.dist-info") // escaped, it is a pattern
-	return len(found) > 0
+// installed returns the folders that pip installed into a folder, by the records that it
+// leaves beside them: a function of AWS has its packages in a folder of its own.
+func installed(folder string) map[string]bool {
+	found := map[string]bool{}
+	records, _ := filepath.Glob(escape(folder) + "/*.dist-info/RECORD") // escaped, it is a pattern
+	for _, name := range records {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if first, _, deeper := strings.Cut(line, "/"); deeper {
+				found[first] = true
+			}
+		}
+	}
+	return found
 }
 
 // Of finds the files of operands. wanted says which files of a folder are of
 // interest, by their names.
 func Of(operands []string, wanted func(name string) bool) *Files {
-	f := &finder{wanted: wanted, seen: map[string]int{}, pip: map[string]bool{}}
+	f := &finder{wanted: wanted, seen: map[string]int{}, pip: map[string]map[string]bool{}}
 	for _, operand := range operands {
 		if err := f.operand(operand); err != nil {
 			f.Missing = append(f.Missing, Missing{operand, err})
@@ -83,18 +95,16 @@ func Of(operands []string, wanted func(name string) bool) *Files {
 type finder struct {
 	Files
 	wanted func(string) bool
-	seen   map[string]int  // where in All
-	pip    map[string]bool // what is known of folders, see installed
+	seen   map[string]int             // where in All
+	pip    map[string]map[string]bool // what is known of folders, see installed
 }
 
 // installed is the function of that name, asked once for each folder.
-func (f *finder) installed(folder string) bool {
-	is, known := f.pip[folder]
-	if !known {
-		is = installed(folder)
-		f.pip[folder] = is
+func (f *finder) installed(folder string) map[string]bool {
+	if f.pip[folder] == nil {
+		f.pip[folder] = installed(folder)
 	}
-	return is
+	return f.pip[folder]
 }
 
 func (f *finder) add(name string, met bool) {
@@ -156,8 +166,8 @@ func (f *finder) folder(root string) error {
 			case name == root:
 			case slices.Contains(skipped, entry.Name()):
 				return fs.SkipDir
-			case slices.Contains(vendored, entry.Name()), f.installed(filepath.Dir(name)):
-				f.Vendored++
+			case slices.Contains(vendored, entry.Name()), f.installed(filepath.Dir(name))[entry.Name()]:
+				f.Vendored = append(f.Vendored, name)
 				return fs.SkipDir
 			case ignores.match(name, true):
 				f.IgnoredFolders++
