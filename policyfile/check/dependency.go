@@ -107,7 +107,7 @@ func (r *run) window(s Source, d *policyfile.Dependency) {
 	// policy.
 	const slack = 1e-9
 	at, _ := d.Place("budget.window")
-	found := retryBudgetWindow.at(at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
+	found := retryBudgetWindow.at(at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window).degree(burst)
 	switch {
 	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
 	case burst > standard+slack && b.Window > budget.DefaultWindow:
@@ -135,7 +135,7 @@ func (r *run) tooLong(s Source, d *policyfile.Dependency) {
 	}
 	if l := worst(s, d); l.Duration < math.MaxInt64 && l.Duration > totalOf(d) {
 		at := written(d, "per_attempt", "max_retries")
-		r.add(totalDuration.at(at, d.Name, "%s has no total, and its attempts and waits may take %v: want at most %v", d.Name, l.Duration, totalOf(d)).in(s, d.Route))
+		r.add(totalDuration.at(at, d.Name, "%s has no total, and its attempts and waits may take %v: want at most %v", d.Name, l.Duration, totalOf(d)).degree(l.Duration.Seconds()).in(s, d.Route))
 	}
 }
 

@@ -125,15 +125,16 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	if slices.Contains(d.Lacks, "per_attempt") {
 		l.Duration = math.MaxInt64
 	}
+	l.longer = slices.Contains(d.Lacks, "backoff.cap") // whoever is called chooses a wait
 	switch bounded := !refuses(s, d, "total.missing"); {
 	case d.Longest > 0:
 		l.Duration, l.longer = d.Longest, d.AtLeast && !bounded
 	case bounded && s.File.Format != "" && d.Policy.Total == 0:
 		l.Duration = math.MaxInt64 // our defaults are not those of other software
 	case bounded:
-		l.Duration = min(p.Total, l.Duration)
+		l.Duration, l.longer = min(p.Total, l.Duration), false
 	default:
-		l.longer = d.AtLeast
+		l.longer = l.longer || d.AtLeast
 	}
 	return l
 }

@@ -60,7 +60,7 @@ func (r *run) bounded(s Source, f *policyfile.Fault) bool {
 			continue
 		}
 		l := worst(s, d)
-		if l.longer || d.AtLeast || l.Duration > totalOf(d) {
+		if l.longer || d.AtLeast || l.Duration > totalOf(d) || slices.Contains(d.Lacks, "backoff.cap") {
 			return false
 		}
 		found = true
@@ -83,7 +83,7 @@ func degree(file *policyfile.File, f *policyfile.Fault) float64 {
 	case "max_retries", "max_attempts":
 		n, _ := strconv.Atoi(value)
 		return float64(n)
-	case "total":
+	case "total", "budget.interval":
 		d, _ := time.ParseDuration(value)
 		return d.Seconds()
 	case "budget.ratio":

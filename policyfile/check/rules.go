@@ -426,7 +426,7 @@ var (
 		ID: "FC909", Name: "waiver-needs-iab", Standard: "R-2", Severity: fail,
 		Summary: "a count over its range needs the architecture board's approval",
 		Why:     "R-2 reserves that to a board, the Integration Architecture Board (IAB) of the standard: those whom --allowed-signers lists for the namespace forbear-waiver-iab.",
-		Fix:     "Have one of those sign it with role: iab whom --allowed-signers lists for the namespace forbear-waiver-iab.",
+		Fix:     "Have someone sign it, with role: iab, whom --allowed-signers lists for the namespace forbear-waiver-iab.",
 	})
 	waiverEndsSoon = newRule(report.Rule{
 		ID: "FC910", Name: "waiver-ends-soon", Severity: warn,

@@ -102,6 +102,8 @@ func TestDifferences(t *testing.T) {
 		{"Istio's least version", "istio", two + cert, "R-9: no least version of TLS; instead: Istio's own, 1.2"},
 		{"Istio and TLS of the caller", "istio", two + "}", "R-4: what the service encrypts itself is not seen; instead: the mesh begins TLS: call it by http"},
 		{"Linkerd and TLS", "linkerd", two + "}", "R-4: what is encrypted before the proxy is not seen; instead: nothing of it is retried"},
+		{"a service of the namespace", "gatewayapi", one + ", url: 'http://payments-svc:8080'}", `targetRefs: [{group: "", kind: Service, name: payments-svc}]`},
+		{"a host with a dot at its end", "gatewayapi", one + ", url: 'http://pay.example.'}", "hostname: pay.example}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := write(t, c.format, c.policy)

@@ -311,3 +311,16 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
+
+// A service of Kubernetes has a name that begins with a letter, of 63 characters at most.
+func TestLabels(t *testing.T) {
+	for name, want := range map[string]string{"pay": "pay", "9-pay": "s-9-pay", "Pay_1.x": "pay-1-x"} {
+		if got := label(name); got != want {
+			t.Errorf("label(%q) = %q, want %q", name, got, want)
+		}
+	}
+	long := strings.Repeat("a", 64)
+	if got := label(long); len(got) > 63 || got == label(long+"b") {
+		t.Errorf("label of 64 letters is %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"net/http"
 	"slices"
@@ -62,8 +63,27 @@ func (t *target) kubeService() (name, namespace string) {
 			return service, ", namespace: " + scalar(in)
 		}
 	}
+	// A name of one label is a service of the namespace that the route is in.
+	if host != "" && !strings.Contains(host, ".") && !t.ip && label(host) == host {
+		return host, ""
+	}
 	t.standsFor = t.host != t.name
-	return service(t.name), ""
+	return label(t.name), ""
+}
+
+// label is a name that a service of Kubernetes may have (RFC 1035).
+func label(name string) string {
+	const most = 63
+	name = service(name)
+	if name[0] >= '0' && name[0] <= '9' {
+		name = "s-" + name
+	}
+	if len(name) > most {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		name = fmt.Sprintf("%s-%08x", strings.Trim(name[:most-9], "-"), h.Sum32())
+	}
+	return name
 }
 
 // gatewayRule writes the rules for the requests that match. A path can be put before that of
@@ -82,7 +102,7 @@ func gatewayRule(w *writer, t *target, name string, retried bool, matches ...str
 	w.line("  - matches: [%s]", strings.Join(all, ", "))
 	var rewrite []string
 	if t.standsFor && !t.ip && !strings.Contains(t.host, "_") { // a name of DNS
-		rewrite = append(rewrite, "hostname: "+scalar(strings.ToLower(t.host)))
+		rewrite = append(rewrite, "hostname: "+scalar(strings.TrimSuffix(strings.ToLower(t.host), ".")))
 	}
 	if t.path != "" {
 		rewrite = append(rewrite, fmt.Sprintf("path: {type: ReplacePrefixMatch, replacePrefixMatch: %q}", t.path))

@@ -136,16 +136,19 @@ func (r *reader) inFlight(d *policyfile.Dependency, interval *tree.Node, field s
 	}
 	share := 100 * d.Policy.Budget.Ratio
 	enough := saturated(d.Policy.Budget.Ratio/budget.DefaultRatio, over)
+	var fault *policyfile.Fault
 	switch longest := cmp.Or(d.Policy.Total, d.Policy.PerAttempt+d.Policy.Backoff.Cap); {
 	case over < shortest:
 		r.unjudged(interval.At, d.Name, "%s: an interval of %v ends before a request does, so that the least number of retries in flight holds alone: leave it out", d.Name, over)
+		return
 	case longest > 0 && longest < enough:
-		r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That bounds none that are short, and even where each lasts %v they may be %.0f%% of the requests: leave the interval out",
-			share, over, longest, share*over.Seconds()/longest.Seconds()).Uncertain = true
+		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That bounds none that are short, and even where each lasts %v they may be %.0f%% of the requests: leave the interval out",
+			share, over, longest, share*over.Seconds()/longest.Seconds())
 	default:
-		r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
-			share, over, enough).Uncertain = true
+		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
+			share, over, enough)
 	}
+	fault.Uncertain, fault.Value = true, over.String()
 }
 
 // floor reads how many retries Envoy allows at a time whatever the share says. A

@@ -162,6 +162,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 		r.unheeded(d, placed(back, d.At), "Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it")
 		return
 	}
+	d.Lacks = append(d.Lacks, "backoff.cap") // the service chooses
 	most := envoyReset
 	v := back.Fold("max_interval")
 	if t, ok := v.Span(); ok {

@@ -140,6 +140,7 @@ func (r *reader) gatewayTimes(d *policyfile.Dependency, rule, retry *tree.Node) 
 	}
 	r.attempt(d, timeouts.Get("backendRequest"))
 	// How the waits grow is not in the file: a schedule says the shortest.
+	d.Lacks = append(d.Lacks, "backoff.cap")
 	var wait time.Duration
 	r.duration(d, "backoff.base", retry.Get("backoff"), &wait)
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0, wait}}

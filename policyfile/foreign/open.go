@@ -110,7 +110,7 @@ type opener struct {
 	within    int                 // the one that is looked at, or 0
 	owned     map[*tree.Node]bool // what products have of the maps that they share
 	sight     string              // what is known of a file that says nothing of retries, see recognized
-	told      int                 // how many of the maps around what is looked at are of such software, and named, a probe, or a schema
+	told      int                 // how many of the maps around what is looked at are of such software, and named, or a schema
 	resource  string              // the type of the one around what is looked at, or ""
 }
 
@@ -262,11 +262,11 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 			if o.claimed(n) {
 				return
 			}
-			if o.sighted(n) || isProbe(key, n) || isSchema(key, n) {
+			if o.sighted(n) || isSchema(key, n) {
 				o.told++
 				defer func() { o.told-- }()
 			}
-			if kind := resourceOf(n); kind != "" {
+			if kind := resourceOf(o.path, n); kind != "" {
 				defer func(outer string) { o.resource = outer }(o.resource)
 				o.resource = kind
 			}
@@ -282,6 +282,7 @@ func (o *opener) node(root *tree.Node, above *lines, depth int) {
 					continue
 				}
 				about, known := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)+len(o.Faults)
+				about = about && !(p.Key == "retries" && isProbe(key, n))
 				o.path = append(o.path, p.Key)
 				visit(p.Value, p.Key)
 				o.path = o.path[:len(o.path)-1]

@@ -74,8 +74,7 @@ func variableAboutRetries(name string) bool {
 // isProbe reports whether a map is a health check, as Compose, ECS and Nomad have them: no
 // one's call is behind it, and its retries say how many failures make it unhealthy.
 func isProbe(key string, n *tree.Node) bool {
-	return tree.Same(key, "healthcheck") || tree.Same(key, "healthchecks") ||
-		n.Has("interval") && (n.Has("test") || n.Has("command")) && n.Has("retries")
+	return tree.Same(key, "healthcheck") || n.Has("retries") && n.Has("interval") && (n.Has("test") || n.Has("start_period"))
 }
 
 // isText reports whether a value is prose, or switches something off: the key of a
@@ -85,58 +84,91 @@ func isText(n *tree.Node) bool {
 	return n.Text() == "false" || len(n.Text()) > long && strings.Count(n.Text(), " ") > 5
 }
 
-// schemaWords are those of which a property of a JSON Schema has one.
-var schemaWords = []string{"type", "$ref", "description", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields"}
+// schemaTypes are those of JSON Schema, and schemaWords the keywords of which a property
+// without a type has one.
+var (
+	schemaTypes = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+	schemaWords = []string{"$ref", "enum", "const", "anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"}
+)
 
 // isSchema reports whether a map has the properties of a JSON Schema, as of a resource of
 // Kubernetes or the values of a chart: it says what may be set, and sets nothing.
 func isSchema(key string, n *tree.Node) bool {
+	property := func(v *tree.Node) bool {
+		kind := v.Get("type")
+		return slices.Contains(schemaTypes, kind.Text()) || len(kind.List()) > 0 || slices.ContainsFunc(schemaWords, v.Has)
+	}
 	return (key == "properties" || key == "definitions" || key == "$defs") && len(n.Pairs) > 0 &&
-		!slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool { return !slices.ContainsFunc(schemaWords, p.Value.Has) })
+		!slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool { return !property(p.Value) })
 }
 
 // statement matches a line of TOML or HCL that gives a value to a key, or begins a section,
-// and header one of HCL that begins a resource. assigned matches a key within a line.
+// and block one of HCL that begins a block, such as a resource. assigned matches a key within
+// a line, which may stand in a text of JSON.
 var (
 	statement = regexp.MustCompile(`^\s*\[*\s*["']?([\w.-]+)["']?\s*(?:[\]{]|=\s*([^=\s].*))`)
-	header    = regexp.MustCompile(`^\s*(?:resource|data)\s+"([\w-]+)"`)
-	assigned  = regexp.MustCompile(`([\w.-]+)["']?\s*[=:]`)
+	block     = regexp.MustCompile(`^(\w+)(?:\s+"([\w-]+)")?.*\{\s*$`)
+	assigned  = regexp.MustCompile(`([\w.-]+)(?:\\?["'])?\s*[=:]`)
+	preset    = regexp.MustCompile(`^\s*default\s*=\s*[^n\s]`) // and not null
 	// typed matches the type of a variable of Terraform's, which is no value.
 	typed = regexp.MustCompile(`^(optional|object|map|list|set|tuple)\(|^(string|number|bool|any)\b`)
+	// remark matches a comment, or the rest of a line that is one.
+	remark = regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:(?:^|[ \t])(?:#|//).*$)`)
 )
 
 // statements looks for settings of retries in a notation that no product has which is read.
 func (o *opener) statements(data []byte, in frame) {
-	number := 0
+	// Lines and columns stay: a comment becomes blanks.
+	data = remark.ReplaceAllFunc(data, func(text []byte) []byte {
+		return bytes.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, text)
+	})
+	number, variable := 0, ""
 	for line := range bytes.Lines(data) {
 		number++
-		if m := header.FindSubmatch(line); m != nil {
-			o.resource = string(m[1])
+		found := func(key string, column int) {
+			o.retry(key, in.at(policyfile.Position{Line: number, Column: 1 + column}))
 		}
-		if text := bytes.TrimLeft(line, " \t"); len(text) == 0 || text[0] == '#' || bytes.HasPrefix(text, []byte("//")) {
-			continue
+		if m := block.FindSubmatch(bytes.TrimRight(line, "\r\n")); m != nil {
+			o.resource, variable = "", ""
+			switch string(m[1]) {
+			case "resource", "data":
+				o.resource = string(m[2])
+			case "variable":
+				variable = string(m[2])
+			}
 		}
 		m := statement.FindSubmatchIndex(line)
-		if m != nil && m[4] >= 0 && typed.Match(line[m[4]:m[5]]) {
+		switch {
+		case variable != "" && aboutRetries(variable) && preset.Match(line):
+			found(variable, 0)
+		case m != nil && m[4] >= 0 && typed.Match(line[m[4]:m[5]]):
 			continue
-		}
-		if m != nil && aboutRetries(string(line[m[2]:m[3]])) {
-			o.retry(string(line[m[2]:m[3]]), in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+		case m != nil && aboutRetries(string(line[m[2]:m[3]])):
+			found(string(line[m[2]:m[3]]), m[2])
 		}
 		// One that is known stands within a line too, as in jsonencode({maxReceiveCount = 4}).
 		for _, m := range assigned.FindAllSubmatchIndex(line, -1) {
 			if key := string(line[m[2]:m[3]]); settingOf(key, o.resource) != nil {
-				o.retry(key, in.at(policyfile.Position{Line: number, Column: 1 + m[2]}))
+				found(key, m[2])
 			}
 		}
 	}
 	o.resource = ""
 }
 
-// resourceOf returns the type of a resource of CloudFormation that a map is, or "".
-func resourceOf(n *tree.Node) string {
+// resourceOf returns the type of a resource that a map is, or "": of CloudFormation by its
+// Type, of Terraform's JSON by the keys above it.
+func resourceOf(path []string, n *tree.Node) string {
 	if kind := n.Get("Type").Text(); strings.HasPrefix(kind, "AWS::") {
 		return kind
+	}
+	if len(path) == 2 && path[0] == "resource" {
+		return path[1]
 	}
 	return ""
 }

@@ -313,7 +313,7 @@ func (q *gate) read() *check.Reading {
 	if read.Files == 0 && !slices.ContainsFunc(read.Problems, func(p report.Problem) bool { return p.Fatal }) {
 		message := "no file to judge"
 		if n := len(inputs); n > 0 {
-			message = "neither a policy file nor a configuration that check knows among " + report.Plural(n, "file")
+			message = "nothing to judge in " + report.Plural(n, "file") + ": no policy file, and no configuration that check knows"
 		}
 		read.Problems = append([]report.Problem{{Kind: report.Unrecognized, Message: message, Fatal: true}}, read.Problems...)
 	}

@@ -129,7 +129,7 @@ func TestFolders(t *testing.T) {
 func TestNothingInAFolder(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"a/x.yaml": "x: 1\n", "a/y.yaml": "y: 1\n"}))
 	r := clitest.Run(t, Command(), "", "a")
-	if want := "not recognized: neither a policy file nor a configuration that check knows among 2 files\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
+	if want := "not recognized: nothing to judge in 2 files: no policy file, and no configuration that check knows\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
 		t.Errorf("exit code %d, want 2 with %q: %s", r.Code, want, r.Out)
 	}
 }

@@ -46,6 +46,9 @@ func TestAdoptsARepository(t *testing.T) {
 			_ = os.Remove(filepath.Join(dir, name))
 		}
 	}
+	// Nor is another fault of a file that had one.
+	change(t, dir, "b/policy.yaml", "service: a\ndependencies: {b: {owner: a, max_retrie: 99}}\n")
+	check("1 error, 0 warnings, 0 notes; ", cli.ExitUsage)
 	// What can be judged again is judged.
 	change(t, dir, "b/policy.yaml", failing)
 	check("1 error, 0 warnings, 0 notes; 11 known", cli.ExitFound)
@@ -70,6 +73,30 @@ func TestNoBaselineOfNothing(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	if r := clitest.Run(t, Command(), "", "--baseline", "known.json", "p", "none.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Out, "none.yaml: not read: no such file") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
+
+// What a product cannot hold is known for the files that it was known for.
+func TestBaselineOfLimits(t *testing.T) {
+	const upstream = "upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; }\nserver { proxy_next_upstream_timeout 10s; proxy_read_timeout 1s; location / { proxy_pass http://a; } }\n"
+	dir := folder(t, map[string]string{"a/nginx.conf": upstream})
+	t.Chdir(dir)
+	run := func(args ...string) clitest.Result { return clitest.Run(t, Command(), "", append(args, "a", "b")...) }
+	change(t, dir, "b/policy.yaml", passing)
+	if r := run("--fail-on", "note", "--write-baseline", "known.json"); r.Code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := run("--fail-on", "note", "--baseline", "known.json"); r.Code != cli.ExitOK {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	change(t, dir, "b/nginx.conf", upstream)
+	if r := run("--fail-on", "note", "--baseline", "known.json"); r.Code != cli.ExitFound || !strings.Contains(r.Out, "nginx cannot hold R-1 (full jitter) and R-7") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	// Standard input is another file each time.
+	clitest.Run(t, Command(), "service: a\ndependencies: {b: {max_retrie: 1}}\n", "--write-baseline", "stdin.json", "-")
+	if r := clitest.Run(t, Command(), "service: a\ndependencies: {b: {max_retrie: 1}}\n", "--baseline", "stdin.json", "-"); r.Code != cli.ExitUsage {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }

@@ -70,7 +70,7 @@ func writeExport(std *cli.Streams, path, to, dependency, format, signers string)
 
 // exportHint says what to do about a waiver that is not valid.
 func exportHint(f *report.Finding, signers string) string {
-	if f.ID == "FC907" && signers == "" {
+	if signers == "" && (f.ID == "FC907" || f.ID == "FC905") {
 		return "have it signed (forbear policy payload), and give --allowed-signers FILE"
 	}
 	return f.Hint
