@@ -30,13 +30,13 @@ func TestWindows(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Run(readText("a.yaml", strings.Replace(tt.text, "BUDGET", tt.budget, 1)).Sources, Options{})
-			text := fmt.Sprintf("busy %s;", number(got.Loads[0].Busy))
+			words := []string{fmt.Sprintf("busy %s;", number(got.Loads[0].Busy))}
 			for _, f := range got.Findings {
 				if f.Severity > report.Note {
-					text += fmt.Sprintf(" %s %s %s", f.ID, f.Severity, f.Message)
+					words = append(words, fmt.Sprint(f.ID, " ", f.Severity, " ", f.Message))
 				}
 			}
-			if text != tt.want {
+			if text := strings.Join(words, " "); text != tt.want {
 				t.Errorf("got  %s\nwant %s", text, tt.want)
 			}
 		})
