@@ -131,7 +131,7 @@ func (b *Baseline) Apply(r *Report) {
 	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		if k := (KnownProblem{p.File, p.Kind, p.Message}); r.lasting(p) && left[k] > 0 {
+		if k := (KnownProblem{p.File, p.Kind, p.Message}); p.Fatal && left[k] > 0 {
 			left[k]--
 			p.Fatal, p.Known = false, true
 		}

@@ -190,3 +190,22 @@ func TestProblemsAreInEveryFormat(t *testing.T) {
 		}
 	}
 }
+
+// A baseline knows a problem as often as it was there.
+func TestBaselineOfProblems(t *testing.T) {
+	r := troubled()
+	known, err := ReadBaseline([]byte(write(t, r.WriteBaseline)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := troubled()
+	again.Problems = append(again.Problems, again.Problems[0], Problem{Kind: Faulty, File: "b.yaml", Message: "another", Fatal: true})
+	known.Apply(again)
+	var fatal []bool
+	for _, p := range again.Problems {
+		fatal = append(fatal, p.Fatal)
+	}
+	if want := []bool{false, false, true, true}; !slices.Equal(fatal, want) || !again.Problems[0].Known || again.Problems[1].Known {
+		t.Errorf("fatal are %v, want %v: %+v", fatal, want, again.Problems)
+	}
+}

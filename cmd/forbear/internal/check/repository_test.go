@@ -104,7 +104,10 @@ func TestBaselineOfLimits(t *testing.T) {
 // Errors come first, in each format; what many files have in common is said once.
 func TestNoise(t *testing.T) {
 	const upstream = "upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; }\nserver { proxy_next_upstream error http_500 non_idempotent; proxy_next_upstream_timeout 10s; proxy_read_timeout 1s; location / { proxy_pass http://a; } }\n"
-	files := map[string]string{"z/policy.yaml": failing, "y/policy.yaml": warned}
+	files := map[string]string{
+		"z/policy.yaml": failing, "y/policy.yaml": warned, "x/policy.yaml": strings.ReplaceAll(warned, "b: ", "c: "),
+		"a/nginx.conf": "server { location / { proxy_pass http://named; } }\n",
+	}
 	for i := range 30 {
 		files[fmt.Sprintf("n%d/nginx.conf", i)] = upstream
 	}
@@ -124,16 +127,19 @@ func TestNoise(t *testing.T) {
 	if strings.Count(r.Out, "[FC210") != 3 || !strings.Contains(r.Out, "(and so in 27 more places, which -o json lists) [FC210") || strings.Count(r.Out, "[FC301 R-6]") != 30 {
 		t.Errorf("got %s", r.Out)
 	}
+	if floors := strings.Index(r.Out, "quiet clients may retry c and b beyond"); floors < 0 || floors > strings.Index(r.Out, "[FC001]") {
+		t.Errorf("the floors do not stand among the warnings: %s", r.Out)
+	}
 	for line := range strings.Lines(r.Out) {
 		if strings.Contains(line, " -> ") && !strings.HasPrefix(line, "whole graph") && len([]rune(line)) > 81 {
 			t.Errorf("wider than a terminal: %s", line)
 		}
 	}
-	if !strings.Contains(r.Out, "and 12 calls with no greater load") {
+	if !strings.Contains(r.Out, "and 14 calls with no greater load") {
 		t.Errorf("got %s", r.Out)
 	}
 	r = clitest.Run(t, Command(), "", "--errors-only", ".")
-	if strings.Contains(r.Out, ": warning: ") || strings.Contains(r.Out, ": note: ") || strings.Contains(r.Out, "attempts ") || !strings.Contains(r.Out, "31 errors, 31 warnings, 1 note\n") || r.Code != cli.ExitFound {
+	if strings.Contains(r.Out, ": warning: ") || strings.Contains(r.Out, ": note: ") || strings.Contains(r.Out, "attempts ") || !strings.Contains(r.Out, "31 errors, 31 warnings, 2 notes\n") || r.Code != cli.ExitFound {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }
