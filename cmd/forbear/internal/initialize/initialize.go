@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -56,7 +57,10 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 		if err := create(*file, []byte(text), *force); err != nil {
 			return std.Fail("init: %v (--force replaces a file)", err)
 		}
-		fmt.Fprintf(std.Out, "wrote %[1]s; next: forbear check %[1]s\n", *file)
+		fmt.Fprintf(std.Out, "wrote %[1]s; next:\n  forbear check %[1]s\n", *file)
+		if p.served() {
+			fmt.Fprintf(std.Out, "  forbear serve --config %s\n", *file)
+		}
 		return cli.ExitOK
 	}
 	return c
@@ -113,14 +117,17 @@ func (p *plan) register(f *flag.FlagSet) {
 // a newcomer reads it for.
 const (
 	head = "# yaml-language-server: $schema=" + policyfile.SchemaURL + `
-# The retry policy of %[1]s. Check it with: forbear check policy.yaml
-# What is left out holds the standard's default.
+# The retry policy of %[1]s. What is left out has the standard's default.
+#
+#   forbear check policy.yaml            # is it within the standard?
+#   forbear serve --config policy.yaml   # a gateway with these retries, see below
 service: %[1]s
 %[2]s
 
 dependencies:
 `
-	tail = `# consumers:           # queues that the service works through
+	tail = `
+# consumers:           # queues that the service works through
 #   orders:
 #     owner: %s
 #     dedup: 8d          # at least 7d
@@ -154,8 +161,29 @@ func (p *plan) text() string {
 	for _, d := range p.deps {
 		d.write(&b, owner)
 	}
+	p.gateway(&b)
 	fmt.Fprintf(&b, tail, owner)
 	return b.String()
+}
+
+// served reports whether the file has a gateway: a dependency needs a URL for that.
+func (p *plan) served() bool {
+	return slices.ContainsFunc(p.deps, func(d planned) bool { return d.url != "" })
+}
+
+// gateway writes a route for each dependency with a URL, and an example where there is none.
+func (p *plan) gateway(b *strings.Builder) {
+	mark := ""
+	deps := slices.DeleteFunc(slices.Clone(p.deps), func(d planned) bool { return d.url == "" })
+	if !p.served() {
+		mark, deps = "# ", p.deps[:1]
+		b.WriteString("# A gateway needs the url of each dependency that it forwards to.\n")
+	}
+	fmt.Fprintf(b, "%sgateway:                 # for services in any language; the library needs none\n", mark)
+	fmt.Fprintf(b, "%s  listen: 127.0.0.1:8080 # calls to http://127.0.0.1:8080/%s/... are retried as above\n%s  routes:\n", mark, deps[0].name, mark)
+	for _, d := range deps {
+		fmt.Fprintf(b, "%s    - prefix: /%s\n%s      dependency: %s\n", mark, d.name, mark, d.name)
+	}
 }
 
 // write writes one dependency. The choice of idempotency (R-6) errs towards
