@@ -47,7 +47,7 @@ function chart(result, load) {
 
 // standalone is the chart with a style of its own, for a file.
 function standalone(result, load) {
-  const style = `<style>text{font:12px system-ui,sans-serif;fill:#586267}.name{fill:#22282b}.grid{stroke:#586267;stroke-opacity:.18}.fault{fill:#b4481a;fill-opacity:.1}.fresh{fill:#14757a;fill-opacity:.5}.retry{fill:#d9622b;fill-opacity:.6}.good{fill:none;stroke:#1d5c38;stroke-width:1.8}.limit{stroke:#586267;stroke-dasharray:5 4}</style>`;
+  const style = `<style>text{font:12px system-ui,sans-serif;fill:#586267}.name{fill:#22282b}.grid{stroke:#586267;stroke-opacity:.18}.fault{fill:#b4481a;fill-opacity:.1}.fresh{fill:#14757a;fill-opacity:.5}.retry{fill:#d9622b;fill-opacity:.6}.good{fill:none;stroke:#1d5c38;stroke-width:1.8}.limit{stroke:#586267;stroke-dasharray:5 4}@media(prefers-color-scheme:dark){text{fill:#9aa7ad}.name{fill:#e4e9eb}.grid{stroke:#9aa7ad}.limit{stroke:#9aa7ad}.fresh{fill:#3aa9b0}.good{stroke:#6fcf97}}</style>`;
   return chart(result, load).replace(/(<svg[^>]*>)/, "$1" + style) + "\n";
 }
 

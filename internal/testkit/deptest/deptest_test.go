@@ -30,6 +30,7 @@ var siblings = map[string][]string{
 	"lattice":     {"httpretry"}, // so does the client under the SDKs
 	"forbeartest": {},
 	"site":        {"storm"}, // the simulator in a page
+	"demo":        {"storm"}, // the first thing that a newcomer runs
 }
 
 // leaves are the packages below the root, which everyone may import. They know

@@ -31,13 +31,11 @@ func (l *fakeLedger) Append(context.Context, struct{}) error {
 
 // The program of the README.
 func Example() {
-	payments := forbear.Must(forbear.New("payments", forbear.Policy{Owner: "checkout"}))
-
-	// HTTP: status, Retry-After, request bodies and keys are taken care of.
+	payments := forbear.Must(forbear.New("payments", forbear.Policy{}))
 	client := &http.Client{Transport: httpretry.NewTransport(nil, payments)}
 
-	// Anything else: the operation says which of its errors may go away.
 	try := func(ctx context.Context) error {
+		// Anything else says which of its errors may go away.
 		err := payments.Do(ctx, func(ctx context.Context) error {
 			err := ledger.Append(ctx, entry)
 			if errors.Is(err, errBusy) {

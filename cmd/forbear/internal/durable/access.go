@@ -52,7 +52,7 @@ var errForbidden = errors.New("forbidden")
 var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs a token")
 
 // refusedToken is why a caller gets 401.
-const refusedToken = "the API token is missing, wrong or expired"
+const refusedToken = "the API token is missing, wrong or expired: send one that forbear token create has made as Authorization: Bearer, or set FORBEAR_API_TOKEN for the commands"
 
 // authorize lets in callers with the token of the command line or one of the store, and
 // puts them into the request's context. Where there is neither, the request has to be

@@ -21,10 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -110,6 +113,9 @@ forbear serve --allow-target 127.0.0.0/8
 		s.fleet.register(f)
 		f.DurationVar(&s.every, "reload-every", 2*time.Second, "how often to look whether the policy file has changed; 0: only on SIGHUP")
 		s.drain.register(f)
+		if len(args) == 1 && args[0] != "" && args[0][0] != '-' {
+			return std.Fail("serve: unexpected argument %q: a policy file is given by --config %[1]s", args[0])
+		}
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
@@ -126,9 +132,20 @@ forbear serve --allow-target 127.0.0.0/8
 			fmt.Fprintln(std.Err, err) // each line names its place
 			return cli.ExitUsage
 		}
-		return std.Fail("serve: %v", err)
+		return std.Fail("serve: %v%s", err, s.remedy(err))
 	}
 	return c
+}
+
+// remedy says what to do about an error, or nothing.
+func (s *server) remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": end what listens there, or choose another address with --listen, --admin, --metrics or --api"
+	case s.path != "" && errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), s.path):
+		return ": forbear init writes one"
+	}
+	return ""
 }
 
 // whole is serve from the policy file to the end.

@@ -151,7 +151,7 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	}
 	resp, err := t.client.Do(req)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("%w: is forbear serve running? It prints its admin address, which --admin names", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
