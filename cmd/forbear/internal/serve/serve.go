@@ -26,7 +26,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -139,10 +138,11 @@ forbear serve --allow-target 127.0.0.0/8
 
 // remedy says what to do about an error, or nothing.
 func (s *server) remedy(err error) string {
+	missing, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return ": end what listens there, or choose another address with --listen, --admin, --metrics or --api"
-	case s.path != "" && errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), s.path):
+	case missing != nil && missing.Path == s.path && errors.Is(err, fs.ErrNotExist):
 		return ": forbear init writes one"
 	}
 	return ""
