@@ -239,10 +239,12 @@ func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
 	}
 	left := 0
 	for _, p := range read.Problems {
-		if p.Fatal && slices.Contains(read.Names, p.File) {
+		// What is missing, and standard input, no baseline knows; the report says so.
+		switch known := p.File != find.StdinName && slices.Contains(read.Names, p.File); {
+		case p.Fatal && !known:
+			return cli.ExitUsage, nil
+		case p.Fatal:
 			left++
-		} else if p.Fatal {
-			return cli.ExitUsage, nil // the report says what is missing
 		}
 	}
 	known := report.Plural(len(rep.Counting()), "finding")
