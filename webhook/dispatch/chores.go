@@ -192,8 +192,18 @@ func (d *Dispatcher) expireOverdue(ctx context.Context, r *receiver) {
 			if dl.Unreadable != nil {
 				r.postpone(dl)
 			} else {
-				j.release(max(dl.Due.Sub(d.now()), 0))
+				j.release(j.leftOf(total))
 			}
 		}
 	}
+}
+
+// leftOf returns for how long a delivery still waits that is given back, of a total. One that
+// is due beyond its total was given back before by a clock that was ahead: that wait would be
+// as long as the clock was wrong.
+func (j *job) leftOf(total time.Duration) time.Duration {
+	if !j.delivery.Due.Before(j.start().Add(total)) {
+		return 0
+	}
+	return max(j.delivery.Due.Sub(j.to.d.now()), 0)
 }
