@@ -32,9 +32,8 @@ func deafHandlers(t *testing.T, b Broker) {
 	}
 	k.start()
 	k.until("the others are done", func() bool { return k.done() == 20 })
-	if n := k.c.Stalled().Handlers; n != b.Concurrency() {
-		t.Errorf("%d handlers are stalled, want %d", n, b.Concurrency())
-	}
+	// The others may have come first, where a broker delivers in another order.
+	k.until("all places were kept", func() bool { return k.c.Stalled().Handlers == b.Concurrency() })
 	close(hang)
 	k.until("all are done", func() bool { return k.done() == 20+b.Concurrency() })
 	k.acknowledged()
