@@ -193,18 +193,18 @@ func TestHTTP2RefusedPosts(t *testing.T) {
 }
 
 // A server that recycles its connections loses nothing of a POST without a key, whatever
-// the policy, and gets nothing twice.
+// the policy, and gets nothing twice. A call is sent again once, so it must not meet two
+// recycled connections: the callers go in step, and each second step has one.
 func TestHTTP2RecycledConnections(t *testing.T) {
-	const callers, calls = 10, 50
+	const callers, steps = 10, 100
 	var mu sync.Mutex
-	seen := map[string]int{}
+	seen, arrived := map[string]int{}, 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
+		defer mu.Unlock()
 		seen[string(body)]++
-		n := len(seen)
-		mu.Unlock()
-		if n%20 == 0 {
+		if arrived++; arrived%(2*callers) == callers/2 {
 			w.Header().Set("Connection", "close") // GOAWAY
 		}
 	}))
@@ -212,23 +212,23 @@ func TestHTTP2RecycledConnections(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	client := &http.Client{Transport: httpretry.NewTransport(server.Client().Transport, quiet(t, forbear.Policy{}))}
-	var posting sync.WaitGroup
-	for caller := range callers {
-		posting.Go(func() {
-			for call := range calls {
-				body := fmt.Sprintf("%d.%d", caller, call)
+	for step := range steps {
+		var posting sync.WaitGroup
+		for caller := range callers {
+			posting.Go(func() {
+				body := fmt.Sprintf("%d.%d", caller, step)
 				resp, err := client.Do(newRequest(t, http.MethodPost, server.URL, body, ""))
 				if err != nil {
 					t.Errorf("%s: %v", body, err)
-					continue
+					return
 				}
 				_ = resp.Body.Close()
-			}
-		})
+			})
+		}
+		posting.Wait()
 	}
-	posting.Wait()
-	if len(seen) != callers*calls {
-		t.Errorf("%d of %d arrived", len(seen), callers*calls)
+	if len(seen) != callers*steps {
+		t.Errorf("%d of %d arrived", len(seen), callers*steps)
 	}
 	for body, n := range seen {
 		if n != 1 {

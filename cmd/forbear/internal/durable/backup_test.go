@@ -23,8 +23,8 @@ import (
 // attempt of each tenth message, and keeps what it has accepted.
 type slow struct {
 	*httptest.Server
-	busy    sync.WaitGroup
 	mu      sync.Mutex
+	busy    int // requests that are being answered
 	refused map[string]bool
 	seen    map[string][]string // bodies by id
 }
@@ -32,13 +32,15 @@ type slow struct {
 func newSlow(t *testing.T) *slow {
 	s := &slow{refused: map[string]bool{}, seen: map[string][]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.busy.Add(1)
-		defer s.busy.Done()
+		s.mu.Lock()
+		s.busy++
+		s.mu.Unlock()
 		body, _ := io.ReadAll(r.Body)
 		time.Sleep(20 * time.Millisecond)
 		id := r.Header.Get("Webhook-Id")
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		defer func() { s.busy-- }()
 		if strings.HasSuffix(id, "0") && !s.refused[id] {
 			s.refused[id] = true
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -51,8 +53,12 @@ func newSlow(t *testing.T) *slow {
 }
 
 // taken returns what has arrived from a process that has ended, and begins anew.
-func (s *slow) taken() map[string][]string {
-	s.busy.Wait()
+func (s *slow) taken(t *testing.T) map[string][]string {
+	waitFor(t, "the end of what is being answered", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.busy == 0
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := s.seen
@@ -134,7 +140,7 @@ func restore(t *testing.T, from string, backup func(from string) (to string)) {
 	p.kill()
 	close(stop)
 	producers.Wait()
-	first := sink.taken()
+	first := sink.taken(t)
 	// The time that leases take to run out, as far as the backup is concerned.
 	restored := outside(t, to)
 	if _, err := restored.ExecContext(t.Context(), `UPDATE forbear_deliveries SET lease = lease - 60000000 WHERE state = 1`); err != nil {
@@ -160,7 +166,7 @@ func restore(t *testing.T, from string, backup func(from string) (to string)) {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	end()
-	second, twice := sink.taken(), 0
+	second, twice := sink.taken(t), 0
 	for id, bodies := range second {
 		if len(bodies) > 1 || bodies[0] != `{"of":"`+id+`"}` {
 			t.Errorf("%s has come as %q", id, bodies)
