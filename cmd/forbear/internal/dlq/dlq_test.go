@@ -127,8 +127,8 @@ func TestDLQVerbs(t *testing.T) {
 		{"redrive", 2, "which letters?"},
 		{"redrive none", 1, `dead letter "none": not found`},
 		{"redrive l0", 1, "no dead letters to redrive"},
-		{"redrive --all --rate 1000", 2, "rate 1000 is outside 0-500"},
-		{"redrive --all --stop-ratio 2", 2, "stop_ratio 2 is outside 0-1"},
+		{"redrive --all --rate 1000", 2, "rate 1000 is outside 0 to 500"},
+		{"redrive --all --stop-ratio 2", 2, "stop_ratio 2 is outside 0 to 1"},
 		{"pause", 2, "pause wants the id of a redrive"},
 		{"pause none", 1, `redrive "none"`},
 		{"read " + missing, 2, "misspelt.db"},
@@ -227,7 +227,7 @@ func TestDLQWithEncryption(t *testing.T) {
 	if r := clitest.Run(t, Command(), "", "read", "--reveal", file, "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, "cGxhbnRlZC1wYXlsb2Fk") {
 		t.Errorf("revealed: %+v", r)
 	}
-	if r := clitest.Run(t, Command(), "", "read", file, "--database", db); r.Code != 2 || !strings.Contains(r.Errors, "line 1: encrypted, and no key is at hand") {
+	if r := clitest.Run(t, Command(), "", "read", file, "--database", db); r.Code != 2 || !strings.Contains(r.Errors, "line 1: encrypted: give its key with --encryption-key-file") {
 		t.Errorf("without the key: %+v", r)
 	}
 	if r := clitest.Run(t, Command(), "", "audit", "--database", db); !strings.Contains(r.Out, "file "+file) {

@@ -76,7 +76,7 @@ func newSealedWorld(t *testing.T, database string) *sealedWorld {
 	do(s, "PUT", "/v1/endpoints/mine", `{"url":"https://planted.example.com/","application":"acme"}`)
 	do(s, "PUT", "/v1/endpoints/of", `{"url":"https://planted.example.com/","application":"sealed"}`)
 	stop()
-	waitFor(t, "the changes", func() bool { return len(log.lines("endpoint cannot be served as it is stored")) == 3 })
+	waitFor(t, "the changes", func() bool { return len(log.lines("stored endpoint cannot be used")) == 3 })
 	return w
 }
 

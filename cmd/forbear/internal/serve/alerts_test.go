@@ -66,7 +66,7 @@ func TestAlertFlagsAreChecked(t *testing.T) {
 		"the way out":         {[]string{"--alert-alertmanager", "http://localhost:9093"}, "see --alert-allow-target"},
 		"an unsigned webhook": {[]string{"--alert-webhook", "https://ops.example.com/"}, "needs --alert-webhook-secret"},
 		"a secret for none":   {[]string{"--alert-webhook-secret", "env:X"}, "without --alert-webhook"},
-		"no such secret":      {[]string{"--alert-webhook", "https://ops.example.com/", "--alert-webhook-secret", "env:NOBODY"}, "FORBEAR_SECRET_NOBODY is empty"},
+		"no such secret":      {[]string{"--alert-webhook", "https://ops.example.com/", "--alert-webhook-secret", "env:NOBODY"}, "FORBEAR_SECRET_NOBODY is not set"},
 		"no address":          {[]string{"--alert-slack", "slack"}, "want http or https"},
 	} {
 		r := clitest.Run(t, Command(), "", append([]string{"--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "forbear.db")}, c.args...)...)
