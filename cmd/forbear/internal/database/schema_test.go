@@ -96,7 +96,7 @@ func TestUpdateSaysWhatItWaitsFor(t *testing.T) {
 	go func() { ended <- db.Update(t.Context(), slog.New(slog.NewTextHandler(said, nil)), false) }()
 	select {
 	case line := <-said:
-		if !strings.Contains(line, "trying again") || !strings.Contains(line, "another process changes the schema") {
+		if !strings.Contains(line, "trying again") || !strings.Contains(line, "another process is changing the schema") {
 			t.Errorf("the log says %s", line)
 		}
 	case err := <-ended:
