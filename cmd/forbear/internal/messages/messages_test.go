@@ -54,7 +54,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"no verb", "list, show, cancel, send-again or erase?", cli.ExitUsage, nil},
 		{"a verb that is none", "unknown verb", cli.ExitUsage, []string{"resend"}},
-		{"a state that is none", `invalid value "gone" for flag -state`, cli.ExitUsage, []string{"list", "--state", "gone"}},
+		{"a state that is none", `invalid value "gone" for --state`, cli.ExitUsage, []string{"list", "--state", "gone"}},
 		{"show without an id", "wants the id", cli.ExitUsage, []string{"show"}},
 		{"all by mistake", "wants an id, a filter flag or --all", cli.ExitUsage, []string{"cancel"}},
 		{"what cannot be canceled", "what is dead cannot be", cli.ExitUsage, []string{"cancel", "--state", "dead"}},
