@@ -83,7 +83,7 @@ var deliveryVariables = []string{"FORBEAR_DATABASE", "FORBEAR_API_TOKEN", "FORBE
 func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample bool) {
 	d.alone = !keyed(file)
 	given.Visit(func(f *flag.Flag) {
-		if d.why == "" && slices.Contains(d.flags, f.Name) {
+		if (d.why == "" || f.Name == "database") && slices.Contains(d.flags, f.Name) {
 			d.why = "--" + f.Name
 		}
 	})
