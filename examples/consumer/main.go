@@ -29,7 +29,6 @@ const schema = `CREATE TABLE IF NOT EXISTS bookings (number INTEGER PRIMARY KEY,
 // what keeps a crowd of events from falling over it.
 var prices = forbear.Must(forbear.New("prices", forbear.Policy{
 	Kind:    forbear.Event,
-	Owner:   "bookkeeping",
 	Backoff: forbear.Backoff{Base: 200 * time.Millisecond},
 }, forbear.WithCallerDeadLetter())) // R-8: the consumer below has a queue of dead letters
 
