@@ -43,6 +43,16 @@ func Holds(t *testing.T, name, program, printed string) {
 	}
 }
 
+// Prints holds what main prints to the guide of that name: all of it, as the output of one
+// of the guide's commands.
+func Prints(t *testing.T, name string, main func()) {
+	t.Helper()
+	doc := read(t, roottest.Path(filepath.Join("docs", "guides", name+".md")))
+	if printed := output(t, main); !strings.Contains(doc, "\n"+printed+"```\n") {
+		t.Errorf("the guide %s does not show what the program prints:\n%s", name, printed)
+	}
+}
+
 // section returns the part of a document under a heading of the second level.
 func section(t *testing.T, doc, heading string) string {
 	t.Helper()
