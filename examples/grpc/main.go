@@ -65,7 +65,6 @@ func newServer(store idempotency.Store) (*grpc.Server, error) {
 func dial(address string) (*grpc.ClientConn, error) {
 	retryer, err := forbear.New("ledger", forbear.Policy{
 		Kind:    forbear.GRPC,
-		Owner:   "checkout", // the one layer that retries it
 		Backoff: forbear.Backoff{Base: 200 * time.Millisecond},
 	})
 	if err != nil {
