@@ -40,12 +40,12 @@ func pay(ctx context.Context, url string) error {
 func main() {
 	requests := 0 // a payment service: it fails twice, works once, then closes for 100 s
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if requests++; requests == 3 {
-			return
-		} else if requests > 3 {
+		if requests++; requests > 3 {
 			w.Header().Set("Retry-After", "100")
 		}
-		w.WriteHeader(http.StatusServiceUnavailable)
+		if requests != 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 	}))
 	defer service.Close()
 	for range 2 {
