@@ -31,22 +31,19 @@ func (l *fakeLedger) Append(context.Context, struct{}) error {
 
 // The program of the README.
 func Example() {
+	ctx := context.Background()
 	payments := forbear.Must(forbear.New("payments", forbear.Policy{}))
 	client := &http.Client{Transport: httpretry.NewTransport(nil, payments)}
 
-	try := func(ctx context.Context) error {
-		// Anything else says which of its errors may go away.
-		err := payments.Do(ctx, func(ctx context.Context) error {
-			err := ledger.Append(ctx, entry)
-			if errors.Is(err, errBusy) {
-				return forbear.Retryable(err, forbear.Hint{})
-			}
-			return err // unknown: not retried
-		})
-		return err
-	}
-	_, _ = client, try
-	// Output:
+	// Anything else says which of its errors may go away.
+	err := payments.Do(ctx, func(ctx context.Context) error {
+		err := ledger.Append(ctx, entry)
+		if errors.Is(err, errBusy) {
+			return forbear.Retryable(err, forbear.Hint{})
+		}
+		return err // unknown: not retried
+	})
+	_, _ = client, err
 }
 
 // The first program of the HTTP guide.
