@@ -90,7 +90,7 @@ func (c *keyring) SealAt(place string, plain []byte) ([]byte, error) {
 
 // ErrKey says that something is encrypted under a key that is not at hand. The error
 // that wraps it names the key.
-var ErrKey = errors.New("encrypted under a key that this process lacks: give it with --encryption-key-file")
+var ErrKey = errors.New("encrypted under a key that this process lacks")
 
 // OpenAt is the inverse of SealAt. It opens what earlier versions have sealed, too, and
 // reports whether it was bound.
@@ -101,7 +101,7 @@ func (c *keyring) OpenAt(place string, sealed []byte) (plain []byte, bound bool,
 	}
 	m := c.masters[id]
 	if m == nil {
-		return nil, false, fmt.Errorf("%w (key %q)", ErrKey, id)
+		return nil, false, fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id)
 	}
 	n := 1 + len(id)
 	if bound = isBound(sealed); bound {
@@ -174,7 +174,7 @@ func (db *DB) seal(at cell, plain []byte) ([]byte, error) {
 	switch c := db.cipher.(type) {
 	case nil:
 		if db.sealed.Load() && len(plain) > 0 {
-			return nil, fmt.Errorf("%w (this database is encrypted, and no key is given)", ErrKey)
+			return nil, fmt.Errorf("%w: this database is encrypted: give its key with --encryption-key-file", ErrKey)
 		}
 		return plain, nil
 	case *keyring:
@@ -210,7 +210,7 @@ func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 }
 
 // noKey says what is missing where there is no key at all.
-func noKey(id string) error { return fmt.Errorf("%w (key %q; no key is given)", ErrKey, id) }
+func noKey(id string) error { return fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id) }
 
 func (db *DB) sealText(at cell, plain []byte) (string, error) {
 	sealed, err := db.seal(at, plain)

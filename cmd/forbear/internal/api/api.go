@@ -48,7 +48,7 @@ func New(r *verb.Run, f *flag.FlagSet, resource string) *Client {
 func (c *Client) open(context.Context) (err error) {
 	u, err := url.Parse(c.address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("--api is no http or https address without a user")
+		return errors.New("--api: want an address such as http://127.0.0.1:8080, without a user")
 	}
 	c.token, err = cli.APIToken(c.tokenFile)
 	return err

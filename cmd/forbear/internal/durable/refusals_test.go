@@ -61,7 +61,7 @@ func TestRefusedCallsShow(t *testing.T) {
 	}
 	_, v := call(t, s, "GET", "/v1/audit?action=refused", "", "Authorization", root)
 	text := fmt.Sprint(v)
-	if !strings.Contains(text, "1 call was refused of late, the last from there: the API token is missing") || !strings.Contains(text, "anonymous at 192.0.2.1") {
+	if !strings.Contains(text, "1 call was refused recently, the latest from this address: the API token is missing") || !strings.Contains(text, "anonymous at 192.0.2.1") {
 		t.Errorf("the audit has %s", text)
 	}
 	if all := text + log.b.String(); strings.Contains(all, "planted") {

@@ -32,10 +32,10 @@ type alertFlags struct {
 func (a *alertFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
 	f.StringVar(&a.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")
-	f.StringVar(&a.hook, "alert-webhook", "", "deliver alerts to this `URL`, durably, as signed webhooks")
-	f.StringVar(&a.hookKey, "alert-webhook-secret", "", "the secret that signs them, as a `reference`: env:NAME or file:NAME")
-	f.Func("alert-allow-target", "a private `prefix` that --alert-slack and --alert-alertmanager may be in; may be repeated", prefixes(&a.reach))
-	f.StringVar(&a.command, "alert-command", "", "run this `command` with each alert as JSON on its standard input")
+	f.StringVar(&a.hook, "alert-webhook", "", "deliver alerts to this `URL` as signed webhooks")
+	f.StringVar(&a.hookKey, "alert-webhook-secret", "", "the secret that signs these, as a `reference`: env:NAME or file:NAME")
+	f.Func("alert-allow-target", "allow --alert-slack and --alert-alertmanager in this private `prefix`; may be repeated", prefixes(&a.reach))
+	f.StringVar(&a.command, "alert-command", "", "run this `command` for each alert, with JSON on standard input")
 }
 
 // notifiers returns the receivers that alerts are sent to directly. They reach public

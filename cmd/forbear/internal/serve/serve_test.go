@@ -255,7 +255,7 @@ func TestServeFaults(t *testing.T) {
 		{"no file", []string{"--config", "/does/not/exist"}, "no such file"},
 		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use: end what listens there, or choose another address with --listen"},
 		{"a policy file without its flag", []string{bad}, "a policy file is given by --config " + bad},
-		{"no policy file", []string{"--config", bad + ".none"}, "no such file or directory: forbear init writes one"},
+		{"no policy file", []string{"--config", bad + ".none"}, "no such file or directory: write one with forbear init"},
 		{"admin address taken", []string{"--listen", "127.0.0.1:0", "--admin", taken.Listener.Addr().String()}, "--admin: listen tcp " + taken.Listener.Addr().String()},
 		{"api address taken", []string{"--listen", "127.0.0.1:0", "--admin", "off", "--database", filepath.Join(t.TempDir(), "a.db"), "--api", taken.Listener.Addr().String()}, "--api: listen tcp " + taken.Listener.Addr().String()},
 		{"no folder", []string{"--listen", "unix:/does/not/exist.sock", "--admin", "off"}, "unix:/does/not/exist.sock: the folder /does/not does not exist: make it first"},

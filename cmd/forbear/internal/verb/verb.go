@@ -89,7 +89,7 @@ func (r *Run) words(c *cli.Command, f *flag.FlagSet, args []string) (words []str
 // here, before anything is opened: it never does half of what was meant.
 func (r *Run) choose(c *cli.Command, verbs []Verb, words []string) (v Verb, err error) {
 	if len(words) == 0 {
-		return v, fmt.Errorf("which verb: %s?", cli.OneOf(c.Verbs()))
+		return v, fmt.Errorf("which verb? want %s", cli.OneOf(c.Verbs()))
 	}
 	v = verbs[slices.IndexFunc(verbs, func(v Verb) bool { return v.Name == words[0] })] // Operands knows them all
 	most := v.Most
@@ -103,7 +103,7 @@ func (r *Run) choose(c *cli.Command, verbs []Verb, words []string) (v Verb, err 
 	case len(r.Operands) > 0:
 		r.ID = r.Operands[0]
 	case v.Operand != "" && !v.Optional:
-		return v, fmt.Errorf("%s wants %s", v.Name, v.Operand)
+		return v, fmt.Errorf("%s needs %s", v.Name, v.Operand)
 	}
 	if r.Format != "text" && r.Format != "json" {
 		return v, fmt.Errorf("unknown format %q: want text or json", r.Format)
