@@ -190,7 +190,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	if code := s.wait(t); code != 0 {
 		t.Errorf("a second signal: code %d", code)
 	}
-	s.logs(t, "a second signal")
+	s.logs(t, "second signal")
 	s.logs(t, `msg="current calls were cut off: raise --drain-timeout" calls=1`)
 	if r := <-call; r.status == 200 {
 		t.Errorf("the call under way: %+v", r)
@@ -201,7 +201,7 @@ func TestDrainIsCutShort(t *testing.T) {
 func TestListenFaults(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--listen=", "want HOST:PORT or unix:PATH"},
-		{"--listen=systemd:", "systemd has passed no such socket"},
+		{"--listen=systemd:", "systemd passed no such socket"},
 		{"--listen=unix:/does/not/exist/g.sock", "no such file or directory"},
 		{"--socket-mode=rw", "want a mode such as 0660"},
 		{"--socket-mode=1777", "want a mode such as 0660"},

@@ -129,7 +129,7 @@ func TestLastTokenIsRevoked(t *testing.T) {
 			t.Errorf("behind the last token, with %q: %d", with, status)
 		}
 	}
-	if found := log.with("the last token of the delivery API is gone"); len(found) != 1 || len(log.with(open)) != 0 {
+	if found := log.with("the last token of the delivery API was revoked"); len(found) != 1 || len(log.with(open)) != 0 {
 		t.Errorf("the log has %v", found)
 	}
 	if _, made, err := s.DB.Tokens().Create(t.Context(), sqlstore.Token{Name: "next", Scope: sqlstore.ScopeAdmin, Creator: "ann"}, time.Hour); err != nil || made.Name != "next" {
