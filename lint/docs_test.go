@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "rewrite RULES.md")
 // TestRulesDocument holds RULES.md to the documentation values of the rules.
 func TestRulesDocument(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# The rules of forbear lint\n\nThis page is made from the analyzers' own documentation; `forbear lint --explain FB1001` shows the same.\n")
+	b.WriteString("# The rules of forbear lint\n\nGenerated from the analyzers. `forbear lint --explain FB1001` prints the same text.\n")
 	for _, d := range Rules() {
 		fmt.Fprintf(&b, "\n## %s\n\n**%s**: %s (%s)\n\nFix: %s.\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Remedy, d.Text)
 		if d.Bad != "" {

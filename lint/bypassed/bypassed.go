@@ -23,7 +23,7 @@ var Doc = &rule.Doc{
 	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that takes it makes no
 retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
 
-Reported are that field passed on, returned, stored or called, and retry clients that are
+It reports that field when it is passed on, returned, stored or called, and retry clients that are
 configured and then never used.`,
 	Bad:      `return &API{http: retryClient.HTTPClient}`,
 	Good:     `return &API{http: retryClient.StandardClient()}`,

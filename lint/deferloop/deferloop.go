@@ -20,7 +20,7 @@ var Doc = &rule.Doc{
 open, contexts and locks are held over all waits and attempts. Put the attempt in a function of
 its own.
 
-Reported are defers from which another attempt may follow. A defer on the way out is fine.`,
+It reports defers after which another attempt may follow. A defer on the way out is fine.`,
 	Bad: `for range 3 {
 	resp, err := client.Do(req)
 	...

@@ -21,7 +21,7 @@ var Doc = &rule.Doc{
 retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and the ceiling,
 spreads them.
 
-Reported are retries whose wait grows (a product, a shift, a power, a table of
+It reports retries whose wait grows (a product, a shift, a power, a table of
 durations) with no call of a random source on the way to it, and constructors of retry
 libraries that build such a schedule.`,
 	Bad: `for i := range 5 {

@@ -25,7 +25,7 @@ var Doc = &rule.Doc{
 	Text: `The first attempt reads the request's body to its end; the second sends an empty one, or
 fails. net/http rewinds for redirects only, not for a second Do.
 
-Reported are requests with a body that are built before the loop and sent in it, and readers
+It reports requests with a body that are built before the loop and sent in it, and readers
 made before the loop that each attempt reads, with no Seek, Reset, GetBody or new Body in the
 loop.`,
 	Bad: `req, _ := http.NewRequest("PUT", url, bytes.NewReader(b))
