@@ -3,6 +3,7 @@ package forbear_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,31 @@ func TestOnlyTheOwnerRetries(t *testing.T) {
 			e, _ := errors.AsType[*forbear.Error](err)
 			if n != want || e.Retryable() != (service != "checkout") {
 				t.Errorf("%s: %d attempts, %v, retryable above: %v", service, n, err, e.Retryable())
+			}
+		}
+	})
+}
+
+// TestOwnerWithoutService: an owner that nothing is compared to has no effect, which New
+// says instead of retrying; a Set has a name.
+func TestOwnerWithoutService(t *testing.T) {
+	_, err := forbear.New("payments", forbear.Policy{Owner: "checkout"})
+	if err == nil || !strings.Contains(err.Error(), `owner "checkout"`) || !strings.Contains(err.Error(), "WithService") {
+		t.Errorf("New: %v", err)
+	}
+	if _, err := forbear.New("payments", forbear.Policy{Owner: "checkout"}, forbear.WithService("")); err != nil {
+		t.Errorf("a service that is not known: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for service, want := range map[string]int{"checkout": 4, "gateway": 1} {
+			set, err := forbear.NewSet(service, forbear.Policy{Owner: "checkout"}, forbear.WithoutLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			_ = set.Retryer("payments").Do(t.Context(), func(context.Context) error { n++; return forbear.Retryable(errFlaky, forbear.Hint{}) })
+			if n != want {
+				t.Errorf("a set of %s: %d attempts, want %d", service, n, want)
 			}
 		}
 	})

@@ -47,6 +47,9 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	if p.Kind.Durable() && r.sink == nil && !r.callerSink {
 		errs = append(errs, fmt.Errorf("policy %q: kind %s needs a dead-letter sink (R-8): use WithDeadLetter or WithCallerDeadLetter", dependency, p.Kind))
 	}
+	if p.Owner != "" && !r.named {
+		errs = append(errs, fmt.Errorf("policy %q: owner %q needs the name of this service to have an effect (R-7): add WithService, or leave Owner out", dependency, p.Owner))
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -110,10 +113,11 @@ type Set struct {
 	retryers map[string]*Retryer
 }
 
-// NewSet returns a Set for the named service. Dependencies that are not
-// configured by [Set.Configure] use the fallback policy. The options apply to
+// NewSet returns a Set for the named service, as by [WithService]. Dependencies that
+// are not configured by [Set.Configure] use the fallback policy. The options apply to
 // every Retryer.
 func NewSet(service string, fallback Policy, opts ...Option) (*Set, error) {
+	opts = append([]Option{WithService(service)}, opts...)
 	// Build one now, so that a bad fallback is found here and not on first use.
 	if _, err := build("default", fallback, opts); err != nil {
 		return nil, fmt.Errorf("set %q: %w", service, err)

@@ -121,11 +121,12 @@ func WithCallerDeadLetter() Option {
 	}
 }
 
-// WithService names the service that the calls are made from. Where the policy
-// names an owner, only that service retries.
+// WithService names the service that makes the calls. Where the policy names an
+// owner, only that service retries, so [New] refuses an owner without this
+// option. An empty name says that the service is not known: it retries as the owner does.
 func WithService(name string) Option {
 	return func(r *Retryer) error {
-		r.service = name
+		r.service, r.named = name, true
 		return nil
 	}
 }

@@ -77,7 +77,8 @@ type Policy struct {
 	// above zero.
 	WaitHeaders map[string]string `json:"wait_headers,omitempty"`
 
-	// Owner names the service that may retry this dependency.
+	// Owner names the one service that retries this dependency (R-7). It is compared to
+	// the name given by [WithService], which [New] demands with it.
 	Owner string `json:"owner,omitzero"`
 }
 

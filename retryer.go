@@ -32,6 +32,7 @@ type Retryer struct {
 	earned     *earnings                // nil for calls whose caller waits
 	pacer      *pace.Pacer              // nil when sends are not paced
 	service    string
+	named      bool // by WithService
 
 	layeredOnce  sync.Once
 	layeredSends atomic.Int64

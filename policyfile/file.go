@@ -244,7 +244,7 @@ func (f *File) Choose(name string) (*Dependency, error) {
 // with: its waivers, whether retries are logged, and its service, which has
 // to be the owner of the retries where a policy names one.
 func (f *File) Options() []forbear.Option {
-	opts := make([]forbear.Option, 0, len(f.Waivers)+1)
+	opts := make([]forbear.Option, 0, len(f.Waivers)+2)
 	for _, w := range f.Waivers {
 		if w.Dependency == "" || len(w.Files) > 0 {
 			continue // it is about code, or about other software
@@ -254,8 +254,5 @@ func (f *File) Options() []forbear.Option {
 	if f.Observability.NoLogs {
 		opts = append(opts, forbear.WithoutLog())
 	}
-	if f.Service != "" {
-		opts = append(opts, forbear.WithService(f.Service))
-	}
-	return opts
+	return append(opts, forbear.WithService(f.Service))
 }

@@ -88,14 +88,22 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatal("never:", what)
 }
 
-// erl has the server evaluate something.
+// erl has the server evaluate something. A busy machine may not connect to the server in
+// time: nothing was evaluated then, and it is asked again.
 func (s *server) erl(t *testing.T, expression string) {
 	t.Helper()
-	cmd := exec.Command("erl_call", "-address", "127.0.0.1:"+strconv.Itoa(s.dist), "-r", "-e")
-	cmd.Env = append(cmd.Environ(), "HOME="+s.dir)
-	cmd.Stdin = strings.NewReader(expression + ".\n")
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "error") {
-		t.Fatalf("%s: %s, %v", expression, out, err)
+	for try := 1; ; try++ {
+		cmd := exec.Command("erl_call", "-address", "127.0.0.1:"+strconv.Itoa(s.dist), "-r", "-e")
+		cmd.Env = append(cmd.Environ(), "HOME="+s.dir)
+		cmd.Stdin = strings.NewReader(expression + ".\n")
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err == nil && !strings.Contains(string(out), "error"):
+			return
+		case try == 10 || !strings.Contains(string(out), "failed to connect to node"):
+			t.Fatalf("%s: %s, %v", expression, out, err)
+		}
+		time.Sleep(time.Second)
 	}
 }
 

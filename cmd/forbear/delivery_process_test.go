@@ -70,21 +70,18 @@ func TestPureEgressMakesNoDatabase(t *testing.T) {
 	}
 }
 
-// Deliveries are on wherever they were asked for, and first of all where they have
-// been going on: a database that is there is never left alone.
+// Deliveries are on wherever they were asked for.
 func TestDeliveriesAreOnWhereAsked(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policy   string // more of the policy file
 		args     []string
 		env      string
-		there    bool // a database from before
 		greeting string
 	}{
-		{name: "a database from before", there: true, greeting: "deliveries: on, in forbear.db (the file is there); off with --no-delivery"},
-		{name: "a flag", args: []string{"--database", "other.db"}, greeting: "deliveries: on, in other.db (--database); off with --no-delivery"},
-		{name: "another flag", args: []string{"--allow-target", "127.0.0.0/8"}, greeting: "on, in forbear.db (--allow-target);"},
-		{name: "the environment", env: "FORBEAR_DATABASE=env.db", greeting: "on, in env.db (FORBEAR_DATABASE);"},
+		{name: "a flag", args: []string{"--database", "other.db"}, greeting: "deliveries: on, in other.db, a new file (--database); off with --no-delivery"},
+		{name: "another flag", args: []string{"--allow-target", "127.0.0.0/8"}, greeting: "on, in forbear.db, a new file (--allow-target);"},
+		{name: "the environment", env: "FORBEAR_DATABASE=env.db", greeting: "on, in env.db, a new file (FORBEAR_DATABASE);"},
 		{name: "webhooks", policy: "webhooks:\n  partner: {owner: checkout, dead_letter: {queue: q, alert: a}}\n", greeting: "(webhooks in the policy file);"},
 		{name: "keys", policy: "keyed", greeting: "(idempotency keys in the policy file);"},
 	} {
@@ -95,10 +92,6 @@ func TestDeliveriesAreOnWhereAsked(t *testing.T) {
 				policy = egressPolicy(upstream(t), "/search", "") + keyedRoute
 			}
 			write(t, filepath.Join(folder, "policy.yaml"), policy)
-			if tt.there {
-				old := startProcess(t, folder, "022", "--listen", "127.0.0.1:0", "--admin", "off")
-				old.stop(t)
-			}
 			cmd := command(t, folder, "022", append([]string{"--config", "policy.yaml", "--admin", "off"}, tt.args...)...)
 			if tt.env != "" {
 				cmd.Env = append(cmd.Env, tt.env)
@@ -125,11 +118,19 @@ func TestNoDelivery(t *testing.T) {
 		t.Errorf("the route /v1: %d %s", code, body)
 	}
 	p.stop(t)
-	write(t, filepath.Join(folder, "forbear.db"), "")
-	out, err := command(t, folder, "022", "--config", "policy.yaml", "--admin", "off").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "--api") || !strings.Contains(string(out), "--no-delivery") || !strings.Contains(string(out), "the file is there") {
+	if strings.Contains(p.log.String(), "a database is here") {
+		t.Errorf("a warning of a database that is not there: %s", p.log.String())
+	}
+	out, err := command(t, folder, "022", "--config", "policy.yaml", "--admin", "off", "--database", "forbear.db").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--api") || !strings.Contains(string(out), "--no-delivery") || !strings.Contains(string(out), "--database") {
 		t.Errorf("the route /v1 with deliveries: %v: %s", err, out)
 	}
+	write(t, filepath.Join(folder, "forbear.db"), "")
+	p = startProcess(t, folder, "022", "--config", "policy.yaml", "--admin", "off")
+	if code, body := get(t, p.base+"/v1/endpoints"); code != 200 || body != "up /endpoints" || !strings.Contains(p.log.String(), "a database is here, but nothing asks for deliveries") {
+		t.Errorf("a file that is there is a setting, or has no warning: %d %s: %s", code, body, p.log.String())
+	}
+	p.stop(t)
 	p = startProcess(t, folder, "022", "--config", "policy.yaml", "--admin", "off", "--no-delivery")
 	if code, _ := get(t, p.base+"/v1/endpoints"); code != 200 || !strings.Contains(p.greeting, "deliveries: off by --no-delivery\n") {
 		t.Errorf("switched off: %d, %s", code, p.greeting)

@@ -60,6 +60,7 @@ func (r *receiver) newEndpoint(stored webhook.Endpoint, old *endpoint) (*endpoin
 // receiver follows.
 func (r *receiver) newRetryer(e *endpoint) (err error) {
 	p := e.conf.Policy
+	p.Owner = "" // no one else sends what is stored here
 	p.Breaker.OpenFor = cmp.Or(p.Breaker.OpenFor, firstWait)
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(r.observer(&e.retryer))}
 	e.retryer, err = forbear.New("webhook:"+r.id, p, append(opts, r.d.cfg.Options...)...)

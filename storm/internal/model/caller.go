@@ -51,7 +51,7 @@ func (p *Plan) Check() error {
 // retryer makes the Retryer of one instance, or says what is wrong with its policy.
 func (p *Plan) retryer(draw func() float64, b budget.Budget) (*forbear.Retryer, error) {
 	opts := []forbear.Option{
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b),
+		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b), forbear.WithService(p.Given.Owner),
 	}
 	// A waiver names the dependency and the rule, as it has to in a policy file.
 	const dependency = "simulated"

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/maintain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/messages"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
@@ -35,6 +36,7 @@ func Program() cli.Program {
 		lint.Command(),
 		top.Command(),
 		health.Command(),
+		listen.Command(),
 		messages.Command(),
 		api.Endpoints(),
 		api.Applications(),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type delivery struct {
 	off        bool        // by its flag
 	why        string      // deliveries are on, or ""
 	alone      bool        // and nothing else needs the database
+	made       bool        // by this process: an SQLite file that was not there
 	flags      []string    // the names of those that ask for deliveries
 	listen     string      // of the API; "" puts it on the gateway's address
 	tls        gateway.TLS // of the API\'s own address
@@ -81,6 +83,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 		return err
 	}
 	// What may refuse to start comes before the database is opened.
+	before := present(o.Database)
 	if d.service, err = durable.New(ctx, o); err != nil {
 		if errors.Is(err, durable.ErrNoToken) {
 			err = fmt.Errorf("%w, on %s: make one with forbear token create, or give it one with --api-token-file or FORBEAR_API_TOKEN, "+
@@ -91,6 +94,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 		}
 		return err
 	}
+	d.made = !before && present(o.Database)
 	w.stats.SetDeliveries(d.service.Status, d.service.Unreadable)
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
@@ -116,6 +120,12 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 	d.cancel, d.done = cancel, make(chan error, 1)
 	go func() { d.done <- d.service.Run(run) }()
 	return nil
+}
+
+// present reports whether a database is a file that is there.
+func present(name string) bool {
+	_, err := os.Lstat(database.Name(name))
+	return err == nil
 }
 
 // secured returns the TLS of the API's own address, or nil.

@@ -1,10 +1,10 @@
 package serve
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
-	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"slices"
@@ -78,12 +78,12 @@ func checkRetention(o *durable.Options) error {
 var deliveryVariables = []string{"FORBEAR_DATABASE", "FORBEAR_API_TOKEN", "FORBEAR_ENCRYPTION_KEY_FILE"}
 
 // decide finds out whether serve delivers, and sets why. A gateway that only forwards
-// requests needs no database and makes none. Deliveries are on if anything asks for them, or
-// if there is a database at the default place, which may hold accepted messages.
+// requests needs no database and makes none. A database at the default place is no
+// request for deliveries: what is served must not depend on the working folder.
 func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample bool) {
 	d.alone = !keyed(file)
 	given.Visit(func(f *flag.Flag) {
-		if d.why == "" && slices.Contains(d.flags, f.Name) {
+		if (d.why == "" || f.Name == "database") && slices.Contains(d.flags, f.Name) {
 			d.why = "--" + f.Name
 		}
 	})
@@ -98,9 +98,13 @@ func (d *delivery) decide(given *flag.FlagSet, file *policyfile.File, sample boo
 	if d.why == "" {
 		d.why = file.AsksForDeliveries()
 	}
-	// A file that cannot be looked at counts: opening it says what is wrong.
-	if _, err := os.Lstat(database.Default); d.why == "" && !errors.Is(err, fs.ErrNotExist) {
-		d.why = "the file is there"
+}
+
+// warnOfUnused logs that there is a database at the default place, which may hold accepted
+// messages, and that nothing asks for their delivery.
+func (d *delivery) warnOfUnused(log *slog.Logger) {
+	if present(database.Default) && !d.off && !d.on() && d.alone {
+		log.Warn("a database is here, but nothing asks for deliveries: its messages are not delivered", slog.String("database", database.Default), slog.String("deliver", "--database "+database.Default), slog.String("silence", "--no-delivery"))
 	}
 }
 
@@ -112,18 +116,19 @@ func keyed(file *policyfile.File) bool {
 // on reports whether serve delivers.
 func (d *delivery) on() bool { return !d.off && d.why != "" }
 
-// greeting says in one line whether serve delivers, and how to change that.
-func (d *delivery) greeting() string {
+// greeting says whether serve delivers, how to change that, and where messages are posted.
+// base is the gateway's address.
+func (d *delivery) greeting(base string) string {
 	switch {
 	case d.off:
 		return "deliveries: off by --no-delivery"
 	case d.why == "":
 		return "deliveries: off, and no database; on with --database " + database.Default
-	default:
-		where := ""
-		if d.api != "" {
-			where = "; the API on " + d.api + "/v1/"
-		}
-		return fmt.Sprintf("deliveries: on, in %s (%s)%s; off with --no-delivery", database.Name(d.options.Database), d.why, where)
 	}
+	made := ""
+	if d.made {
+		made = ", a new file"
+	}
+	return fmt.Sprintf("deliveries: on, in %s%s (%s); off with --no-delivery\n  post messages to %s/v1/messages; forbear listen is a receiver to try them on",
+		database.Name(d.options.Database), made, d.why, cmp.Or(d.api, base))
 }

@@ -55,5 +55,5 @@ Try:
 
 What else it can do: curl '%[1]s/'
 %[2]s
-%[3]s`, base, s.delivery.greeting(), watch+s.admin.greeting())
+%[3]s`, base, s.delivery.greeting(base), watch+s.admin.greeting())
 }

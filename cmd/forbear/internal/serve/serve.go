@@ -59,8 +59,8 @@ table brought in, kept in an SQLite file or in PostgreSQL, where any number of
 processes share the work. What cannot be delivered becomes a dead letter: see
 forbear dlq --help. The API is described at /v1/openapi.json. Deliveries are on
 where anything asks for them: one of their flags or variables, such as
---database, webhooks or idempotency keys in the policy file, a ./forbear.db that
-is there, or no policy file at all. Otherwise there is no database, and no API.
+--database, webhooks or idempotency keys in the policy file, or no policy file at
+all. Otherwise there is no database, and no API.
 
 Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual

@@ -87,6 +87,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	s.warnOfKeys(s.file)
 	s.address = s.outermost()
 	s.delivery.decide(s.given, s.file, s.path == "")
+	s.delivery.warnOfUnused(s.log)
 	if err := s.delivery.servable(s.file); err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (s *server) greet(listeners []net.Listener, admin string) {
 	for _, r := range s.file.Gateway.Routes {
 		fmt.Fprintf(&b, "  %-24s -> %s\n", strings.Join(append(slices.Clip(r.Methods), r.Host+r.Prefix), " "), r.Dependency)
 	}
-	fmt.Fprintln(&b, s.delivery.greeting())
+	fmt.Fprintln(&b, s.delivery.greeting(base))
 	if admin != "" {
 		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}

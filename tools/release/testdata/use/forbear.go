@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	r := forbear.Must(forbear.New("payments", forbear.Policy{Owner: "checkout"}))
+	r := forbear.Must(forbear.New("payments", forbear.Policy{}))
 	err := r.Do(context.Background(), func(context.Context) error { return nil })
 	fmt.Println(err, httpretry.NewTransport(nil, r) != nil)
 }

@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	r := forbear.Must(forbear.New("payments", forbear.Policy{Owner: "checkout"}))
+	r := forbear.Must(forbear.New("payments", forbear.Policy{}))
 	fmt.Println(len(grpcretry.DialOptions(r)) > 0)
 }

@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	_, err := forbear.New("payments", forbear.Policy{Owner: "checkout"}, forbear.WithObserver(promretry.New().Observer()))
+	_, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(promretry.New().Observer()))
 	fmt.Println(err)
 }
