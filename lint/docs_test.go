@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "rewrite RULES.md")
 // TestRulesDocument holds RULES.md to the documentation values of the rules.
 func TestRulesDocument(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# The rules of forbear lint\n\nThis page is made from the analyzers' own documentation; `forbear lint --explain FB1001` shows the same.\n\n| rule | what is reported | of the standard |\n|---|---|---|\n")
+	b.WriteString("# The rules of forbear lint\n\nGenerated from the analyzers. `forbear lint --explain FB1001` prints the same text.\n\n| rule | what is reported | of the standard |\n|---|---|---|\n")
 	for _, d := range Rules() {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", d.ID, strings.ToLower(d.ID), d.Title, d.Standard)
 	}
