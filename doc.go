@@ -16,6 +16,18 @@
 // httpretry under an http.Client instead; for gRPC, module grpcretry. A service with
 // several dependencies makes a [Set].
 //
+// # Defaults that surprise
+//
+//   - An attempt over HTTP or gRPC ends after 5 seconds (Policy.PerAttempt). In
+//     [Retryer.Do] an attempt has no limit of its own until PerAttempt is set.
+//   - A call ends after 30 seconds, attempts and waits together (Policy.Total).
+//   - A circuit breaker opens when more than half of the attempts fail. Calls then end at
+//     once, for 5 seconds at first (Policy.Breaker).
+//   - An error that no classifier knows is not retried ([Retryable], [WithClassifier]).
+//   - A client that makes few calls may retry three times in 30 seconds (Policy.Budget).
+//   - A POST or PATCH without an idempotency key is sent once (Policy.Keys, [Idempotent]).
+//   - An Owner needs [WithService]: [New] refuses it alone.
+//
 // # What is retried
 //
 // The operation says it best, since it knows what its errors mean: [Retryable] marks

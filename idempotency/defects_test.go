@@ -17,8 +17,8 @@ import (
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
-// These tests hold what other libraries were seen to get wrong. The table in
-// docs/guides/idempotency.md names each defect and its test.
+// These tests hold what other libraries were seen to get wrong. Each names the defect in
+// its comment; handler_test.go and storetest hold further ones.
 
 // direct calls a handler without a network, as tests in a bubble must.
 func direct(t *testing.T, store idempotency.Store, o idempotency.Options, do http.HandlerFunc) func() *httptest.ResponseRecorder {

@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -114,4 +115,24 @@ func ExampleTx() {
 		return
 	}
 	http.Handle("POST /pay", h)
+}
+
+// Keep outcomes in a file while the store is down: a process that is killed meanwhile
+// loses none.
+func ExampleBacklog_Spool() {
+	var store idempotency.Store // of the handlers
+	var err error
+	backlog := &idempotency.Backlog{Store: store}
+	err = backlog.Spool(idempotency.SpoolOptions{Path: "/var/lib/orders/outcomes.spool"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), Backlog: backlog}, http.NewServeMux())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	http.Handle("/", h)
+	backlog.Close(context.Background()) // after the last request, before the store is closed
 }

@@ -67,9 +67,11 @@ var (
 )
 
 // Store keeps records. Every method is atomic and durable when it returns, and
-// uses the store's clock alone. Implementations are safe for concurrent use
-// and pass storetest. [Claim.Against] is the state machine, for those that can
-// run Go code under a lock.
+// uses the store's clock alone. Implementations are safe for concurrent use.
+//
+// To keep records in a database of your own, implement Store and run
+// storetest.RunIdempotency against it. [Claim.Against] is the state machine, for stores
+// that can run Go code under a lock.
 type Store interface {
 	// Claim gives the operation to the caller or says why not. An expired record
 	// counts as absent, except for its fence.

@@ -47,3 +47,20 @@ func ExampleOpenIdempotency() {
 	// 201 order 1 replayed: false
 	// 201 order 1 replayed: true
 }
+
+// Records in a service: Production refuses a server that forgets when it is restarted.
+func ExampleOpenIdempotency_production() {
+	ctx, orders := context.Background(), http.NewServeMux()
+	store, err := redisstore.OpenIdempotency(ctx, "redis://127.0.0.1:6379/1", redisstore.IdempotencyOptions{Prefix: "orders:key:"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), Production: true}, orders)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	http.Handle("/orders", h)
+}

@@ -56,7 +56,28 @@ func WithCipher(c Cipher) Option { return func(db *DB) { db.cipher = c } }
 // WithListener lets the database hear of other processes' work. listen
 // subscribes to a PostgreSQL channel on a connection of its own, calls wake once
 // with "" when it has subscribed, and then with the payload of each notification
-// until ctx or the connection ends; it is called again then.
+// until ctx or the connection ends; it is called again then. With pgx:
+//
+//	func listenTo(url string) func(ctx context.Context, channel string, wake func(payload string)) error {
+//		return func(ctx context.Context, channel string, wake func(payload string)) error {
+//			conn, err := pgx.Connect(ctx, url)
+//			if err != nil {
+//				return err
+//			}
+//			defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+//			if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+//				return err
+//			}
+//			wake("") // for what happened before
+//			for {
+//				n, err := conn.WaitForNotification(ctx)
+//				if err != nil {
+//					return err
+//				}
+//				wake(n.Payload)
+//			}
+//		}
+//	}
 func WithListener(listen func(ctx context.Context, channel string, wake func(payload string)) error) Option {
 	return func(db *DB) { db.listen = listen }
 }

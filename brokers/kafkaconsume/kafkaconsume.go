@@ -8,6 +8,9 @@
 // dropped by the consumer's deduplication. No retry topics are needed. When
 // too many records wait for one that is set aside, the partition is paused.
 //
+// The topic's retention.ms, retention.bytes and cleanup.policy=compact drop records that were
+// not handled: check them. A record with a null value is an event without data.
+//
 // Experimental: what this package exports may change in any version.
 package kafkaconsume
 

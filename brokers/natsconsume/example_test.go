@@ -29,3 +29,12 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 }
+
+// Publish dead letters to a subject as well: topic is the Topic of consume.Options.
+func ExampleNewLetters() {
+	topic, err := natsconsume.NewLetters(js, "dead.orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = consume.Options{Topic: topic} // and all that a consumer needs
+}

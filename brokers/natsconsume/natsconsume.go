@@ -12,6 +12,10 @@
 // AckWait, behind later messages. An ordered consumer that must keep the order of a
 // key then needs MaxAckPending 1, which means one event at a time.
 //
+// A stream with a limit (MaxAge, MaxMsgs, MaxBytes, MaxMsgsPerSubject) and DiscardOld drops
+// events that were not handled, and memory storage ends with its server. Run does not see the
+// stream: check it. DeliverPolicy New or Last leaves out existing events.
+//
 // Experimental: what this package exports may change in any version.
 package natsconsume
 

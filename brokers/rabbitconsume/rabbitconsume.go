@@ -13,6 +13,13 @@
 // it is back. They do not expire: whoever deletes the queue for good deletes them, too.
 // One that is deleted earlier is made again; what waited in it is gone with it.
 //
+// A quorum queue of RabbitMQ 4 drops a message after 20 deliveries, or dead-letters it where
+// it has an exchange for that. Each process that ends counts for all messages that it had
+// fetched. A message that was delivered ten times is copied, so that its count begins anew:
+// a delivery limit under 12 is too low for that. Messages have at most 16 MiB
+// (max_message_size); a larger dead letter goes to its exchange without a body. Classic
+// queues have one replica.
+//
 // Experimental: what this package exports may change in any version.
 package rabbitconsume
 

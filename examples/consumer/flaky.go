@@ -60,5 +60,5 @@ func broker(ctx context.Context, url string, db *sql.DB) {
 // bring tries again while the consumer is not there yet. An event that comes twice is
 // what the consumer is made for.
 var bring = &http.Client{Transport: httpretry.NewTransport(nil, forbear.Must(forbear.New("bookkeeping", forbear.Policy{
-	Owner: "broker", Idempotent: true, Total: 30 * time.Second, PerAttempt: 10 * time.Second, Backoff: forbear.Backoff{Base: 50 * time.Millisecond},
+	Idempotent: true, Total: 30 * time.Second, PerAttempt: 10 * time.Second, Backoff: forbear.Backoff{Base: 50 * time.Millisecond},
 }, forbear.WithoutLog())))}

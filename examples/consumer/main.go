@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter/queue"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
@@ -27,7 +29,6 @@ const schema = `CREATE TABLE IF NOT EXISTS bookings (number INTEGER PRIMARY KEY,
 // what keeps a crowd of events from falling over it.
 var prices = forbear.Must(forbear.New("prices", forbear.Policy{
 	Kind:    forbear.Event,
-	Owner:   "bookkeeping",
 	Backoff: forbear.Backoff{Base: 200 * time.Millisecond},
 }, forbear.WithCallerDeadLetter())) // R-8: the consumer below has a queue of dead letters
 
@@ -37,7 +38,7 @@ func book(ctx context.Context, e consume.Event) error {
 	if err := json.Unmarshal(e.Data, &order); err != nil {
 		return err // the same bytes again are no better: a dead letter
 	}
-	cents, err := price(ctx, order.Item) // flaky.go; in earnest a call of another service
+	cents, err := price(ctx, order.Item) // flaky.go; in production a call of another service
 	if errors.Is(err, errBusy) {
 		return forbear.Retryable(err, forbear.Hint{})
 	}
@@ -73,6 +74,8 @@ func serve(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	redriver := queue.NewRedriver(db.DeadLetters(), rand.Text(), map[string]queue.Target{"bookkeeping": consumer.Redrive}, nil)
+	go redriver.Run(ctx) // runs the dead letters that forbear dlq redrive has chosen
 	// CloudEvents over HTTP, from this machine: before others put what authenticates the
 	// broker. NATS, Kafka and RabbitMQ have a Run each in module brokers.
 	server := &http.Server{Addr: address, Handler: consume.CloudEvents(consumer), ReadHeaderTimeout: 5 * time.Second}

@@ -23,7 +23,6 @@ import (
 // does not know is not retried, but for what failed before anything was sent, such as
 // a refused connection.
 var mail = forbear.Must(forbear.New("mail", forbear.Policy{
-	Owner:      "checkout",       // the one layer that retries it
 	PerAttempt: 5 * time.Second,  // of a server that says nothing more
 	Total:      20 * time.Second, // attempts and waits together
 	Backoff:    forbear.Backoff{Base: 200 * time.Millisecond},

@@ -45,7 +45,7 @@ func (ledger) Pay(ctx context.Context, cents *wrapperspb.Int64Value) (*wrappersp
 func newServer(store idempotency.Store) (*grpc.Server, error) {
 	once, err := grpcretry.UnaryServerIdempotency(store, grpcretry.IdempotencyOptions{
 		Methods:   []string{payMethod},
-		Principal: func(context.Context) (string, error) { return "shop", nil }, // in earnest: who was authenticated
+		Principal: func(context.Context) (string, error) { return "shop", nil }, // in production: the authenticated caller
 		Options:   idempotency.Options{Transaction: true, Production: true},
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func newServer(store idempotency.Store) (*grpc.Server, error) {
 		grpc.ChainUnaryInterceptor(lost(), grpcretry.UnaryServerInterceptor(), once), // lost is of flaky.go
 		grpc.ChainStreamInterceptor(grpcretry.StreamServerInterceptor(), grpcretry.StreamServerIdempotency()),
 	)
-	server.RegisterService(&ledgerService, ledger{}) // in earnest: pb.RegisterLedgerServer
+	server.RegisterService(&ledgerService, ledger{}) // in production: pb.RegisterLedgerServer
 	return server, nil
 }
 
@@ -65,13 +65,12 @@ func newServer(store idempotency.Store) (*grpc.Server, error) {
 func dial(address string) (*grpc.ClientConn, error) {
 	retryer, err := forbear.New("ledger", forbear.Policy{
 		Kind:    forbear.GRPC,
-		Owner:   "checkout", // the one layer that retries it
 		Backoff: forbear.Backoff{Base: 200 * time.Millisecond},
 	})
 	if err != nil {
 		return nil, err
 	}
-	secure := grpcretry.WithTransportCredentials(insecure.NewCredentials()) // in earnest: credentials.NewTLS
+	secure := grpcretry.WithTransportCredentials(insecure.NewCredentials()) // in production: credentials.NewTLS
 	return grpc.NewClient(address, grpcretry.DialOptions(retryer, secure)...)
 }
 

@@ -24,7 +24,6 @@ import (
 // budget and the breaker, which all calls share. What is not set is the standard: three
 // retries, full jitter, 5 s for an attempt.
 var payments = forbear.Must(forbear.New("payments", forbear.Policy{
-	Owner:   "checkout",                                    // the one layer that retries payments
 	Total:   10 * time.Second,                              // attempts and waits together
 	Backoff: forbear.Backoff{Base: 200 * time.Millisecond}, // then 400 ms, 800 ms; each drawn from 0
 }))

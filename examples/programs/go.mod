@@ -1,4 +1,4 @@
-// The programs of docs/guides/programs.md, sdks.md, check.md and metrics-and-traces.md,
+// The programs of docs/guides/database.md, dependencies.md, one-layer.md, sdks.md, check.md and metrics-and-traces.md,
 // a module of their own, since the SDKs and the driver that they use are no dependency
 // of the product.
 module github.com/forbear-go/forbear/examples/programs

@@ -39,7 +39,7 @@ func impatient(url string, db *sql.DB) {
 
 // The server may not be there yet: a refused connection is tried again.
 var client = &http.Client{Transport: httpretry.NewTransport(nil, forbear.Must(forbear.New("server", forbear.Policy{
-	Owner: "caller", Backoff: forbear.Backoff{Base: 50 * time.Millisecond},
+	Backoff: forbear.Backoff{Base: 50 * time.Millisecond},
 }, forbear.WithoutLog())))}
 
 func show(what, url, key, body string) {

@@ -47,7 +47,7 @@ func pay(w http.ResponseWriter, r *http.Request) {
 // caller.go.
 var password = cmp.Or(os.Getenv("SHOP_PASSWORD"), rand.Text())
 
-// principal says whose request it is: keys of two callers never meet. In earnest it is
+// principal says whose request it is: keys of two callers never meet. In production it is
 // what authenticated the caller, and never the value of a credential.
 func principal(r *http.Request) (string, error) {
 	user, given, _ := r.BasicAuth()

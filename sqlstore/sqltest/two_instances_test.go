@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -9,22 +10,32 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// instance is one of several processes, as the guide "Two instances on PostgreSQL" has
-// it: listenTo is the listener shown there.
+// openShared opens the database of all instances on a pool of pgx.
+func openShared(ctx context.Context, pool *sql.DB, url string) (*sqlstore.DB, error) {
+	pool.SetMaxOpenConns(16) // the server's connections, divided by the instances
+	pool.SetMaxIdleConns(16)
+	pool.SetConnMaxLifetime(5 * time.Minute) // new connections find the new primary
+	store := sqlstore.Postgres(pool, sqlstore.WithListener(listenTo(url)))
+	_, err := store.Migrate(ctx) // several instances may migrate at the same time
+	return store, err
+}
+
+// instance is one of several processes: docs/guides/idempotency-stores.md shows openShared.
 func instance(t *testing.T, url string, mux http.Handler) *httptest.Server {
 	t.Helper()
 	pool, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := sqlstore.Postgres(pool, sqlstore.WithListener(listenTo(url)))
-	if _, err := store.Migrate(t.Context()); err != nil {
+	store, err := openShared(t.Context(), pool, url)
+	if err != nil {
 		t.Fatal(err)
 	}
 	backlog := &idempotency.Backlog{Store: store.Idempotency()}

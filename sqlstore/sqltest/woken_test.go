@@ -19,7 +19,8 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// listenTo is a listener as an application writes it, with pgx.
+// listenTo is a listener as an application writes it, with pgx: the comment of
+// sqlstore.WithListener shows it.
 func listenTo(url string) func(ctx context.Context, channel string, wake func(payload string)) error {
 	return func(ctx context.Context, channel string, wake func(payload string)) error {
 		conn, err := pgx.Connect(ctx, url)

@@ -64,7 +64,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
 	}
-	if strings.Contains(notes, "Who reaches the gateway") {
+	if strings.Contains(notes, "Anyone who can reach the gateway") {
 		t.Error("the notes warn of an open gateway where there is a NetworkPolicy")
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"log"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -19,49 +19,38 @@ type invoice struct {
 	Cents  int
 }
 
-var errBusy = errors.New("mail server is busy")
-
 func main() {
-	dir, err := os.MkdirTemp("", "batch")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-
 	retryer := forbear.Must(forbear.New("mail", forbear.Policy{
 		Kind:    forbear.Batch,
 		Backoff: forbear.Backoff{Base: 10 * time.Millisecond},
 	}, forbear.WithoutLog()))
 	invoices := []invoice{{"A1", 100}, {"A2", 250}, {"A3", -1}, {"A4", 80}}
 
-	calls := 0
+	var calls atomic.Int64 // items are sent at the same time
 	send := func(ctx context.Context, i invoice) error {
-		switch calls++; {
-		case calls == 1:
-			return forbear.Retryable(errBusy, forbear.Hint{})
+		switch {
+		case calls.Add(1) == 1:
+			return forbear.Retryable(errors.New("mail server is busy"), forbear.Hint{})
 		case i.Cents < 0:
 			return forbear.Terminal(errors.New("not an invoice"))
 		}
 		return nil
 	}
 
-	for range 2 { // the second run does what the first has left
-		journal, err := batch.OpenFile(filepath.Join(dir, "invoices.journal"), "invoices of November")
-		if err != nil {
-			panic(err)
-		}
-		report, err := batch.Run(context.Background(), retryer, slices.Values(invoices), send, batch.Options[invoice]{
-			Concurrency: 1,
-			ID:          func(i invoice) string { return i.Number },
-			Journal:     journal,
-		})
-		fmt.Println(report.Done, "done,", report.Skipped, "skipped,", report.Failed, "failed,", report.Retries, "retries")
-		for _, p := range report.Problems {
-			fmt.Println(p.ID, p.Reason)
-		}
-		fmt.Println(errors.Is(err, batch.ErrFailed))
-		if err := journal.Close(); err != nil {
-			panic(err)
-		}
+	journal, err := batch.OpenFile("invoices.journal", "invoices of November")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer journal.Close()
+	report, err := batch.Run(context.Background(), retryer, slices.Values(invoices), send, batch.Options[invoice]{
+		ID:      func(i invoice) string { return i.Number },
+		Journal: journal,
+	})
+	fmt.Println(report.Done, "done,", report.Skipped, "skipped,", report.Failed, "failed,", report.Retries, "retries")
+	for _, p := range report.Problems {
+		fmt.Println(p.ID, p.Reason)
+	}
+	if errors.Is(err, batch.ErrFailed) {
+		fmt.Println("some items failed")
 	}
 }

@@ -1,4 +1,4 @@
-// Command database is a program of docs/guides/programs.md: it moves money between
+// Command database is a program of docs/guides/database.md: it moves money between
 // two accounts, once, whatever becomes of its connections.
 package main
 

@@ -36,7 +36,7 @@ func TestDatabase(t *testing.T) {
 	address := server.Database(t)
 	prepare(t, address)
 	t.Setenv("DATABASE_URL", proxy(t, address))
-	guide.Check(t, "programs#A database", main)
+	guide.Check(t, "database", main)
 }
 
 // prepare makes the tables.

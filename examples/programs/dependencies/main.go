@@ -1,4 +1,4 @@
-// Command dependencies is a program of docs/guides/programs.md: a service that
+// Command dependencies is a program of docs/guides/dependencies.md: a service that
 // calls two others, each with a policy and a budget of its own.
 package main
 

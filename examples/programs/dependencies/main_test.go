@@ -23,7 +23,7 @@ func TestDependencies(t *testing.T) {
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	t.Setenv("SEARCH_URL", search.URL+"/suggest")
 	t.Setenv("PAYMENTS_URL", payments.URL+"/pay")
-	guide.Check(t, "programs#Several dependencies", main)
+	guide.Check(t, "dependencies", main)
 
 	if searches.Load() != 2 {
 		t.Errorf("the search was asked %d times, want 2", searches.Load())

@@ -1,4 +1,4 @@
-// Command layers is a program of docs/guides/programs.md: service A calls B, and B
+// Command layers is a program of docs/guides/one-layer.md: service A calls B, and B
 // calls C. All three run here, so that their requests can be counted.
 package main
 

@@ -7,4 +7,4 @@ import (
 )
 
 // TestLayers: four requests to the service that is down, and not sixteen.
-func TestLayers(t *testing.T) { guide.Check(t, "programs#Three services in a row", main) }
+func TestLayers(t *testing.T) { guide.Check(t, "one-layer#See it", main) }

@@ -20,7 +20,7 @@ import (
 	"github.com/forbear-go/forbear/grpcretry"
 )
 
-// ledger is unavailable twice, for each service that is asked after.
+// ledger is unavailable twice.
 type ledger struct {
 	healthpb.UnimplementedHealthServer
 	calls atomic.Int64
@@ -53,7 +53,7 @@ func main() {
 		log.Fatal(err)
 	}
 	dial := grpcretry.DialOptions(retryer,
-		grpcretry.WithTransportCredentials(insecure.NewCredentials()), // credentials.NewTLS in earnest
+		grpcretry.WithTransportCredentials(insecure.NewCredentials()), // in production: credentials.NewTLS
 		grpcretry.WithIdempotent("/grpc.health.v1.Health/Check"),
 	)
 	conn, err := grpc.NewClient(listener.Addr().String(), dial...)

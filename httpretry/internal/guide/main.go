@@ -4,38 +4,22 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
+	"net/http/httptest"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: pay URL")
-		os.Exit(2)
-	}
-	if err := pay(context.Background(), os.Args[1], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
 // One Retryer for each dependency, for the life of the process.
-var payments = forbear.Must(forbear.New("payments", forbear.Policy{
-	Total:   10 * time.Second,
-	Backoff: forbear.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
-}))
+var payments = forbear.Must(forbear.New("payments", forbear.Policy{}))
 
 var client = &http.Client{Transport: httpretry.NewTransport(nil, payments)}
 
-func pay(ctx context.Context, url string, out io.Writer) error {
-	body := strings.NewReader(`{"amount": 100, "currency": "USD"}`)
+func pay(ctx context.Context, url string) error {
+	body := strings.NewReader(`{"amount": 100}`)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
 		return err
@@ -43,12 +27,30 @@ func pay(ctx context.Context, url string, out io.Writer) error {
 	req.Header.Set("Idempotency-Key", idempotency.NewKey())
 	resp, err := client.Do(req)
 	if err != nil {
-		return err // no response: a *forbear.Error inside says why it was not tried again
+		return err // no response: a *forbear.Error inside says why it was the last attempt
 	}
 	defer resp.Body.Close()
-	if why, ok := httpretry.Outcome(resp); ok {
-		return fmt.Errorf("paying: %w", why) // the response itself is in resp
+	if why, failed := httpretry.Outcome(resp); failed {
+		return why // resp is the server's last response, unchanged
 	}
-	_, err = fmt.Fprintln(out, "paid:", resp.Status)
-	return err
+	fmt.Println("paid:", resp.Status)
+	return nil
+}
+
+func main() {
+	requests := 0 // a payment service: it fails twice, works once, then closes for 100 s
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests > 3 {
+			w.Header().Set("Retry-After", "100")
+		}
+		if requests != 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer service.Close()
+	for range 2 {
+		if err := pay(context.Background(), service.URL); err != nil {
+			fmt.Println(err)
+		}
+	}
 }

@@ -5,16 +5,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/testkit/roottest"
 )
 
-// Check compares the program in main.go of the working folder with the one in
-// the guide of that name, and what main prints with what the guide says that it
-// prints: the first Go program and the first block of text after it. In a guide of
-// several programs the name is followed by # and the heading above the program.
+// Check compares the Go blocks of the guide of that name with the program in main.go
+// of the working folder, and what main prints with what the guide shows: the first
+// block of text, or the first terminal with go run, after the first Go block. A guide
+// shows the whole program, or parts of it: lines that follow each other, whatever their
+// indentation. In a guide of several programs the name is followed by # and the heading
+// above the program.
 func Check(t *testing.T, name string, main func()) {
 	t.Helper()
 	Holds(t, name, "main.go", output(t, main))
@@ -28,18 +31,67 @@ func Holds(t *testing.T, name, program, printed string) {
 	if several {
 		doc = section(t, doc, heading)
 	}
-	_, rest, ok := strings.Cut(doc, "```go\npackage main\n")
-	if !ok {
+	whole, blocks := withoutComment(read(t, program)), fences.FindAllStringSubmatch(doc, -1)
+	shown := 0
+	for _, block := range blocks {
+		language, text := block[1], block[2]
+		switch {
+		case language == "go" && strings.Contains(text, "package main\n"):
+			shown++
+			if strings.TrimPrefix(text, "// main.go\n\n") != whole {
+				t.Errorf("the guide %s does not show %s as it is", name, program)
+			}
+		case language == "go":
+			shown++
+			if !strings.Contains(flat(whole), flat(text)) {
+				t.Errorf("the guide %s shows what is not in %s:\n%s", name, program, text)
+			}
+		case shown > 0 && (language == "text" || language == "console" && strings.HasPrefix(text, "$ go run ")):
+			if !prints(text).MatchString(printed) {
+				t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, printed, text)
+			}
+			return
+		}
+	}
+	if shown == 0 {
 		t.Fatalf("the guide %s has no program", name)
 	}
-	shown, rest, _ := strings.Cut(rest, "```\n")
-	if withoutComment(read(t, program)) != "package main\n"+shown {
-		t.Errorf("the guide %s does not show %s as it is", name, program)
+}
+
+var fences = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// flat takes the indentation off each line.
+func flat(program string) string {
+	lines := strings.Split(program, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
 	}
-	_, rest, ok = strings.Cut(rest, "```text\n")
-	want, _, _ := strings.Cut(rest, "```\n")
-	if !ok || printed != want {
-		t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, printed, want)
+	return strings.Join(lines, "\n")
+}
+
+// prints matches the output that a block shows, without the commands of a terminal: a
+// line of three dots is any number of lines, and the sign … any text in one.
+func prints(block string) *regexp.Regexp {
+	var pattern strings.Builder
+	for line := range strings.Lines(block) {
+		switch line = strings.TrimSuffix(line, "\n"); {
+		case strings.HasPrefix(line, "$ "):
+		case line == "...":
+			pattern.WriteString(`(?:.*\n)*`)
+		default:
+			pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + `\n`)
+		}
+	}
+	return regexp.MustCompile(`^` + pattern.String() + `$`)
+}
+
+// Prints holds what main prints to the guide of that name: all of it, as the output of one
+// of the guide's commands.
+func Prints(t *testing.T, name string, main func()) {
+	t.Helper()
+	doc := read(t, roottest.Path(filepath.Join("docs", "guides", name+".md")))
+	if printed := output(t, main); !strings.Contains(doc, "\n"+printed+"```\n") {
+		t.Errorf("the guide %s does not show what the program prints:\n%s", name, printed)
 	}
 }
 

@@ -5,8 +5,8 @@
 // commands; the lines below are their output, in which a line of "..." stands for any
 // lines and "…" for any text. The commands run in bash, in a new folder. A command that
 // keeps running has its terminal to itself: the next block is another one, in the same
-// folder and without the variables of the first. A block without commands is what an
-// earlier terminal shows by now.
+// folder and without the variables of the first, and so is what follows a line that begins
+// with "# in a". A block without commands is what an earlier terminal shows by now.
 //
 // Any other block whose first line is a comment with the name of a file is written to that
 // file. A comment of HTML above a block may say otherwise:
@@ -45,7 +45,7 @@ type Step struct {
 
 var (
 	comment  = regexp.MustCompile(`^<!-- (.*) -->$`)
-	fileName = regexp.MustCompile(`^(?:#|//|--) ([\w-][\w./-]*\.\w+)$`)
+	fileName = regexp.MustCompile(`^(?:#|//|--) ([\w.-][\w./-]*\.\w+)$`)
 	held     = regexp.MustCompile(`^run by ((?:Test|Example|Fuzz)\w+)$`)
 )
 
@@ -72,10 +72,12 @@ func Parse(document string) ([]Block, error) {
 				above = nil
 			}
 		case line == "```":
-			if err := b.close(); err != nil {
-				return nil, fmt.Errorf("line %d: %w", b.Line, err)
+			for _, part := range b.terminals() {
+				if err := part.close(); err != nil {
+					return nil, fmt.Errorf("line %d: %w", part.Line, err)
+				}
+				blocks = append(blocks, part)
 			}
-			blocks = append(blocks, *b)
 			b = nil
 		default:
 			b.Text += line + "\n"
@@ -102,6 +104,30 @@ func (b *Block) say(said string) error {
 		return fmt.Errorf("a comment that means nothing: %s", said)
 	}
 	return nil
+}
+
+// another is the comment at which a block goes on in another terminal.
+var another = regexp.MustCompile(`(?m)^# in a\w* .*\n`)
+
+// terminals returns the blocks that a fence is.
+func (b *Block) terminals() (parts []Block) {
+	if b.Language != "console" {
+		return []Block{*b}
+	}
+	text, line := b.Text, b.Line
+	for {
+		part := *b
+		part.Line = line
+		at := another.FindStringIndex(text)
+		if at == nil {
+			part.Text = text
+			return append(parts, part)
+		}
+		part.Text = text[:at[0]]
+		parts = append(parts, part)
+		line += strings.Count(text[:at[1]], "\n")
+		text = text[at[1]:]
+	}
 }
 
 // close reads the whole text.

@@ -82,8 +82,8 @@ func (s *Session) step(t *testing.T, step Step, inClone, keeps bool) error {
 	}
 	command := s.text(step.Command)
 	script := fmt.Sprintf("cd %q\n[ ! -e %[2]s/env ] || { . %[2]s/env; cd \"$(cat %[2]s/cwd)\"; }\n%[3]s\nstatus=$?\nexport -p >%[2]s/env; pwd >%[2]s/cwd\nexit $status\n", begin, state, command)
-	if inClone { // as another terminal
-		script = fmt.Sprintf("cd %q\n%s\n", begin, command)
+	if inClone { // as another terminal, in a workspace, which takes no -mod=mod
+		script = fmt.Sprintf("unset GOFLAGS\ncd %q\n%s\n", begin, command)
 	}
 	p, err := start(script, s.Env)
 	if err != nil {

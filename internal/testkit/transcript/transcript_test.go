@@ -35,11 +35,7 @@ went …
 ` + "```console" + `
 $ echo ready; while [ ! -e file ]; do sleep 0.01; done; echo "seen [$WORD]"; sleep 60
 ready
-` + "```" + `
-
-In another terminal:
-
-` + "```console" + `
+# in another terminal:
 $ echo "[$WORD]" | tee file
 []
 ` + "```" + `

@@ -6,4 +6,4 @@ import (
 	"github.com/forbear-go/forbear/internal/testkit/guide"
 )
 
-func TestGuide(t *testing.T) { guide.Check(t, "inbox", main) }
+func TestGuide(t *testing.T) { guide.Prints(t, "inbox", main) }

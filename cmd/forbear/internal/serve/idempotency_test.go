@@ -310,7 +310,7 @@ func TestServeIngressFaults(t *testing.T) {
 
 // The commands of the guide do what it says, each sent twice.
 func TestServeIngressGuide(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/guides/idempotency.md")
+	text, err := os.ReadFile("../../../../docs/guides/idempotency-gateway.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,12 +319,13 @@ func TestServeIngressGuide(t *testing.T) {
 		"/once/flaky/delay/2s": {{status: 200}, {status: 200, replayed: true}},
 		"/once/flaky/reset":    {{status: 502}, {status: 409}},
 	}
-	found := 0
+	found, done := 0, map[string]bool{}
 	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "curl ") {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if !ok || !strings.HasPrefix(line, "curl ") || done[line] {
 			continue
 		}
+		done[line] = true
 		args := clitest.Words(line)
 		address := args[len(args)-1]
 		path := strings.TrimPrefix(address, "http://127.0.0.1:8080")

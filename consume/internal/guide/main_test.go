@@ -1,9 +1,0 @@
-package main
-
-import (
-	"testing"
-
-	"github.com/forbear-go/forbear/internal/testkit/guide"
-)
-
-func TestGuide(t *testing.T) { guide.Check(t, "consume", main) }
