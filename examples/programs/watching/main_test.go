@@ -21,10 +21,11 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/forbear-go/forbear/internal/testkit/guide"
 	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
-const guide = "../../../docs/guides/metrics-and-traces.md"
+const page = "../../../docs/guides/metrics-and-traces.md"
 
 func read(t *testing.T, name string) string {
 	t.Helper()
@@ -62,14 +63,10 @@ func newReceiver(t *testing.T) *receiver {
 	return c
 }
 
-// The guide's program is this one. It runs, its metrics are those of the dashboard and
-// its spans those of the guide's picture.
+// The guide's lines are of this program. It runs, its metrics are those of the dashboard
+// and its spans those of the guide's picture.
 func TestGuide(t *testing.T) {
-	program := read(t, "main.go")
-	_, program, _ = strings.Cut(program, "\npackage main\n")
-	if !strings.Contains(read(t, guide), "```go\npackage main\n"+program+"```\n") {
-		t.Error("the guide does not show main.go as it is")
-	}
+	guide.Fragments(t, "metrics-and-traces", "main.go")
 	binary := filepath.Join(t.TempDir(), "watching")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -174,7 +171,7 @@ func TestPrometheusReadsTheConfiguration(t *testing.T) {
 		}
 		t.Skip("NOT RUN, promtool is missing: sudo apt-get install prometheus")
 	}
-	_, config, ok := strings.Cut(read(t, guide), "```yaml\n# prometheus.yml\n")
+	_, config, ok := strings.Cut(read(t, page), "```yaml\n# prometheus.yml\n")
 	config, _, _ = strings.Cut(config, "```\n")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"prometheus.yml": config, "forbear.rules.yml": read(t, "../../../docs/alerts/forbear.rules.yml")} {
