@@ -14,7 +14,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/testkit/guide"
 	"github.com/forbear-go/forbear/redisstore"
 )
 
@@ -56,9 +55,8 @@ func exampleRedis() (address string, stop func()) {
 	return s.url(), func() { s.stop(); _ = os.RemoveAll(s.dir) }
 }
 
-// The guide's lines are of the program in internal/guide, and it works.
+// The program that docs/guides/fleet-budget.md has its lines of works.
 func TestGuide(t *testing.T) {
-	guide.Fragments(t, "fleet-budget", "internal/guide/main.go")
 	binary := t.TempDir() + "/example"
 	if out, err := exec.Command("go", "build", "-o", binary, "./internal/guide").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
