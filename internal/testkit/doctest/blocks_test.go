@@ -2,6 +2,7 @@ package doctest
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +16,9 @@ const (
 	guideWords  = 900
 	allWords    = 80_000
 )
+
+// bullet is the beginning of an item of a list.
+var bullet = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 
 // Documents are as long as someone reads them.
 func TestDocumentsStayShort(t *testing.T) {
