@@ -945,24 +945,48 @@ type MessageResults struct {
 
 // NewMessage defines model for NewMessage.
 type NewMessage struct {
-	// Application instead of endpoints: sends to every endpoint of the application that subscribes to the type
-	Application    string    `json:"application,omitempty,omitzero"`
-	ContentType    string    `json:"content_type,omitempty,omitzero"`
-	CorrelationID  string    `json:"correlation_id,omitempty,omitzero"`
-	Endpoint       string    `json:"endpoint,omitempty,omitzero"`
-	Endpoints      []string  `json:"endpoints,omitempty,omitzero"`
-	Headers        []Header  `json:"headers,omitempty,omitzero"`
-	ID             string    `json:"id,omitempty,omitzero"`
-	IdempotencyKey string    `json:"idempotency_key,omitempty,omitzero"`
-	Key            string    `json:"key,omitempty,omitzero"`
-	NotBefore      time.Time `json:"not_before,omitempty,omitzero"`
+	// Application Instead of endpoints: every endpoint of the application that subscribes to its type.
+	Application string `json:"application,omitempty,omitzero"`
 
-	// Payload any JSON
-	Payload       interface{} `json:"payload,omitempty,omitzero"`
-	PayloadBase64 []byte      `json:"payload_base64,omitempty,omitzero"`
-	Source        string      `json:"source,omitempty,omitzero"`
-	Subject       string      `json:"subject,omitempty,omitzero"`
-	Type          string      `json:"type,omitempty,omitzero"`
+	// ContentType The Content-Type of its attempts.
+	ContentType string `json:"content_type,omitempty,omitzero"`
+
+	// CorrelationID The X-Correlation-Id of its attempts.
+	CorrelationID string `json:"correlation_id,omitempty,omitzero"`
+
+	// Endpoint Its endpoint.
+	Endpoint string `json:"endpoint,omitempty,omitzero"`
+
+	// Endpoints Several endpoints: each is a delivery with its own attempts.
+	Endpoints []string `json:"endpoints,omitempty,omitzero"`
+
+	// Headers Added to each attempt. Not webhook-id and its like, X-Correlation-Id, or the attributes of CloudEvents (ce-id, ...).
+	Headers []Header `json:"headers,omitempty,omitzero"`
+
+	// ID Identifies the message at each of its endpoints. Without it, the Idempotency-Key header does; without either, one is made.
+	ID string `json:"id,omitempty,omitzero"`
+
+	// IdempotencyKey The Idempotency-Key of its attempts; without it, the id.
+	IdempotencyKey string `json:"idempotency_key,omitempty,omitzero"`
+
+	// Key At an ordered endpoint, messages with the same key keep their order.
+	Key string `json:"key,omitempty,omitzero"`
+
+	// NotBefore It is not sent earlier. At most 100 years ahead.
+	NotBefore time.Time `json:"not_before,omitempty,omitzero"`
+
+	// Payload Any JSON. At most 256 KiB, or --max-payload.
+	Payload interface{} `json:"payload,omitempty,omitzero"`
+
+	// PayloadBase64 Any bytes, in place of payload.
+	PayloadBase64 []byte `json:"payload_base64,omitempty,omitzero"`
+
+	// Source A URI or a path (RFC 3986).
+	Source  string `json:"source,omitempty,omitzero"`
+	Subject string `json:"subject,omitempty,omitzero"`
+
+	// Type Its event type, such as order.shipped.
+	Type string `json:"type,omitempty,omitzero"`
 }
 
 // NewRedrive defines model for NewRedrive.

@@ -62,7 +62,8 @@ half of that. Each client tries a call up to four times, with backoff and jitter
 		chart(w, run.name, r, colour)
 		verdicts = append(verdicts, fmt.Sprintf("%.0f %%", 100*r.Summary.Good/r.Summary.Calls))
 	}
-	fmt.Fprintf(w, `The fault is over at second 20. The retries keep the service busy with calls that no
+	fmt.Fprintf(w, `
+The fault is over at second 20. The retries keep the service busy with calls that no
 one waits for any longer: %s of the calls end well there, and %s with forbear.
 
 next:  go run ./cmd/forbear serve   a gateway to try; compiles for a minute or two
@@ -104,7 +105,7 @@ func chart(w io.Writer, title string, r *storm.Result, colour bool) {
 		sent.WriteString(paint(c, bar(load/most)))
 		good.WriteString(paint(green, bar(r.Series.Good[i]/most)))
 	}
-	fmt.Fprintf(w, "%s: up to %.1f requests a call\n  requests  %s\n  good      %s\n\n", title, r.Summary.PeakMultiplier, sent.String(), strings.TrimRight(good.String(), " "))
+	fmt.Fprintf(w, "%s: up to %.1f requests a call\n  requests  %s\n  good      %s\n", title, r.Summary.PeakMultiplier, sent.String(), strings.TrimRight(good.String(), " "))
 }
 
 // bar is an eighth to eight eighths of a line.

@@ -76,7 +76,7 @@ func TestGateway(t *testing.T) {
 	has(t, serve.interrupt(t), map[string]int{"msg=retry ": 2, "reason=no_idempotency_key": 1})
 	// The README's figures are those of a run: only the key is another one.
 	_, want, _ := strings.Cut(read(t, "gateway/README.md"), "--exit-code-from shop\n")
-	want, _, _ = strings.Cut(want, "\n\n")
+	want, _, _ = strings.Cut(want, "\n```")
 	key := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 	for line := range strings.SplitSeq(want, "\n") {
 		line = key.ReplaceAllString(strings.TrimSpace(line), keys[0][1])

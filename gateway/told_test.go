@@ -33,7 +33,7 @@ type told struct {
 // toldTable reads the table of the guide.
 func toldTable(t *testing.T) (rows []*told) {
 	t.Helper()
-	text, err := os.ReadFile("../docs/guides/gateway.md")
+	text, err := os.ReadFile("../docs/gateway-responses.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ var Directives = &analysis.Analyzer{
 var directiveDocs = []*Doc{
 	{ID: "FB0001", Name: "DirectiveReason", Title: "directive without a reason", Remedy: "say why behind the rule: //forbear:ignore FB1001 the vendor asks for exactly 5 s", Standard: "suppression", Text: "A directive says why: //forbear:ignore FB1001 the vendor asks for exactly 5 s. Without a reason it suppresses nothing."},
 	{ID: "FB0002", Name: "DirectiveRule", Title: "directive of an unknown rule", Remedy: "name a rule that forbear lint --rules lists", Standard: "suppression", Text: "The directive names a rule that does not exist. See forbear lint --rules."},
-	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Remedy: "delete the directive", Standard: "suppression", Text: "Nothing is found where the directive stands: it can go."},
+	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Remedy: "delete the directive", Standard: "suppression", Text: "There is no finding at the directive. Delete it."},
 }
 
 // runDirectives runs after all rules, which mark the directives that they use.

@@ -12,7 +12,7 @@
 //	})
 //
 // For database/sql, and for SQLite, there is [webhook.Outbox]. The guide is
-// docs/guides/outbox.md.
+// docs/guides/outbox-postgresql.md.
 //
 // Experimental: what this package exports may change in any version.
 package pgxoutbox

@@ -245,6 +245,9 @@ func letterFilter(f queue.Filter) (string, []any) {
 	if f.MaxRedrives > 0 {
 		add("redrives < ?", f.MaxRedrives)
 	}
+	if f.NotJob != "" {
+		add("(job IS NULL OR job <> ?)", f.NotJob)
+	}
 	return strings.Join(cond, " AND "), args
 }
 

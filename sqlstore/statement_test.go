@@ -62,6 +62,7 @@ func TestLetterFilter(t *testing.T) {
 		{"ids", queue.Filter{IDs: []string{"a", "b"}}, "1 = 1 AND id IN (SELECT value FROM {texts} x)", []any{asJSON{[]string{"a", "b"}}}},
 		{"no outcome yet", queue.Filter{Outcome: &none}, "1 = 1 AND outcome = ?", []any{""}},
 		{"times", queue.Filter{Since: since, Until: since}, "1 = 1 AND dead_at >= ? AND dead_at < ?", []any{since, since}},
+		{"not of a job", queue.Filter{NotJob: "j"}, "1 = 1 AND (job IS NULL OR job <> ?)", []any{"j"}},
 		{"redrives", queue.Filter{MaxRedrives: 3}, "1 = 1 AND redrives < ?", []any{3}},
 	} {
 		cond, args := letterFilter(tt.f)

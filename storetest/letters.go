@@ -213,6 +213,11 @@ func testRedriveLimit(t *testing.T, s Store) {
 		check(t, s.RecordRedrive(t.Context(), "l1", deadletter.RedriveDead))
 	}
 	wantErr(t, "third time", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), queue.ErrRedriveLimit)
+	for job, want := range map[string]int{"other": 1, "job": 0} {
+		if n := must(s.Count(t.Context(), queue.Filter{State: deadletter.Dead, NotJob: job}))(t); n != want {
+			t.Errorf("%d letters that are not of %s, want %d", n, job, want)
+		}
+	}
 	// What the limit refuses is not counted for a new job either.
 	if n := must(s.Count(t.Context(), queue.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
 		t.Errorf("%d letters left for a redrive", n)

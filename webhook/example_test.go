@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func ExampleVerify() {
 			return
 		}
 		id := r.Header.Get("Webhook-Id")
-		if err := webhook.Verify(secret, id, r.Header.Get("Webhook-Timestamp"), r.Header.Get("Webhook-Signature"), body, time.Unix(1614265330, 0)); err != nil {
+		if err := webhook.Verify(secret, id, r.Header.Get("Webhook-Timestamp"), r.Header.Get("Webhook-Signature"), body, time.Now()); err != nil {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -33,11 +34,17 @@ func ExampleVerify() {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}
-	for _, signature := range []string{"v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "v1,forged"} {
-		r := httptest.NewRequest(http.MethodPost, "/hook", http.NoBody)
-		r.Body = io.NopCloser(strings.NewReader(`{"test": 2432232314}`))
-		r.Header.Set("Webhook-Id", "msg_p5jXN8AQM9LWM0D4loKWxJek")
-		r.Header.Set("Webhook-Timestamp", "1614265330")
+	const id, body = "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`
+	var signer webhook.Signer
+	if err := signer.Add(secret); err != nil {
+		fmt.Println(err)
+		return
+	}
+	now := time.Now()
+	for _, signature := range []string{signer.Sign(id, now, []byte(body)), "v1,forged"} {
+		r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))
+		r.Header.Set("Webhook-Id", id)
+		r.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
 		r.Header.Set("Webhook-Signature", signature)
 		w := httptest.NewRecorder()
 		handler(w, r)

@@ -16,7 +16,7 @@ import (
 // PostgreSQL. It has no state, and may be used concurrently as the transactions may.
 //
 // For pgx.Tx, and COPY, there is the module pgxoutbox. Without Go a plain INSERT does, and on
-// PostgreSQL the function forbear_send: see docs/guides/outbox.md.
+// PostgreSQL the function forbear_send: see docs/guides/outbox-postgresql.md.
 type Outbox struct {
 	// SQLite says that the database is SQLite.
 	SQLite bool

@@ -211,10 +211,9 @@ func Get(url string) (resp *http.Response, err error) {
 
 // What the guide shows of the action and the hooks is there.
 func TestActionInTheGuide(t *testing.T) {
-	_, section, _ := strings.Cut(slurp(t, "../../docs/guides/check.md"), "\n## In CI\n")
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%d examples, want 2", len(blocks))
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(slurp(t, "../../docs/guides/check-ci.md"), -1)
+	if len(blocks) < 2 {
+		t.Fatalf("%d examples, want 2 at least", len(blocks))
 	}
 	var workflow struct{ Steps []actionStep }
 	if err := yaml.Unmarshal([]byte(blocks[0][1]), &workflow); err != nil {

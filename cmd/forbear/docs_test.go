@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	namedCommand = regexp.MustCompile("`forbear ([a-z]+)((?: [a-z]+\\b)?)((?: +--?[a-z-]+)*)")
+	namedCommand = regexp.MustCompile("(?m)(?:`|^ *\\$ )forbear ([a-z]+)((?: [a-z]+\\b)?)((?: +--?[a-z-]+)*)")
 	namedMetric  = regexp.MustCompile("`((?:retry|dlq|timeout|circuit|bulkhead|tls)_[a-z_]+|forbear:[a-z_0-9:]+)\\b")
 	pageLink     = regexp.MustCompile(`\]\(([^):]+\.(?:md|json))\)`)
 )

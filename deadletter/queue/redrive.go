@@ -197,7 +197,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 		return 0, nil
 	}
 	f := j.Filter
-	f.Limit = min(n, MaxList)
+	f.NotJob, f.Limit = j.ID, min(n, MaxList) // a letter that died again waits for another job
 	list, left, err := r.readable(ctx, f)
 	if err != nil {
 		return 0, err

@@ -97,6 +97,34 @@ func TestRedriveOfAnotherProcessesQueue(t *testing.T) {
 	})
 }
 
+// A letter that fails again at once is not sent again by the same job.
+func TestRedriveSendsALetterOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &memstore.Store{}
+		bury(t, s, 3)
+		sends := map[string]int{}
+		var mu sync.Mutex
+		r := redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+			mu.Lock()
+			defer mu.Unlock()
+			sends[l.EventID]++
+			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDead)
+		})
+		start(t, r, queue.Job{StopRatio: 1})
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if j, err := s.Job(t.Context(), "job"); err != nil || j.State != queue.JobDone || j.Failing != 3 {
+			t.Errorf("got %+v, %v", j, err)
+		}
+		for id, n := range sends {
+			if n != 1 {
+				t.Errorf("%s was sent %d times", id, n)
+			}
+		}
+	})
+}
+
 func start(t *testing.T, r *queue.Redriver, j queue.Job) {
 	t.Helper()
 	j.Filter, j.By = queue.Filter{Queue: "orders"}, "ann"

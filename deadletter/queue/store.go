@@ -43,6 +43,8 @@ type Filter struct {
 	// MaxRedrives leaves out letters that were redriven this often, when it is
 	// positive.
 	MaxRedrives int `json:"max_redrives,omitempty"`
+	// NotJob leaves out letters whose latest redrive was this job.
+	NotJob string `json:"-"`
 
 	// After continues a list behind the letter with this id; letters come
 	// oldest first.

@@ -1,5 +1,5 @@
 // Command outbox ships orders, and tells of each in the same transaction: the customer
-// hears of what has happened, and of nothing else. docs/guides/outbox.md shows it.
+// hears of what has happened, and of nothing else. docs/guides/outbox-postgresql.md shows it.
 package main
 
 import (

@@ -20,10 +20,10 @@ var Doc = &rule.Doc{
 	Name:   "BypassedClient",
 	Title:  "retry client built but bypassed",
 	Remedy: "pass on StandardClient(), which retries, instead of the client inside",
-	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that takes it makes no
-retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
+	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that uses it makes no
+retries, although it reads as if it did. Pass StandardClient() on instead.
 
-Reported are that field passed on, returned, stored or called, and retry clients that are
+It reports that field when it is passed on, returned, stored or called, and retry clients that are
 configured and then never used.`,
 	Bad:      `return &API{http: retryClient.HTTPClient}`,
 	Good:     `return &API{http: retryClient.StandardClient()}`,

@@ -20,7 +20,7 @@ import (
 const (
 	About = `
 Packages default to ./... Settings, and what a policy file says of dependencies,
-are described in docs/guides/lint.md. Only findings of high confidence fail; those of medium
+are described in docs/guides/lint-settings.md. Only findings of high confidence fail; those of medium
 confidence are shown as warnings, those of low confidence with --all.
 Exit codes: 0 nothing fails, 1 findings fail, 2 could not judge.`
 	Examples = `

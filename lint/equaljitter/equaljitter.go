@@ -20,7 +20,7 @@ var Doc = &rule.Doc{
 	Text: `Half a fixed wait plus half a random one keeps a guaranteed minimum, at which clients
 cluster. The standard forbids it; full jitter draws from zero to the ceiling.
 
-Reported are waits of the form d/2 + random(d/2) in retries, and constructors of retry
+It reports waits of the form d/2 + random(d/2) in retries, and constructors of retry
 libraries that build such a schedule.`,
 	Bad:      `time.Sleep(d/2 + rand.N(d/2))`,
 	Good:     `time.Sleep(rand.N(d))`,

@@ -18,14 +18,14 @@ var Doc = &rule.Doc{
 	Title:  "fixed-interval retry",
 	Remedy: "wait rand.N(min(ceiling, base<<attempt)), or use forbear",
 	Text: `Clients that fail together and wait the same time come back together: a fixed
-interval keeps an overloaded service overloaded. Retries wait a random time between zero
-and a ceiling that doubles with each attempt.
+interval keeps an overloaded service overloaded. Wait a random time between zero and a ceiling
+that doubles with each attempt.
 
-Reported are loops (and recursions) that are entered again because a call failed and that
-wait a constant, a parameter or a field that the loop does not change, or that do not
-wait at all; loops that start something again which runs until it fails; and constructors of
-retry libraries that build such a schedule. Not reported are polling, tickers, pacing, jobs that
-are done once in a while, lock and compare-and-swap loops, and waits that are decided elsewhere.`,
+It reports loops (and recursions) that run again because a call failed, and that wait a constant,
+an unchanged parameter or an unchanged field, or do not wait. It also reports loops that restart
+something that runs until it fails, and constructors of retry libraries with such a schedule. It
+does not report polling, tickers, pacing, periodic jobs, lock and compare-and-swap loops, and
+waits that are decided elsewhere.`,
 	Bad: `for range 3 {
 	if resp, err = client.Do(req); err == nil {
 		return resp, nil

@@ -26,7 +26,7 @@ var Doc = &rule.Doc{
 	Text: `An idempotency key identifies the operation, not the attempt: with a new key the
 server takes each retry for a new order. Make the key before the first attempt.
 
-Reported are keys that are made inside the region that is attempted again: in the loop, in a
+It reports keys that are made inside the repeated region: in the loop, in a
 helper that the loop calls, or in a function that a retry helper calls again.`,
 	Bad: `for range 3 {
 	req.Header.Set("Idempotency-Key", uuid.NewString())

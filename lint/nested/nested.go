@@ -23,7 +23,7 @@ var Doc = &rule.Doc{
 	Text: `Attempts multiply: three attempts of something that makes three attempts are nine, and
 with a third layer 27. Retry in one layer, the one right above the dependency.
 
-Reported are retries whose operation is known to retry, by its source, by the fact of another
+It reports retries whose operation is known to retry, by its source, by the fact of another
 package, or by the table of clients that retry by default; with the product when the counts
 are constant.`,
 	Bad: `for range 3 {

@@ -21,9 +21,9 @@ var Doc = &rule.Doc{
 retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and the ceiling,
 spreads them.
 
-Reported are retries whose wait grows (a product, a shift, a power, a table of
-durations) with no call of a random source on the way to it, and constructors of retry
-libraries that build such a schedule.`,
+It reports retries whose wait grows (a product, a shift, a power, a table of durations) and is
+computed without a random source. It also reports constructors of retry libraries with such a
+schedule.`,
 	Bad: `for i := range 5 {
 	if err = call(); err == nil {
 		return nil

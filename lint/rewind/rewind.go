@@ -22,12 +22,11 @@ var Doc = &rule.Doc{
 	Name:   "BodyNotRewound",
 	Title:  "request body not rewound",
 	Remedy: "build the request or its body anew for each attempt, or rewind it by GetBody",
-	Text: `The first attempt reads the request's body to its end; the second sends an empty one, or
-fails. net/http rewinds for redirects only, not for a second Do.
+	Text: `The first attempt reads the request's body to its end; the second sends an empty
+body, or fails. net/http rewinds for redirects only, not for a second Do.
 
-Reported are requests with a body that are built before the loop and sent in it, and readers
-made before the loop that each attempt reads, with no Seek, Reset, GetBody or new Body in the
-loop.`,
+It reports requests with a body that are built before the loop and sent in it, and readers made
+before the loop that each attempt reads. A Seek, Reset, GetBody or new Body in the loop is fine.`,
 	Bad: `req, _ := http.NewRequest("PUT", url, bytes.NewReader(b))
 for range 3 {
 	resp, err = client.Do(req)

@@ -20,7 +20,7 @@ var Doc = &rule.Doc{
 	Text: `A count of attempts bounds no time: five attempts against a server that responds after
 a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
 
-Reported with low confidence are retries that have a count but neither a deadline nor a context;
+It reports, with low confidence, retries that have a count but no deadline or context;
 with medium confidence those whose constant waits alone exceed 30 s.`,
 	Bad: `for range 5 {
 	if err = send(); err == nil {

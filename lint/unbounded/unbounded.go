@@ -18,10 +18,11 @@ var Doc = &rule.Doc{
 	Title:  "unbounded retry",
 	Remedy: "stop after a number of attempts, and return the last error",
 	Text: `A retry needs an end: a number of attempts, or a limit in time. Without one a
-permanent fault becomes permanent load, and the caller never hears of it.
+permanent fault becomes permanent load, and the caller never sees an error.
 
-A caller's context alone is no limit, since it may never end, and neither is a channel that
-others close; they lower the confidence, as do names of supervisors, which are meant to go on.`,
+A caller's context alone does not bound it, because it may never end, and a channel that others
+close does not either. Both lower the confidence. So do names of supervisors, which are meant to
+run on.`,
 	Bad: `for {
 	if err := send(); err == nil {
 		return nil

@@ -88,7 +88,7 @@ func chosen(f *queue.Filter, l *deadletter.Letter) bool {
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID)) &&
 		(f.Outcome == nil || *f.Outcome == l.Outcome) &&
 		(f.Since.IsZero() || !l.DeadAt.Before(f.Since)) && (f.Until.IsZero() || l.DeadAt.Before(f.Until)) &&
-		(f.MaxRedrives <= 0 || l.Redrives < f.MaxRedrives)
+		(f.MaxRedrives <= 0 || l.Redrives < f.MaxRedrives) && (f.NotJob == "" || l.Job != f.NotJob)
 }
 
 // After is the id of the last letter of the page before. Unlike an offset it

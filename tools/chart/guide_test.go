@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The helm commands of the guide and of the chart's README do what they say, as far as
+// The helm commands of the guides and of the chart's README do what they say, as far as
 // helm goes without a cluster: the same words render, and print the notes.
 func TestGuideCommands(t *testing.T) {
 	folder := t.TempDir()
@@ -23,7 +23,7 @@ func TestGuideCommands(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "policy.yaml"), []byte("service: guide\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"docs/guides/kubernetes.md": "http://forbear-delivery.apps:8080", "deploy/helm/forbear/README.md": "http://forbear.apps:8080"}
+	want := map[string]string{"docs/guides/kubernetes.md": "http://forbear.apps:8080", "docs/guides/kubernetes-delivery.md": "http://forbear-delivery.apps:8080", "deploy/helm/forbear/README.md": "http://forbear.apps:8080"}
 	for file, address := range want {
 		text, err := os.ReadFile(root + file)
 		if err != nil {
@@ -32,7 +32,7 @@ func TestGuideCommands(t *testing.T) {
 		lines := strings.ReplaceAll(string(text), "\\\n", " ")
 		var notes strings.Builder
 		for line := range strings.Lines(lines) {
-			args := strings.Fields(line)
+			args := strings.Fields(strings.TrimPrefix(line, "$ "))
 			if len(args) < 4 || args[0] != "helm" || args[1] != "install" {
 				continue
 			}
@@ -64,7 +64,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
 	}
-	if strings.Contains(notes, "Who reaches the gateway") {
+	if strings.Contains(notes, "Anyone who can reach the gateway") {
 		t.Error("the notes warn of an open gateway where there is a NetworkPolicy")
 	}
 }

@@ -139,7 +139,7 @@ func TestKustomize(t *testing.T) {
 		if err := os.MkdirAll(overlay, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		text := guideBlock(t, "kustomization.yaml")
+		text := guideBlock(t, "kubernetes.md", "kustomization.yaml")
 		text = strings.ReplaceAll(text, "github.com/forbear-go/forbear/deploy/kustomize/base/gateway?ref=v"+version(t), "../../base/"+base)
 		if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -176,17 +176,17 @@ func version(t *testing.T) string {
 	return chart.AppVersion
 }
 
-// guideBlock returns a fenced block of the guide by its first line, a comment.
-func guideBlock(t *testing.T, name string) string {
+// guideBlock returns a fenced block of a guide by its first line, a comment.
+func guideBlock(t *testing.T, page, name string) string {
 	t.Helper()
-	guide, err := os.ReadFile(root + "docs/guides/kubernetes.md")
+	guide, err := os.ReadFile(root + "docs/guides/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, ok := strings.Cut(string(guide), "```yaml\n# "+name+"\n")
 	block, _, _ := strings.Cut(after, "```")
 	if !ok {
-		t.Fatalf("the guide has no %s", name)
+		t.Fatalf("%s has no %s", page, name)
 	}
 	return block
 }
@@ -194,7 +194,7 @@ func guideBlock(t *testing.T, name string) string {
 // The guide's sidecar, for those who have no helm, is what the example's chart renders.
 func TestGuideHasTheSidecar(t *testing.T) {
 	var guide, chart map[string]any
-	if err := yaml.UnmarshalStrict([]byte(guideBlock(t, "the pod, in part")), &guide); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(guideBlock(t, "kubernetes-sidecar.md", "pod.yaml")), &guide); err != nil {
 		t.Fatal(err)
 	}
 	docs := documents(example(t).text)

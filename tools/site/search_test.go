@@ -47,12 +47,12 @@ func TestSearchIndex(t *testing.T) {
 func TestSearchFinds(t *testing.T) {
 	node := needs(t, "node")
 	for query, want := range map[string]string{
-		"Retry-After":     "guides/http.html#how-long-it-waits",
-		"dead letter":     "guides/webhooks.html#",
+		"Retry-After":     "guides/retry-after.html#",
+		"dead letter":     "guides/webhooks-dead-letters.html#",
 		"FC301":           "reference/findings.html#fc301",
 		"FB1001":          "reference/lint.html#fb1001",
 		"breaker opened":  "runbooks/forbearbreakeropened.html#",
-		"max_retries":     "reference/policy.html#",
+		"max_retries":     "guides/policy.html#write-a-file",
 		"outbox":          "guides/outbox.html#",
 		"explain":         "reference/commands.html#forbear-explain",
 		"idempotency key": "guides/idempotency.html#",

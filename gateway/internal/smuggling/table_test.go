@@ -3,16 +3,20 @@ package smuggling
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/gateway-requests.md")
+var update = flag.Bool("update", false, "rewrite testdata/probes.md")
 
-const page = "../../../docs/gateway-requests.md"
+const (
+	table = "testdata/probes.md"
+	page  = "../../../docs/gateway-requests.md"
+)
 
-// section is a part of the page.
+// section is a part of the table.
 type section struct {
 	title  string
 	probes []probe
@@ -41,25 +45,48 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestPage holds the page to the table.
-func TestPage(t *testing.T) {
+// TestTable holds testdata/probes.md to the probes.
+func TestTable(t *testing.T) {
 	text := render(t)
 	if *update {
-		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	data, err := os.ReadFile(page)
+	data, err := os.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(data) != text {
-		t.Errorf("%s is not the table's: run with -update", page)
+		t.Errorf("%s differs from the probes: run with -update", table)
 	}
 }
 
-// render returns the page.
+// TestPage holds the counts of docs/gateway-requests.md to the probes. A response is
+// refused when the caller gets a 502 in its place.
+func TestPage(t *testing.T) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sections {
+		refused := 0
+		for _, p := range s.probes {
+			status := p.want.status
+			bad := s.once && len(status) > 0 && status[len(status)-1] == http.StatusBadGateway
+			if bad || strings.HasPrefix(p.want.String(), "refused: ") {
+				refused++
+			}
+		}
+		row := fmt.Sprintf("| %s | %d | %d |", s.title, len(s.probes), refused)
+		if !strings.Contains(string(data), row) {
+			t.Errorf("%s lacks the row %s", page, row)
+		}
+	}
+}
+
+// render returns the table.
 func render(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(preamble)
@@ -77,7 +104,7 @@ func render(t *testing.T) string {
 	return b.String()
 }
 
-// row returns the probe's row of the page.
+// row returns the probe's row of the table.
 func (p *probe) row(response bool) string {
 	sent := p.shown
 	if sent == "" {
@@ -178,25 +205,8 @@ func (c conn) String() string { return [...]string{"kept", "closed", "–"}[c] }
 
 const preamble = `# What the gateway makes of requests and responses
 
-Each row is a probe: bytes that two parsers could read in two ways, or that must come out as they went in. The page is
-written by its test, which sends every one of them through a gateway on real sockets:
+Written by its test, which sends each row through a gateway on real sockets. docs/gateway-requests.md says what the
+columns mean.
 
-    go test ./gateway/internal/smuggling -run TestPage -update
-
-- **Sent**: by the caller, with ` + "`Host: gateway.test`" + ` left out where it is only there because a request needs one; in the
-  sections on responses, by the upstream. A request is sent five ways, which must come to the same: at once, one byte for
-  each of the gateway's reads, after another request on the connection, and written together with another one before it,
-  also byte by byte. What is longer than 16 KiB comes in steps of 1,021 bytes.
-- **Verdict**: what the caller gets. ` + "`…`" + ` stands for more.
-- **The upstream gets**: every request that reaches it whole, after the route has put ` + "`/base`" + ` in the place of ` + "`/up`" + `.
-- **Connection**: the caller's, afterwards. A dash where either will do.
-
-What an upstream sends after the end of a response is also tried on callers side by side, since one by one it does not
-show: TestResponseQueueIsNotPoisoned. That holds for connections over HTTP/1 that the gateway makes itself: in clear, and
-over TLS with ` + "`http2: off`" + `. It does not where net/http makes them: through a proxy, after ` + "`Expect: 100-continue`" + ` or a
-refused upgrade, and over TLS to an upstream that chooses HTTP/1.1 in the handshake. net/http may make such a connection
-idle before it has looked at what follows the response. And no client can tell what comes when the next request is on its
-way already from the response to it.
-
-Sections are those of RFC 9110 and RFC 9112 unless another RFC is named.
+    go test ./gateway/internal/smuggling -run TestTable -update
 `

@@ -2,9 +2,10 @@
 // proxy or a caller can have, once through a plain http.Client and once through
 // one with forbear's transport over the same kind of connections.
 //
-// The page docs/http-faults.md is the table as it came out. TestFaultTable fails
-// when a row has changed, and when forbear leaves a caller worse off than
-// net/http alone does, unless the standard forbids what net/http did.
+// testdata/faults.md is the table as it came out, and docs/http-faults.md explains
+// and counts it. TestFaultTable fails when a row has changed, and when forbear
+// leaves a caller worse off than net/http alone does, unless the standard forbids
+// what net/http did.
 //
 //	go test ./httpretry/internal/faulttable -update
 //

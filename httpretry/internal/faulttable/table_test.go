@@ -10,11 +10,14 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/http-faults.md")
+var update = flag.Bool("update", false, "rewrite testdata/faults.md")
 
-const page = "../../../docs/http-faults.md"
+const (
+	table = "testdata/faults.md"
+	page  = "../../../docs/http-faults.md"
+)
 
-// section is a part of the page.
+// section is a part of the table.
 type section struct {
 	title  string
 	faults []fault
@@ -32,7 +35,7 @@ var sections = []section{
 
 // TestFaultTable runs every case through plain net/http and through forbear.
 func TestFaultTable(t *testing.T) {
-	known := pageRows(t)
+	known := tableRows(t)
 	rows := map[string]finding{}
 	var mu sync.Mutex
 	t.Run("cases", func(t *testing.T) {
@@ -66,7 +69,7 @@ func TestFaultTable(t *testing.T) {
 				t.Errorf("%s: %s", f.name, row.complaint)
 			}
 			if ran && !*update && !slices.Contains(known, row.text) {
-				t.Errorf("%s: the page has another row than\n%s", f.name, row.text)
+				t.Errorf("%s: the table has another row than\n%s", f.name, row.text)
 			}
 		}
 	}
@@ -75,17 +78,17 @@ func TestFaultTable(t *testing.T) {
 	}
 }
 
-// pageRows returns the lines of the page.
-func pageRows(t *testing.T) []string {
-	data, err := os.ReadFile(page)
+// tableRows returns the lines of the table.
+func tableRows(t *testing.T) []string {
+	data, err := os.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(string(data), "\n")
 }
 
-// TestPageHasNoOtherRows holds the page to the cases that there are.
-func TestPageHasNoOtherRows(t *testing.T) {
+// TestTableHasNoOtherRows holds the table to the cases that there are.
+func TestTableHasNoOtherRows(t *testing.T) {
 	names, n := map[string]bool{}, 0
 	for _, s := range sections {
 		for _, f := range s.faults {
@@ -95,22 +98,50 @@ func TestPageHasNoOtherRows(t *testing.T) {
 			names[f.name] = true
 		}
 	}
-	for _, line := range pageRows(t) {
+	for _, line := range tableRows(t) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| case ") {
 			continue
 		}
 		if n++; !names[name] {
-			t.Errorf("the page has a row for %q, which is no case", name)
+			t.Errorf("the table has a row for %q, which is not a case", name)
 		}
 	}
 	if n != len(names) {
-		t.Errorf("the page has %d rows, want %d", n, len(names))
+		t.Errorf("the table has %d rows, want %d", n, len(names))
 	}
 }
 
-// finding is the case's row of the page, and what is wrong with it whatever the page
-// says.
+// TestPage holds the counts of docs/http-faults.md to the table.
+func TestPage(t *testing.T) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	title := ""
+	cases, verdicts := map[string]int{}, map[string]map[verdict]int{}
+	for _, line := range tableRows(t) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			title, verdicts[heading] = heading, map[verdict]int{}
+		}
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) < 8 || cells[0] == "| case" {
+			continue
+		}
+		cases[title]++
+		verdicts[title][verdict(cells[7])]++
+	}
+	for _, s := range sections {
+		v := verdicts[s.title]
+		row := fmt.Sprintf("| %s | %d | %d | %d | %d |", s.title, cases[s.title], v[better], v[same], v[forbidden])
+		if !strings.Contains(string(data), row) {
+			t.Errorf("%s lacks the row %s", page, row)
+		}
+	}
+}
+
+// finding is the case's row of the table, and what is wrong with it whatever the
+// table says.
 type finding struct{ text, complaint string }
 
 // row runs the case.
@@ -151,7 +182,7 @@ func (f *fault) row(t *testing.T, alone bool) finding {
 
 func pair(plain, forbear int) string { return fmt.Sprintf("%d / %d", plain, forbear) }
 
-// write makes the page anew.
+// write makes the table anew.
 func write(t *testing.T, rows map[string]finding) {
 	var b strings.Builder
 	b.WriteString(preamble)
@@ -166,29 +197,15 @@ func write(t *testing.T, rows map[string]finding) {
 			b.WriteString(rows[f.name].text + "\n")
 		}
 	}
-	if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile(table, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 const preamble = `# HTTP faults: plain net/http and forbear
 
-What a caller gets, and what it takes, when something goes wrong: the same request through an ` + "`http.Client`" + ` with
-net/http's transport, and through one with forbear's above the same transport. Servers are real sockets on this machine.
-The page is written by its test, which fails when a row changes or when forbear is worse:
+Written by its test, which fails when a row changes or when forbear is worse. docs/http-faults.md says what the columns
+mean.
 
     go test ./httpretry/internal/faulttable -update
-
-- **Result**: the status with its body whole, or the error. A case is a GET of one small response unless its name says
-  otherwise.
-- **Sends**: requests whose headers reached the server, CONNECT included.
-- **Bytes**: of all requests at the server, net/http / forbear, without TLS; over HTTP/2 those of headers and data. forbear
-  adds 20 for ` + "`X-Retry-Attempt`" + `. A dash where timing decides how many leave.
-- **Connections**: dialed for the case, net/http / forbear, successfully or not. A dash
-  where timing decides whether net/http had begun to dial.
-- **Verdict**: *better*, *same*, *worse*, or *forbidden*: the standard forbids what net/http did. More sends for the same
-  result are worse, unless the standard asks for them.
-
-forbear's policy: three retries, waits of at most 2 ms, 10 s for an attempt, no breaker, a budget that refuses nothing. In
-the cases about time an attempt has 1 s, a body may stand still for 10 s, and healthy pauses are 2.5 s.
 `

@@ -114,33 +114,3 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Error("no link was found")
 	}
 }
-
-// TestProgramsOfTheDocumentsCompile finds each line of the Go programs in the
-// documents in one of the examples or programs, which the compiler
-// has seen.
-func TestProgramsOfTheDocumentsCompile(t *testing.T) {
-	known := map[string]bool{"// main.go": true} // where the reader puts a program
-	for _, name := range []string{"internal/testkit/doctest/example_test.go", "httpretry/internal/guide/main.go", "client/internal/guide/main.go"} {
-		for line := range strings.SplitSeq(read(t, name), "\n") {
-			known[strings.TrimSpace(line)] = true
-		}
-	}
-	for _, name := range []string{"README.md", "docs/guides/http.md", "docs/guides/webhooks-api.md"} {
-		blocks := 0
-		for _, block := range fenced.FindAllString(read(t, name), -1) {
-			code, ok := strings.CutPrefix(block, "```go\n")
-			if !ok {
-				continue
-			}
-			blocks++
-			for line := range strings.SplitSeq(strings.TrimSuffix(code, "```"), "\n") {
-				if line = strings.TrimSpace(line); !known[line] {
-					t.Errorf("%s: in no program that is compiled: %s", name, line)
-				}
-			}
-		}
-		if blocks == 0 {
-			t.Errorf("%s: no Go program was found", name)
-		}
-	}
-}

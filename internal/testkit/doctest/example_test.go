@@ -2,7 +2,6 @@ package doctest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,37 +12,17 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
-var (
-	errBusy = errors.New("ledger busy")
-	entry   = struct{}{}
-	ledger  fakeLedger
-)
-
-// fakeLedger is busy once.
-type fakeLedger struct{ calls int }
-
-func (l *fakeLedger) Append(context.Context, struct{}) error {
-	if l.calls++; l.calls == 1 {
-		return errBusy
-	}
-	return nil
-}
+// send is some operation of a program.
+func send(context.Context) error { return nil }
 
 // The program of the README.
 func Example() {
 	ctx := context.Background()
 	payments := forbear.Must(forbear.New("payments", forbear.Policy{}))
-	client := &http.Client{Transport: httpretry.NewTransport(nil, payments)}
-
-	// Anything else says which of its errors may go away.
-	err := payments.Do(ctx, func(ctx context.Context) error {
-		err := ledger.Append(ctx, entry)
-		if errors.Is(err, errBusy) {
-			return forbear.Retryable(err, forbear.Hint{})
-		}
-		return err // unknown: not retried
-	})
-	_, _ = client, err
+	client := &http.Client{Transport: httpretry.NewTransport(nil, payments)} // every request of it
+	err := payments.Do(ctx, send)                                            // or any function
+	fmt.Println(client.Transport != nil, err)
+	// Output: true <nil>
 }
 
 // The first program of the HTTP guide.

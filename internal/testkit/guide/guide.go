@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/testkit/roottest"
+	"github.com/forbear-go/forbear/internal/testkit/transcript"
 )
 
 // Check compares the Go blocks of the guide of that name with the program in main.go
@@ -47,8 +49,9 @@ func Holds(t *testing.T, name, program, printed string) {
 				t.Errorf("the guide %s shows what is not in %s:\n%s", name, program, text)
 			}
 		case shown > 0 && (language == "text" || language == "console" && strings.HasPrefix(text, "$ go run ")):
-			if !prints(text).MatchString(printed) {
-				t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, printed, text)
+			shown := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(l string) bool { return strings.HasPrefix(l, "$ ") })
+			if err := transcript.Match(shown, printed); err != nil {
+				t.Errorf("the program of the guide %s: %v", name, err)
 			}
 			return
 		}
@@ -67,22 +70,6 @@ func flat(program string) string {
 		lines[i] = strings.TrimSpace(line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// prints matches the output that a block shows, without the commands of a terminal: a
-// line of three dots is any number of lines, and the sign … any text in one.
-func prints(block string) *regexp.Regexp {
-	var pattern strings.Builder
-	for line := range strings.Lines(block) {
-		switch line = strings.TrimSuffix(line, "\n"); {
-		case strings.HasPrefix(line, "$ "):
-		case line == "...":
-			pattern.WriteString(`(?:.*\n)*`)
-		default:
-			pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + `\n`)
-		}
-	}
-	return regexp.MustCompile(`^` + pattern.String() + `$`)
 }
 
 // Prints holds what main prints to the guide of that name: all of it, as the output of one

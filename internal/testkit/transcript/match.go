@@ -11,29 +11,33 @@ import (
 // to be there.
 func Match(want []string, output string) error {
 	got := strings.Split(strings.TrimRight(output, "\n"), "\n")
-	if ok, at := match(want, got); !ok {
-		return fmt.Errorf("no line is %q in what was printed:\n%s", at, output)
+	if found := match(want, got); found < len(want) {
+		return fmt.Errorf("no line is %q in what was printed:\n%s", want[found], output)
+	} else if found > len(want) {
+		return fmt.Errorf("more was printed:\n%s", output)
 	}
 	return nil
 }
 
-// match reports whether all lines are wanted, and otherwise the first that was not found.
-func match(want, got []string) (ok bool, at string) {
-	if len(want) == 0 {
-		return len(got) == 0, "the end"
-	}
-	if want[0] == "..." {
+// match returns how many of the wanted lines come as they are wanted: all of them, and one
+// more where something follows.
+func match(want, got []string) (found int) {
+	switch {
+	case len(want) == 0:
+		return min(len(got), 1)
+	case want[0] == "...":
 		for skip := range len(got) + 1 {
-			if ok, at = match(want[1:], got[skip:]); ok {
-				return true, ""
+			n := 1 + match(want[1:], got[skip:])
+			if n == len(want) {
+				return n
 			}
+			found = max(found, min(n, len(want)-1))
 		}
-		return false, at
+		return found
+	case len(got) == 0 || !same(want[0], got[0]):
+		return 0
 	}
-	if len(got) == 0 || !same(want[0], got[0]) {
-		return false, want[0]
-	}
-	return match(want[1:], got[1:])
+	return 1 + match(want[1:], got[1:])
 }
 
 // Contains says which line is not in the output, or nothing: lines may be between those that

@@ -45,7 +45,7 @@ type Step struct {
 
 var (
 	comment  = regexp.MustCompile(`^<!-- (.*) -->$`)
-	fileName = regexp.MustCompile(`^(?:#|//|--) ([\w-][\w./-]*\.\w+)$`)
+	fileName = regexp.MustCompile(`^(?:#|//|--) ([\w.-][\w./-]*\.\w+)$`)
 	held     = regexp.MustCompile(`^run by ((?:Test|Example|Fuzz)\w+)$`)
 )
 

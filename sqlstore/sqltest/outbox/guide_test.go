@@ -13,10 +13,10 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// blocks returns the guide's blocks of a language, in their order.
-func blocks(t *testing.T, language string) (list []string) {
+// blocks returns a guide's blocks of a language, in their order.
+func blocks(t *testing.T, guide, language string) (list []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/guides/outbox.md")
+	text, err := os.ReadFile("../../../docs/guides/" + guide + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +37,14 @@ func execute(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
+// trigger calls the function, as the guide says that a trigger may.
+const trigger = `CREATE FUNCTION order_created() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM forbear_send('order.created', to_jsonb(NEW), endpoint => 'acme', message_id => 'order-' || NEW.id || '-created');
+  RETURN NEW;
+END $$;
+CREATE TRIGGER order_created AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION order_created()`
+
 // The guide's statements and programs in other languages do what it says, for a role with
 // the rights that it names.
 func TestOtherLanguages(t *testing.T) {
@@ -47,11 +55,11 @@ func TestOtherLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	sqls := blocks(t, "sql")
-	if len(sqls) != 4 {
+	sqls := blocks(t, "outbox-postgresql", "sql")
+	if len(sqls) != 2 {
 		t.Fatalf("the guide has %d blocks of SQL", len(sqls))
 	}
-	grants, calls, trigger := sqls[0], strings.SplitAfter(sqls[1], ";\n")[:2], sqls[2]
+	grants, calls := sqls[0], strings.SplitAfter(sqls[1], ";\n")[:2]
 	execute(t, db, `CREATE TABLE orders (id integer PRIMARY KEY, shipped integer NOT NULL)`,
 		`GRANT ALL ON orders TO shop`, grants, trigger, `INSERT INTO orders VALUES (20, 0)`, `DROP TRIGGER order_created ON orders`,
 		`INSERT INTO orders VALUES (21, 0), (22, 0), (23, 0)`)
@@ -79,14 +87,17 @@ func TestOtherLanguages(t *testing.T) {
 		name, args := l.command()
 		if name == "" {
 			t.Logf("NOT RUN: the guide's program in %s: %s", l.name, l.install)
-			if l.required && os.Getenv("CI") == "true" {
+			if l.guide && os.Getenv("CI") == "true" {
 				t.Fail()
 			}
 			continue
 		}
-		file := filepath.Join(t.TempDir(), l.file)
-		if err := os.WriteFile(file, []byte(blocks(t, l.name)[0]), 0o600); err != nil {
-			t.Fatal(err)
+		file := "../../../examples/outbox/" + l.file
+		if l.guide {
+			file = filepath.Join(t.TempDir(), l.file)
+			if err := os.WriteFile(file, []byte(blocks(t, "outbox-postgresql", "python")[0]), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		cmd := exec.CommandContext(t.Context(), name, append(args, file)...)
 		cmd.Env = env
@@ -102,10 +113,10 @@ func TestOtherLanguages(t *testing.T) {
 	}
 }
 
-// language is one in which the guide has a program, which needs a driver.
+// language is one in which the guide has or names a program, which needs a driver.
 type language struct {
 	name, file, order, body, install string
-	required                         bool // .ci/deps installs it
+	guide                            bool // the guide has it, and .ci/deps installs the driver
 	command                          func() (name string, args []string)
 }
 
@@ -146,7 +157,37 @@ func TestTriggerOnSQLite(t *testing.T) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	execute(t, db, `CREATE TABLE orders (id INTEGER PRIMARY KEY, shipped INTEGER NOT NULL)`, blocks(t, "sql")[3],
+	execute(t, db, `CREATE TABLE orders (id INTEGER PRIMARY KEY, shipped INTEGER NOT NULL)`, blocks(t, "outbox", "sql")[0],
 		`BEGIN`, `INSERT INTO orders VALUES (30, 0)`, `ROLLBACK`, `INSERT INTO orders VALUES (31, 0)`)
 	a.want(t, map[string]string{"order-31-created": `{"order":31}`})
+}
+
+// The guide's programs on SQLite ship an order and send its message, and neither where
+// there is no such order.
+func TestSQLitePrograms(t *testing.T) {
+	dir := t.TempDir()
+	a := deliver(t, filepath.Join(dir, "shop.db"))
+	want := map[string]string{}
+	for _, l := range []struct{ language, program, file, order, body string }{
+		{"python", "python3", "ship.py", "11", `{"order": 11}`},
+		{"js", "node", "ship.mjs", "12", `{"order":12}`},
+	} {
+		if l.program == "node" && exec.CommandContext(t.Context(), "node", "-e", "require('node:sqlite')").Run() != nil {
+			t.Log("NOT RUN: the guide's program in Node.js: it wants 22.13 or later")
+			continue
+		}
+		file := filepath.Join(dir, l.file)
+		if err := os.WriteFile(file, []byte(blocks(t, "outbox", l.language)[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for order, succeeds := range map[string]bool{l.order: true, "99": false} {
+			cmd := exec.CommandContext(t.Context(), l.program, file, order)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); (err == nil) != succeeds || strings.Contains(string(out), "no order 99") == succeeds {
+				t.Fatalf("%s %s: %v\n%s", l.file, order, err, out)
+			}
+		}
+		want["order-"+l.order+"-shipped"] = l.body
+	}
+	a.want(t, want)
 }

@@ -29,17 +29,13 @@ func TestServesWithoutRightsToTheSchema(t *testing.T) {
 	}
 	// Roles are the server's, which other tests use too.
 	role := "forbear_serve_" + owner[strings.LastIndex(owner, "/")+1:strings.Index(owner, "?")]
-	grants := 0
-	for line := range strings.Lines(strings.ReplaceAll(string(guide), "forbear_serve", role)) {
-		if s := strings.TrimSpace(line); strings.HasPrefix(line, "    ") && strings.HasSuffix(s, ";") {
-			if _, err := raw.ExecContext(t.Context(), s); err != nil {
-				t.Fatalf("%s: %v", s, err)
-			}
-			grants++
-		}
-	}
-	if grants != 5 {
+	_, statements, _ := strings.Cut(strings.ReplaceAll(string(guide), "forbear_serve", role), "```sql\n")
+	statements, _, _ = strings.Cut(statements, "```\n")
+	if grants := strings.Count(statements, ";\n"); grants != 5 {
 		t.Fatalf("the guide has %d statements", grants)
+	}
+	if _, err := raw.ExecContext(t.Context(), statements); err != nil {
+		t.Fatalf("%s: %v", statements, err)
 	}
 	user := strings.Replace(owner, "forbear@", role+"@", 1)
 	_, err = New(t.Context(), Options{Database: user, Logger: quiet})

@@ -52,7 +52,7 @@ func TestAPIOverTLS(t *testing.T) {
 		t.Errorf("with another's certificate: %q", got)
 	}
 	bad := clitest.Run(t, Command(), "", "--listen", "127.0.0.1:0", "--database", file("other.db"), "--api-tls-cert", file("api.crt"))
-	if bad.Code != cli.ExitUsage || !strings.Contains(bad.Errors, "give it one with --api") {
+	if bad.Code != cli.ExitUsage || !strings.Contains(bad.Errors, "--api-tls-cert needs --api") {
 		t.Errorf("without an address of its own: %+v", bad)
 	}
 }

@@ -16,7 +16,7 @@ const chartFile = "deploy/helm/forbear/Chart.yaml"
 var appVersion = regexp.MustCompile(`(?m)^appVersion: "([^"]+)"$`)
 
 // writeChart writes a version into what names that of the chart: the chart, the example
-// that depends on it, the Kustomize bases that are made from it, and their guide. A tree
+// that depends on it, the Kustomize bases that are made from it, and their guides. A tree
 // without a chart has nothing to write.
 func writeChart(root, version string) error {
 	chart, err := os.ReadFile(filepath.Join(root, chartFile))
@@ -36,7 +36,7 @@ func writeChart(root, version string) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, filepath.Join(root, chartFile), filepath.Join(root, "deploy/helm/example-sidecar/Chart.yaml"), filepath.Join(root, "docs/guides/kubernetes.md"))
+	files = append(files, filepath.Join(root, chartFile), filepath.Join(root, "deploy/helm/example-sidecar/Chart.yaml"), filepath.Join(root, "docs/guides/kubernetes.md"), filepath.Join(root, "docs/guides/kubernetes-sidecar.md"))
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {

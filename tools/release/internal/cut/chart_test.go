@@ -33,12 +33,13 @@ func TestWriteChart(t *testing.T) {
 		"deploy/kustomize/base/gateway/forbear.yaml":  "image: forbear:7.8.9-rc.1\n",
 		"deploy/kustomize/base/delivery/forbear.yaml": "app.kubernetes.io/version: 7.8.9-rc.1\n",
 		"docs/guides/kubernetes.md":                   "base/gateway?ref=v7.8.9-rc.1\n",
+		"docs/guides/kubernetes-sidecar.md":           "image: registry.example/forbear:7.8.9-rc.1\n",
 	} {
 		if !strings.Contains(read(name), want) {
 			t.Errorf("%s: no %q in\n%.600s", name, want, read(name))
 		}
 	}
-	if text := read("docs/guides/kubernetes.md"); !strings.Contains(text, "checkout:v42") || !strings.Contains(text, "127.0.0.1:9080") {
+	if text := read("docs/guides/kubernetes-sidecar.md"); !strings.Contains(text, "checkout:v42") || !strings.Contains(text, "127.0.0.1:9080") {
 		t.Error("more was written than forbear's version")
 	}
 	if err := writeChart(t.TempDir(), "v1.0.0"); err != nil {

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -20,38 +17,6 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/pace"
 )
-
-// TestLinesOfTheGuidesCompile finds each Go block of the guides of the library, as lines
-// that follow each other, in a file that the compiler has seen.
-func TestLinesOfTheGuidesCompile(t *testing.T) {
-	var seen []string
-	walk(t, func(name string) {
-		if strings.HasSuffix(name, ".go") {
-			seen = append(seen, flat(read(t, name)))
-		}
-	})
-	for _, name := range []string{
-		"http", "timeouts", "retry-after", "stopping", "circuit-breaker", "health-gate", "rate-limits", "one-layer", "credentials",
-		"dependencies", "database", "grpc", "grpc-keys", "sdks", "batch", "forrst", "lattice",
-	} {
-		for _, block := range fenced.FindAllString(read(t, "docs/guides/"+name+".md"), -1) {
-			code, ok := strings.CutPrefix(strings.TrimSuffix(block, "```"), "```go\n")
-			code = flat(strings.TrimPrefix(code, "// main.go\n\n"))
-			if ok && !slices.ContainsFunc(seen, func(file string) bool { return strings.Contains(file, code) }) {
-				t.Errorf("docs/guides/%s.md: in no file that is compiled:\n%s", name, code)
-			}
-		}
-	}
-}
-
-// flat takes the indentation off each line.
-func flat(program string) string {
-	var b strings.Builder
-	for line := range strings.Lines(program) {
-		b.WriteString(strings.TrimSpace(line) + "\n")
-	}
-	return b.String()
-}
 
 // The lines of these guides that are not in a program of their own.
 
