@@ -210,7 +210,9 @@ func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 }
 
 // noKey says what is missing where there is no key at all.
-func noKey(id string) error { return fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id) }
+func noKey(id string) error {
+	return fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id)
+}
 
 func (db *DB) sealText(at cell, plain []byte) (string, error) {
 	sealed, err := db.seal(at, plain)

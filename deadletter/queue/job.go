@@ -83,7 +83,7 @@ func (j Job) withDefaults() (Job, error) {
 		errs = append(errs, fmt.Errorf("max_redrives %d is negative", j.MaxRedrives))
 	}
 	if j.By == "" {
-		errs = append(errs, errors.New("the name of who asks for the redrive is missing"))
+		errs = append(errs, errors.New("by is missing: name the operator who asks for the redrive"))
 	}
 	if len(errs) > 0 {
 		return j, fmt.Errorf("%w redrive: %w", ErrInvalid, errors.Join(errs...))

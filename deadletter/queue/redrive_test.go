@@ -42,7 +42,7 @@ func TestJobsAreChecked(t *testing.T) {
 		name, want string
 		job        queue.Job
 	}{
-		{"nobody asked", "who asks", queue.Job{Filter: orders}},
+		{"nobody asked", "name the operator", queue.Job{Filter: orders}},
 		{"rate", "rate -1 is outside", queue.Job{Filter: orders, By: "ann", Rate: -1}},
 		{"too fast", "rate 501 is outside", queue.Job{Filter: orders, By: "ann", Rate: 501}},
 		{"ratio", "stop_ratio 2 is outside", queue.Job{Filter: orders, By: "ann", StopRatio: 2}},

@@ -24,7 +24,7 @@ func TestEndpoints(t *testing.T) {
 		{"a verb that is none", "unknown verb", cli.ExitUsage, "", []string{"remove"}},
 		{"show without an id", "show needs the id", cli.ExitUsage, "", []string{"show"}},
 		{"add without an address", "either --url or --file", cli.ExitUsage, "", []string{"add", "a"}},
-		{"an empty list", "there are none", cli.ExitFound, "", []string{"list"}},
+		{"an empty list", "no endpoints: add one with forbear endpoints add", cli.ExitFound, "", []string{"list"}},
 		{"add", "state    enabled", cli.ExitOK, "", []string{"add", "a", "--url", receiver.URL + "/bad", "--ordered"}},
 		{"add it again", "it already exists; nothing was written", cli.ExitFound, "", []string{"add", "a", "--url", "https://example.com/"}},
 		{"add by a file", "rate     5", cli.ExitOK, "", []string{"add", "b", "--file", file}},

@@ -32,7 +32,7 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"max_attempt":5}}`, 400, `unknown field "policy.max_attempt": did you mean max_attempts?`},
 		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"total":true}}`, 400, "policy.total: want a duration such as 500ms, 1s or 2m, got a boolean"},
 		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"classify":{"http_404":"sometimes"}}}`, 400, "policy.classify.http_404: "},
-		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"classify":{"htp_404":"transient"}}}`, 422, `"htp_404" is no error type: did you mean http_404?`},
+		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"classify":{"htp_404":"transient"}}}`, 422, `"htp_404" is not an error type: did you mean http_404?`},
 		{"PUT", "/v1/endpoints/a", `{"url":"https://example.com/","policy":{"classify":{"http_404":"transient","http_4xx":"terminal","connection_reset":"terminal"}}}`, 200, ""},
 		{"PUT", "/v1/endpoints/%2E%2E", plain, 422, "or is . or .."},
 		{"PUT", "/v1/endpoints/a%2Fb", plain, 422, "without / ? # %"},

@@ -96,3 +96,11 @@ func TestKeys(t *testing.T) {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
 }
+
+// A digest may begin with a dash, so that flags behind one are not flags: the error says so.
+func TestFlagsComeFirst(t *testing.T) {
+	got := clitest.Run(t, Command(), "", "show", "tenant-7", "0eYw", "--database", "forbear.db")
+	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "flags must come before other arguments") {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -35,7 +35,7 @@ func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) er
 		}
 		return nil
 	case n.key == "" || len(operands) > 0:
-		return errors.New("want the scope and digest, or --key, not both")
+		return errors.New("want either the scope and digest that forbear keys list shows, or --key")
 	}
 	raw := n.key
 	if raw == "-" {

@@ -32,7 +32,7 @@ type delivery struct {
 	made       bool        // by this process: an SQLite file that was not there
 	flags      []string    // the names of those that ask for deliveries
 	listen     string      // of the API; "" puts it on the gateway's address
-	tls        gateway.TLS // of the API\'s own address
+	tls        gateway.TLS // of the API's own address
 	api        string      // where that is, once start has opened it
 	options    durable.Options
 	alert      alertFlags

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/deadletter/queue"
@@ -98,6 +99,8 @@ func (r *Run) choose(c *cli.Command, verbs []Verb, words []string) (v Verb, err 
 	}
 	r.Operands = words[1:]
 	switch {
+	case len(r.Operands) > most && r.FlagsFirst && slices.ContainsFunc(r.Operands, func(o string) bool { return strings.HasPrefix(o, "-") }):
+		return v, fmt.Errorf("%s: flags must come before other arguments", v.Name)
 	case len(r.Operands) > most:
 		return v, fmt.Errorf("%s: unexpected argument %q", v.Name, r.Operands[most])
 	case len(r.Operands) > 0:
