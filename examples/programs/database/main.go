@@ -63,7 +63,11 @@ func transfer(ctx context.Context, db *sql.DB, number, from, to string, amount i
 
 func main() {
 	ctx := context.Background()
-	db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
+	url := os.Getenv("DATABASE_URL")
+	if url == "" {
+		log.Fatal("DATABASE_URL is not set: want an empty database, as in postgres://localhost/shop")
+	}
+	db, err := sql.Open("pgx", url)
 	if err != nil {
 		log.Fatal(err)
 	}

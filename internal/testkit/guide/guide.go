@@ -48,7 +48,7 @@ func Holds(t *testing.T, name, program, printed string) {
 			if !strings.Contains(flat(whole), flat(text)) {
 				t.Errorf("the guide %s shows what is not in %s:\n%s", name, program, text)
 			}
-		case shown > 0 && (language == "text" || language == "console" && strings.HasPrefix(text, "$ go run ")):
+		case shown > 0 && (language == "text" || language == "console" && strings.Contains(text, "go run ")):
 			shown := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(l string) bool { return strings.HasPrefix(l, "$ ") })
 			if err := transcript.Match(shown, printed); err != nil {
 				t.Errorf("the program of the guide %s: %v", name, err)
