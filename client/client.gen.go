@@ -258,11 +258,11 @@ const (
 type Accepted struct {
 	Duplicate bool `json:"duplicate,omitempty,omitzero"`
 
-	// Endpoints Where a message to an application goes; without any, no endpoint subscribes to it, and it is not kept.
+	// Endpoints with application: the endpoints that get it; if none subscribes, it is not stored
 	Endpoints []string `json:"endpoints,omitempty,omitzero"`
 	ID        string   `json:"id"`
 
-	// PassedOver Those that subscribe, and have been disabled for more than a day.
+	// PassedOver subscribed endpoints that have been disabled for more than a day
 	PassedOver []string `json:"passed_over,omitempty,omitzero"`
 }
 
@@ -270,7 +270,7 @@ type Accepted struct {
 type AlertHealth struct {
 	Notifiers []Health `json:"notifiers"`
 
-	// Parts What runs by itself, such as claims of what is due, outcomes that are written back, the outbox, redrives: not healthy when it fails, or does not come to an end, for a quarter of a minute and for its interval. A test does not list them.
+	// Parts background work: claims, write-backs, outbox, redrives. Unhealthy when it fails, or takes 15 s longer than its interval. Not part of a test.
 	Parts []Health `json:"parts,omitempty,omitzero"`
 }
 
@@ -291,7 +291,7 @@ type Alerts struct {
 		Tries   int       `json:"tries,omitempty,omitzero"`
 	} `json:"alerts"`
 
-	// Next Empty at the end.
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 }
 
@@ -299,59 +299,59 @@ type Alerts struct {
 type Application struct {
 	CreatedAt time.Time `json:"created_at,omitempty,omitzero"`
 
-	// Error Why its configuration cannot be read, as that of an endpoint. Of the configuration there is the id alone then.
+	// Error why the configuration cannot be read; only the id is shown
 	Error string `json:"error,omitempty,omitzero"`
 
-	// ID The path's.
+	// ID the id in the path
 	ID string `json:"id,omitempty,omitzero"`
 
-	// MaxEndpoints How many endpoints it may have; 0 is 100.
+	// MaxEndpoints endpoints that it may have; 0: 100
 	MaxEndpoints int `json:"max_endpoints,omitempty,omitzero"`
 
-	// Name For people.
+	// Name for people
 	Name string `json:"name,omitempty,omitzero"`
 
-	// OldSecrets They were rotated, and sign beside secrets until their time.
+	// OldSecrets rotated secrets, which also sign until their time
 	OldSecrets []OldSecret `json:"old_secrets,omitempty,omitzero"`
 
-	// PublicKey The public key of an ed25519 secret that was made for it.
+	// PublicKey the public key of a generated ed25519 secret
 	PublicKey string `json:"public_key,omitempty,omitzero"`
 
-	// Rate Messages a second that one process accepts for it; more are refused with 429. 0 is no bound.
+	// Rate messages a second that one process accepts; more are 429; 0: no bound
 	Rate float64 `json:"rate,omitempty,omitzero"`
 
-	// Reason Why it is suspended.
+	// Reason why it is suspended
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Secret The secret that was made for it. It is in this response and no other.
+	// Secret the generated secret, shown only in this response
 	Secret string `json:"secret,omitempty,omitzero"`
 
-	// Secrets They sign attempts to those of its endpoints that have none of their own. A PUT without any keeps those that are stored.
+	// Secrets sign attempts to its endpoints without own secrets. A PUT without secrets keeps the stored ones.
 	Secrets []string `json:"secrets,omitempty,omitzero"`
 
-	// Suspended Messages to it are refused with 403, suspended, its endpoints are sent nothing, and its tokens look alone. PATCH suspends an application, and lifts that.
+	// Suspended messages to it are 403, suspended; its endpoints get nothing; its tokens can only read. Changed by PATCH.
 	Suspended bool `json:"suspended,omitempty,omitzero"`
 	Version   int  `json:"version,omitempty,omitzero"`
 }
 
-// ApplicationPatch What null or a value is given for is changed.
+// ApplicationPatch The fields to change. null resets a field to its default.
 type ApplicationPatch struct {
-	// MaxEndpoints How many endpoints it may have; 0 is 100.
+	// MaxEndpoints endpoints that it may have; 0: 100
 	MaxEndpoints nullable.Nullable[int] `json:"max_endpoints,omitempty,omitzero"`
 
-	// Name For people.
+	// Name for people
 	Name nullable.Nullable[string] `json:"name,omitempty,omitzero"`
 
-	// Rate Messages a second that one process accepts for it; more are refused with 429. 0 is no bound.
+	// Rate messages a second that one process accepts; 0: no bound
 	Rate nullable.Nullable[float64] `json:"rate,omitempty,omitzero"`
 
-	// Reason Why it is suspended, as its tokens may read it.
+	// Reason why it is suspended; its tokens can read it
 	Reason nullable.Nullable[string] `json:"reason,omitempty,omitzero"`
 
-	// Secrets They sign attempts to those of its endpoints that have none of their own.
+	// Secrets sign attempts to its endpoints without own secrets
 	Secrets nullable.Nullable[[]string] `json:"secrets,omitempty,omitzero"`
 
-	// Suspended Refuses messages to it and sends its endpoints nothing; false takes up again what has waited.
+	// Suspended true suspends it; false resumes its deliveries
 	Suspended nullable.Nullable[bool] `json:"suspended,omitempty,omitzero"`
 }
 
@@ -359,7 +359,7 @@ type ApplicationPatch struct {
 type Applications struct {
 	Applications []Application `json:"applications"`
 
-	// Next Empty at the end.
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 }
 
@@ -373,14 +373,14 @@ type Attempt struct {
 	// Error the beginning of the error's text, redacted
 	Error string `json:"error,omitempty,omitzero"`
 
-	// ErrorChain Go types of the error and of what it wraps, the outermost first
+	// ErrorChain Go types of the error and of those that it wraps
 	ErrorChain []string `json:"error_chain,omitempty,omitzero"`
 	ErrorClass string   `json:"error_class,omitempty,omitzero"`
 	ErrorType  string   `json:"error_type,omitempty,omitzero"`
 	Response   string   `json:"response,omitempty,omitzero"`
 	Status     int      `json:"status,omitempty,omitzero"`
 
-	// Took A duration such as 500ms, 5s, 1m30s or 24h. Requests may have an integer of nanoseconds instead, as earlier versions did.
+	// Took A duration: 500ms, 5s, 1m30s, 24h. Requests may also use an integer of nanoseconds.
 	Took Duration `json:"took"`
 
 	// Wait the backoff that followed
@@ -388,27 +388,21 @@ type Attempt struct {
 	Worker string   `json:"worker,omitempty,omitzero"`
 }
 
-// AttemptStats Attempts that processes have reported, which lags by some seconds.
+// AttemptStats Attempts that processes have reported, a few seconds late.
 type AttemptStats struct {
 	Delivered int `json:"delivered"`
 	Failed    int `json:"failed"`
 
-	// Longest A duration such as 500ms, 5s, 1m30s or 24h. Requests may have an integer of nanoseconds instead, as earlier versions did.
+	// Longest A duration: 500ms, 5s, 1m30s, 24h. Requests may also use an integer of nanoseconds.
 	Longest Duration `json:"longest"`
 
-	// Mean A duration such as 500ms, 5s, 1m30s or 24h. Requests may have an integer of nanoseconds instead, as earlier versions did.
+	// Mean A duration: 500ms, 5s, 1m30s, 24h. Requests may also use an integer of nanoseconds.
 	Mean Duration `json:"mean"`
+	P50  Duration `json:"p50"`
+	P95  Duration `json:"p95"`
+	P99  Duration `json:"p99"`
 
-	// P50 half took at most that long
-	P50 Duration `json:"p50"`
-
-	// P95 95 % took at most that long
-	P95 Duration `json:"p95"`
-
-	// P99 99 % took at most that long
-	P99 Duration `json:"p99"`
-
-	// Responses by class: 2xx to 5xx, and none for attempts without a response
+	// Responses by class: 2xx to 5xx, or none without a response
 	Responses map[string]int `json:"responses"`
 	Since     time.Time      `json:"since"`
 }
@@ -423,7 +417,7 @@ type Audit struct {
 		Who    string    `json:"who"`
 	} `json:"audit"`
 
-	// Next where to go on, as after; empty at the end
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 }
 
@@ -438,7 +432,7 @@ type Auth struct {
 
 // CauseStat defines model for CauseStat.
 type CauseStat struct {
-	// Cause empty for letters of versions that kept none
+	// Cause empty for letters of older versions
 	Cause       string `json:"cause"`
 	Count       int    `json:"count"`
 	Destination string `json:"destination,omitempty,omitzero"`
@@ -461,7 +455,7 @@ type Delivery struct {
 	Attempts       int       `json:"attempts,omitempty,omitzero"`
 	Claims         int       `json:"claims,omitempty,omitzero"`
 
-	// Due unless it has ended
+	// Due absent when it has ended
 	Due       time.Time     `json:"due,omitempty,omitzero"`
 	Endpoint  string        `json:"endpoint"`
 	Message   string        `json:"message"`
@@ -474,7 +468,7 @@ type DeliveryState string
 
 // Disable defines model for Disable.
 type Disable struct {
-	// Reason why, as the endpoint shows it
+	// Reason shown with the endpoint
 	Reason string `json:"reason,omitempty,omitzero"`
 }
 
@@ -493,72 +487,72 @@ type DiscardMany struct {
 
 // DiscardResult defines model for DiscardResult.
 type DiscardResult struct {
-	// Count how many were discarded, or would be
+	// Count letters that were discarded, or would be
 	Count  int  `json:"count"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 }
 
-// Duration A duration such as 500ms, 5s, 1m30s or 24h. Requests may have an integer of nanoseconds instead, as earlier versions did.
+// Duration A duration: 500ms, 5s, 1m30s, 24h. Requests may also use an integer of nanoseconds.
 type Duration = string
 
 // Endpoint defines model for Endpoint.
 type Endpoint struct {
-	// Application The tenant whose endpoint it is. It cannot be changed.
+	// Application the tenant that owns it; cannot be changed
 	Application string `json:"application,omitempty,omitzero"`
 	Auth        Auth   `json:"auth,omitempty,omitzero"`
 	Concurrency int    `json:"concurrency,omitempty,omitzero"`
 
-	// DisableAfter how long the endpoint may fail without any success before it is disabled; 24h unless said
+	// DisableAfter disabled after this time without a success; default 24h
 	DisableAfter Duration `json:"disable_after,omitempty,omitzero"`
 
-	// DisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
+	// DisabledBy forbear disables after a 410 or disable_after. An application's token cannot enable an endpoint that the operator disabled.
 	DisabledBy EndpointDisabledBy `json:"disabled_by,omitempty,omitzero"`
 
-	// Error Why its configuration cannot be read: for one, the process that responds lacks the key that it is encrypted under, whose id is named. Of the configuration there are the id and the application alone then, and the url is empty. It can be enabled, disabled and deleted; what would change the configuration is refused with 503, unreadable.
+	// Error why the configuration cannot be read: names the encryption key that this process lacks, or the fault. Only id and application are shown. Enable, disable and delete work; changes are 503, unreadable.
 	Error        string         `json:"error,omitempty,omitzero"`
 	FailingSince time.Time      `json:"failing_since,omitempty,omitzero"`
 	Format       EndpointFormat `json:"format,omitempty,omitzero"`
 	Headers      []Header       `json:"headers,omitempty,omitzero"`
 
-	// Held Why this process sends single messages to the endpoint, or none: a secret or a token is missing, its name does not resolve, it refuses everything, or its application is suspended.
+	// Held why this process sends at most single messages: missing secret or token, unresolved name, everything refused, suspended application
 	Held string `json:"held,omitempty,omitzero"`
 	ID   string `json:"id,omitempty,omitzero"`
 
-	// OldSecrets They were rotated, and sign beside secrets until their time.
+	// OldSecrets rotated secrets, which also sign until their time
 	OldSecrets []OldSecret `json:"old_secrets,omitempty,omitzero"`
 	Ordered    bool        `json:"ordered,omitempty,omitzero"`
 
-	// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
+	// Policy How attempts are repeated. Missing fields have the default of the kind; endpoints have kind webhook.
 	Policy Policy `json:"policy,omitempty,omitzero"`
 
-	// PublicKey The public key of an ed25519 secret that was made for it.
+	// PublicKey the public key of a generated ed25519 secret
 	PublicKey string  `json:"public_key,omitempty,omitzero"`
 	Rate      float64 `json:"rate,omitempty,omitzero"`
 
 	// Reason why it is disabled
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Secret The secret that was made for it. It is in this response and no other.
+	// Secret the generated secret, shown only in this response
 	Secret string `json:"secret,omitempty,omitzero"`
 
-	// Secrets They sign each attempt, all of them. Without any it signs with its application's; a PUT keeps those that are stored, and a new endpoint gets one.
+	// Secrets all of them sign each attempt; without any, the application's do. A PUT without secrets keeps the stored ones; a new endpoint gets one.
 	Secrets []string      `json:"secrets,omitempty,omitzero"`
 	Since   time.Time     `json:"since,omitempty,omitzero"`
 	State   EndpointState `json:"state,omitempty,omitzero"`
 
-	// TLS How the endpoint proves who it is, and forbear to it. References are to PEM, and are looked up again while they are used.
+	// TLS Client certificate and trust. References name PEM files or variables and are followed when they change.
 	TLS TLS `json:"tls,omitempty,omitzero"`
 
-	// Types The types of its application's messages that it wants: a type, the beginning of one and ".*", or "*". Without any it wants all.
+	// Types the types of its application's messages that it gets: order.shipped, order.*, or *; default all
 	Types []string `json:"types,omitempty,omitzero"`
 
-	// Unsigned Its attempts are not signed.
+	// Unsigned attempts are not signed
 	Unsigned bool   `json:"unsigned,omitempty,omitzero"`
 	URL      string `json:"url"`
 	Version  int    `json:"version,omitempty,omitzero"`
 }
 
-// EndpointDisabledBy Who has disabled it: forbear does for a 410, or when nothing has succeeded for disable_after. What the operator has disabled no token of an application enables.
+// EndpointDisabledBy forbear disables after a 410 or disable_after. An application's token cannot enable an endpoint that the operator disabled.
 type EndpointDisabledBy string
 
 // EndpointFormat defines model for Endpoint.Format.
@@ -567,7 +561,7 @@ type EndpointFormat string
 // EndpointState defines model for Endpoint.State.
 type EndpointState string
 
-// EndpointPatch The fields to change; null resets one to its default.
+// EndpointPatch The fields to change. null resets a field to its default.
 type EndpointPatch struct {
 	Auth         nullable.Nullable[Auth]                `json:"auth,omitempty,omitzero"`
 	Concurrency  nullable.Nullable[int]                 `json:"concurrency,omitempty,omitzero"`
@@ -576,16 +570,16 @@ type EndpointPatch struct {
 	Headers      nullable.Nullable[[]Header]            `json:"headers,omitempty,omitzero"`
 	Ordered      nullable.Nullable[bool]                `json:"ordered,omitempty,omitzero"`
 
-	// Policy the fields of the policy to change; null resets a field, too
+	// Policy the fields of the policy to change; null resets a field
 	Policy  nullable.Nullable[Policy]   `json:"policy,omitempty,omitzero"`
 	Rate    nullable.Nullable[float64]  `json:"rate,omitempty,omitzero"`
 	Secrets nullable.Nullable[[]string] `json:"secrets,omitempty,omitzero"`
 	TLS     nullable.Nullable[TLS]      `json:"tls,omitempty,omitzero"`
 
-	// Types The types of its application's messages that it wants: a type, the beginning of one and ".*", or "*". Without any it wants all.
+	// Types as in Endpoint
 	Types nullable.Nullable[[]string] `json:"types,omitempty,omitzero"`
 
-	// Unsigned Its attempts are not signed; false makes a secret where there is none.
+	// Unsigned false makes a secret if there is none
 	Unsigned nullable.Nullable[bool] `json:"unsigned,omitempty,omitzero"`
 	URL      string                  `json:"url,omitempty,omitzero"`
 }
@@ -593,44 +587,44 @@ type EndpointPatch struct {
 // EndpointPatchFormat defines model for EndpointPatch.Format.
 type EndpointPatchFormat string
 
-// EndpointStats How an endpoint fares. All but process is the store's, and the same in all processes.
+// EndpointStats Statistics of an endpoint. All but process come from the store.
 type EndpointStats struct {
 	// Backlog waiting, held and sending together
 	Backlog int `json:"backlog"`
 
-	// Capped one of the numbers is the most that is counted: 10,000 for one endpoint, 1,000 for each of a list
+	// Capped a count reached its bound: 10,000 for one endpoint, 1,000 each in a list
 	Capped bool `json:"capped,omitempty,omitzero"`
 
 	// DeadLetters in state dead
 	DeadLetters int    `json:"dead_letters"`
 	Endpoint    string `json:"endpoint"`
 
-	// Error Why its configuration cannot be read.
+	// Error why the configuration cannot be read
 	Error string `json:"error,omitempty,omitzero"`
 
-	// Held behind an earlier message of their key
+	// Held behind an earlier message of the same key
 	Held int `json:"held"`
 
-	// LastDay Attempts that processes have reported, which lags by some seconds.
+	// LastDay Attempts that processes have reported, a few seconds late.
 	LastDay AttemptStats `json:"last_day"`
 
-	// LastHour Attempts that processes have reported, which lags by some seconds.
+	// LastHour Attempts that processes have reported, a few seconds late.
 	LastHour AttemptStats `json:"last_hour"`
 
-	// OldestAge how long the first that is due has been due; 0s when none is
+	// OldestAge how long the oldest due message has been due; 0s without one
 	OldestAge Duration `json:"oldest_age"`
 
-	// Process What the process that responds knows, and no other.
+	// Process The view of the process that responds.
 	Process ProcessStats `json:"process"`
 
-	// Sending under way
+	// Sending current attempts
 	Sending int                `json:"sending"`
 	State   EndpointStatsState `json:"state"`
 
-	// Unreadable those of waiting that were due, and wait since the process that looked lacks the key that they are encrypted under
+	// Unreadable due messages that wait because processes lack their encryption key
 	Unreadable int `json:"unreadable,omitempty,omitzero"`
 
-	// Waiting for their time
+	// Waiting until they are due
 	Waiting int `json:"waiting"`
 }
 
@@ -641,7 +635,7 @@ type EndpointStatsState string
 type Endpoints struct {
 	Endpoints []Endpoint `json:"endpoints"`
 
-	// Next where the next page begins; empty at the end
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 }
 
@@ -649,15 +643,15 @@ type Endpoints struct {
 type Filter struct {
 	After string `json:"after,omitempty,omitzero"`
 
-	// Application letters of an application's endpoints
+	// Application letters of this application's endpoints
 	Application string `json:"application,omitempty,omitzero"`
 	Cause       string `json:"cause,omitempty,omitzero"`
 
-	// Destination of webhooks, the endpoint
+	// Destination for webhooks, the endpoint
 	Destination string `json:"destination,omitempty,omitzero"`
 	ErrorType   string `json:"error_type,omitempty,omitzero"`
 
-	// EventID of webhooks, the id of the message
+	// EventID for webhooks, the message id
 	EventID     string      `json:"event_id,omitempty,omitzero"`
 	Ids         []string    `json:"ids,omitempty,omitzero"`
 	Limit       int         `json:"limit,omitempty,omitzero"`
@@ -692,35 +686,35 @@ type Health struct {
 
 // Letter defines model for Letter.
 type Letter struct {
-	// Application the tenant whose endpoint that is
+	// Application the tenant that owns the endpoint
 	Application    string    `json:"application,omitempty,omitzero"`
 	AttemptHistory []Attempt `json:"attempt_history,omitempty,omitzero"`
 	Attempts       int       `json:"attempts"`
 
-	// Cause the fingerprint of destination, error_type, innermost type and text, without what varies
+	// Cause fingerprint of destination, error_type, innermost type and text
 	Cause          string    `json:"cause,omitempty,omitzero"`
 	ContentType    string    `json:"content_type,omitempty,omitzero"`
 	CorrelationID  string    `json:"correlation_id,omitempty,omitzero"`
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
 	Description    string    `json:"description,omitempty,omitzero"`
 
-	// Destination of webhooks, the endpoint
+	// Destination for webhooks, the endpoint
 	Destination   string    `json:"destination,omitempty,omitzero"`
 	DiscardReason string    `json:"discard_reason,omitempty,omitzero"`
 	EnqueuedAt    time.Time `json:"enqueued_at,omitempty,omitzero"`
 
-	// Error the text of the last error, redacted; what it quotes is shown on reveal alone
+	// Error text of the last error, redacted; quoted parts need reveal
 	Error string `json:"error,omitempty,omitzero"`
 
-	// ErrorChain Go types of the error and of what it wraps, the outermost first
+	// ErrorChain Go types of the error and of those that it wraps
 	ErrorChain []string `json:"error_chain,omitempty,omitzero"`
 	ErrorType  string   `json:"error_type,omitempty,omitzero"`
 
-	// EventID of webhooks, the id of the message
+	// EventID for webhooks, the message id
 	EventID        string    `json:"event_id"`
 	FirstAttemptAt time.Time `json:"first_attempt_at,omitempty,omitzero"`
 
-	// Headers values are *** without reveal, but for those of headers that standards have defined for how a message is written
+	// Headers values are *** without reveal, except those of standard content headers
 	Headers        []Header  `json:"headers,omitempty,omitzero"`
 	ID             string    `json:"id"`
 	IdempotencyKey string    `json:"idempotency_key,omitempty,omitzero"`
@@ -729,14 +723,14 @@ type Letter struct {
 	LastRedrivenBy string    `json:"last_redriven_by,omitempty,omitzero"`
 	MaxAttempts    int       `json:"max_attempts,omitempty,omitzero"`
 
-	// Panic what the work panicked with, redacted
+	// Panic the panic value, redacted
 	Panic        string `json:"panic,omitempty,omitzero"`
 	PartitionKey string `json:"partition_key,omitempty,omitzero"`
 
-	// Payload on reveal alone; in lines of an export without it null
+	// Payload only with reveal; null in an export without it
 	Payload []byte `json:"payload,omitempty,omitzero"`
 
-	// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
+	// Policy How attempts are repeated. Missing fields have the default of the kind; endpoints have kind webhook.
 	Policy         Policy      `json:"policy,omitempty,omitzero"`
 	PolicyVersion  string      `json:"policy_version,omitempty,omitzero"`
 	Postponed      int         `json:"postponed,omitempty,omitzero"`
@@ -753,7 +747,7 @@ type Letter struct {
 	TraceID        string      `json:"trace_id,omitempty,omitzero"`
 	Type           string      `json:"type,omitempty,omitzero"`
 
-	// Unreadable Why its payload and headers, and what errors quote, cannot be read and are missing: for one, the process that responds lacks the key that they are encrypted under, whose id is named.
+	// Unreadable why payload, headers and quoted parts are missing: names the encryption key that this process lacks, or the fault
 	Unreadable string `json:"unreadable,omitempty,omitzero"`
 }
 
@@ -764,26 +758,26 @@ type LetterState string
 type Letters struct {
 	DeadLetters []Letter `json:"dead_letters"`
 
-	// Next where to go on, as after; empty at the end
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 }
 
 // MadeToken defines model for MadeToken.
 type MadeToken struct {
-	// Application It is for this application alone.
+	// Application only for this application
 	Application string    `json:"application,omitempty,omitzero"`
 	CreatedAt   time.Time `json:"created_at"`
 	Creator     string    `json:"creator"`
 	ExpiresAt   time.Time `json:"expires_at"`
 
-	// Name Who the audit says has done what it was used for.
+	// Name the name in the audit trail
 	Name  string         `json:"name"`
 	Scope MadeTokenScope `json:"scope"`
 
-	// Suspended its application is: then it is good to look alone
+	// Suspended its application is suspended: the token can only read
 	Suspended bool `json:"suspended,omitempty,omitzero"`
 
-	// Token What to send as Authorization: Bearer.
+	// Token send it as Authorization: Bearer
 	Token string `json:"token"`
 }
 
@@ -792,29 +786,29 @@ type MadeTokenScope string
 
 // ManyMessages defines model for ManyMessages.
 type ManyMessages struct {
-	// After the next of the batch before
+	// After next of the previous batch
 	After string `json:"after,omitempty,omitzero"`
 
 	// DryRun only count
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 
-	// Filter Chooses messages; an empty field chooses all.
+	// Filter Chooses messages. An empty field chooses all.
 	Filter MessageFilter `json:"filter"`
 }
 
 // ManyResult defines model for ManyResult.
 type ManyResult struct {
-	// Done how many were changed; of a dry run, how many the filter chooses in this batch, those that are erased apart
+	// Done messages that were changed, or in a dry run would be
 	Done   int  `json:"done"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 
-	// Next where the next batch begins; empty when this was the last one
+	// Next pass it as after to get the next batch; empty on the last one
 	Next string `json:"next"`
 
-	// Refused how many were left as they were, by what stood against it
+	// Refused messages that were not changed, counted by reason
 	Refused map[string]int `json:"refused,omitempty,omitzero"`
 
-	// Unreadable How many were left, since their type and key cannot be read and one is asked for.
+	// Unreadable messages that were skipped because their type and key cannot be read
 	Unreadable int `json:"unreadable,omitempty,omitzero"`
 }
 
@@ -825,40 +819,40 @@ type Message struct {
 	ID         string           `json:"id"`
 }
 
-// MessageContent What is sent of a message, and to which of its endpoints: an id may stand for another message at another endpoint.
+// MessageContent The content of a message and the endpoints that it goes to. The same id may belong to another message at another endpoint.
 type MessageContent struct {
 	ContentType   string    `json:"content_type,omitempty,omitzero"`
 	CorrelationID string    `json:"correlation_id,omitempty,omitzero"`
 	CreatedAt     time.Time `json:"created_at,omitempty,omitzero"`
 	Endpoints     []string  `json:"endpoints"`
 
-	// Erased nothing of it is kept
+	// Erased the content was erased
 	Erased bool `json:"erased,omitempty,omitzero"`
 
-	// Headers values are *** without reveal, but for those of headers that standards have defined for how a message is written
+	// Headers values are *** without reveal, except those of standard content headers
 	Headers        []Header `json:"headers,omitempty,omitzero"`
 	IdempotencyKey string   `json:"idempotency_key,omitempty,omitzero"`
 	Key            string   `json:"key,omitempty,omitzero"`
 
-	// PayloadBase64 on reveal alone
+	// PayloadBase64 only with reveal
 	PayloadBase64 []byte `json:"payload_base64,omitempty,omitzero"`
 
-	// PayloadDropped the payload is kept no more
+	// PayloadDropped the payload is no longer kept
 	PayloadDropped bool   `json:"payload_dropped,omitempty,omitzero"`
 	Source         string `json:"source,omitempty,omitzero"`
 	Subject        string `json:"subject,omitempty,omitzero"`
 	Type           string `json:"type,omitempty,omitzero"`
 
-	// Unreadable Why nothing of it can be read: for one, the process that responds lacks the key that it is encrypted under, whose id is named.
+	// Unreadable why the content cannot be read: names the encryption key that this process lacks, or the fault
 	Unreadable string `json:"unreadable,omitempty,omitzero"`
 
-	// WebhookID what receivers see as webhook-id, where that is not the id itself: of one with a dot, msg_sha256_ and its SHA-256
+	// WebhookID the webhook-id that receivers see, if it differs: an id with a dot becomes msg_sha256_ and its SHA-256
 	WebhookID string `json:"webhook_id,omitempty,omitzero"`
 }
 
-// MessageFilter Chooses messages; an empty field chooses all.
+// MessageFilter Chooses messages. An empty field chooses all.
 type MessageFilter struct {
-	// Application messages to the endpoints of an application, those that were deleted included
+	// Application to the application's endpoints, deleted ones included
 	Application string `json:"application,omitempty,omitzero"`
 
 	// Endpoint to any of these endpoints
@@ -885,26 +879,26 @@ type MessageInfo struct {
 	// Application that of the endpoint
 	Application string `json:"application,omitempty,omitzero"`
 
-	// Attempts the number of the latest attempt
+	// Attempts number of the latest attempt
 	Attempts int `json:"attempts"`
 
 	// CreatedAt when it was accepted
 	CreatedAt time.Time `json:"created_at"`
 
-	// Due unless it has ended
+	// Due absent when it has ended
 	Due      time.Time `json:"due,omitempty,omitzero"`
 	Endpoint string    `json:"endpoint"`
 
-	// Erased nothing of what was sent is kept
+	// Erased the content was erased
 	Erased bool `json:"erased,omitempty,omitzero"`
 
-	// Error Why its type and key cannot be read, which are missing then: for one, the process that responds lacks the key that they are encrypted under, whose id is named.
+	// Error why type and key are missing: names the encryption key that this process lacks, or the fault
 	Error string `json:"error,omitempty,omitzero"`
 
 	// ErrorType of the latest attempt
 	ErrorType string `json:"error_type,omitempty,omitzero"`
 
-	// FinishedAt when it has ended
+	// FinishedAt when it ended
 	FinishedAt time.Time        `json:"finished_at,omitempty,omitzero"`
 	ID         string           `json:"id"`
 	Key        string           `json:"key,omitempty,omitzero"`
@@ -922,10 +916,10 @@ type MessageInfoState string
 type MessageList struct {
 	Messages []MessageInfo `json:"messages"`
 
-	// Next where to go on, as after; empty on the last page
+	// Next pass it as after to get the next page; empty on the last page
 	Next string `json:"next"`
 
-	// Unreadable How many were passed over, since their type and key cannot be read and one is asked for.
+	// Unreadable messages that were skipped because their type and key cannot be read
 	Unreadable int `json:"unreadable,omitempty,omitzero"`
 }
 
@@ -937,7 +931,7 @@ type MessageResult struct {
 	ID       string             `json:"id"`
 	State    MessageResultState `json:"state"`
 
-	// Why what stood against it
+	// Why why it was not changed
 	Why string `json:"why,omitempty,omitzero"`
 }
 
@@ -951,7 +945,7 @@ type MessageResults struct {
 
 // NewMessage defines model for NewMessage.
 type NewMessage struct {
-	// Application Instead of endpoints: it goes to each of the application's endpoints that subscribes to its type.
+	// Application Instead of endpoints: every endpoint of the application that subscribes to its type.
 	Application string `json:"application,omitempty,omitzero"`
 
 	// ContentType The Content-Type of its attempts.
@@ -997,7 +991,7 @@ type NewMessage struct {
 
 // NewRedrive defines model for NewRedrive.
 type NewRedrive struct {
-	// All The filter chooses all dead letters; without this, such a filter is refused.
+	// All required if the filter chooses all dead letters
 	All         bool    `json:"all,omitempty,omitzero"`
 	Canary      bool    `json:"canary,omitempty,omitzero"`
 	DryRun      bool    `json:"dry_run,omitempty,omitzero"`
@@ -1009,13 +1003,13 @@ type NewRedrive struct {
 
 // NewToken defines model for NewToken.
 type NewToken struct {
-	// Application It is for this application alone.
+	// Application only for this application
 	Application string `json:"application,omitempty,omitzero"`
 
-	// ExpiresIn From a minute to two years; 90 days without.
+	// ExpiresIn 1m to 17520h; default 2160h (90 days)
 	ExpiresIn Duration `json:"expires_in,omitempty,omitzero"`
 
-	// Name Who the audit says has done what it was used for.
+	// Name the name in the audit trail
 	Name  string        `json:"name"`
 	Scope NewTokenScope `json:"scope"`
 }
@@ -1032,190 +1026,190 @@ type OldSecret struct {
 
 // OneMessage defines model for OneMessage.
 type OneMessage struct {
-	// Endpoint at which endpoint; all of the message's unless said
+	// Endpoint only at this endpoint; default all of them
 	Endpoint string `json:"endpoint,omitempty,omitzero"`
 }
 
 // OutboxStats defines model for OutboxStats.
 type OutboxStats struct {
-	// Aside rows that wait until their applications are suspended no more, 10,000 at most
+	// Aside rows of suspended applications, at most 10,000
 	Aside int `json:"aside,omitempty,omitzero"`
 
 	// Capped there are more
 	Capped bool `json:"capped,omitempty,omitzero"`
 
-	// Depth rows, 10,000 at most
+	// Depth rows, at most 10,000
 	Depth int `json:"depth"`
 
-	// OldestAge how long the first row has been waiting; 0s when there is none
+	// OldestAge how long the first row has waited; 0s without rows
 	OldestAge Duration `json:"oldest_age"`
 }
 
-// Policy How attempts are repeated. What is left out has the default of its kind; that of an endpoint is webhook.
+// Policy How attempts are repeated. Missing fields have the default of the kind; endpoints have kind webhook.
 type Policy struct {
-	// Backoff how long to wait between attempts (R-1)
+	// Backoff The wait between attempts (R-1).
 	Backoff PolicyBackoff `json:"backoff,omitempty,omitzero"`
 
-	// BodyIdle how long a body may stand still: off for no bound
+	// BodyIdle longest pause in a body; off: no bound
 	BodyIdle string `json:"body_idle,omitempty,omitzero"`
 
-	// Breaker the circuit breaker: stops calls while the dependency fails
+	// Breaker The circuit breaker: stops calls while the dependency fails.
 	Breaker PolicyBreaker `json:"breaker,omitempty,omitzero"`
 
-	// Budget how many retries a share of the requests may be, so that an outage is not multiplied (R-7)
+	// Budget The share of requests that may be retries (R-7).
 	Budget PolicyBudget `json:"budget,omitempty,omitzero"`
 
-	// Classify the class of single errors, such as http_404, or of groups, such as http_5xx (R-4)
+	// Classify the class of an error, http_404, or of a group, http_5xx (R-4)
 	Classify map[string]PolicyClassify `json:"classify,omitempty,omitzero"`
 
-	// Connect bounds the making of a connection, such as 2s
+	// Connect bound of making a connection
 	Connect Duration `json:"connect,omitempty,omitzero"`
 
-	// Disabled true allows no retry at all
+	// Disabled no retries
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
-	// Health stops retries while too few attempts succeed, or while the dependency says that it is not healthy
+	// Health Stops retries while too few attempts succeed, or while the dependency reports that it is unhealthy.
 	Health PolicyHealth `json:"health,omitempty,omitzero"`
 
-	// Idempotency what becomes of a write: retried with the caller's key, with one that is made, or never (R-6)
+	// Idempotency retries of a write: with the caller's key, with a generated key, or never (R-6)
 	Idempotency PolicyIdempotency `json:"idempotency,omitempty,omitzero"`
 
-	// Idempotent every operation is safe to repeat as it is, so that no write needs a key (R-6)
+	// Idempotent every operation is safe to repeat without a key (R-6)
 	Idempotent bool `json:"idempotent,omitempty,omitzero"`
 
-	// Kind what sort of call it is; defaults and ranges go by it (R-2, R-3)
+	// Kind sets defaults and ranges (R-2, R-3)
 	Kind PolicyKind `json:"kind,omitempty,omitzero"`
 
-	// MaxAttempts all attempts, the first included; for webhooks only
+	// MaxAttempts all attempts, the first included; only for webhooks
 	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
 
-	// MaxConcurrent bounds the calls under way at once; no bound unless said
+	// MaxConcurrent calls at once; default no bound
 	MaxConcurrent int `json:"max_concurrent,omitempty,omitzero"`
 
 	// MaxRetries retries after the first attempt (R-2); not for webhooks
 	MaxRetries int `json:"max_retries,omitempty,omitzero"`
 
-	// MinAttempt the least time that an attempt needs: none is started with less left
+	// MinAttempt no attempt starts with less time left
 	MinAttempt Duration `json:"min_attempt,omitempty,omitzero"`
 
-	// Owner the service that may retry this dependency: one layer, and no other
+	// Owner the one service that may retry this dependency
 	Owner string `json:"owner,omitempty,omitzero"`
 
-	// PerAttempt bounds one attempt, such as 5s
+	// PerAttempt bound of one attempt
 	PerAttempt Duration `json:"per_attempt,omitempty,omitzero"`
 
-	// RetryUnsent true retries a write without a key when it certainly was not sent; R-6 wants a waiver
+	// RetryUnsent retry a write without a key if it certainly was not sent; needs a waiver (R-6)
 	RetryUnsent bool `json:"retry_unsent,omitempty,omitzero"`
 
-	// Strict true takes away the retries that a quiet client has whatever the budget's share
+	// Strict no retries beyond the budget's share
 	Strict bool `json:"strict,omitempty,omitzero"`
 
-	// Total bounds the whole call, all attempts and all waits, such as 30s (R-3)
+	// Total bound of the whole call, waits included (R-3)
 	Total Duration `json:"total,omitempty,omitzero"`
 
-	// WaitHeaders headers that tell how long to wait, beside Retry-After and those of well-known vendors, each with its form
+	// WaitHeaders more headers that say how long to wait, each with its form
 	WaitHeaders map[string]PolicyWaitHeaders `json:"wait_headers,omitempty,omitzero"`
 }
 
 // PolicyClassify defines model for Policy.Classify.
 type PolicyClassify string
 
-// PolicyIdempotency what becomes of a write: retried with the caller's key, with one that is made, or never (R-6)
+// PolicyIdempotency retries of a write: with the caller's key, with a generated key, or never (R-6)
 type PolicyIdempotency string
 
-// PolicyKind what sort of call it is; defaults and ranges go by it (R-2, R-3)
+// PolicyKind sets defaults and ranges (R-2, R-3)
 type PolicyKind string
 
 // PolicyWaitHeaders defines model for Policy.WaitHeaders.
 type PolicyWaitHeaders string
 
-// PolicyBackoff how long to wait between attempts (R-1)
+// PolicyBackoff The wait between attempts (R-1).
 type PolicyBackoff struct {
-	// Base the bound of the first wait, which doubles with each retry, such as 1s
+	// Base bound of the first wait, doubled with each retry
 	Base Duration `json:"base,omitempty,omitzero"`
 
-	// Cap the bound of every wait, such as 30s
+	// Cap bound of every wait
 	Cap Duration `json:"cap,omitempty,omitzero"`
 
-	// Jitter full draws between zero and the bound, decorrelated between the base and three times the last wait
+	// Jitter full: between zero and the bound; decorrelated: between base and three times the last wait
 	Jitter PolicyBackoffJitter `json:"jitter,omitempty,omitzero"`
 
 	// Schedule the wait before each attempt, the first included, instead of base and cap
 	Schedule []Duration `json:"schedule,omitempty,omitzero"`
 }
 
-// PolicyBackoffJitter full draws between zero and the bound, decorrelated between the base and three times the last wait
+// PolicyBackoffJitter full: between zero and the bound; decorrelated: between base and three times the last wait
 type PolicyBackoffJitter string
 
-// PolicyBreaker the circuit breaker: stops calls while the dependency fails
+// PolicyBreaker The circuit breaker: stops calls while the dependency fails.
 type PolicyBreaker struct {
-	// Disabled true takes the breaker away
+	// Disabled no breaker
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
-	// FailureRate opens above this share of failed calls, such as 0.5, when it is certain to 99.9 %
+	// FailureRate opens above this share of failed calls, with 99.9 % certainty
 	FailureRate float64 `json:"failure_rate,omitempty,omitzero"`
 
-	// MinCalls calls in a window before its rate counts; 20 unless said otherwise
+	// MinCalls calls in a window before its rate counts; default 20
 	MinCalls int `json:"min_calls,omitempty,omitzero"`
 
-	// OnBudget what a spent retry budget does: signal shows it, immediate opens the breaker, off does not even show it
+	// OnBudget when the retry budget is spent: signal reports it, immediate opens the breaker, off ignores it
 	OnBudget PolicyBreakerOnBudget `json:"on_budget,omitempty,omitzero"`
 
-	// OpenFor the longest time that it stays open, such as 30s: it starts with 5s, and doubles with each probing that fails after the first
+	// OpenFor longest time open; starts at 5s and doubles with each failed probing
 	OpenFor Duration `json:"open_for,omitempty,omitzero"`
 
-	// Probes calls that must all succeed before it closes; 5 unless said otherwise
+	// Probes calls that must succeed before it closes; default 5
 	Probes int `json:"probes,omitempty,omitzero"`
 
-	// SlowCall what a slow call takes, such as 500ms; the per-attempt timeout unless said otherwise
+	// SlowCall duration of a slow call; default per_attempt
 	SlowCall Duration `json:"slow_call,omitempty,omitzero"`
 
-	// SlowRate opens above this share of slow calls, such as 0.8, when it is certain to 99.9 %
+	// SlowRate opens above this share of slow calls, with 99.9 % certainty
 	SlowRate float64 `json:"slow_rate,omitempty,omitzero"`
 
-	// Window one of the two windows, both of which are looked at: the last so many calls; 100 unless said otherwise
+	// Window calls in the first window; default 100
 	Window int `json:"window,omitempty,omitzero"`
 
-	// WindowTime the other window: the calls of the last so long, such as 60s, which is the default
+	// WindowTime length of the second window; default 60s
 	WindowTime Duration `json:"window_time,omitempty,omitzero"`
 }
 
-// PolicyBreakerOnBudget what a spent retry budget does: signal shows it, immediate opens the breaker, off does not even show it
+// PolicyBreakerOnBudget when the retry budget is spent: signal reports it, immediate opens the breaker, off ignores it
 type PolicyBreakerOnBudget string
 
-// PolicyBudget how many retries a share of the requests may be, so that an outage is not multiplied (R-7)
+// PolicyBudget The share of requests that may be retries (R-7).
 type PolicyBudget struct {
-	// MaxMultiplier another spelling of the ratio: 1.2 lets retries add 20 % to the initial requests
+	// MaxMultiplier the ratio in another form: 1.2 allows 20 % retries
 	MaxMultiplier float64 `json:"max_multiplier,omitempty,omitzero"`
 
-	// MinRetries retries in a window that a quiet client has whatever the share; more than 10 want a waiver
+	// MinRetries retries in a window that are always allowed; more than 10 need a waiver
 	MinRetries int `json:"min_retries,omitempty,omitzero"`
 
-	// Of what the share is of: the initial requests, or all that are sent
+	// Of share of the initial requests, or of all requests
 	Of PolicyBudgetOf `json:"of,omitempty,omitzero"`
 
-	// Ratio retries as a share of the requests, such as 0.2, which is the most
+	// Ratio retries as a share of the requests, at most 0.2
 	Ratio float64 `json:"ratio,omitempty,omitzero"`
 
-	// RoundUp true counts a fraction of a retry as a whole one, so that one more may be sent than the ratio says
+	// RoundUp round fractions of a retry up
 	RoundUp bool `json:"round_up,omitempty,omitzero"`
 
-	// Window how far back requests and retries count, such as 30s
+	// Window the period that counts
 	Window Duration `json:"window,omitempty,omitzero"`
 }
 
-// PolicyBudgetOf what the share is of: the initial requests, or all that are sent
+// PolicyBudgetOf share of the initial requests, or of all requests
 type PolicyBudgetOf string
 
-// PolicyHealth stops retries while too few attempts succeed, or while the dependency says that it is not healthy
+// PolicyHealth Stops retries while too few attempts succeed, or while the dependency reports that it is unhealthy.
 type PolicyHealth struct {
-	// MinCalls attempts in the window before their share counts; 20 unless said otherwise
+	// MinCalls attempts in the window before their share counts; default 20
 	MinCalls int `json:"min_calls,omitempty,omitzero"`
 
-	// MinSuccess retries stop below this share of good attempts, such as 0.5, when it is certain to 99.9 %; no limit unless said
+	// MinSuccess retries stop below this share of good attempts; default no limit
 	MinSuccess float64 `json:"min_success,omitempty,omitzero"`
 
-	// Window how far back attempts count, such as 60s, which is the default
+	// Window the period that counts; default 60s
 	Window Duration `json:"window,omitempty,omitzero"`
 }
 
@@ -1229,34 +1223,34 @@ type Problem struct {
 	Type          string `json:"type"`
 }
 
-// ProcessStats What the process that responds knows, and no other.
+// ProcessStats The view of the process that responds.
 type ProcessStats struct {
-	// Breaker closed, open or half-open; empty when it does not serve the endpoint
+	// Breaker closed, open or half-open; empty if this process does not serve the endpoint
 	Breaker string `json:"breaker"`
 
 	// EarnedRetries retries beyond the budget's share that deliveries have earned
 	EarnedRetries int `json:"earned_retries"`
 
-	// FailureRate of the latest attempts, a hundred at most, 0 to 1
+	// FailureRate of the latest 100 attempts, 0 to 1
 	FailureRate float64 `json:"failure_rate"`
 
-	// Held the secret or token that it lacks, or the error type of what holds it
+	// Held the missing secret or token, or the error type that holds it
 	Held string `json:"held,omitempty,omitzero"`
 
-	// Hold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended; or its configuration cannot be read: nothing is sent then, or by an earlier one
+	// Hold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended sends nothing; unreadable sends nothing, or uses the earlier configuration
 	Hold ProcessStatsHold `json:"hold,omitempty,omitzero"`
 
-	// InFlight attempts under way
+	// InFlight current attempts
 	InFlight int `json:"in_flight"`
 
 	// Latency of attempts, smoothed
 	Latency Duration `json:"latency,omitempty,omitzero"`
 
-	// NextProbe when the next message is sent to an endpoint that is held or whose breaker is open, at the earliest
+	// NextProbe earliest time of the next message, if it is held or the breaker is open
 	NextProbe time.Time `json:"next_probe,omitempty,omitzero"`
 }
 
-// ProcessStatsHold why nothing but single messages are sent, beside the breaker: a secret or token is not to be had, the name does not resolve, everything is refused; or nothing at all, since the application is suspended; or its configuration cannot be read: nothing is sent then, or by an earlier one
+// ProcessStatsHold why it sends at most single messages: missing secret or token, unresolved name, everything refused; suspended sends nothing; unreadable sends nothing, or uses the earlier configuration
 type ProcessStatsHold string
 
 // Redrive defines model for Redrive.
@@ -1285,21 +1279,21 @@ type RedriveState string
 
 // Redrives defines model for Redrives.
 type Redrives struct {
-	// Next Empty at the end.
+	// Next pass it as after to get the next page; empty on the last page
 	Next     string    `json:"next"`
 	Redrives []Redrive `json:"redrives"`
 }
 
 // Rotate defines model for Rotate.
 type Rotate struct {
-	// Overlap how long the former secrets sign beside the new one: 0s to 168h, 24h unless said
+	// Overlap how long the old secrets also sign: 0s to 168h; default 24h
 	Overlap Duration `json:"overlap,omitempty,omitzero"`
 }
 
 // Stats defines model for Stats.
 type Stats struct {
 	Stats []struct {
-		// Causes of the letters in state dead, the most frequent first, at most 100 in all
+		// Causes causes of letters in state dead, most frequent first, at most 100 in all
 		Causes []CauseStat `json:"causes,omitempty,omitzero"`
 		Count  int         `json:"count"`
 		Newest time.Time   `json:"newest,omitempty,omitzero"`
@@ -1314,32 +1308,32 @@ type Stats struct {
 type StatsList struct {
 	Endpoints []EndpointStats `json:"endpoints"`
 
-	// Next where to go on, as after; empty on the last page
+	// Next pass it as after to get the next page; empty on the last page
 	Next   string      `json:"next"`
 	Outbox OutboxStats `json:"outbox,omitempty,omitzero"`
 }
 
-// TLS How the endpoint proves who it is, and forbear to it. References are to PEM, and are looked up again while they are used.
+// TLS Client certificate and trust. References name PEM files or variables and are followed when they change.
 type TLS struct {
-	// Ca Refers to the authorities to trust, in place of the system's.
+	// Ca reference to the authorities to trust, instead of the system's
 	Ca string `json:"ca,omitempty,omitzero"`
 
-	// Cert Refers to the certificate that is shown to an endpoint that asks for one.
+	// Cert reference to the client certificate
 	Cert string `json:"cert,omitempty,omitzero"`
 
-	// Key Refers to the key of the certificate.
+	// Key reference to its key
 	Key string `json:"key,omitempty,omitzero"`
 
-	// ServerName The name that the endpoint's certificate is for, where it is not the host of the URL.
+	// ServerName the name in the endpoint's certificate, if it is not the URL's host
 	ServerName string `json:"server_name,omitempty,omitzero"`
 }
 
 // TestMessage defines model for TestMessage.
 type TestMessage struct {
-	// Payload any JSON; an object with the type unless said
+	// Payload any JSON; default an object with the type
 	Payload interface{} `json:"payload,omitempty,omitzero"`
 
-	// Type forbear.test unless said
+	// Type default forbear.test
 	Type string `json:"type,omitempty,omitzero"`
 }
 
@@ -1354,17 +1348,17 @@ type TestResult struct {
 
 // Token defines model for Token.
 type Token struct {
-	// Application It is for this application alone.
+	// Application only for this application
 	Application string    `json:"application,omitempty,omitzero"`
 	CreatedAt   time.Time `json:"created_at"`
 	Creator     string    `json:"creator"`
 	ExpiresAt   time.Time `json:"expires_at"`
 
-	// Name Who the audit says has done what it was used for.
+	// Name the name in the audit trail
 	Name  string     `json:"name"`
 	Scope TokenScope `json:"scope"`
 
-	// Suspended its application is: then it is good to look alone
+	// Suspended its application is suspended: the token can only read
 	Suspended bool `json:"suspended,omitempty,omitzero"`
 }
 
@@ -1373,7 +1367,7 @@ type TokenScope string
 
 // Tokens defines model for Tokens.
 type Tokens struct {
-	// Next Empty at the end.
+	// Next pass it as after to get the next page; empty on the last page
 	Next   string  `json:"next"`
 	Tokens []Token `json:"tokens"`
 }
@@ -1386,40 +1380,40 @@ type IfNoneMatch string
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListApplicationsParams defines parameters for ListApplications.
 type ListApplicationsParams struct {
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // DeleteApplicationParams defines parameters for DeleteApplication.
 type DeleteApplicationParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // PatchApplicationParams defines parameters for PatchApplication.
 type PatchApplicationParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // PutApplicationParams defines parameters for PutApplication.
 type PutApplicationParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch Only *: the endpoint must be new; else 412.
+	// IfNoneMatch *: write only if it does not exist; else 412
 	IfNoneMatch *PutApplicationParamsIfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
@@ -1428,13 +1422,13 @@ type PutApplicationParamsIfNoneMatch string
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
-	// Who a token's name, or what a caller calls itself
+	// Who a token's name, or the name that a caller gave
 	Who *string `form:"who,omitempty" json:"who,omitempty"`
 
-	// Action such as reveal or endpoint-put
+	// Action for example reveal or endpoint-put
 	Action *string `form:"action,omitempty" json:"action,omitempty"`
 
-	// Target of what, by its id
+	// Target the id of the object
 	Target *string `form:"target,omitempty" json:"target,omitempty"`
 
 	// Since at this time or later
@@ -1443,10 +1437,10 @@ type ListAuditParams struct {
 	// Until before this time
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
@@ -1455,7 +1449,7 @@ type ListDeadLettersParams struct {
 	Queue       *string `form:"queue,omitempty" json:"queue,omitempty"`
 	Destination *string `form:"destination,omitempty" json:"destination,omitempty"`
 
-	// Application what is of this application
+	// Application only of this application
 	Application *string                     `form:"application,omitempty" json:"application,omitempty"`
 	Reason      *string                     `form:"reason,omitempty" json:"reason,omitempty"`
 	ErrorType   *string                     `form:"error_type,omitempty" json:"error_type,omitempty"`
@@ -1465,10 +1459,10 @@ type ListDeadLettersParams struct {
 	Since       *time.Time                  `form:"since,omitempty" json:"since,omitempty"`
 	Until       *time.Time                  `form:"until,omitempty" json:"until,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -1480,7 +1474,7 @@ type ExportDeadLettersParams struct {
 	Queue       *string `form:"queue,omitempty" json:"queue,omitempty"`
 	Destination *string `form:"destination,omitempty" json:"destination,omitempty"`
 
-	// Application what is of this application
+	// Application only of this application
 	Application *string                       `form:"application,omitempty" json:"application,omitempty"`
 	Reason      *string                       `form:"reason,omitempty" json:"reason,omitempty"`
 	ErrorType   *string                       `form:"error_type,omitempty" json:"error_type,omitempty"`
@@ -1490,10 +1484,10 @@ type ExportDeadLettersParams struct {
 	Since       *time.Time                    `form:"since,omitempty" json:"since,omitempty"`
 	Until       *time.Time                    `form:"until,omitempty" json:"until,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Reveal show payloads and credentials; noted in the audit first
+	// Reveal true shows payloads and credentials; audited
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
 }
 
@@ -1502,40 +1496,40 @@ type ExportDeadLettersParamsState string
 
 // GetDeadLetterParams defines parameters for GetDeadLetter.
 type GetDeadLetterParams struct {
-	// Reveal show payloads and credentials; noted in the audit first
+	// Reveal true shows payloads and credentials; audited
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
 }
 
 // ListEndpointsParams defines parameters for ListEndpoints.
 type ListEndpointsParams struct {
-	// Application those of this application alone
+	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // DeleteEndpointParams defines parameters for DeleteEndpoint.
 type DeleteEndpointParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // PatchEndpointParams defines parameters for PatchEndpoint.
 type PatchEndpointParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // PutEndpointParams defines parameters for PutEndpoint.
 type PutEndpointParams struct {
-	// IfMatch The tags of versions, one of which must be stored, or * for any endpoint that is there; else 412, and nothing is written. A weak tag never matches.
+	// IfMatch write only if one of these versions is stored, or * if any is; else 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch Only *: the endpoint must be new; else 412.
+	// IfNoneMatch *: write only if it does not exist; else 412
 	IfNoneMatch *PutEndpointParamsIfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
@@ -1547,10 +1541,10 @@ type ListMessagesParams struct {
 	// ID the id of the message
 	ID *string `form:"id,omitempty" json:"id,omitempty"`
 
-	// Endpoint an endpoint; several are alternatives
+	// Endpoint an endpoint; repeat for any of several
 	Endpoint *[]string `form:"endpoint,omitempty" json:"endpoint,omitempty"`
 
-	// Application what is of this application
+	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
 	// Type the type of the message
@@ -1559,7 +1553,7 @@ type ListMessagesParams struct {
 	// Key the key of the message
 	Key *string `form:"key,omitempty" json:"key,omitempty"`
 
-	// State a state; several are alternatives
+	// State a state; repeat for any of several
 	State *[]ListMessagesParamsState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Since accepted at this time or later
@@ -1568,10 +1562,10 @@ type ListMessagesParams struct {
 	// Until accepted before this time
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
@@ -1580,40 +1574,40 @@ type ListMessagesParamsState string
 
 // GetMessageParams defines parameters for GetMessage.
 type GetMessageParams struct {
-	// Reveal show what the receiver responded too; recorded in the audit first
+	// Reveal true also shows response bodies; audited
 	Reveal *bool `form:"reveal,omitempty" json:"reveal,omitempty"`
 }
 
 // ListRedrivesParams defines parameters for ListRedrives.
 type ListRedrivesParams struct {
-	// Application what is of this application
+	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListStatsParams defines parameters for ListStats.
 type ListStatsParams struct {
-	// Application those of this application alone
+	// Application only of this application
 	Application *string `form:"application,omitempty" json:"application,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
-	// After the next of the page before
+	// After next of the previous page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit items of a page
+	// Limit items in a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -1840,9 +1834,7 @@ type ListAlertsResponse struct {
 	JSON200 *Alerts
 }
 
-// ListAlertsWithResponse A page of the alerts
-//
-// The newest first.
+// ListAlertsWithResponse List alerts, newest first
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1869,9 +1861,7 @@ type AlertHealthResponse struct {
 	JSON200 *AlertHealth
 }
 
-// AlertHealthWithResponse How the notifiers are doing, and what runs by itself
-//
-// Whether each notifier took its latest alert.
+// AlertHealthWithResponse Show the health of notifiers and background work
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1896,7 +1886,7 @@ type TestAlertsResponse struct {
 
 // TestAlertsWithResponse Send a test alert to every notifier
 //
-// It waits for the results.
+// Responds when all have been tried.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1919,9 +1909,9 @@ type ListApplicationsResponse struct {
 	JSON200 *Applications
 }
 
-// ListApplicationsWithResponse The applications, secrets masked
+// ListApplicationsWithResponse List applications, secrets masked
 //
-// In the order of their ids; next goes on behind the last one of a full page.
+// Ordered by id.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1948,7 +1938,7 @@ type DeleteApplicationResponse struct {
 
 // DeleteApplicationWithResponse Delete an application without endpoints
 //
-// One that has endpoints is refused with 409: delete those first.
+// 409: it has endpoints. Delete those first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1974,9 +1964,9 @@ type GetApplicationResponse struct {
 	JSON200 *Application
 }
 
-// GetApplicationWithResponse One application, secrets masked
+// GetApplicationWithResponse Show an application, secrets masked
 //
-// The ETag is the version of its configuration, for If-Match.
+// The ETag is the version of the configuration, for If-Match.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2031,7 +2021,7 @@ type PutApplicationResponse struct {
 
 // PutApplicationWithResponse Add or replace an application
 //
-// Replaces the whole configuration. Its endpoints go by it within seconds.
+// Replaces the whole configuration. Other processes use it within seconds.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2060,9 +2050,9 @@ type RotateApplicationSecretsResponse struct {
 	JSON200 *Application
 }
 
-// RotateApplicationSecretsWithResponse A new signing secret, beside the former for a while
+// RotateApplicationSecretsWithResponse Make a new signing secret
 //
-// The new secret is in this response and no other. It signs first, at each endpoint that signs with the application's; the former ones sign too until the overlap is over, and are removed then. An application without secrets, or whose secrets are references, is refused with 422.
+// As for endpoints. 422: there are no secrets, or they are references.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2087,9 +2077,9 @@ type ListAuditResponse struct {
 	JSON200 *Audit
 }
 
-// ListAuditWithResponse Who did what
+// ListAuditWithResponse List who did what, newest first
 //
-// The newest first. A page looks at a bounded number of lines: it may be short, or empty, and have a next.
+// A page may be short or empty and still have a next: continue until next is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2121,9 +2111,9 @@ type ListDeadLettersResponse struct {
 	JSON200 *Letters
 }
 
-// ListDeadLettersWithResponse Dead letters, oldest first, masked
+// ListDeadLettersWithResponse List dead letters, oldest first, masked
 //
-// In the order in which they came; next is the last one's id, for after.
+// next is the id of the last one.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2160,9 +2150,9 @@ type DiscardDeadLettersResponse struct {
 	JSON200 *DiscardResult
 }
 
-// DiscardDeadLettersWithResponse Give all dead letters of a filter up, for a reason, or count them
+// DiscardDeadLettersWithResponse Discard or count the dead letters of a filter
 //
-// It is final. The filter is not empty; of what it chooses the letters in state dead are discarded, each with its line in the audit trail. A dry run only counts, and needs no reason.
+// This is final. Only letters in state dead are discarded, and each is audited. The filter must not be empty. dry_run only counts and needs no reason.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2185,9 +2175,9 @@ type ExportDeadLettersResponse struct {
 	response
 }
 
-// ExportDeadLettersWithResponse Dead letters as JSON lines
+// ExportDeadLettersWithResponse Export dead letters as JSON lines
 //
-// Lines of JSON, as forbear dlq export writes them: durations are nanoseconds there.
+// The format of forbear dlq export. Durations are nanoseconds here. Without reveal, payloads are null.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2224,9 +2214,9 @@ type DeadLetterStatsResponse struct {
 	JSON200 *Stats
 }
 
-// DeadLetterStatsWithResponse Counts by queue, reason and state
+// DeadLetterStatsWithResponse Count dead letters by queue, reason and state
 //
-// With the most frequent causes of what is dead.
+// With the most frequent causes.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2249,7 +2239,7 @@ type GetDeadLetterResponse struct {
 	JSON200 *Letter
 }
 
-// GetDeadLetterWithResponse One dead letter, masked unless reveal=true
+// GetDeadLetterWithResponse Show a dead letter
 //
 // Payload, headers and errors are masked unless reveal is true.
 //
@@ -2277,9 +2267,9 @@ type DiscardDeadLetterResponse struct {
 	JSON200 *Letter
 }
 
-// DiscardDeadLetterWithResponse Give a dead letter up, for a reason
+// DiscardDeadLetterWithResponse Discard a dead letter
 //
-// It is final, and needs a reason.
+// This is final and needs a reason.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2304,9 +2294,9 @@ type ListEndpointsResponse struct {
 	JSON200 *Endpoints
 }
 
-// ListEndpointsWithResponse All endpoints, secrets masked
+// ListEndpointsWithResponse List endpoints, secrets masked
 //
-// They come from the store: one that another process has put is among them.
+// From the store, so all processes show the same.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2334,9 +2324,9 @@ type PostEndpointResponse struct {
 	JSON201 *Endpoint
 }
 
-// PostEndpointWithResponse Add an endpoint under an id that is made for it
+// PostEndpointWithResponse Add an endpoint with a generated id
 //
-// The body has no id. Location says where it is.
+// The body has no id. Location has the new address.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2361,7 +2351,7 @@ type DeleteEndpointResponse struct {
 
 // DeleteEndpointWithResponse Delete an endpoint
 //
-// What waits for it becomes dead letters with the reason deleted, in batches; attempts under way finish. The letters can be redriven when there is an endpoint of that id again. Until the last message has ended, a PUT of the id is 409.
+// Its queued messages become dead letters with the reason deleted; current attempts finish. Until then, a PUT of the id is 409. A new endpoint of that id allows a redrive.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2387,9 +2377,9 @@ type GetEndpointResponse struct {
 	JSON200 *Endpoint
 }
 
-// GetEndpointWithResponse One endpoint, secrets masked
+// GetEndpointWithResponse Show an endpoint, secrets masked
 //
-// The ETag is the version of its configuration, for If-Match.
+// The ETag is the version of the configuration, for If-Match.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2414,7 +2404,7 @@ type PatchEndpointResponse struct {
 
 // PatchEndpointWithResponse Change fields of an endpoint
 //
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
+// A JSON Merge Patch (RFC 7396): missing fields stay, null resets to the default, arrays are replaced. Read-only fields are refused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2437,7 +2427,7 @@ func (c *ClientWithResponses) PatchEndpointWithResponse(ctx context.Context, id 
 
 // PatchEndpointWithApplicationMergePatchPlusJSONBodyWithResponse Change fields of an endpoint
 //
-// A JSON Merge Patch (RFC 7396): what is left out stays, secrets and headers included, null resets to the default, and an array is replaced whole. Without If-Match a patch is applied to whatever is stored when it is written. Read-only fields are refused.
+// A JSON Merge Patch (RFC 7396): missing fields stay, null resets to the default, arrays are replaced. Read-only fields are refused.
 //
 // Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2467,7 +2457,7 @@ type PutEndpointResponse struct {
 
 // PutEndpointWithResponse Add or replace an endpoint
 //
-// Replaces the whole configuration. *** in the place of a value is refused, and so are references that name nothing. Of the read-only fields state must be the actual one, and the others are ignored.
+// Replaces the whole configuration. A value of ***, or a reference that cannot be resolved, is refused. state must be the current one; other read-only fields are ignored.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2496,9 +2486,9 @@ type DisableEndpointResponse struct {
 	JSON200 *Endpoint
 }
 
-// DisableEndpointWithResponse Stop sending; messages are kept
+// DisableEndpointWithResponse Disable an endpoint and keep its messages
 //
-// Its messages wait. The attempts under way may still finish.
+// Current attempts may still finish.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2523,9 +2513,9 @@ type EnableEndpointResponse struct {
 	JSON200 *Endpoint
 }
 
-// EnableEndpointWithResponse Serve an endpoint again, without a test message
+// EnableEndpointWithResponse Enable an endpoint without a test
 //
-// The attempts begin at once.
+// Attempts begin at once.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2548,9 +2538,9 @@ type RotateEndpointSecretsResponse struct {
 	JSON200 *Endpoint
 }
 
-// RotateEndpointSecretsWithResponse A new signing secret, beside the former for a while
+// RotateEndpointSecretsWithResponse Make a new signing secret
 //
-// The new secret is in this response and no other. It signs first; the former ones sign too until the overlap is over, and are removed then. An endpoint whose secrets are references, or its application's, is refused with 422.
+// The new secret is shown only in this response. The old secrets also sign until the overlap ends. 422: the secrets are references, or the application's.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2575,9 +2565,9 @@ type EndpointStatsResponse struct {
 	JSON200 *EndpointStats
 }
 
-// EndpointStatsWithResponse How an endpoint fares
+// EndpointStatsWithResponse Statistics of an endpoint
 //
-// Backlog, age, attempts of the last hour and day, dead letters.
+// Backlog, age, dead letters, attempts of the last hour and day.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2602,7 +2592,7 @@ type TestEndpointResponse struct {
 
 // TestEndpointWithResponse Send a test message
 //
-// Once, now, and past the queue. The state of the endpoint stays as it is.
+// Once, immediately, past the queue. The endpoint's state does not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2627,9 +2617,9 @@ type TestAndEnableEndpointResponse struct {
 	JSON200 *TestResult
 }
 
-// TestAndEnableEndpointWithResponse Send a test message and enable the endpoint when it is accepted
+// TestAndEnableEndpointWithResponse Send a test message and enable the endpoint if it is accepted
 //
-// A response that refuses the message is no error of the call: ok says how it went.
+// A refused test is still 200: ok is false.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2652,9 +2642,9 @@ type ListMessagesResponse struct {
 	JSON200 *MessageList
 }
 
-// ListMessagesWithResponse List and search messages, the newest first
+// ListMessagesWithResponse List and search messages, newest first
 //
-// One item for each message at each endpoint, without payloads. A page is looked for during a second, so that it may be short, or empty, and have a next: go on until next is empty.
+// One item for each message at each endpoint, without payloads. A page may be short or empty and still have a next: continue until next is empty.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2691,9 +2681,9 @@ type AcceptMessageResponse struct {
 	JSON202 *Accepted
 }
 
-// AcceptMessageWithResponse Accept a message: when this responds it is on disk
+// AcceptMessageWithResponse Accept a message: it is on disk before the response
 //
-// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. not_before and correlation_id may differ from one offer of a message to the next; all else is its content.
+// Endpoint and id identify a message. Without an id, the Idempotency-Key header is the id. A repeat may change not_before and correlation_id, nothing else.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2720,7 +2710,7 @@ type CancelMessagesResponse struct {
 
 // CancelMessagesWithResponse Cancel many messages
 //
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
+// Works in batches: repeat with after until next is empty. dry_run only counts. The filter must not be empty.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2747,7 +2737,7 @@ type EraseMessagesResponse struct {
 
 // EraseMessagesWithResponse Erase many messages
 //
-// What was sent, what was responded and what their dead letters have of it goes, for good; what waits is canceled, and what is being sent is left. In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty. Dead letters whose message is listed no more, and rows of the outbox, are erased by DELETE of the message's id.
+// Erases requests, responses and dead letters permanently. Queued messages are canceled; messages that are being sent are skipped. Works in batches: repeat with after until next is empty. dry_run only counts. The filter must not be empty. To erase outbox rows, or dead letters whose message is no longer listed, DELETE the message.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2774,7 +2764,7 @@ type SendMessagesAgainResponse struct {
 
 // SendMessagesAgainWithResponse Send many messages again
 //
-// In batches: call it again with after until next is empty. A dry run only counts. The filter must not be empty.
+// Works in batches: repeat with after until next is empty. dry_run only counts. The filter must not be empty.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2799,7 +2789,7 @@ type EraseMessageResponse struct {
 
 // EraseMessageWithResponse Erase a message
 //
-// Removes what was sent, what was responded, and what its dead letters have of it. What waits is canceled. Its id, states and times stay, and a digest, by which the same message again is a duplicate. 409: it is being sent.
+// Erases request, responses and dead letters. A queued message is canceled. Id, states, times and a digest stay, so that a repeat is still a duplicate. 409: the message is being sent.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2822,9 +2812,9 @@ type GetMessageResponse struct {
 	JSON200 *Message
 }
 
-// GetMessageWithResponse How a message fares at each endpoint
+// GetMessageWithResponse Show a message at each endpoint
 //
-// Each endpoint has a delivery of its own, with the history of its attempts. What receivers responded is shown with reveal alone.
+// With the history of its attempts. Response bodies need reveal.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2852,7 +2842,7 @@ type CancelMessageResponse struct {
 
 // CancelMessageWithResponse Cancel a message
 //
-// What waits is canceled at once. What is being sent is canceling: it is canceled unless the attempt under way ends it. It is harmless to repeat. A canceled message is still known: the same one again is a duplicate.
+// A queued message is canceled at once. One that is being sent is canceled unless the current attempt ends it. Safe to repeat. The id stays known: a repeat is a duplicate.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2879,7 +2869,7 @@ type SendMessageAgainResponse struct {
 
 // SendMessageAgainWithResponse Send a message again
 //
-// One that was delivered or canceled is due again, as the same message with the same Idempotency-Key and a fresh count of attempts. For one that is dead its dead letter is redriven, at most three times.
+// A delivered or canceled message is due again, with the same Idempotency-Key and a new count of attempts. A dead one has its dead letter redriven, three times at most.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2906,7 +2896,7 @@ type OpenAPIResponse struct {
 
 // OpenAPIWithResponse This document
 //
-// It describes the version that responds.
+// For the version that responds.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2929,9 +2919,9 @@ type ListRedrivesResponse struct {
 	JSON200 *Redrives
 }
 
-// ListRedrivesWithResponse A page of the redrives
+// ListRedrivesWithResponse List redrives, newest first
 //
-// The newest first. An application sees its own.
+// An application sees its own.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2961,9 +2951,9 @@ type StartRedriveResponse struct {
 	JSON202 *Redrive
 }
 
-// StartRedriveWithResponse Redrive what a filter chooses, or count it
+// StartRedriveWithResponse Redrive or count the dead letters of a filter
 //
-// A dry run only counts. The letters of the filter go on their way one after the other.
+// The letters are sent one after the other. dry_run only counts.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2988,9 +2978,7 @@ type GetRedriveResponse struct {
 	JSON200 *Redrive
 }
 
-// GetRedriveWithResponse One redrive and its counts
-//
-// With what has become of its letters so far.
+// GetRedriveWithResponse Show a redrive and its counts
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3015,7 +3003,7 @@ type CancelRedriveResponse struct {
 
 // CancelRedriveWithResponse Cancel a redrive
 //
-// What is on its way goes on; a canceled redrive cannot be resumed.
+// Letters already sent continue. A canceled redrive cannot be resumed.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3040,7 +3028,7 @@ type PauseRedriveResponse struct {
 
 // PauseRedriveWithResponse Pause a redrive
 //
-// What is on its way goes on.
+// Letters already sent continue.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3063,9 +3051,7 @@ type ResumeRedriveResponse struct {
 	JSON200 *Redrive
 }
 
-// ResumeRedriveWithResponse Resume a redrive
-//
-// It goes on where it was paused.
+// ResumeRedriveWithResponse Resume a paused redrive
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3088,9 +3074,9 @@ type ListStatsResponse struct {
 	JSON200 *StatsList
 }
 
-// ListStatsWithResponse How all endpoints fare, and the outbox
+// ListStatsWithResponse Statistics of the outbox and all endpoints
 //
-// In the order of their ids.
+// Ordered by id.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3118,9 +3104,9 @@ type ListTokensResponse struct {
 	JSON200 *Tokens
 }
 
-// ListTokensWithResponse A page of the tokens, without their texts
+// ListTokensWithResponse List tokens
 //
-// In the order of their names. Those that have expired are among them.
+// Ordered by name. Expired tokens are included; the token texts are not.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -3149,7 +3135,7 @@ type CreateTokenResponse struct {
 
 // CreateTokenWithResponse Make a token
 //
-// Its text is in this response and nowhere else: only a digest is stored. From then on the API demands a token, on loopback too.
+// The token is shown only in this response. From the first token on, the API requires one, on loopback too.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -3172,9 +3158,9 @@ type RevokeTokenResponse struct {
 	response
 }
 
-// RevokeTokenWithResponse End a token
+// RevokeTokenWithResponse Revoke a token
 //
-// Other processes go by it within five seconds.
+// Other processes refuse it within five seconds.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -42,7 +42,7 @@ var (
 	// CloudEvent.
 	ErrNotCloudEvent = errors.New("not a CloudEvent")
 
-	errMedia = errors.New("media type is not taken")
+	errMedia = errors.New("media type not supported")
 )
 
 // Decode reads an event in binary or structured mode. On an error it returns
@@ -122,7 +122,7 @@ func structured(e Event, body []byte) (Event, error) {
 		DataBase64      *string         `json:"data_base64"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return e, errors.New("the event is not JSON of the right form")
+		return e, errors.New("the event is not a JSON object of CloudEvents 1.0")
 	}
 	e.ID, e.Source, e.Type, e.Subject, e.Key, e.Time = in.ID, in.Source, in.Type, in.Subject, in.PartitionKey, in.Time
 	e.trace = edge.ParseTraceContext(in.Traceparent, in.Tracestate)

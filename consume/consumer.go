@@ -44,7 +44,7 @@ func (c *Consumer) Consume(ctx context.Context, e Event) Decision {
 
 func (c *Consumer) consume(ctx context.Context, e *Event) Decision {
 	if e.ID == "" || e.Source == "" {
-		return c.poison(ctx, e, deadletter.ReasonInvalid, "event without id or source")
+		return c.poison(ctx, e, deadletter.ReasonInvalid, "the event has no id or no source")
 	}
 	if !c.Ordered || e.Key == "" {
 		return c.claim(ctx, e, false)

@@ -21,5 +21,5 @@ func (r *run) crashes() int {
 // other events that it was handling with it.
 func (r *run) crashLoop(ctx context.Context, crashes int) Decision {
 	r.call.Attempts += crashes
-	return r.dead(ctx, deadletter.ReasonCrashLoop, reason.Terminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes))
+	return r.dead(ctx, deadletter.ReasonCrashLoop, reason.Terminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died while handling it", crashes))
 }

@@ -57,12 +57,12 @@ func (r *run) handled(ctx context.Context) error {
 	<-ctx.Done() // by a timer of its own, which may be later
 	if n := r.c.left.Add(1); n > maxLeft {
 		r.c.left.Add(-1)
-		r.told(ctx, "handler ignores the end of its context, as too many do: it keeps its place")
+		r.told(ctx, "handler ignores the end of its context, as too many others do: it keeps its slot")
 		return <-end
 	}
-	r.told(ctx, "handler ignores the end of its context: its place is given to others, the event is not")
+	r.told(ctx, "handler ignores the end of its context: its slot is reused, its event is not handled elsewhere")
 	r.late = end
-	return fmt.Errorf("the handler went on for %v after its end: %w", r.c.Grace, ctx.Err())
+	return fmt.Errorf("the handler continued for %v after its context ended: %w", r.c.Grace, ctx.Err())
 }
 
 // told writes an ERROR line about the event's handler.

@@ -81,23 +81,23 @@ func New(handle Handler, o Options) (*Consumer, error) {
 		ok   bool
 	}{{"handler", handle != nil}, {"group", o.Group != ""}, {"store", o.Store != nil}, {"dead-letter queue", o.DLQ != nil}, {"retryer", o.Retryer != nil}} {
 		if !need.ok {
-			errs = append(errs, fmt.Errorf("no %s", need.name))
+			errs = append(errs, fmt.Errorf("%s is missing", need.name))
 		}
 	}
 	o.Queue = cmp.Or(o.Queue, o.Group)
 	o.Window = cmp.Or(o.Window, 8*24*time.Hour)
 	if o.Window < MinWindow {
-		errs = append(errs, fmt.Errorf("window %v is under 7 days (R-6)", o.Window))
+		errs = append(errs, fmt.Errorf("window %v is below 7 days (R-6)", o.Window))
 	}
 	if o.Retryer != nil && o.Retryer.Policy().Kind != forbear.Event {
 		errs = append(errs, fmt.Errorf("retryer %q is of kind %v, want event", o.Retryer.Dependency(), o.Retryer.Policy().Kind))
 	}
 	if _, ok := o.Store.(Transactor); o.Transaction && o.Store != nil && !ok {
-		errs = append(errs, errors.New("this store has no transactions"))
+		errs = append(errs, errors.New("Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
 	}
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	if o.Lease < minLease {
-		errs = append(errs, fmt.Errorf("lease %v is under %v", o.Lease, minLease))
+		errs = append(errs, fmt.Errorf("lease %v is below %v", o.Lease, minLease))
 	}
 	if o.Grace = cmp.Or(o.Grace, 10*time.Second); o.Grace < 0 {
 		errs = append(errs, fmt.Errorf("grace %v is negative", o.Grace))
@@ -111,7 +111,7 @@ func New(handle Handler, o Options) (*Consumer, error) {
 		o.Backlog = &idempotency.Backlog{Store: o.Store}
 	}
 	if o.Backlog.Store == nil && o.Store != nil {
-		errs = append(errs, errors.New("a backlog without a store"))
+		errs = append(errs, errors.New("Backlog.Store is nil"))
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Observe == nil {

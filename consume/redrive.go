@@ -24,7 +24,7 @@ func (c *Consumer) Redrive(ctx context.Context, l deadletter.Letter) error {
 	e := FromLetter(l)
 	var d Decision
 	if e.ID == "" || e.Source == "" {
-		d = c.poison(ctx, &e, deadletter.ReasonInvalid, "event without id or source")
+		d = c.poison(ctx, &e, deadletter.ReasonInvalid, "the event has no id or no source")
 	} else {
 		d = c.claim(ctx, &e, true)
 	}

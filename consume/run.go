@@ -172,7 +172,7 @@ func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait tim
 	case d.Reason.Momentary():
 		return r.postpone(ctx, d, f)
 	case err == nil && d.Reason == reason.Deadline:
-		return r.dead(ctx, d.Reason.String(), d.Reason, f, "came again too late")
+		return r.dead(ctx, d.Reason.String(), d.Reason, f, "delivered again too late")
 	default:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "")
 	}
@@ -185,7 +185,7 @@ func (r *run) postpone(ctx context.Context, d forbear.Decision, f forbear.Failur
 	away := r.call.Postpone(r.named(ctx), d, now)
 	if now.Sub(r.call.State.Start)+away > r.c.Retryer.Policy().Total {
 		_ = r.call.GiveUp(r.named(ctx), reason.Deadline, now)
-		return r.dead(ctx, reason.Deadline.String(), reason.Deadline, forbear.Failure{Type: cmp.Or(f.Type, why)}, "put off until its time ran out: "+why)
+		return r.dead(ctx, reason.Deadline.String(), reason.Deadline, forbear.Failure{Type: cmp.Or(f.Type, why)}, "postponed until its total duration ended: "+why)
 	}
 	return r.give(ctx, away, why, nil)
 }

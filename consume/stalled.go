@@ -25,7 +25,7 @@ func (c *Consumer) Full(source string, waiting int) (moves func()) {
 	tell := func(level slog.Level, text string, more slog.Attr) {
 		c.Logger.LogAttrs(context.Background(), level, text, slog.String("group", c.Group), slog.String("source", source), more)
 	}
-	tell(slog.LevelWarn, "events that wait for their retries have all places: nothing else is handled", slog.Int("waiting", waiting))
+	tell(slog.LevelWarn, "events that wait for retries occupy all slots: no other events are handled", slog.Int("waiting", waiting))
 	return func() {
 		c.full.Add(-1)
 		tell(slog.LevelInfo, "events are handled again", slog.Duration("stood", time.Since(began)))

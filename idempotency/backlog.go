@@ -64,7 +64,7 @@ type Stats struct {
 }
 
 var (
-	errBacklogFull   = errors.New("and no room to keep it until the store is back")
+	errBacklogFull   = errors.New("and the backlog is full (Backlog.MaxBytes)")
 	errBacklogClosed = errors.New("and the backlog is closed")
 )
 
@@ -91,7 +91,7 @@ func (b *Backlog) End(ctx context.Context, e Ending) (deferred bool, err error) 
 	case isFenced(why):
 		return false, why
 	default:
-		b.log(slog.LevelError, "idempotency: the end of a run could not be stored, its key stays taken",
+		b.log(slog.LevelError, "idempotency: the outcome of a run was not stored, and its key stays taken: resolve it with forbear keys settle",
 			append(e.attrs(), slog.String("error", errors.Join(err, why).Error()))...)
 		return false, err
 	}
@@ -137,7 +137,7 @@ func (b *Backlog) keep(k *keptEnding) error {
 	}
 	b.save(k)
 	if len(b.kept) == 1 {
-		b.log(slog.LevelWarn, "idempotency: the store is down, ends of runs are kept until it is back")
+		b.log(slog.LevelWarn, "idempotency: the store is down: outcomes are kept until it is back")
 	}
 	b.start()
 	return nil
@@ -182,7 +182,7 @@ func (b *Backlog) save(k *keptEnding) {
 	}
 	err := b.file.add(k)
 	if k.spooled = err == nil; err != nil {
-		b.log(slog.LevelError, "idempotency: the spool takes nothing, the end of a run is in memory alone",
+		b.log(slog.LevelError, "idempotency: the spool cannot be written: an outcome is only in memory",
 			append(k.end.attrs(), slog.String("error", err.Error()))...)
 	}
 }

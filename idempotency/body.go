@@ -27,7 +27,7 @@ const (
 var (
 	errTooLarge   = errors.New("body too large")
 	errOverloaded = errors.New("too many large bodies")
-	errStalled    = errors.New("body stood still, or took too long")
+	errStalled    = errors.New("body paused or took too long")
 )
 
 // body reads the whole body of a principal's request, of at most h.MaxRequest

@@ -61,7 +61,7 @@ func (b *Backlog) idle() bool {
 		return false
 	}
 	b.flushing = false
-	b.log(slog.LevelInfo, "idempotency: the store is back, the ends of all runs are in it", slog.Int("written", b.written))
+	b.log(slog.LevelInfo, "idempotency: the store is back and has all outcomes", slog.Int("written", b.written))
 	b.written = 0
 	return true
 }
@@ -116,10 +116,10 @@ func (b *Backlog) try(ctx context.Context, k *keptEnding) bool {
 		b.drop(k, "", nil)
 		return true
 	case isFenced(err):
-		b.drop(k, "idempotency: another has decided this key meanwhile, the end that was kept is dropped", nil)
+		b.drop(k, "idempotency: another run owns this key now: the kept outcome is dropped", nil)
 		return true
 	case e.Retention > 0 && time.Since(k.since) > e.Retention:
-		b.drop(k, "idempotency: the store has not taken this end for as long as it is kept: its outcome is lost", err)
+		b.drop(k, "idempotency: the store did not take this outcome within its retention: it is lost", err)
 		return true
 	}
 	now := time.Now()
@@ -185,14 +185,14 @@ func (b *Backlog) Close(ctx context.Context) {
 	defer b.mu.Unlock()
 	for _, k := range b.kept {
 		if !k.spooled {
-			b.log(slog.LevelError, "idempotency: the store is down and the process ends: the outcome of this key is lost", k.end.attrs()...)
+			b.log(slog.LevelError, "idempotency: the process ends while the store is down: the outcome of this key is lost", k.end.attrs()...)
 		}
 	}
 	if spooled := len(b.kept) - lost; spooled > 0 {
-		b.log(slog.LevelWarn, "idempotency: the store is down, ends of runs are in the spool and come back at the next start", slog.Int("spooled", spooled))
+		b.log(slog.LevelWarn, "idempotency: the store is down: the spool keeps the outcomes until the next start", slog.Int("spooled", spooled))
 	}
 	if err := b.file.close(); err != nil {
-		b.log(slog.LevelError, "idempotency: the spool was not closed well", slog.String("error", err.Error()))
+		b.log(slog.LevelError, "idempotency: the spool did not close cleanly", slog.String("error", err.Error()))
 	}
 	b.file = nil
 }

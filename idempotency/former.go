@@ -8,7 +8,7 @@ import (
 )
 
 // noteFormer is the note of a key that is held because of what an earlier version stored.
-const noteFormer = "an earlier version has stored this key without its place, and may have done so for another"
+const noteFormer = "an earlier version stored this key without its place: it may belong to another one"
 
 // former looks for the record of the request where an earlier version kept it, when the
 // claim of its place has just been granted. What is found is moved to the place, so that it
@@ -60,6 +60,6 @@ func (x *keyedRequest) move(ctx context.Context, t Token, outcome ClaimOutcome, 
 	case outcome == Replay && sure && old.Response != nil:
 		return x.h.store.Complete(ctx, t, *old.Response, old.Expires.Sub(now))
 	}
-	x.h.Logger.LogAttrs(ctx, slog.LevelWarn, "idempotency: key held for what an earlier version has stored", slog.String("operation", old.Operation))
+	x.h.Logger.LogAttrs(ctx, slog.LevelWarn, "idempotency: key held because of a record of an earlier version: resolve it with forbear keys settle", slog.String("operation", old.Operation))
 	return x.h.store.Hold(ctx, t, noteFormer)
 }

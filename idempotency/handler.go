@@ -27,7 +27,7 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 		return nil, fmt.Errorf("idempotency: %w", err)
 	}
 	if next == nil {
-		return nil, errors.New("idempotency: no handler")
+		return nil, errors.New("idempotency: the handler is nil")
 	}
 	h := &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), room: newRoom()}
 	h.flights.limit = opts.MaxWaiters

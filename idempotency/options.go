@@ -114,14 +114,14 @@ const MinRetention = 24 * time.Hour
 func (o *Options) complete(store Store) error {
 	var errs []error
 	if store == nil {
-		errs = append(errs, errors.New("no store"))
+		errs = append(errs, errors.New("the store is nil"))
 	}
 	if o.Scope == nil {
-		errs = append(errs, errors.New("no scope: say whose keys they are, or SingleTenant()"))
+		errs = append(errs, errors.New("Scope is nil: return the caller's identity, or use SingleTenant()"))
 	}
 	o.Retention = cmp.Or(o.Retention, 48*time.Hour)
 	if o.Retention < MinRetention {
-		errs = append(errs, fmt.Errorf("retention %v is under 24 h (R-6)", o.Retention))
+		errs = append(errs, fmt.Errorf("retention %v is below 24h (R-6)", o.Retention))
 	}
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.MaxRun = cmp.Or(o.MaxRun, 10*time.Minute)
@@ -149,16 +149,16 @@ func (o *Options) complete(store Store) error {
 		}
 	}
 	if d, ok := store.(interface{ Durable() bool }); ok && o.Production && !d.Durable() {
-		errs = append(errs, errors.New("this store forgets with its process: not for production"))
+		errs = append(errs, errors.New("Production is set, but this store is in memory: use sqlstore or redisstore"))
 	}
 	if _, ok := store.(Transactor); o.Transaction && !ok {
-		errs = append(errs, errors.New("this store has no transaction mode"))
+		errs = append(errs, errors.New("Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
 	}
 	if o.Transaction && o.Stream {
-		errs = append(errs, errors.New("a streamed response goes out before a transaction could commit"))
+		errs = append(errs, errors.New("Transaction and Stream exclude each other: a streamed response is sent before the commit"))
 	}
 	if o.Transaction && o.Former != nil {
-		errs = append(errs, errors.New("a former scope is not looked at in a transaction"))
+		errs = append(errs, errors.New("Transaction and Former exclude each other"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
 	if o.Disposition == nil {
@@ -175,7 +175,7 @@ func (o *Options) complete(store Store) error {
 		o.Backlog = &Backlog{Store: store, Logger: o.Logger}
 	}
 	if o.Backlog.Store == nil {
-		errs = append(errs, errors.New("a backlog without a store"))
+		errs = append(errs, errors.New("Backlog.Store is nil"))
 	}
 	return errors.Join(errs...)
 }

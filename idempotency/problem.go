@@ -40,25 +40,25 @@ func (p refusal) after(wait time.Duration) refusal {
 // 400, 401, 413 or 422; those that may come again are 408 or say so by Retry-After.
 var (
 	missingKey = refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
-		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")
+		"this operation needs an Idempotency-Key header: a new UUID v4 for each operation, the same for all of its attempts")
 	invalidKey = refuse("key-invalid", "Idempotency-Key is invalid", http.StatusBadRequest,
 		"want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not")
-	unauthenticated = refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "keys belong to authenticated callers")
-	tooLarge        = refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
-	stalled         = refuse("request-timeout", "Request body too slow", http.StatusRequestTimeout, "the body stood still or took too long, and nothing was done: try again with the same key")
+	unauthenticated = refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "only authenticated callers can use an Idempotency-Key: send credentials")
+	tooLarge        = refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is too large for this operation: send less")
+	stalled         = refuse("request-timeout", "Request body too slow", http.StatusRequestTimeout, "the body paused or took too long; nothing was done: try again with the same key")
 	overloaded      = refuse("overloaded", "Too many large requests", http.StatusServiceUnavailable, "nothing was done: try again with the same key").after(2 * time.Second)
-	unreadable      = refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
+	unreadable      = refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body ended early: send it again with the same key")
 	keyReused       = refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,
-		"this key belongs to another request: method, path, query or body differ")
+		"this key belongs to a request with another method, path, query or body: use a new key for a new operation")
 	unknownOutcome = refuse("outcome-unknown", "Outcome unknown", http.StatusConflict,
-		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has resolved it")
+		"an earlier attempt may have taken effect, and its outcome was lost: an operator must resolve this key before it runs again")
 	storeDown = refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
 		"try again with the same key: nothing is done twice").after(2 * time.Second)
 )
 
 func notReplayable(a *Response) refusal {
 	p := refuse("not-replayable", "Done, but not replayable", http.StatusConflict,
-		"an earlier attempt succeeded or failed for good; its response was not stored: "+a.Tombstone)
+		"an earlier attempt succeeded or failed permanently; its response was not stored: "+a.Tombstone)
 	p.OriginalStatus, p.Location = a.Status, a.Header.Get("Location")
 	return p
 }

@@ -50,4 +50,4 @@ func (r *Record) HoldAbandoned(now time.Time) {
 }
 
 // Abandoned is the note of a record that is held because its owner vanished.
-const Abandoned = "the owner's lease ran out"
+const Abandoned = "the owner's lease expired"

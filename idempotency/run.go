@@ -68,7 +68,7 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 	case Keep:
 		a = out.stored(h.names, "")
 	case Hold:
-		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held", slog.String("operation", operation(x.r)))
+		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held: resolve it with forbear keys settle", slog.String("operation", operation(x.r)))
 	case Retry:
 	}
 	if !x.end(u, d, a, noteUnknown) {
@@ -82,7 +82,7 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 }
 
 // noteUnknown is the note of a record that its handler wants held.
-const noteUnknown = "the handler does not know"
+const noteUnknown = "the handler does not know the outcome"
 
 // open stores the tombstone of a response that goes out as it is written. One
 // that is not to be kept needs none.
@@ -111,7 +111,7 @@ func (x *keyedRequest) panicked(u *run) {
 	if f, marked := u.marked(); marked && f != Retry {
 		d = Hold
 	}
-	x.end(u, d, Response{}, "panic after the work may have happened")
+	x.end(u, d, Response{}, "panic after the work may have been done")
 }
 
 // end ends a run, and observes what came of it. It reports whether the claim was
@@ -138,7 +138,7 @@ func (x *keyedRequest) end(u *run, d Disposition, a Response, note string) bool 
 // fenced responds for a run whose claim has passed to another: its own response is
 // not the one that counts.
 func (x *keyedRequest) fenced(u *run) {
-	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its response is dropped", slog.String("operation", operation(x.r)))
+	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: another run has taken over this key: this response is dropped", slog.String("operation", operation(x.r)))
 	ctx, cancel := context.WithTimeout(x.ctx, endTimeout)
 	defer cancel()
 	rec, err := x.h.store.Get(ctx, u.token.ID)

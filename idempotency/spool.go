@@ -40,19 +40,19 @@ type SpoolOptions struct {
 // are skipped, and logged.
 func (b *Backlog) Spool(o SpoolOptions) error {
 	if o.Path == "" {
-		return errors.New("idempotency: spool without a path")
+		return errors.New("idempotency: SpoolOptions.Path is empty")
 	}
 	b.mu.Lock()
 	closed, twice := b.closing(), b.file != nil || b.over
 	b.mu.Unlock()
 	if twice {
-		return errors.New("idempotency: the backlog has a spool already, or is closed")
+		return errors.New("idempotency: the backlog already has a spool, or is closed")
 	}
 	err := b.adopt(o)
 	if !errors.Is(err, errLocked) {
 		return err
 	}
-	b.log(slog.LevelWarn, "idempotency: another process has the spool: until it ends, what is kept is in memory alone", slog.String("spool", o.Path))
+	b.log(slog.LevelWarn, "idempotency: another process uses the spool: until it ends, outcomes are kept only in memory", slog.String("spool", o.Path))
 	go func() {
 		for errors.Is(err, errLocked) {
 			if wait.Woken(context.Background(), wait.Jitter(2*spoolEvery), closed) {
@@ -61,7 +61,7 @@ func (b *Backlog) Spool(o SpoolOptions) error {
 			err = b.adopt(o)
 		}
 		if err != nil {
-			b.log(slog.LevelError, "idempotency: the spool cannot be taken over", slog.String("error", err.Error()))
+			b.log(slog.LevelError, "idempotency: the spool cannot be used", slog.String("error", err.Error()))
 		}
 	}()
 	return nil
@@ -85,10 +85,10 @@ func (b *Backlog) adopt(o SpoolOptions) error {
 		return errors.Join(err, s.close())
 	}
 	if damaged > 0 {
-		b.log(slog.LevelError, "idempotency: lines of the spool are damaged, their outcomes are unknown", slog.Int("lines", damaged))
+		b.log(slog.LevelError, "idempotency: the spool has damaged lines: their outcomes are unknown", slog.Int("lines", damaged))
 	}
 	if len(found) > 0 {
-		b.log(slog.LevelWarn, "idempotency: the spool has ends of runs that are not in the store yet", slog.Int("found", len(found)))
+		b.log(slog.LevelWarn, "idempotency: the spool has outcomes that are not yet in the store", slog.Int("found", len(found)))
 	}
 	b.file = s
 	for _, k := range b.kept {
@@ -116,7 +116,7 @@ type spooled struct {
 }
 
 var (
-	errLocked    = errors.New("another process has it")
+	errLocked    = errors.New("another process uses it")
 	errSpoolFull = errors.New("it is full")
 	errDamaged   = errors.New("damaged line")
 )
@@ -133,7 +133,7 @@ func openSpool(o SpoolOptions, most int64) (*spool, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", o.Path)
 	case info.Size() > most:
-		err = fmt.Errorf("%s has %d bytes, more than the bound of %d", o.Path, info.Size(), most)
+		err = fmt.Errorf("%s has %d bytes, want at most %d", o.Path, info.Size(), most)
 	default:
 		if err = f.Chmod(0o600); err == nil {
 			err = lockFile(f)
@@ -205,7 +205,7 @@ func (s *spool) decode(line []byte) (x spooled, err error) {
 	}
 	if len(text) > 0 && text[0] != '{' {
 		if s.Cipher == nil {
-			return x, errors.New("encrypted, and no key is configured")
+			return x, errors.New("encrypted: give its key with --encryption-key-file")
 		}
 		if text, err = base64.StdEncoding.AppendDecode(nil, text); err != nil {
 			return x, errDamaged

@@ -54,16 +54,16 @@ type Resolution struct {
 
 // Text is what a record notes of its resolution.
 func (r Resolution) Text() string {
-	return "resolved by " + cmp.Or(r.By, "no one named") + ": " + cmp.Or(r.Why, "no reason given")
+	return "resolved by " + cmp.Or(r.By, "an unnamed operator") + ": " + cmp.Or(r.Why, "no reason given")
 }
 
 // The errors of a [Store].
 var (
 	// ErrFenced refuses a write of a run whose claim has passed to another.
-	ErrFenced   = errors.New("claim lost to another owner")
+	ErrFenced   = errors.New("claim lost: another run owns the key")
 	ErrNotFound = errors.New("no such idempotency record")
 	// ErrNotHeld refuses to resolve a record whose outcome is known.
-	ErrNotHeld = errors.New("the outcome of this record is not unknown")
+	ErrNotHeld = errors.New("this record is not held: its outcome is known")
 )
 
 // Store keeps records. Every method is atomic and durable when it returns, and

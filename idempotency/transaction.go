@@ -94,7 +94,7 @@ func (x *keyedRequest) hold(c Claim) {
 	}, isFenced)
 	if err != nil {
 		x.h.Observe(Event{Result: StoreError, Waited: x.waited})
-		x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency: a key could not be held, its operation may run again",
+		x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency: a key could not be held: its operation may run again",
 			slog.String("operation", c.Operation), slog.String("key_digest", c.ID.Key), slog.String("error", err.Error()))
 	}
 }

@@ -103,7 +103,7 @@ func existing(ctx context.Context, tx pgx.Tx, where string, ids []string) (known
 		known, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	if err != nil {
-		err = fmt.Errorf("outbox: endpoints not read: %w", err)
+		err = fmt.Errorf("outbox: cannot read the endpoints: %w", err)
 	}
 	return known, err
 }

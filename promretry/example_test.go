@@ -41,7 +41,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// # HELP retry_success_after_retry_total Calls that succeeded only after a retry, by what had failed before.
+	// # HELP retry_success_after_retry_total Calls that succeeded after a retry, by the earlier error.
 	// # TYPE retry_success_after_retry_total counter
 	// retry_success_after_retry_total{dependency="payments",error_type="retryable_error",service="checkout"} 1
 }

@@ -129,7 +129,7 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 		return nil, errors.New("redisstore: max response is negative")
 	}
 	if _, ok := o.Cipher.(binder); o.Bound && !ok {
-		return nil, errors.New("redisstore: bound records need the cipher of package sqlstore")
+		return nil, errors.New("redisstore: bound records need a cipher of sqlstore.NewCipher")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}

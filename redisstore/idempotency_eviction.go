@@ -13,7 +13,7 @@ import (
 
 // ErrEviction refuses a server that may evict idempotency records: a
 // repeated request would then be carried out again.
-var ErrEviction = errors.New("the server evicts keys under memory pressure: want maxmemory-policy noeviction")
+var ErrEviction = errors.New("the server evicts keys under memory pressure: set maxmemory-policy noeviction")
 
 // inspect reads the settings of every server: one node that evicts is enough
 // to lose records.
@@ -39,7 +39,7 @@ func (i *Idempotency) inspect(ctx context.Context) error {
 		}
 		if persistence["aof_enabled"] != "1" {
 			i.durable = false
-			i.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "idempotency records end with the Redis server: it has no append-only file")
+			i.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "idempotency records are lost when the Redis server restarts: set appendonly yes")
 		}
 		return nil
 	})
@@ -50,7 +50,7 @@ func (i *Idempotency) inspect(ctx context.Context) error {
 func info(ctx context.Context, c redis.Cmdable, section string) (map[string]string, error) {
 	text, err := c.Info(ctx, section).Result()
 	if err != nil {
-		return nil, fmt.Errorf("the server does not tell its settings: %w", err)
+		return nil, fmt.Errorf("the server does not show its settings: %w", err)
 	}
 	facts := map[string]string{}
 	for line := range strings.Lines(text) {

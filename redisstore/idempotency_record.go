@@ -61,7 +61,7 @@ type row struct {
 // text reads the next field; one that is not set is "".
 func (r *row) text() string {
 	if len(r.values) == 0 {
-		r.err = errors.New("record is cut short")
+		r.err = errors.New("record is truncated")
 		return ""
 	}
 	v := r.values[0]
@@ -81,7 +81,7 @@ func (r *row) number() int64 {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		r.err = errors.New("record has a field that is no number")
+		r.err = errors.New("record has a field that is not a number")
 	}
 	return n
 }
@@ -155,18 +155,18 @@ func (i *Idempotency) open(id idempotency.ID, field, value string, sealed bool) 
 	b, binds := i.opts.Cipher.(binder)
 	switch {
 	case !sealed && i.opts.Bound && value != "":
-		return nil, errors.New("record is not encrypted, as all records are to be")
+		return nil, errors.New("record is not encrypted, and all records must be")
 	case !sealed:
 		return []byte(value), nil
 	case i.opts.Cipher == nil:
-		return nil, errors.New("record is encrypted and there is no cipher")
+		return nil, errors.New("record is encrypted: give its key with --encryption-key-file, or a cipher")
 	case !binds:
 		return i.opts.Cipher.Open([]byte(value))
 	}
 	plain, bound, err := b.OpenAt(i.place(id, field), []byte(value))
 	switch {
 	case i.opts.Bound && err == nil && !bound:
-		return nil, errors.New("record is encrypted, and not for its name, as all records are to be")
+		return nil, errors.New("record is not encrypted for its name, and all records must be")
 	case i.opts.Bound || err == nil:
 		return plain, err
 	}

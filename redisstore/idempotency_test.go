@@ -250,7 +250,7 @@ func TestServersThatForget(t *testing.T) {
 	}
 	var log bytes.Buffer
 	i := openKeys(t, evicting, redisstore.IdempotencyOptions{Evicting: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if !strings.Contains(log.String(), "volatile-lru") || !strings.Contains(log.String(), "append-only") {
+	if !strings.Contains(log.String(), "volatile-lru") || !strings.Contains(log.String(), "appendonly") {
 		t.Errorf("logged: %s", log.String())
 	}
 	production := idempotency.Options{Scope: idempotency.SingleTenant(), Production: true}

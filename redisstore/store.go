@@ -54,7 +54,7 @@ func parseURL(url string) (*redis.Options, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil {
 		// The error of a URL that cannot be parsed repeats it, password included.
-		return nil, errors.New("redisstore: the URL is not one of Redis: want redis://[user:password@]host:port/database")
+		return nil, errors.New("redisstore: want a URL redis://[user:password@]host:port/database")
 	}
 	opts.ContextTimeoutEnabled = true
 	opts.MaxRetries = -1

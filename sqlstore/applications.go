@@ -167,7 +167,7 @@ func (t *tx) tenant(e webhook.Endpoint) (*webhook.Application, error) {
 		}
 		return a, err
 	}, selectApplication+` WHERE id = ?`, e.Application)
-	a, err := first(list, err, own(fmt.Errorf("endpoint %q: %w %q", e.ID, webhook.ErrUnknownApplication, e.Application)))
+	a, err := first(list, err, own(fmt.Errorf("endpoint %q: %w %q: add it first with PUT /v1/applications/{id} or forbear applications add", e.ID, webhook.ErrUnknownApplication, e.Application)))
 	if err != nil || there {
 		return &a, err
 	}

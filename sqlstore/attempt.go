@@ -104,7 +104,7 @@ func (db *DB) scanAttempt(delivery int64, r *sql.Rows) (a deadletter.Attempt, er
 	a.Due, a.At = at(due), at(began)
 	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
 	if err := db.openAttempt(delivery, &a, response, cause); err != nil {
-		a.Error = "what was recorded of it cannot be read: " + err.Error()
+		a.Error = "its record cannot be read: " + err.Error()
 	}
 	return a, nil
 }

@@ -90,18 +90,18 @@ func (c *keyring) SealAt(place string, plain []byte) ([]byte, error) {
 
 // ErrKey says that something is encrypted under a key that is not at hand. The error
 // that wraps it names the key.
-var ErrKey = errors.New("encrypted under a key that is not among those given")
+var ErrKey = errors.New("encrypted under a key that this process lacks")
 
 // OpenAt is the inverse of SealAt. It opens what earlier versions have sealed, too, and
 // reports whether it was bound.
 func (c *keyring) OpenAt(place string, sealed []byte) (plain []byte, bound bool, err error) {
 	id, ok := keyOf(sealed)
 	if !ok {
-		return nil, false, errors.New("not encrypted, or cut short")
+		return nil, false, errors.New("not encrypted, or truncated")
 	}
 	m := c.masters[id]
 	if m == nil {
-		return nil, false, fmt.Errorf("%w: key %q", ErrKey, id)
+		return nil, false, fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id)
 	}
 	n := 1 + len(id)
 	if bound = isBound(sealed); bound {
@@ -112,10 +112,10 @@ func (c *keyring) OpenAt(place string, sealed []byte) (plain []byte, bound bool,
 	} else if plain, err = m.before.Open(nil, nil, sealed[n:], sealed[:n]); err == nil {
 		return plain, false, nil
 	}
-	return nil, bound, fmt.Errorf("encrypted under key %q and changed since, or moved here from another row: %w", id, err)
+	return nil, bound, fmt.Errorf("encrypted under key %q, but changed afterwards or moved here from another row: %w", id, err)
 }
 
-var errShort = errors.New("cut short")
+var errShort = errors.New("truncated")
 
 // isBound reports whether what a keyring has sealed, or the beginning of it, is bound to
 // its place.
@@ -157,7 +157,7 @@ const sealedText = "sealed:"
 
 // ErrUnsealed refuses what is not encrypted, or not bound to its place, in a database all
 // of which was: see [DB.Reencrypt].
-var ErrUnsealed = errors.New("not encrypted for this place, as all in this database is: it was written past forbear, or by one of an earlier version or without the key")
+var ErrUnsealed = errors.New("not encrypted for its row, in a database where everything is: it was not written by forbear, or by an earlier version or a process without the key")
 
 // cell is where something sealed belongs: its table and column, and what identifies its
 // row.
@@ -174,7 +174,7 @@ func (db *DB) seal(at cell, plain []byte) ([]byte, error) {
 	switch c := db.cipher.(type) {
 	case nil:
 		if db.sealed.Load() && len(plain) > 0 {
-			return nil, fmt.Errorf("%w: everything in this database is encrypted, and no key is given", ErrKey)
+			return nil, fmt.Errorf("%w: this database is encrypted: give its key with --encryption-key-file", ErrKey)
 		}
 		return plain, nil
 	case *keyring:
@@ -210,7 +210,9 @@ func (db *DB) unseal(at cell, sealed []byte) ([]byte, error) {
 }
 
 // noKey says what is missing where there is no key at all.
-func noKey(id string) error { return fmt.Errorf("%w: key %q, and none is given", ErrKey, id) }
+func noKey(id string) error {
+	return fmt.Errorf("%w (key %q): give it with --encryption-key-file", ErrKey, id)
+}
 
 func (db *DB) sealText(at cell, plain []byte) (string, error) {
 	sealed, err := db.seal(at, plain)
@@ -236,7 +238,7 @@ func (db *DB) unsealText(at cell, text string) ([]byte, error) {
 		return nil, err
 	}
 	if _, named := keyOf(sealed); ours && !named {
-		return nil, errors.New("encrypted, and cut short")
+		return nil, errors.New("encrypted, but truncated")
 	}
 	return db.unseal(at, sealed)
 }

@@ -68,7 +68,7 @@ func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempoten
 const claimTries = 5
 
 // errUnsteady gives up a claim after that many.
-var errUnsteady = errors.New("idempotency record changes too quickly")
+var errUnsteady = errors.New("idempotency record keeps changing: try again")
 
 // claimRecord grants a claim in one statement, or reads why it is not granted.
 // Between the two statements the record may change: then it begins again.

@@ -27,7 +27,7 @@ type Transactions struct {
 // ErrLeaseOver refuses the end of a transaction that did nothing for longer than
 // its claim's lease: PostgreSQL has ended it, and nothing of it is stored. It is
 // an idempotency.ErrFenced.
-var ErrLeaseOver = fmt.Errorf("transaction was idle for longer than its lease: %w", idempotency.ErrFenced)
+var ErrLeaseOver = fmt.Errorf("transaction idle for longer than its lease: raise Lease, or do the work outside of it: %w", idempotency.ErrFenced)
 
 // taken is a key on which transactions of this process run: one, or more when
 // those before have lost their leases and do not know it yet.

@@ -159,7 +159,7 @@ type known struct {
 }
 
 // errUnknown says that a delivery is not there.
-var errUnknown = errors.New("delivery is gone")
+var errUnknown = errors.New("the delivery no longer exists")
 
 // knownQuery reads a delivery, d, with its message.
 const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created, m.dropped IS NOT NULL

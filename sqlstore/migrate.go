@@ -35,13 +35,13 @@ type Migration struct {
 var (
 	// ErrNewer refuses a database that a later forbear has migrated. The error that
 	// wraps it names what is newer.
-	ErrNewer = errors.New("the database is newer than this forbear, which cannot work on it, and there is no way down: run the version that migrated it, or restore the backup that was made before")
+	ErrNewer = errors.New("the database schema is newer than this forbear can use, and steps cannot be undone: run the version that migrated it, or restore the backup")
 	// ErrRights says that steps are missing and that this user may not apply them.
 	// The error that wraps it names them.
 	ErrRights = errors.New("this user may not change the schema")
 
 	// errMigrating says that another process has the lock of the schema.
-	errMigrating = errors.New("another process changes the schema")
+	errMigrating = errors.New("another process is changing the schema")
 )
 
 // migrations lists the embedded steps in order. All stores of this package
@@ -168,7 +168,7 @@ func (t *tx) migrate() (applied []Migration, err error) {
 		for _, statement := range statements(t.db.d, m.text) {
 			err := t.execOnce(statement)
 			if t.db.says(err, occupied) {
-				err = fmt.Errorf("others use what it changes, perhaps in a transaction that is open for long: %w", err)
+				err = fmt.Errorf("another session uses the tables that it changes, perhaps in a long transaction: %w", err)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("migration %v: %w", m, err)

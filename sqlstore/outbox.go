@@ -104,7 +104,7 @@ const outboxPatience = time.Minute
 func (w *Webhooks) waits(ctx context.Context) (stuck []error, err error) {
 	age, err := w.OutboxAge(ctx)
 	if err == nil && age > outboxPatience {
-		stuck = []error{fmt.Errorf("rows of the outbox wait, the first one for %v, and none can be moved: another transaction holds them, or their application or endpoint cannot be served (on PostgreSQL, see pg_locks)", age.Round(time.Second))}
+		stuck = []error{fmt.Errorf("no row of the outbox can be moved, and the first has waited for %v: another transaction has locked them (on PostgreSQL, see pg_locks), or their application or endpoint cannot be read", age.Round(time.Second))}
 	}
 	return stuck, err
 }
@@ -198,7 +198,7 @@ func (t *tx) pass(r *relaying, why error) (done relayed, err error) {
 	done.waits = maps.Clone(r.keys)
 	done.wait(o)
 	done.last = o.id
-	done.Stuck = []error{fmt.Errorf("row %d of the outbox cannot be moved, and others pass it: %w", o.id, why)}
+	done.Stuck = []error{fmt.Errorf("row %d of the outbox cannot be moved and is skipped: %w", o.id, why)}
 	return done, nil
 }
 
@@ -244,7 +244,7 @@ func (t *tx) moveRows(r *relaying, limit int, last bool, aside []string) (done r
 	done.Rows = len(ids)
 	deleted, err := t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
 	if err == nil && deleted != int64(len(ids)) { // they would be accepted again and again
-		err = fmt.Errorf("%d rows of the outbox were to be deleted, and %d were: a trigger or a policy keeps them", len(ids), deleted)
+		err = fmt.Errorf("of %d rows of the outbox only %d could be deleted: look for a trigger or a row-level policy that keeps them", len(ids), deleted)
 	}
 	return done, err
 }

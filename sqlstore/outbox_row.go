@@ -75,9 +75,9 @@ func (t *tx) outboxRows(behind int64, limit int) ([]*outboxRow, error) {
 		if list, known[o.id] = append(list, o), o; !o.large {
 			fit = append(fit, o.id)
 		} else {
-			o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved: it is kept in forbear_outbox_refused", size, maxOutboxRow)
+			o.bad = fmt.Errorf("row of %d bytes, want at most %d: it is kept in forbear_outbox_refused", size, maxOutboxRow)
 			if o.cut = t.db.cipher != nil && size > maxOutboxBatch; o.cut {
-				o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved, and %d encrypted: its beginning is kept in forbear_outbox_refused", size, maxOutboxRow, maxOutboxBatch)
+				o.bad = fmt.Errorf("row of %d bytes, want at most %d (%d with encryption): its beginning is kept in forbear_outbox_refused", size, maxOutboxRow, maxOutboxBatch)
 			}
 		}
 		return nil
@@ -156,7 +156,7 @@ func (o *outboxRow) fill(v []any) {
 	for i, s := range []*string{&m.ID, &endpoint, &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType, &tenant} {
 		if *s = text(v[i]); len(*s) > maxColumn {
 			*s, o.large = (*s)[:128], true
-			errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
+			errs = append(errs, fmt.Errorf("column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
 		}
 	}
 	o.address(endpoint, tenant)
@@ -193,11 +193,11 @@ func outboxHeaders(text string) (list []webhook.Header, err error) {
 	dec.DisallowUnknownFields()
 	if err = dec.Decode(&list); err == nil {
 		if _, more := dec.Token(); more != io.EOF {
-			err = errors.New("something follows")
+			err = errors.New("text follows the array")
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("headers are no JSON array of {\"name\",\"value\"}: %w", err)
+		return nil, fmt.Errorf("headers are not a JSON array of {\"name\",\"value\"}: %w", err)
 	}
 	return list, nil
 }
@@ -218,7 +218,7 @@ func notBefore(v any) (time.Time, error) {
 	case v == nil, ok && us == 0:
 		return time.Time{}, nil
 	case !ok, us < firstMicros, us > lastMicros:
-		return time.Time{}, fmt.Errorf("not_before %.40q is no number of microseconds since 1970 between %d and %d", text(v), firstMicros, lastMicros)
+		return time.Time{}, fmt.Errorf("not_before %.40q is not a number of microseconds since 1970, from %d to %d", text(v), firstMicros, lastMicros)
 	}
 	return at(us), nil
 }

@@ -13,7 +13,7 @@ import (
 // moved, replaced or deleted, and SQLite would go on writing what no one could find
 // again. Nothing is acknowledged until the same file is back in its place, or the
 // program is started anew with the file that is there.
-var ErrMoved = errors.New("the database file was moved, replaced or deleted while it was open: put it back, or restart with the file that is there")
+var ErrMoved = errors.New("the database file was moved, replaced or deleted while it was open: put it back, or restart to use the new one")
 
 // whereabouts is where the file of a database was when it was opened. SQLite goes on with a
 // file by its descriptor, whatever happens to its name. The zero value, of a database in

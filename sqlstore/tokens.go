@@ -48,8 +48,8 @@ const (
 
 // The errors about tokens.
 var (
-	ErrTokenExists   = errors.New("a token of this name exists")
-	ErrTokenNotFound = errors.New("no such token")
+	ErrTokenExists   = errors.New("a token of this name exists: choose another name, or revoke it first")
+	ErrTokenNotFound = errors.New("no such token: see forbear token list")
 )
 
 // tokenPrefix lets those who scan texts for lost secrets know one.

@@ -60,11 +60,11 @@ var (
 	// ErrUnknownApplication refuses what names an application that does not exist.
 	ErrUnknownApplication = errors.New("unknown application")
 	// ErrInUse refuses to delete an application that has endpoints.
-	ErrInUse = errors.New("the application has endpoints")
+	ErrInUse = errors.New("the application still has endpoints: delete them first")
 	// ErrTaken refuses an endpoint under an id that is, or was, another application's.
 	ErrTaken = errors.New("the id is taken: choose another")
 	// ErrTooManyEndpoints refuses an endpoint beyond its application's bound.
-	ErrTooManyEndpoints = errors.New("the application has as many endpoints as it may")
+	ErrTooManyEndpoints = errors.New("the application has reached its max_endpoints")
 	// ErrSuspended refuses what is for an application that is suspended.
 	ErrSuspended = errors.New("the application is suspended")
 )
@@ -101,11 +101,11 @@ func (a Application) Mask() Application {
 func (a *Application) Validate() error {
 	f := faults{of: "application"}
 	f.when(!name(a.ID), "id "+nameRule)
-	f.when(len(a.Name) > 256 || !printable(a.Name), "name is longer than 256 bytes, no UTF-8 or has control characters")
+	f.when(len(a.Name) > 256 || !printable(a.Name), "name is longer than 256 bytes, is not UTF-8, or has control characters")
 	f.when(a.Rate < 0, "rate %v is negative", a.Rate)
 	f.when(a.MaxEndpoints < 0 || a.MaxEndpoints > maxEndpoints, "max_endpoints %d is outside 1-%d", a.MaxEndpoints, maxEndpoints)
 	f.when(len(a.Reason) > maxReason || !printable(a.Reason), reasonRule, maxReason)
-	f.when(a.Reason != "" && !a.Suspended, "reason is for an application that is suspended")
+	f.when(a.Reason != "" && !a.Suspended, "reason is only for a suspended application")
 	f.when(a.Version < VersionNone, versionRule, a.Version, VersionNone)
 	for _, field := range maskedSecrets(a.Secrets) {
 		f.when(true, placeholderRule, field, deadletter.Masked)

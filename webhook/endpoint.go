@@ -245,12 +245,12 @@ func (t *TLS) check(address string) error {
 		return nil
 	}
 	u, err := url.Parse(address)
-	f.when(err == nil && u.Scheme != "https", "tls: the url is not https")
-	f.when(*t == TLS{}, "tls: it says nothing: want ca, cert and key, or server_name")
+	f.when(err == nil && u.Scheme != "https", "tls: the url must be https")
+	f.when(*t == TLS{}, "tls: it is empty: want ca, cert and key, or server_name")
 	for _, r := range []struct{ name, ref string }{{"ca", t.CA}, {"cert", t.Cert}, {"key", t.Key}} {
-		f.when(r.ref != "" && !IsRef(r.ref), "tls.%s: want a reference (env:NAME, file:NAME)", r.name)
+		f.when(r.ref != "" && !IsRef(r.ref), "tls.%s: want a reference (env:NAME or file:NAME)", r.name)
 	}
-	f.when((t.Cert == "") != (t.Key == ""), "tls: cert and key belong together, one of them is missing")
-	f.when(t.ServerName != "" && (!visible(t.ServerName, 253) || strings.ContainsAny(t.ServerName, "/*@?#%")), "tls.server_name is no name of a host")
+	f.when((t.Cert == "") != (t.Key == ""), "tls: want both cert and key")
+	f.when(t.ServerName != "" && (!visible(t.ServerName, 253) || strings.ContainsAny(t.ServerName, "/*@?#%")), "tls.server_name is not a host name")
 	return f.join()
 }

@@ -21,7 +21,7 @@ func TestEndpointsAreChecked(t *testing.T) {
 	}{
 		{"id", func(e *Endpoint) { e.ID = "a/b" }, "id is not"},
 		{"version", func(e *Endpoint) { e.Version = -2 }, "version -2"},
-		{"scheme", func(e *Endpoint) { e.URL = "ftp://example.com/" }, "http or https"},
+		{"scheme", func(e *Endpoint) { e.URL = "ftp://example.com/" }, "https:// or http://"},
 		{"format", func(e *Endpoint) { e.Format = "xml" }, `format "xml"`},
 		{"concurrency", func(e *Endpoint) { e.Concurrency = maxConcurrency + 1 }, "concurrency 1001"},
 		{"rate", func(e *Endpoint) { e.Rate = -1 }, "rate -1"},

@@ -66,6 +66,6 @@ func ExampleGuard() {
 	// Output:
 	// <nil>
 	// address not allowed: 169.254.169.254 is not public
-	// address not allowed: host "0x7f.1" is a number in disguise
-	// invalid url: credentials do not belong there
+	// address not allowed: host "0x7f.1" is a disguised number: write the IP address or a name
+	// invalid url: it has credentials: put them into auth
 }

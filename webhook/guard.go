@@ -26,6 +26,9 @@ type Guard struct {
 	// Allow lists prefixes that are let through all the same, for development
 	// and for receivers inside.
 	Allow []netip.Prefix
+	// Flag names the setting behind Allow, such as --allow-target: errors say what to
+	// add to it. Without one they do not.
+	Flag string
 
 	inside bool // nothing else
 }
@@ -75,12 +78,15 @@ func (g Guard) Check(ip netip.Addr) error {
 		}
 	}
 	if g.inside {
-		return fmt.Errorf("%w: %v is not inside, where http is allowed", ErrBlocked, ip)
+		return fmt.Errorf("%w: %v is public: use https", ErrBlocked, ip)
 	}
-	if !public(ip) {
+	switch {
+	case public(ip):
+		return nil
+	case g.Flag == "":
 		return fmt.Errorf("%w: %v is not public", ErrBlocked, ip)
 	}
-	return nil
+	return fmt.Errorf("%w: %v is not public: allow it with %s %v", ErrBlocked, ip, g.Flag, netip.PrefixFrom(ip, ip.BitLen()))
 }
 
 // public reports whether ip belongs to the internet. An IPv4 address
@@ -110,16 +116,16 @@ func public(ip netip.Addr) bool {
 func (g Guard) CheckURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return fmt.Errorf("%w url: cannot be parsed", ErrInvalid)
+		return fmt.Errorf("%w url: it cannot be parsed: want one such as https://hooks.example.com/orders", ErrInvalid)
 	}
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || host == "":
-		return fmt.Errorf("%w url: want http or https and a host", ErrInvalid)
+		return fmt.Errorf("%w url: want https:// or http:// and a host, such as https://hooks.example.com/orders", ErrInvalid)
 	case u.User != nil:
-		return fmt.Errorf("%w url: credentials do not belong there", ErrInvalid)
+		return fmt.Errorf("%w url: it has credentials: put them into auth", ErrInvalid)
 	case u.Fragment != "":
-		return fmt.Errorf("%w url: a fragment is never sent", ErrInvalid)
+		return fmt.Errorf("%w url: it has a fragment, which is never sent: remove the # and what follows", ErrInvalid)
 	case !port(u.Port()):
 		return fmt.Errorf("%w url: the port is outside 1-65535", ErrInvalid)
 	}
@@ -127,7 +133,7 @@ func (g Guard) CheckURL(text string) error {
 		return g.Check(ip)
 	}
 	if numeric(host) {
-		return fmt.Errorf("%w: host %q is a number in disguise", ErrBlocked, host)
+		return fmt.Errorf("%w: host %q is a disguised number: write the IP address or a name", ErrBlocked, host)
 	}
 	if h := strings.ToLower(strings.TrimSuffix(host, ".")); h == "localhost" || strings.HasSuffix(h, ".localhost") {
 		return g.Check(netip.MustParseAddr("127.0.0.1"))

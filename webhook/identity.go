@@ -27,7 +27,7 @@ import (
 
 // ErrConflict refuses a message whose id stands for other content at one of its
 // endpoints.
-var ErrConflict = errors.New("the id stands for another message")
+var ErrConflict = errors.New("the id belongs to another message")
 
 // SameContent reports whether o is the same message as m, given that their ids
 // are equal: whether a receiver would be sent the same. When a message is due,

@@ -127,7 +127,7 @@ func (o Outbox) existing(ctx context.Context, tx OutboxTx, where string, ids []s
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("outbox: endpoints not read: %w", err)
+			err = fmt.Errorf("outbox: cannot read the endpoints: %w", err)
 		}
 	}()
 	list, err := json.Marshal(ids)

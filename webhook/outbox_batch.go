@@ -62,7 +62,7 @@ func NewOutboxBatch(ctx context.Context, msgs []Message, maxPayload int) (*Outbo
 			continue
 		}
 		if len(errs) == maxOutboxFaults {
-			errs = append(errs, errors.New("outbox: and more messages with faults"))
+			errs = append(errs, errors.New("outbox: more messages have faults"))
 			break
 		}
 		errs = append(errs, fmt.Errorf("outbox: message %d %.128q: %w", i, m.ID, err))
@@ -83,7 +83,7 @@ func (m *Message) destinations() []string {
 func checkEndpointIDs(list []string) error {
 	f := faults{of: "message"}
 	for _, e := range list {
-		f.when(!name(e), "endpoint %.64q is no endpoint's id", e)
+		f.when(!name(e), "endpoint %.64q is not a valid id", e)
 	}
 	return f.join()
 }

@@ -149,7 +149,7 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || strings.Trim(timestamp, "0123456789") != "" {
-		return fmt.Errorf("%w: timestamp is no number", ErrSignature)
+		return fmt.Errorf("%w: timestamp is not a number", ErrSignature)
 	}
 	if off := now.Sub(time.Unix(seconds, 0)); off > Tolerance || off < -Tolerance {
 		return fmt.Errorf("%w: timestamp is more than %v off", ErrSignature, Tolerance)

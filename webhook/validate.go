@@ -58,19 +58,19 @@ func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, e
 func (m *Message) check(maxPayload int) error {
 	f := faults{of: "message"}
 	f.when(m.ID != "" && !visible(m.ID, maxID), "id is not 1 to %d visible characters", maxID)
-	f.when(dots(m.ID), "id is %q, which no path can name", m.ID)
-	f.when(m.Application == "" && len(m.Endpoints) == 0, "it names no endpoint and no application")
+	f.when(dots(m.ID), "id is %q, which cannot stand in a URL path", m.ID)
+	f.when(m.Application == "" && len(m.Endpoints) == 0, "want endpoints or an application")
 	f.when(len(m.Endpoints) > maxEndpoints, "%d endpoints, want at most %d", len(m.Endpoints), maxEndpoints)
 	f.when(m.Application != "" && !name(m.Application), "application "+nameRule)
-	f.when(m.Application != "" && len(m.Endpoints) > 0, "it names an application and endpoints: want either")
+	f.when(m.Application != "" && len(m.Endpoints) > 0, "want endpoints or an application, not both")
 	f.when(m.IdempotencyKey != "" && !(visible(m.IdempotencyKey, 256) && visible(idemkey.Text(m.IdempotencyKey), layer.MaxKeyLen)), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
-		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
+		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, is not UTF-8, or has control characters", name)
 	}
 	year := m.NotBefore.UTC().Year()
 	f.when(year < 1 || year > 9999, "not_before is in the year %d", year) // RFC 3339 ends with 9999
 	f.when(!m.Created.IsZero() && m.NotBefore.After(m.Created.AddDate(maxAhead, 0, 0)), "not_before is more than %d years ahead", maxAhead)
-	f.when(!reference(m.Source), "source is not a URI or a path, such as /shop: what is special in it is written as %%XX (RFC 3986)")
+	f.when(!reference(m.Source), "source is not a URI or a path, such as /shop: write special characters as %%XX (RFC 3986)")
 	return f.join(m.CheckPayload(maxPayload), checkHeaders(m.Headers))
 }
 
@@ -92,7 +92,7 @@ func reference(s string) bool {
 func (m *Message) CheckPayload(limit int) error {
 	f := faults{of: "message"}
 	limit = cmp.Or(limit, DefaultMaxPayload)
-	f.when(len(m.Body) > limit, "payload of %d bytes, the limit (max-payload) is %d", len(m.Body), limit)
+	f.when(len(m.Body) > limit, "payload of %d bytes is above the limit of %d: send less, or raise --max-payload of forbear serve", len(m.Body), limit)
 	return f.join()
 }
 
@@ -103,21 +103,21 @@ func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
 	f.when(!name(e.ID), "id "+nameRule)
 	f.when(e.Application != "" && !name(e.Application), "application "+nameRule)
-	f.when(e.Application != "" && e.ID == AlertEndpoint, "id %q is forbear's own", e.ID)
-	f.when(len(e.URL) > maxURL, "url of %d bytes, at most %d", len(e.URL), maxURL)
-	f.when(len(e.Policy.Classify) > maxClassify, "%d classify entries, at most %d", len(e.Policy.Classify), maxClassify)
-	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is larger than an authorization server would take")
-	f.when(len(e.Types) > 0 && e.Application == "", "types are for an endpoint of an application")
-	f.when(e.Unsigned && len(e.Secrets) > 0, "it has secrets and is unsigned: want one of them")
-	f.when(len(e.Types) > maxTypes, "%d types, at most %d", len(e.Types), maxTypes)
+	f.when(e.Application != "" && e.ID == AlertEndpoint, "id %q is reserved for forbear: choose another", e.ID)
+	f.when(len(e.URL) > maxURL, "url of %d bytes, want at most %d", len(e.URL), maxURL)
+	f.when(len(e.Policy.Classify) > maxClassify, "%d classify entries, want at most %d", len(e.Policy.Classify), maxClassify)
+	f.when(e.Auth != nil && (len(e.Auth.Scopes) > maxScopes || len(e.Auth.TokenURL) > maxURL || len(e.Auth.ClientID) > maxURL), "auth is too large: want at most 50 scopes, and at most 2048 bytes in token_url and client_id")
+	f.when(len(e.Types) > 0 && e.Application == "", "types need an application: set application too")
+	f.when(e.Unsigned && len(e.Secrets) > 0, "want secrets or unsigned, not both")
+	f.when(len(e.Types) > maxTypes, "%d types, want at most %d", len(e.Types), maxTypes)
 	for name := range e.Policy.Classify {
-		f.when(!errorType(name), "policy.classify: %.40q is no error type%s", name, nearest.Hint(name, errorTypes, ": want http_404 or http_5xx, or one such as connection_reset"))
+		f.when(!errorType(name), "policy.classify: %.40q is not an error type%s", name, nearest.Hint(name, errorTypes, ": want a status (http_404), a class (http_5xx), or a name such as connection_reset"))
 	}
 	for i, t := range e.Types {
-		f.when(!pattern(t), `types[%d] %.40q: want a type, such as "order.shipped", the beginning of one, such as "order.*", or "*"`, i, t)
+		f.when(!pattern(t), `types[%d] %.40q: want a type ("order.shipped"), a prefix ("order.*"), or "*"`, i, t)
 	}
 	f.when(e.Version < VersionNone, versionRule, e.Version, VersionNone)
-	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
+	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or an empty one", e.Format, FormatStructured, FormatBinary)
 	f.when(e.Concurrency < 0 || e.Concurrency > maxConcurrency, "concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
 	f.when(e.Rate < 0, "rate %v is negative", e.Rate)
 	f.when(e.DisableAfter < 0, "disable_after %v is negative", e.DisableAfter)
@@ -136,9 +136,9 @@ func (e *Endpoint) Validate(g Guard) error {
 // What faults say that messages, endpoints and applications have in common.
 const (
 	nameRule        = "is not 1 to 64 visible characters without / ? # %%, or is . or .."
-	reasonRule      = "reason is longer than %d bytes, no UTF-8 or has control characters"
-	versionRule     = "version %d: want one that is stored, 0 or %d"
-	placeholderRule = "%s is %s, which stands for what is not shown: send the value itself, or use PATCH, where what is left out stays as it is"
+	reasonRule      = "reason is longer than %d bytes, is not UTF-8, or has control characters"
+	versionRule     = "version %d: want a stored version, 0 or %d"
+	placeholderRule = "%s is %s, the placeholder of a masked value: send the value itself, or use PATCH and leave the field out"
 )
 
 // The bounds of an endpoint's configuration, which each process has in memory.
@@ -194,16 +194,16 @@ const maxHeaders = 64
 func checkHeaders(headers []Header) error {
 	var errs []error
 	if len(headers) > maxHeaders {
-		errs = append(errs, fmt.Errorf("%w headers: %d lines, at most %d", ErrInvalid, len(headers), maxHeaders))
+		errs = append(errs, fmt.Errorf("%w headers: %d lines, want at most %d", ErrInvalid, len(headers), maxHeaders))
 	}
 	for _, h := range headers {
 		switch name := textproto.CanonicalMIMEHeaderKey(h.Name); {
 		case !token(h.Name):
-			errs = append(errs, fmt.Errorf("%w header name %.40q", ErrInvalid, h.Name))
+			errs = append(errs, fmt.Errorf("%w header name %.40q: want an HTTP field name such as X-Shop", ErrInvalid, h.Name))
 		case ownHeaders[name]:
-			errs = append(errs, fmt.Errorf("%w header %s: set by forbear alone", ErrInvalid, name))
+			errs = append(errs, fmt.Errorf("%w header %s: only forbear sets it", ErrInvalid, name))
 		case len(h.Value) > 4096 || !printable(h.Value):
-			errs = append(errs, fmt.Errorf("%w header %s: its value is longer than 4096 bytes, no UTF-8 or has control characters", ErrInvalid, name))
+			errs = append(errs, fmt.Errorf("%w header %s: its value is longer than 4096 bytes, is not UTF-8, or has control characters", ErrInvalid, name))
 		}
 	}
 	return errors.Join(errs...)

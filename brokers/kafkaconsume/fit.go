@@ -23,9 +23,9 @@ func (f *faults) when(unfit bool, format string, args ...any) {
 func fit(client *kgo.Client) error {
 	var f faults
 	topics, _ := client.OptValue(kgo.ConsumeTopics).(map[string]*regexp.Regexp)
-	f.when(len(topics) == 0, "no topic: want kgo.ConsumeTopics")
-	f.when(transactional(client), "kgo.TransactionalID: offsets would not be committed; leave it out")
-	f.when(client.OptValue(kgo.KeepControlRecords) == true, "kgo.KeepControlRecords: ends of transactions would be events; leave it out")
+	f.when(len(topics) == 0, "no topic: add kgo.ConsumeTopics")
+	f.when(transactional(client), "remove kgo.TransactionalID: offsets would not be committed")
+	f.when(client.OptValue(kgo.KeepControlRecords) == true, "remove kgo.KeepControlRecords: ends of transactions would be events")
 	return errors.Join(f...)
 }
 
@@ -38,11 +38,11 @@ func fitForLetters(client *kgo.Client, topic string) error {
 	var f faults
 	linger, _ := client.OptValue(kgo.ProducerLinger).(time.Duration)
 	always := client.OptValue(kgo.DefaultProduceTopicAlways) == true && client.OptValue(kgo.DefaultProduceTopic) != topic
-	f.when(client.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks(), "kgo.RequiredAcks: the client of dead letters is to wait for all in-sync replicas; leave it out")
-	f.when(transactional(client), "kgo.TransactionalID: dead letters would go with a transaction that is aborted; leave it out")
-	f.when(client.OptValue(kgo.ManualFlushing) == true, "kgo.ManualFlushing: dead letters would wait for a flush; leave it out")
+	f.when(client.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks(), "remove kgo.RequiredAcks: dead letters must reach all in-sync replicas")
+	f.when(transactional(client), "remove kgo.TransactionalID: an aborted transaction would lose dead letters")
+	f.when(client.OptValue(kgo.ManualFlushing) == true, "remove kgo.ManualFlushing: dead letters would wait for a flush")
 	f.when(linger > longestLinger, "kgo.ProducerLinger %v: dead letters would not be confirmed in time; want %v or less", linger, longestLinger)
-	f.when(always, "kgo.DefaultProduceTopicAlways: dead letters would go to another topic than %s; leave it out", topic)
+	f.when(always, "remove kgo.DefaultProduceTopicAlways: dead letters would not go to topic %s", topic)
 	return errors.Join(f...)
 }
 

@@ -19,15 +19,15 @@ func TestUnfitOptions(t *testing.T) {
 	group, topics := kgo.ConsumerGroup("g"), kgo.ConsumeTopics("orders")
 	for want, opts := range map[string][]kgo.Opt{
 		"want kgo.ConsumerGroup":            {topics},
-		"no topic: want kgo.ConsumeTopics":  {group},
-		"no kgo.ShareGroup":                 {kgo.ShareGroup("g"), topics},
+		"no topic: add kgo.ConsumeTopics":   {group},
+		"without kgo.ShareGroup":            {kgo.ShareGroup("g"), topics},
 		"kgo.ConsumePartitions":             {kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"orders": {0: kgo.NewOffset()}})},
 		"greedy autocommitting":             {group, topics, kgo.GreedyAutoCommit()},
 		"disable autocommitting":            {group, topics, kgo.DisableAutoCommit()},
 		"kgo.TransactionalID":               {group, topics, kgo.TransactionalID("t")},
 		"kgo.KeepControlRecords":            {group, topics, kgo.KeepControlRecords()},
 		"kafkaconsume: invalid empty topic": {group, kgo.ConsumeTopics("")},
-		"no topic: want kgo.ConsumeTopics\nkafkaconsume: kgo.KeepControlRecords": {group, kgo.KeepControlRecords()},
+		"no topic: add kgo.ConsumeTopics\nkafkaconsume: remove kgo.KeepControlRecords": {group, kgo.KeepControlRecords()},
 	} {
 		_, err := kafkaconsume.New(&consume.Consumer{}, kafkaconsume.Options{}, append(opts, kgo.SeedBrokers("127.0.0.1:1"))...)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -68,7 +68,7 @@ type place struct {
 // kgo.AutoCommitInterval the runner has its own.
 func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 	if to == nil || o.Window < 0 {
-		return nil, errors.New("kafkaconsume: a consumer is needed, and a Window of 0 or more")
+		return nil, errors.New("kafkaconsume: want a consumer, and a Window of 0 or more")
 	}
 	if err := kgo.ValidateOpts(opts...); err != nil {
 		return nil, fmt.Errorf("kafkaconsume: %w", err)
@@ -89,7 +89,7 @@ func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 		kgo.OnPartitionsLost(r.lost),
 	)...)
 	if err != nil { // opts are well by themselves
-		return nil, fmt.Errorf("kafkaconsume: want kgo.ConsumerGroup, and no kgo.ShareGroup, kgo.ConsumePartitions or other option about commits: %w", err)
+		return nil, fmt.Errorf("kafkaconsume: want kgo.ConsumerGroup, without kgo.ShareGroup, kgo.ConsumePartitions and options about commits: %w", err)
 	}
 	if err := fit(client); err != nil {
 		client.CloseAllowingRebalance()
@@ -206,7 +206,7 @@ func (r *Runner) commit(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := r.client.CommitMarkedOffsets(ctx); err != nil {
-		r.Logger.LogAttrs(ctx, slog.LevelWarn, "offsets not committed, events will come again", slog.String("error", err.Error()))
+		r.Logger.LogAttrs(ctx, slog.LevelWarn, "offsets not committed: events will be delivered again", slog.String("error", err.Error()))
 	}
 }
 

@@ -24,7 +24,7 @@ type Letters struct {
 // record has the partition key of its event.
 func NewLetters(client *kgo.Client, topic string) (*Letters, error) {
 	if client == nil || topic == "" {
-		return nil, errors.New("kafkaconsume: a topic of dead letters needs a client and a name")
+		return nil, errors.New("kafkaconsume: want a client and a name for the topic of dead letters")
 	}
 	if err := fitForLetters(client, topic); err != nil {
 		return nil, err

@@ -21,16 +21,16 @@ func faults(info *jetstream.ConsumerInfo) error {
 	}
 	c := info.Config
 	refuse(c.AckPolicy != jetstream.AckExplicitPolicy, "AckPolicy is %v: want AckExplicitPolicy", c.AckPolicy)
-	refuse(c.MaxDeliver > 0, "MaxDeliver %d would drop what is delivered more often: want -1 (R-8)", c.MaxDeliver)
-	refuse(c.Durable == "", "it is ephemeral, and would forget with this process what is not acknowledged: want a Durable name")
+	refuse(c.MaxDeliver > 0, "MaxDeliver %d would drop events after that many deliveries: want -1 (R-8)", c.MaxDeliver)
+	refuse(c.Durable == "", "it is ephemeral, and would lose unacknowledged events with this process: want a Durable name")
 	refuse(c.InactiveThreshold > 0, "InactiveThreshold %v would delete it while no process runs: want 0", c.InactiveThreshold)
 	refuse(c.MemoryStorage && (info.Cluster == nil || len(info.Cluster.Replicas) == 0), "MemoryStorage without replicas would delete it when the server restarts: want false")
-	refuse(c.HeadersOnly, "HeadersOnly leaves the bodies out: want false")
-	refuse(c.PriorityPolicy != jetstream.PriorityPolicyNone, "PriorityPolicy wants a group in each request, which there is not: want PriorityPolicyNone")
-	refuse(c.MaxWaiting == 1, "MaxWaiting 1 lets one process fetch, and others none: want as many as there are processes, or 0")
-	refuse(ackWait(c) < leastAckWait, "AckWait, or the least of BackOff, is %v and would bring events again while they are handled: want %v or more", ackWait(c), leastAckWait)
+	refuse(c.HeadersOnly, "HeadersOnly omits the bodies: want false")
+	refuse(c.PriorityPolicy != jetstream.PriorityPolicyNone, "PriorityPolicy needs a group in each request: want PriorityPolicyNone")
+	refuse(c.MaxWaiting == 1, "MaxWaiting 1 lets only one process fetch: want the number of processes, or 0")
+	refuse(ackWait(c) < leastAckWait, "AckWait, or the shortest BackOff, is %v, and would redeliver events while they are handled: want %v or more", ackWait(c), leastAckWait)
 	refuse(longestPull(c) < leastPull, "MaxRequestExpires %v: want 0, or %v or more", c.MaxRequestExpires, leastPull)
-	refuse(c.MaxRequestMaxBytes > 0, "MaxRequestMaxBytes %d refuses requests without such a bound: want 0", c.MaxRequestMaxBytes)
+	refuse(c.MaxRequestMaxBytes > 0, "MaxRequestMaxBytes %d refuses requests without that bound: want 0", c.MaxRequestMaxBytes)
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("natsconsume: consumer %q does not fit: %w", info.Name, err)
 	}

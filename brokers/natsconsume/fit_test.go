@@ -19,21 +19,21 @@ func TestUnfitConsumers(t *testing.T) {
 	b := open(t)
 	explicit := jetstream.AckExplicitPolicy
 	for want, config := range map[string]jetstream.ConsumerConfig{
-		"MaxDeliver 5 would drop what is delivered more often: want -1": {Durable: "m", AckPolicy: explicit, MaxDeliver: 5},
+		"MaxDeliver 5 would drop events after that many deliveries: want -1": {Durable: "m", AckPolicy: explicit, MaxDeliver: 5},
 
-		"want AckExplicitPolicy":            {Durable: "a", AckPolicy: jetstream.AckNonePolicy},
-		"is AckAll: want AckExplicitPolicy": {Durable: "A", AckPolicy: jetstream.AckAllPolicy},
-		"ephemeral":                         {AckPolicy: explicit},
-		"InactiveThreshold 1h0m0s":          {Durable: "i", AckPolicy: explicit, InactiveThreshold: time.Hour},
-		"MemoryStorage":                     {Durable: "s", AckPolicy: explicit, MemoryStorage: true},
-		"HeadersOnly":                       {Durable: "h", AckPolicy: explicit, HeadersOnly: true},
-		"want PriorityPolicyNone":           {Durable: "p", AckPolicy: explicit, PriorityPolicy: jetstream.PriorityPolicyOverflow, PriorityGroups: []string{"g"}},
-		"MaxWaiting 1":                      {Durable: "w", AckPolicy: explicit, MaxWaiting: 1},
-		"is 1ns and would bring events":     {Durable: "k", AckPolicy: explicit, AckWait: 1},
-		"is 500ms and would bring events":   {Durable: "K", AckPolicy: explicit, BackOff: []time.Duration{time.Minute, time.Second / 2}},
-		"MaxRequestExpires 500ms: want 0":   {Durable: "e", AckPolicy: explicit, MaxRequestExpires: time.Second / 2},
-		"MaxRequestMaxBytes 1000 refuses":   {Durable: "b", AckPolicy: explicit, MaxRequestMaxBytes: 1000},
-		"HeadersOnly leaves the bodies out: want false\nMaxWaiting 1": {Durable: "2", AckPolicy: explicit, HeadersOnly: true, MaxWaiting: 1},
+		"want AckExplicitPolicy":                                 {Durable: "a", AckPolicy: jetstream.AckNonePolicy},
+		"is AckAll: want AckExplicitPolicy":                      {Durable: "A", AckPolicy: jetstream.AckAllPolicy},
+		"ephemeral":                                              {AckPolicy: explicit},
+		"InactiveThreshold 1h0m0s":                               {Durable: "i", AckPolicy: explicit, InactiveThreshold: time.Hour},
+		"MemoryStorage":                                          {Durable: "s", AckPolicy: explicit, MemoryStorage: true},
+		"HeadersOnly":                                            {Durable: "h", AckPolicy: explicit, HeadersOnly: true},
+		"want PriorityPolicyNone":                                {Durable: "p", AckPolicy: explicit, PriorityPolicy: jetstream.PriorityPolicyOverflow, PriorityGroups: []string{"g"}},
+		"MaxWaiting 1":                                           {Durable: "w", AckPolicy: explicit, MaxWaiting: 1},
+		"is 1ns, and would redeliver events":                     {Durable: "k", AckPolicy: explicit, AckWait: 1},
+		"is 500ms, and would redeliver events":                   {Durable: "K", AckPolicy: explicit, BackOff: []time.Duration{time.Minute, time.Second / 2}},
+		"MaxRequestExpires 500ms: want 0":                        {Durable: "e", AckPolicy: explicit, MaxRequestExpires: time.Second / 2},
+		"MaxRequestMaxBytes 1000 refuses":                        {Durable: "b", AckPolicy: explicit, MaxRequestMaxBytes: 1000},
+		"HeadersOnly omits the bodies: want false\nMaxWaiting 1": {Durable: "2", AckPolicy: explicit, HeadersOnly: true, MaxWaiting: 1},
 	} {
 		cons, err := b.js.CreateConsumer(t.Context(), "ORDERS", config)
 		if err != nil {

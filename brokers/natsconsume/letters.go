@@ -26,7 +26,7 @@ type Letters struct {
 // that an event had for its stream, Nats-..., are x-forbear-Nats-... there.
 func NewLetters(js jetstream.JetStream, subject string) (*Letters, error) {
 	if js == nil || subject == "" {
-		return nil, errors.New("natsconsume: a topic of dead letters needs a JetStream context and a subject")
+		return nil, errors.New("natsconsume: want a JetStream context and a subject for dead letters")
 	}
 	return &Letters{js, subject}, nil
 }

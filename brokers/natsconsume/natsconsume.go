@@ -69,7 +69,7 @@ const (
 // the consumer or its stream is gone, or unfit. Reconnecting is left to the connection.
 func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o Options) error {
 	if from == nil || to == nil || o.Concurrency < 0 {
-		return errors.New("natsconsume: a JetStream consumer and a consume.Consumer are needed, and a Concurrency of 0 or more")
+		return errors.New("natsconsume: want a JetStream consumer, a consume.Consumer, and a Concurrency of 0 or more")
 	}
 	r := &runner{to: to, decode: o.Decode, log: cmp.Or(o.Logger, slog.Default())}
 	if r.decode == nil {
@@ -230,7 +230,7 @@ func (r *runner) writeBack(ctx context.Context, msg jetstream.Msg, d consume.Dec
 		err = msg.NakWithDelay(max(d.Wait(time.Now()), time.Millisecond))
 	}
 	if err != nil {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("reason", d.Reason), slog.String("error", err.Error()))
+		r.log.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged: it will be delivered again", slog.String("reason", d.Reason), slog.String("error", err.Error()))
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *session) renew(ctx context.Context, m amqp.Delivery) (gone bool) {
 		err = m.Ack(false)
 	}
 	if err != nil {
-		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event delivered often, and not copied before the server drops it", slog.String("queue", s.Queue), slog.String("error", err.Error()))
+		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not copied, and close to the delivery limit at which the server drops it", slog.String("queue", s.Queue), slog.String("error", err.Error()))
 	}
 	return err == nil
 }

@@ -12,7 +12,7 @@ import (
 // limits, time to live and policies the server shows to no client of AMQP.
 func fit(conn *amqp.Connection, queue string) error {
 	if tooOld(conn.Properties) {
-		return fmt.Errorf("%w: events that wait for a retry need RabbitMQ 3.10 or later, and this is %v", errUnfit, conn.Properties["version"])
+		return fmt.Errorf("%w: waiting for retries needs RabbitMQ 3.10 or later, and this is %v", errUnfit, conn.Properties["version"])
 	}
 	said, err := differs(conn, queue)
 	if said == nil {
@@ -34,13 +34,13 @@ var unfits = []struct {
 	is  func(*amqp.Error) bool
 	why string
 }{
-	{differsIn("durable"), "is not durable, and is gone when the server restarts: declare it durable"},
+	{differsIn("durable"), "is not durable, and is lost when the server restarts: declare it durable"},
 	{differsIn("auto_delete"), "is deleted with its messages when the last process ends: declare it without auto-delete"},
-	{func(e *amqp.Error) bool { return e.Code == amqp.ResourceLocked }, "is exclusive, and is gone with its connection: declare it without exclusive"},
+	{func(e *amqp.Error) bool { return e.Code == amqp.ResourceLocked }, "is exclusive, and is deleted with its connection: declare it without exclusive"},
 	{func(e *amqp.Error) bool { return differsIn("x-expires")(e) && !strings.HasSuffix(e.Reason, "is none") }, "is deleted with its messages when no process runs for a while: declare it without x-expires"},
 	{func(e *amqp.Error) bool {
 		return differsIn("x-queue-type")(e) && strings.Contains(e.Reason, "'stream'")
-	}, "is a stream, which takes no acknowledgements: bind a quorum queue or a classic one to its exchange"},
+	}, "is a stream, which has no acknowledgements: bind a quorum or classic queue to its exchange"},
 }
 
 // differsIn reports whether the server names a setting as one that differs.

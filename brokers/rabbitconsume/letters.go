@@ -33,7 +33,7 @@ type Letters struct {
 // NewLetters returns a topic of dead letters.
 func NewLetters(o LettersOptions) (*Letters, error) {
 	if o.Dial == nil || o.Exchange == "" && o.Key == "" {
-		return nil, errors.New("rabbitconsume: a topic of dead letters needs a way to dial, and an exchange or a queue")
+		return nil, errors.New("rabbitconsume: want Dial, and an exchange or a queue, for dead letters")
 	}
 	return &Letters{o, newPublisher(o.Dial)}, nil
 }

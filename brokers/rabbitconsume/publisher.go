@@ -43,7 +43,7 @@ func newPublisher(dial func() (*amqp.Connection, error)) *publisher {
 var (
 	errNotConfirmed = errors.New("the server did not confirm the message")
 	// errUnrouted is how a missing queue shows: the server confirms what it drops.
-	errUnrouted = errors.New("no queue takes it")
+	errUnrouted = errors.New("no queue is bound for it")
 	errFrame    = errors.New("properties and headers are larger than a frame")
 )
 
@@ -56,7 +56,7 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 	}
 	if n := frame(m); out.frame > 0 && n > out.frame {
 		p.leave(out)
-		return fmt.Errorf("%w: %d bytes, %d at most", errFrame, n, out.frame)
+		return fmt.Errorf("%w: %d bytes, want at most %d", errFrame, n, out.frame)
 	}
 	confirm, err := out.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, m)
 	if err == nil {

@@ -69,7 +69,7 @@ const (
 // deleted, or would lose events by what it is, ends it with an error.
 func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 	if to == nil || o.Queue == "" || o.Dial == nil || o.Concurrency < 0 {
-		return errors.New("rabbitconsume: a consumer, a queue and a way to dial are needed, and a Concurrency of 0 or more")
+		return errors.New("rabbitconsume: want a consumer, a queue, Dial, and a Concurrency of 0 or more")
 	}
 	o.Concurrency = cmp.Or(o.Concurrency, 8)
 	o.Logger = cmp.Or(o.Logger, slog.Default())

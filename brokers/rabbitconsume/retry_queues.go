@@ -84,7 +84,7 @@ func (w *waiting) declare(ctx context.Context, r time.Duration) error {
 	}
 	err = fmt.Errorf("queue %q, where events wait for their retry: %w", w.name(r), err)
 	if said, ok := errors.AsType[*amqp.Error](err); ok && (said.Code == amqp.AccessRefused || said.Code == amqp.PreconditionFailed) {
-		err = fmt.Errorf("%w: the user needs the rights to configure and to read it and to write to amq.default, and it has to be as it is declared here: %w", errUnfit, err)
+		err = fmt.Errorf("%w: give the user the rights to configure and read it and to write to amq.default; a queue of that name with other arguments must be deleted: %w", errUnfit, err)
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (w *waiting) put(ctx context.Context, m amqp.Delivery, until time.Time) err
 	r := rung(time.Until(until))
 	err := w.copyTo(ctx, r, m, until)
 	if errors.Is(err, errUnrouted) {
-		w.Logger.LogAttrs(ctx, slog.LevelError, "waiting queue deleted, with what waited in it", slog.String("queue", w.name(r)))
+		w.Logger.LogAttrs(ctx, slog.LevelError, "waiting queue deleted, with the events in it", slog.String("queue", w.name(r)))
 		if err = w.declare(ctx, r); err == nil {
 			err = w.copyTo(ctx, r, m, until)
 		}

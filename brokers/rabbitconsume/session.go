@@ -51,7 +51,7 @@ func newSession(ctx context.Context, conn *amqp.Connection, to *consume.Consumer
 
 // errCanceled is how a deleted queue shows: the connection stays. So does one whose
 // node ended; a new connection tells.
-var errCanceled = errors.New("the server ended the consumer: is the queue gone?")
+var errCanceled = errors.New("the server ended the consumer: check that the queue exists")
 
 // run handles messages until the connection is lost or ctx ends. Handlers go on when
 // the connection is lost, such as when one has taken longer than the server's
@@ -134,14 +134,14 @@ func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Deci
 		err = m.Nack(false, true)
 	default:
 		if err = s.waiting.put(ctx, m, until); err != nil {
-			s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not copied to wait for its retry, it waits here", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
+			s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not copied to its waiting queue: it waits in this process", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
 			hold(ctx, wait.Jitter(again), nil)
 			return false
 		}
 		err = m.Ack(false)
 	}
 	if err != nil {
-		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
+		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged: it will be delivered again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
 		_ = m.Nack(false, true)
 	}
 	return true

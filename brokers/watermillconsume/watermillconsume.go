@@ -49,7 +49,7 @@ type Options struct {
 }
 
 // ErrAgain is what the router gets for an event that is to come again.
-var ErrAgain = errors.New("the event is to come again")
+var ErrAgain = errors.New("deliver the event again")
 
 // Middleware returns the middleware. Handlers mark what may succeed later with
 // [forbear.Retryable].
@@ -116,7 +116,7 @@ func (m *middleware) handle(ctx context.Context, _ consume.Event) error {
 	}
 	topic := message.PublishTopicFromCtx(ctx)
 	if m.Publisher == nil || topic == "" {
-		return forbear.Terminal(errors.New("the handler has produced messages, and there is no Publisher for them"))
+		return forbear.Terminal(errors.New("the handler produced messages: set a Publisher for them"))
 	}
 	if err := m.Publisher.Publish(topic, produced...); err != nil {
 		return forbear.Retryable(err, forbear.Hint{})

@@ -147,13 +147,13 @@ func TestReloadThatAsksForDeliveries(t *testing.T) {
 	p := startProcess(t, folder, "022", "--config", "policy.yaml", "--admin", "off", "--reload-every", "10ms")
 	write(t, path, egressPolicy(url, "/search", "")+keyedRoute)
 	for range 6000 {
-		if strings.Contains(p.log.String(), "their API need a restart") {
+		if strings.Contains(p.log.String(), "restart to switch them on") {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	p.stop(t)
-	if log := p.log.String(); !strings.Contains(log, "their API need a restart") || !strings.Contains(log, "idempotency keys in the policy file") {
+	if log := p.log.String(); !strings.Contains(log, "restart to switch them on") || !strings.Contains(log, "idempotency keys in the policy file") {
 		t.Errorf("the log: %s", log)
 	}
 	if mode := modes(t, folder)["forbear.db"]; mode != 0o600 {

@@ -168,7 +168,7 @@ func TestDrainCutsStragglers(t *testing.T) {
 		if code := s.wait(t); code != 0 {
 			t.Errorf("%s: code %d", flag, code)
 		}
-		s.logs(t, `msg="calls under way were cut off" calls=3`)
+		s.logs(t, `msg="current calls were cut off: raise --drain-timeout" calls=3`)
 	}
 }
 
@@ -190,8 +190,8 @@ func TestDrainIsCutShort(t *testing.T) {
 	if code := s.wait(t); code != 0 {
 		t.Errorf("a second signal: code %d", code)
 	}
-	s.logs(t, "a second signal")
-	s.logs(t, `msg="calls under way were cut off" calls=1`)
+	s.logs(t, "second signal")
+	s.logs(t, `msg="current calls were cut off: raise --drain-timeout" calls=1`)
 	if r := <-call; r.status == 200 {
 		t.Errorf("the call under way: %+v", r)
 	}
@@ -200,8 +200,8 @@ func TestDrainIsCutShort(t *testing.T) {
 // A gateway that is asked to stop before it serves has nothing to drain.
 func TestListenFaults(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"--listen=", "want an address"},
-		{"--listen=systemd:", "systemd has passed no such socket"},
+		{"--listen=", "want HOST:PORT or unix:PATH"},
+		{"--listen=systemd:", "systemd passed no such socket"},
 		{"--listen=unix:/does/not/exist/g.sock", "no such file or directory"},
 		{"--socket-mode=rw", "want a mode such as 0660"},
 		{"--socket-mode=1777", "want a mode such as 0660"},

@@ -102,7 +102,7 @@ func modes(t *testing.T, folder string) map[string]os.FileMode {
 	return found
 }
 
-const wideOpen = "its mode is 0600 now"
+const wideOpen = "its mode is now 0600"
 
 // The database and what SQLite keeps beside it are the owner's alone, under any
 // umask. It holds response bodies and payloads.

@@ -246,10 +246,10 @@ func TestHandoverThatFails(t *testing.T) {
 		{"no program", "no such file", func() { _ = os.Remove(copied) }},
 	} {
 		tt.do()
-		before := strings.Count(s.log.String(), "the handover has failed")
+		before := strings.Count(s.log.String(), "the handover failed")
 		s.signal(t, syscall.SIGUSR2)
-		s.await(t, tt.name, func() bool { return strings.Count(s.log.String(), "the handover has failed") > before })
-		_, line, _ := strings.Cut(s.log.String()[strings.LastIndex(s.log.String(), "the handover has failed"):], "error=")
+		s.await(t, tt.name, func() bool { return strings.Count(s.log.String(), "the handover failed") > before })
+		_, line, _ := strings.Cut(s.log.String()[strings.LastIndex(s.log.String(), "the handover failed"):], "error=")
 		if !strings.Contains(line, tt.want) {
 			t.Errorf("%s: the log says %s, want %s", tt.name, line, tt.want)
 		}
@@ -313,10 +313,10 @@ func TestHangupDuringHandover(t *testing.T) {
 		s.signal(t, syscall.SIGUSR2)
 		s.await(t, "the handover", func() bool {
 			s.signal(t, syscall.SIGHUP)
-			return strings.Count(s.log.String(), "handed over") > i || strings.Contains(s.log.String(), "the handover has failed")
+			return strings.Count(s.log.String(), "handed over") > i || strings.Contains(s.log.String(), "the handover failed")
 		})
 	}
-	if strings.Contains(s.log.String(), "the handover has failed") {
+	if strings.Contains(s.log.String(), "the handover failed") {
 		t.Fatalf("a handover failed:\n%s", s.log)
 	}
 	for range 20 {

@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 		{"version", []string{"version"}, 0, "forbear ", ""},
 		{"version json", []string{"--version", "-o", "json"}, 0, `"version":`, ""},
 		{"version yaml", []string{"version", "-o", "yaml"}, 2, "", `unknown format "yaml"`},
-		{"unknown flag", []string{"explain", "--nope"}, 2, "", "explain: flag provided but not defined: -nope"},
+		{"unknown flag", []string{"explain", "--nope"}, 2, "", "explain: unknown flag --nope"},
 		{"flag slip", []string{"check", "--max-amplifcation", "4", "x"}, 2, "", "did you mean --max-amplification? (see forbear check --help)"},
 		{"flag slip with one dash", []string{"check", "x", "-max-amplifcation=4"}, 2, "", "did you mean --max-amplification?"},
 		{"flag slip of lint", []string{"lint", "--fial-on", "low"}, 2, "", "did you mean --fail-on? (see forbear lint --help)"},

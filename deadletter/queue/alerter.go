@@ -76,7 +76,7 @@ func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
 	}
 	a := &Alerter{store: store, log: log, notifiers: append([]Notifier{logNotifier{log}}, notifiers...), health: map[string]Health{}, refused: map[string]int64{}}
 	// An alert that was sent and not noted is claimed again when its lease ends.
-	a.looks.Name, a.sends.Name, a.sends.Every = "alerts not read", "alerts not sent, or not noted", alertLease
+	a.looks.Name, a.sends.Name, a.sends.Every = "alerts not read", "alerts not sent or not recorded", alertLease
 	for _, n := range a.notifiers {
 		a.health[n.Name()] = Health{Name: n.Name(), Healthy: true}
 	}
@@ -132,7 +132,7 @@ func (a *Alerter) send(ctx context.Context, alert Alert) error {
 	defer cancel()
 	err := a.store.WriteBackAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling))
 	if err != nil {
-		a.log.Warn("alert sent and not noted: it will be sent again", slog.String("error", err.Error()))
+		a.log.Warn("alert sent but not recorded: it will be sent again", slog.String("error", err.Error()))
 	}
 	return err
 }

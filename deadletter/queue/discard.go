@@ -15,10 +15,10 @@ import (
 // everything, which a field that was left out would do, and one of another state.
 func (f Filter) Discardable() (Filter, error) {
 	if reflect.ValueOf(f).IsZero() {
-		return f, errors.New("which letters? an empty filter would discard all")
+		return f, errors.New("which letters? an empty filter would discard all of them: name some")
 	}
 	if f.State != "" && f.State != deadletter.Dead {
-		return f, fmt.Errorf("letters in state %s cannot be discarded, those in state %s can", f.State, deadletter.Dead)
+		return f, fmt.Errorf("letters in state %s cannot be discarded: choose state %s", f.State, deadletter.Dead)
 	}
 	f.State, f.After, f.Limit = deadletter.Dead, "", 0
 	if f.Until.IsZero() {

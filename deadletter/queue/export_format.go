@@ -96,7 +96,7 @@ func readLine(line []byte, c Cipher) (l deadletter.Letter, err error) {
 	}
 	if s.Sealed != nil {
 		if c == nil {
-			return l, errors.New("encrypted, and no key is at hand")
+			return l, errors.New("encrypted: give its key with --encryption-key-file")
 		}
 		if line, err = c.Open(s.Sealed); err != nil {
 			return l, err
@@ -106,7 +106,7 @@ func readLine(line []byte, c Cipher) (l deadletter.Letter, err error) {
 		return l, fmt.Errorf("not a letter: %w", err)
 	}
 	if l.ID == "" || l.Queue == "" {
-		return l, errors.New("not a letter: it has no id or no queue")
+		return l, errors.New("not a letter: id or queue is missing")
 	}
 	return l, nil
 }

@@ -74,16 +74,16 @@ func (j Job) withDefaults() (Job, error) {
 	}
 	var errs []error
 	if j.Rate < 0 || j.Rate > maxRate {
-		errs = append(errs, fmt.Errorf("rate %v is outside 0-%d a second", j.Rate, maxRate))
+		errs = append(errs, fmt.Errorf("rate %v is outside 0 to %d a second", j.Rate, maxRate))
 	}
 	if j.StopRatio < 0 || j.StopRatio > 1 {
-		errs = append(errs, fmt.Errorf("stop_ratio %v is outside 0-1", j.StopRatio))
+		errs = append(errs, fmt.Errorf("stop_ratio %v is outside 0 to 1", j.StopRatio))
 	}
 	if j.MaxRedrives < 0 {
 		errs = append(errs, fmt.Errorf("max_redrives %d is negative", j.MaxRedrives))
 	}
 	if j.By == "" {
-		errs = append(errs, errors.New("a redrive needs to know who asked for it"))
+		errs = append(errs, errors.New("by is missing: name the operator who asks for the redrive"))
 	}
 	if len(errs) > 0 {
 		return j, fmt.Errorf("%w redrive: %w", ErrInvalid, errors.Join(errs...))

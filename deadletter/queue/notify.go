@@ -102,7 +102,7 @@ func (n *HTTPNotifier) Notify(ctx context.Context, a Alert) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.URL, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("notifier %s: its address cannot be used", n.Label)
+		return fmt.Errorf("notifier %s: its address is not an http or https URL", n.Label)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "alert-"+strconv.FormatInt(a.ID, 10)+"-"+strconv.Itoa(a.Count))

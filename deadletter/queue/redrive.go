@@ -57,7 +57,7 @@ func (r *Redriver) Plan(ctx context.Context, j Job) (Job, error) {
 		return j, err
 	}
 	if _, ok := r.targets[j.Filter.Queue]; !ok {
-		return j, fmt.Errorf("%w redrive: queue %q has nowhere to redrive to", ErrInvalid, j.Filter.Queue)
+		return j, fmt.Errorf("%w redrive: queue %q cannot be redriven", ErrInvalid, j.Filter.Queue)
 	}
 	j.Filter.State, j.Filter.MaxRedrives, j.Filter.Job, j.Filter.Outcome = deadletter.Dead, j.MaxRedrives, "", nil
 	j.Total, err = r.store.Count(ctx, j.Filter)
@@ -73,7 +73,7 @@ func (r *Redriver) Start(ctx context.Context, j Job, id string) (Job, error) {
 	}
 	j.ID, j.State, j.Created = id, JobRunning, time.Now().UTC()
 	if j.Total == 0 {
-		j.State, j.Why = JobDone, "no letters were chosen" // and no process need take it up
+		j.State, j.Why = JobDone, "the filter chooses no letters" // and no process need take it up
 	}
 	// Letters that die from here on belong to a later job: a letter that dies
 	// again is not sent around in circles.
@@ -237,7 +237,7 @@ func (r *Redriver) readable(ctx context.Context, f Filter) (list []deadletter.Le
 				continue
 			}
 			n++
-			left = fmt.Sprintf("%d were left, such as this: %s", n, l.Unreadable)
+			left = fmt.Sprintf("%d were not redriven, for example: %s", n, l.Unreadable)
 		}
 		if len(list) > 0 || len(page) < f.Limit {
 			return list, left, nil
@@ -258,7 +258,7 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 		}
 		for _, l := range list {
 			if r.targets[l.Queue] == nil {
-				return fmt.Errorf("queue %q has nowhere to redrive to", l.Queue)
+				return fmt.Errorf("queue %q cannot be redriven", l.Queue)
 			}
 			if err := r.send(ctx, l); err != nil {
 				return err

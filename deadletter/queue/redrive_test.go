@@ -42,12 +42,12 @@ func TestJobsAreChecked(t *testing.T) {
 		name, want string
 		job        queue.Job
 	}{
-		{"nobody asked", "who asked", queue.Job{Filter: orders}},
+		{"nobody asked", "name the operator", queue.Job{Filter: orders}},
 		{"rate", "rate -1 is outside", queue.Job{Filter: orders, By: "ann", Rate: -1}},
 		{"too fast", "rate 501 is outside", queue.Job{Filter: orders, By: "ann", Rate: 501}},
 		{"ratio", "stop_ratio 2 is outside", queue.Job{Filter: orders, By: "ann", StopRatio: 2}},
 		{"redrives", "max_redrives -1 is negative", queue.Job{Filter: orders, By: "ann", MaxRedrives: -1}},
-		{"unknown queue", "nowhere to redrive to", queue.Job{Filter: queue.Filter{Queue: "none"}, By: "ann"}},
+		{"unknown queue", "cannot be redriven", queue.Job{Filter: queue.Filter{Queue: "none"}, By: "ann"}},
 	} {
 		if _, err := r.Plan(t.Context(), c.job); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)

@@ -74,7 +74,7 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 			return removed, cmp.Or(err, unreadable)
 		}
 		if r.Dir == "" {
-			return 0, r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "retention_full", Detail: "dead letters have expired and there is no folder to export them to: they are kept"})
+			return 0, r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "retention_full", Detail: "dead letters have expired but are kept: start forbear serve with --dlq-export-dir to export them"})
 		}
 		ids, undecided, err := r.export(list)
 		if err != nil {
@@ -89,7 +89,7 @@ func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 			unreadable = cmp.Or(unreadable, l.CheckReadable())
 		}
 		if undecided > 0 {
-			if err := r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "expired", Detail: fmt.Sprintf("%d dead letters expired undecided and were exported", undecided)}); err != nil {
+			if err := r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "expired", Detail: fmt.Sprintf("%d dead letters expired without a decision and were exported", undecided)}); err != nil {
 				return removed, err
 			}
 		}

@@ -22,15 +22,15 @@ type Gauge struct {
 // at the same moment, so that a scrape shows one state.
 var Gauges = []Gauge{
 	{
-		gauge("bulkhead_available_concurrent_calls", "", true, "Calls that could enter the bulkhead now."),
+		gauge("bulkhead_available_concurrent_calls", "", true, "Calls that the bulkhead could admit now."),
 		ofBulkhead((*breaker.Bulkhead).Available),
 	},
 	{
-		gauge("bulkhead_max_concurrent_calls", "", true, "Calls that may be under way at once."),
+		gauge("bulkhead_max_concurrent_calls", "", true, "Concurrent calls that the bulkhead allows."),
 		ofBulkhead((*breaker.Bulkhead).Limit),
 	},
 	{
-		gauge("circuit_breaker_budget_exhausted", "", true, "Whether the retry budget has refused a retry within the last ten seconds: 1 or 0."),
+		gauge("circuit_breaker_budget_exhausted", "", true, "Whether the retry budget refused a retry in the last 10 seconds: 1 or 0."),
 		ofBreaker(func(b *breaker.Breaker, now time.Time) float64 {
 			if b.BudgetSpent(now) {
 				return 1
@@ -39,15 +39,15 @@ var Gauges = []Gauge{
 		}),
 	},
 	{
-		gauge("circuit_breaker_failure_rate", "", false, "Share of failed attempts among the latest that the circuit breaker counts, 0 to 1."),
+		gauge("circuit_breaker_failure_rate", "", false, "Share of failed attempts in the circuit breaker's window, 0 to 1."),
 		ofBreaker((*breaker.Breaker).FailureRate),
 	},
 	{
-		gauge("circuit_breaker_state", "", true, "Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."),
+		gauge("circuit_breaker_state", "", true, "State of the circuit breaker: 0 closed, 1 open, 2 half-open."),
 		ofBreaker(func(b *breaker.Breaker, _ time.Time) float64 { return float64(b.State()) }),
 	},
 	{
-		gauge("health_gate_healthy", "", true, "Whether the health gate lets retries go on: 1 or 0."),
+		gauge("health_gate_healthy", "", true, "Whether the health gate allows retries: 1 or 0."),
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
 			h, ok := edge.Health(r, now)
 			if h.Healthy {
@@ -57,14 +57,14 @@ var Gauges = []Gauge{
 		},
 	},
 	{
-		gauge("health_success_rate", "", false, "Share of good attempts in the window of the health gate, 0 to 1."),
+		gauge("health_success_rate", "", false, "Share of good attempts in the health gate's window, 0 to 1."),
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
 			h, _ := edge.Health(r, now)
 			return h.Rate, h.Counted
 		},
 	},
 	{
-		gauge("retry_budget_floor_retries_per_second", "", false, "Retries per second that the budget allows whatever the number of requests."),
+		gauge("retry_budget_floor_retries_per_second", "", false, "Retries per second that the budget always allows."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
 			// Alerts on the ratio of retries leave this much out: a quiet service
 			// may retry more than its share by right.
@@ -73,7 +73,7 @@ var Gauges = []Gauge{
 		},
 	},
 	{
-		gauge("retry_budget_limit_ratio", "1", false, "Retries that the budget allows for each initial request."),
+		gauge("retry_budget_limit_ratio", "1", false, "Retries that the budget allows per initial request."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
 			// The policy's, even where WithBudget has replaced the budget itself:
 			// an alert is to show that more is allowed than the policy says.
@@ -81,7 +81,7 @@ var Gauges = []Gauge{
 		},
 	},
 	{
-		gauge("retry_budget_utilization_ratio", "1", false, "Retries in the budget's window over the retries allowed; 1 is a spent budget."),
+		gauge("retry_budget_utilization_ratio", "1", false, "Used share of the retry budget; 1 is a spent budget."),
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
 			l := r.Level(now)
 			if l.Used == 0 {
@@ -93,7 +93,7 @@ var Gauges = []Gauge{
 	{
 		// A counter all the same: the Retryer keeps it, because only the first such
 		// send is an event.
-		counter("retry_layered_sends_total", "Sends that a layer below has added to forbear's attempts by itself."),
+		counter("retry_layered_sends_total", "Additional sends by a lower layer that retries by itself."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) { return float64(edge.LayeredSends(r)), true },
 	},
 }

@@ -81,19 +81,19 @@ type KeyGauge struct {
 // KeyGauges are in the order of their names.
 var KeyGauges = []KeyGauge{
 	{
-		keyGauge("idempotency_held_keys", "", true, "Idempotency records whose outcome is unknown, and which wait for an operator."),
+		keyGauge("idempotency_held_keys", "", true, "Idempotency records with an unknown outcome, which an operator must resolve."),
 		func(w Waiting) float64 { return float64(w.Held) },
 	},
 	{
-		keyGauge("idempotency_held_oldest_seconds", "s", false, "Age of the oldest idempotency record whose outcome is unknown; 0 without one."),
+		keyGauge("idempotency_held_oldest_seconds", "s", false, "Age of the oldest idempotency record with an unknown outcome; 0 without one."),
 		func(w Waiting) float64 { return w.HeldFor.Seconds() },
 	},
 	{
-		keyGauge("idempotency_overdue_keys", "", true, "Runs whose lease is over and that may be repeated: they wait for the next attempt."),
+		keyGauge("idempotency_overdue_keys", "", true, "Repeatable runs with an expired lease, which wait for the next attempt."),
 		func(w Waiting) float64 { return float64(w.Overdue) },
 	},
 	{
-		keyGauge("idempotency_overdue_oldest_seconds", "s", false, "How long the lease of the longest overdue run has been over; 0 without one."),
+		keyGauge("idempotency_overdue_oldest_seconds", "s", false, "Time since the oldest of these leases expired; 0 without one."),
 		func(w Waiting) float64 { return w.OverdueFor.Seconds() },
 	},
 }

@@ -20,11 +20,11 @@ type StalledGauge struct {
 // StalledGauges are in the order of their names.
 var StalledGauges = []StalledGauge{
 	{
-		stalledGauge("consume_stalled_handlers", "Handlers of events that go on after their context has ended, and whose places were given to others."),
+		stalledGauge("consume_stalled_handlers", "Event handlers that continue after their context ended and no longer count as concurrent."),
 		func(s Stalled) float64 { return float64(s.Handlers) },
 	},
 	{
-		stalledGauge("consume_stalled_sources", "Sources, such as partitions, that bring no events, since those that wait for their retries have all places."),
+		stalledGauge("consume_stalled_sources", "Sources (partitions) that are paused because events that wait for retries occupy all slots."),
 		func(s Stalled) float64 { return float64(s.Sources) },
 	},
 }

@@ -189,7 +189,7 @@ func TestMigrationLetsOthersBy(t *testing.T) {
 		t.Fatalf("it ended while the table was taken: %v", err)
 	default:
 	}
-	if why := <-waits; !strings.Contains(why.Error(), "0150_beside: others use what it changes") {
+	if why := <-waits; !strings.Contains(why.Error(), "0150_beside: another session uses the tables that it changes") {
 		t.Errorf("it waits because of %v", why)
 	}
 	if err := tx.Commit(); err != nil {

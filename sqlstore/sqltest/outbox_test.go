@@ -139,7 +139,7 @@ func TestOutboxRefusesBatch(t *testing.T) {
 			return err
 		}
 		err := insert(webhook.Message{ID: "first", Endpoints: []string{"a", "no id"}}, webhook.Message{Type: "a\nb"})
-		for _, part := range []string{`message 1 "first"`, `"no id"`, "message 2 ", "it names no endpoint", "type is"} {
+		for _, part := range []string{`message 1 "first"`, `"no id"`, "message 2 ", "want endpoints or an application", "type is"} {
 			if !errors.Is(err, webhook.ErrInvalid) || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v names no %s", err, part)
 			}

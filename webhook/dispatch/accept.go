@@ -109,7 +109,7 @@ func (d *Dispatcher) admit(ctx context.Context, m *webhook.Message) (passed []st
 	for _, e := range m.Endpoints {
 		r := d.receiver(e)
 		if r == nil {
-			return nil, cmp.Or(d.receivers.outdated(e), fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e))
+			return nil, cmp.Or(d.receivers.outdated(e), fmt.Errorf("message %q: %w %q: add it with PUT /v1/endpoints/{id} or forbear endpoints add", m.ID, webhook.ErrUnknownEndpoint, e))
 		}
 		if err := r.endpoint().conf.Tenant.CheckSuspended(); err != nil {
 			return nil, err
@@ -167,7 +167,7 @@ func (d *Dispatcher) fanOut(ctx context.Context, m *webhook.Message) (passed []s
 	if len(list) == 0 {
 		a, err := d.cfg.Store.Application(ctx, m.Application)
 		if errors.Is(err, webhook.ErrNotFound) {
-			err = fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownApplication, m.Application)
+			err = fmt.Errorf("message %q: %w %q: add it with PUT /v1/applications/{id} or forbear applications add", m.ID, webhook.ErrUnknownApplication, m.Application)
 		}
 		return nil, cmp.Or(err, a.CheckSuspended(), d.receivers.unsure(m.Application))
 	}

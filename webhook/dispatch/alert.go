@@ -23,7 +23,7 @@ type Notifier struct{ d *Dispatcher }
 // notifier. e needs a URL and a secret; its ID is [webhook.AlertEndpoint].
 func NewNotifier(ctx context.Context, d *Dispatcher, e webhook.Endpoint) (*Notifier, error) {
 	if len(e.Secrets) == 0 {
-		return nil, fmt.Errorf("%w alert endpoint: a secret to sign with is missing", webhook.ErrInvalid)
+		return nil, fmt.Errorf("%w alert endpoint: it needs a secret to sign with", webhook.ErrInvalid)
 	}
 	e.ID = webhook.AlertEndpoint
 	e.Policy.Kind = forbear.Webhook
@@ -96,15 +96,15 @@ func (n *Notifier) Health() error {
 	}
 	r := n.d.receiver(webhook.AlertEndpoint)
 	if r == nil {
-		return errors.New("the endpoint of alerts is gone")
+		return errors.New("the alert endpoint was deleted: start forbear serve with --alert-webhook to add it again")
 	}
 	// Disabled comes first: a disabled endpoint fails no more, and looks for no
 	// credential.
 	switch e, why := r.config(), r.lacks(); {
 	case e.State != webhook.Enabled:
-		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)
+		return fmt.Errorf("the alert endpoint is disabled: %s", e.Reason)
 	case why != "":
-		return fmt.Errorf("the endpoint of alerts is held: %s", why)
+		return fmt.Errorf("the alert endpoint is held: %s", why)
 	case !e.FailingSince.IsZero():
 		return fmt.Errorf("deliveries have been failing since %s", e.FailingSince.UTC().Format(time.RFC3339))
 	}

@@ -10,7 +10,7 @@ import (
 
 // ErrRate refuses messages to an application that has sent more than its rate. The
 // error that wraps it is a [*RateError].
-var ErrRate = errors.New("more messages than the application's rate")
+var ErrRate = errors.New("more messages than the rate of the application allows")
 
 // RateError says when an application may send again, or an endpoint be tested.
 type RateError struct {
@@ -22,7 +22,7 @@ type RateError struct {
 // Error implements error.
 func (e *RateError) Error() string {
 	if e.Endpoint != "" {
-		return fmt.Sprintf("endpoint %q: more tests than its rate", e.Endpoint)
+		return fmt.Sprintf("endpoint %q: more tests than its rate allows", e.Endpoint)
 	}
 	return fmt.Sprintf("application %q: %v", e.Application, ErrRate)
 }

@@ -24,7 +24,7 @@ func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) err
 // that name no such secret. Its errors show positions and references, no secrets.
 func (d *Dispatcher) checkSecrets(ctx context.Context, of string, secrets []string) error {
 	if len(secrets) > maxSecrets {
-		return fmt.Errorf("%w %s: %d secrets, at most %d", webhook.ErrInvalid, of, len(secrets), maxSecrets)
+		return fmt.Errorf("%w %s: %d secrets, want at most %d", webhook.ErrInvalid, of, len(secrets), maxSecrets)
 	}
 	var errs []error
 	for i, s := range secrets {
@@ -79,13 +79,13 @@ func (d *Dispatcher) checkAuth(ctx context.Context, a *webhook.Auth) error {
 	case a == nil:
 		return nil
 	case a.TokenURL == "" && !webhook.IsRef(a.Secret):
-		return fmt.Errorf("%w auth: want a reference (env:NAME, file:NAME) as secret, or a token_url", webhook.ErrInvalid)
+		return fmt.Errorf("%w auth: want a reference (env:NAME or file:NAME) as secret, or a token_url", webhook.ErrInvalid)
 	case a.TokenURL == "":
 		ref = a.Secret
 	case a.Secret != "" || a.ClientID == "" || !webhook.IsRef(a.ClientSecret):
-		return fmt.Errorf("%w auth: with a token_url want client_id and a reference as client_secret, and no secret", webhook.ErrInvalid)
+		return fmt.Errorf("%w auth: token_url needs client_id and a reference (env:NAME or file:NAME) as client_secret, and allows no secret", webhook.ErrInvalid)
 	case !strings.HasPrefix(a.TokenURL, "https://") && len(d.cfg.Guard.Allow) == 0:
-		return fmt.Errorf("%w auth: token_url is not https", webhook.ErrInvalid)
+		return fmt.Errorf("%w auth: token_url must be https", webhook.ErrInvalid)
 	default:
 		guard := d.cfg.Guard
 		if !strings.HasPrefix(a.TokenURL, "https://") {

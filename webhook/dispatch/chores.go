@@ -107,10 +107,10 @@ func (d *Dispatcher) storeState(ctx context.Context, id string, s webhook.Endpoi
 func (d *Dispatcher) reclaim(ctx context.Context) {
 	for ctx.Err() == nil {
 		n, err := pulse.Get(&d.parts[partLeases], func() (int, error) { return d.cfg.Store.Reclaim(ctx, storeBatch) })
-		if !d.warn(ctx, "lost leases not reclaimed", err) || n == 0 {
+		if !d.warn(ctx, "expired leases not reclaimed", err) || n == 0 {
 			return
 		}
-		d.log.Info("deliveries taken up again: their leases ran out, or the store's clock was set back", slog.Int("deliveries", n))
+		d.log.Info("deliveries reclaimed: their leases expired, or the store's clock was set back", slog.Int("deliveries", n))
 		d.look()
 	}
 }
@@ -132,7 +132,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 func (d *Dispatcher) shrink(ctx context.Context, s store.Shrinker) {
 	for ctx.Err() == nil {
 		more, err := pulse.Get(&d.parts[partSpace], func() (bool, error) { return s.Shrink(ctx) })
-		if !d.warn(ctx, "free space not given back", err) || !more {
+		if !d.warn(ctx, "free space not released", err) || !more {
 			return
 		}
 		wait.Sleep(ctx, sweepPause)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"strings"
@@ -28,7 +29,7 @@ func (f Secrets) lookup(ctx context.Context, ref string) (string, error) {
 	case errors.Is(err, ErrSecret):
 		return "", err
 	case err == nil:
-		err = errors.New("it is empty")
+		err = errors.New("the secret is empty")
 	}
 	return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
 }
@@ -44,11 +45,19 @@ func LocalSecrets(prefix, dir string) Secrets {
 		kind, name, _ := strings.Cut(ref, ":")
 		switch {
 		case kind == "env" && prefix != "":
-			if v := os.Getenv(prefix + name); v != "" {
+			v, set := os.LookupEnv(prefix + name)
+			switch {
+			case v != "":
 				return v, nil
+			case set:
+				return "", fmt.Errorf("%w: %s: environment variable %s%s is empty", ErrSecret, ref, prefix, name)
 			}
-			return "", fmt.Errorf("%w: %s: environment variable %s%s is empty", ErrSecret, ref, prefix, name)
-		case kind == "file" && dir != "":
+			return "", fmt.Errorf("%w: %s: environment variable %s%s is not set: start the process with it", ErrSecret, ref, prefix, name)
+		case kind == "env":
+			return "", fmt.Errorf("%w: %s: env: references are not allowed here", ErrSecret, ref)
+		case kind == "file" && dir == "":
+			return "", fmt.Errorf("%w: %s: no folder for file: references: start forbear serve with --secrets-dir", ErrSecret, ref)
+		case kind == "file":
 			text, err := secretFile(dir, name)
 			if err == nil && text == "" {
 				err = errors.New("the file is empty")
@@ -58,7 +67,7 @@ func LocalSecrets(prefix, dir string) Secrets {
 			}
 			return text, nil
 		}
-		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME, and a place configured for it", ErrSecret, ref)
+		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME", ErrSecret, ref)
 	}
 }
 
@@ -69,6 +78,9 @@ func secretFile(dir, name string) (string, error) {
 	}
 	defer func() { _ = root.Close() }()
 	b, err := root.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no such file in the folder of --secrets-dir: %w", fs.ErrNotExist)
+	}
 	return strings.TrimSpace(string(b)), err
 }
 

@@ -24,4 +24,17 @@ func TestLocalSecrets(t *testing.T) {
 			t.Errorf("%s: got %q, %v", ref, v, err)
 		}
 	}
+	for want, s := range map[string]struct {
+		from Secrets
+		ref  string
+	}{
+		"environment variable P_NONE is not set: start the process with it": {s, "env:NONE"},
+		"there is no such file in the folder of --secrets-dir":              {s, "file:none"},
+		"start forbear serve with --secrets-dir":                            {LocalSecrets("P_", ""), "file:none"},
+		"want env:NAME or file:NAME":                                        {s, "whsec:none"},
+	} {
+		if _, err := s.from(context.Background(), s.ref); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", s.ref, err, want)
+		}
+	}
 }

@@ -41,11 +41,11 @@ func (d *Dispatcher) abandon(ctx context.Context) {
 		if errors.Is(err, webhook.ErrUnreadable) && !d.seldom("deletions that cannot be read", unreadableAgain) {
 			break // it was said
 		}
-		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not ended", err) || n == 0 {
+		if total += n; !d.warn(ctx, "deliveries to deleted endpoints not dead-lettered", err) || n == 0 {
 			break
 		}
 	}
 	if total > 0 {
-		d.log.Info("deliveries to deleted endpoints are dead letters", slog.Int("deliveries", total))
+		d.log.Info("deliveries to deleted endpoints dead-lettered", slog.Int("deliveries", total))
 	}
 }

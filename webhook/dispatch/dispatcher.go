@@ -130,7 +130,7 @@ type Dispatcher struct {
 // process or in many.
 func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Store == nil || cfg.Alerts == nil {
-		return nil, errors.New("webhook: a dispatcher needs a store and a place for alerts")
+		return nil, errors.New("webhook: want a Store and Alerts in the dispatcher's Config")
 	}
 	if cfg.Owner == "" {
 		host, _ := os.Hostname()
@@ -156,13 +156,13 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
 	if cfg.Retention = cmp.Or(cfg.Retention, MinRetention); cfg.Retention < MinRetention {
-		return nil, fmt.Errorf("webhook: a retention of %v is below %v, for which an id stands for its message (R-6)", cfg.Retention, MinRetention)
+		return nil, fmt.Errorf("webhook: retention %v is below %v, the time for which an id identifies its message (R-6)", cfg.Retention, MinRetention)
 	}
 	if cfg.BodyRetention = cmp.Or(cfg.BodyRetention, cfg.Retention); cfg.BodyRetention < MinBodyRetention || cfg.BodyRetention > cfg.Retention {
-		return nil, fmt.Errorf("webhook: a body retention of %v is outside %v to %v, the retention", cfg.BodyRetention, MinBodyRetention, cfg.Retention)
+		return nil, fmt.Errorf("webhook: body retention %v is outside %v to %v (the retention)", cfg.BodyRetention, MinBodyRetention, cfg.Retention)
 	}
 	if cfg.MaxPayload < 0 || cfg.MaxPayload > webhook.MaxPayload {
-		return nil, fmt.Errorf("webhook: a limit of %d bytes for payloads is outside 1 to %d", cfg.MaxPayload, webhook.MaxPayload)
+		return nil, fmt.Errorf("webhook: payload limit %d is outside 1 to %d bytes", cfg.MaxPayload, webhook.MaxPayload)
 	}
 	outbox, err := forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...)
 	if err != nil {

@@ -92,7 +92,7 @@ func (d *Dispatcher) update(ctx context.Context, id string, change func(*webhook
 			return err
 		}
 		if e.Application != tenant {
-			return fmt.Errorf("%w endpoint: application cannot be changed: delete the endpoint and add it to the other", webhook.ErrInvalid)
+			return fmt.Errorf("%w endpoint: application cannot be changed: delete the endpoint and add it to the other application", webhook.ErrInvalid)
 		}
 		e.ID, e.Version = id, version
 		e, err = d.putEndpoint(ctx, e)
@@ -116,7 +116,7 @@ func anew(ctx context.Context, what string, update func() error) error {
 			return context.Cause(ctx)
 		}
 	}
-	return fmt.Errorf("%s: other writes came first, %d times", what, updates)
+	return fmt.Errorf("%s: concurrent writes came first %d times: try again", what, updates)
 }
 
 // stored returns a copy of an endpoint as the store has it. It shares nothing with

@@ -139,7 +139,7 @@ func (d *Dispatcher) share(ctx context.Context, raise func(queue.Alert)) (more b
 		writes[i] = n.HoldWrite
 		writes[i].In = n.next.Sub(now)
 	}
-	if d.do(ctx, partFindings, "what was found of endpoints not stored", func() error { return d.cfg.Store.PutHolds(ctx, d.cfg.Owner, writes) }) {
+	if d.do(ctx, partFindings, "state of endpoints not shared with other processes", func() error { return d.cfg.Store.PutHolds(ctx, d.cfg.Owner, writes) }) {
 		return len(list) == shareBatch
 	}
 	for i := range list {

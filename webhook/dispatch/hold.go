@@ -50,8 +50,8 @@ type kindFacts struct {
 // as late as that of one that is down: after 10 minutes on average.
 var kindOf = [kinds]kindFacts{
 	credential: {HoldCredential, 15 * time.Second, 90 * time.Second, "credential", "is held", "endpoint no longer held"},
-	unresolved: {HoldUnresolved, 5 * time.Second, slowest, "endpoint_unresolved", "waits until its name resolves", "endpoint's name resolves again"},
-	rejecting:  {HoldRejecting, 10 * time.Second, 2 * slowest, "endpoint_rejecting", "refuses everything, and is sent single messages until it takes one", "endpoint takes messages again"},
+	unresolved: {HoldUnresolved, 5 * time.Second, slowest, "endpoint_unresolved", "is held until its name resolves", "endpoint name resolves again"},
+	rejecting:  {HoldRejecting, 10 * time.Second, 2 * slowest, "endpoint_rejecting", "refuses every message: only single messages are sent until it accepts one", "endpoint accepts messages again"},
 	down:       {"down", firstWait, slowest, "endpoint_slowed", "keeps failing: attempts are spaced out", ""},
 }
 
@@ -201,5 +201,5 @@ func (r *receiver) held() string {
 	case k == unresolved:
 		return "its name does not resolve: " + r.endpoint().host() + ": " + why
 	}
-	return "it refuses everything: " + why
+	return "it refuses every message: " + why
 }

@@ -98,7 +98,7 @@ func (d *Dispatcher) load(ctx context.Context) (err error) {
 // it may want that.
 func (d *Dispatcher) served(e *webhook.Endpoint, err error) {
 	if !d.receivers.served(e, err) {
-		d.log.Error("endpoint cannot be served as it is stored", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
+		d.log.Error("stored endpoint cannot be used", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
 	}
 }
 

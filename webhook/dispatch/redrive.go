@@ -40,7 +40,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) (done boo
 func (d *Dispatcher) acceptAnew(ctx context.Context, m webhook.Message) error {
 	list, err := d.Accept(ctx, m)
 	if err == nil && len(list[0].Endpoints) == 0 {
-		err = fmt.Errorf("%w: no endpoint of application %q wants it", queue.ErrRefused, m.Application)
+		err = fmt.Errorf("%w: no endpoint of application %q subscribes to its type", queue.ErrRefused, m.Application)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	default:
 		d.warn(ctx, "endpoints not read", err) // the scout reads them again
 	}
-	d.warn(ctx, "what others found of endpoints not read", d.learn(ctx))
+	d.warn(ctx, "state of endpoints not read from other processes", d.learn(ctx))
 	d.members.Store(&members{began: true})
 	d.beat(ctx)
 	var main, polls sync.WaitGroup
@@ -99,7 +99,7 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 func (d *Dispatcher) scout(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.do(ctx, partEndpoints, "endpoints not read", func() error { return d.Load(ctx) })
-		d.do(ctx, partHolds, "what others found of endpoints not read", func() error { return d.learn(ctx) })
+		d.do(ctx, partHolds, "state of endpoints not read from other processes", func() error { return d.learn(ctx) })
 		pause := headsRetry
 		if d.do(ctx, partDue, "due deliveries not read", func() error { return d.heads(ctx) }) {
 			pause = d.cfg.Poll

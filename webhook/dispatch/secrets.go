@@ -92,7 +92,7 @@ func (d *Dispatcher) RotateSecrets(ctx context.Context, id string, overlap time.
 	return d.update(ctx, id, func(e *webhook.Endpoint) (err error) {
 		switch {
 		case len(e.Secrets) == 0 && e.Unsigned:
-			return fmt.Errorf("%w endpoint: it is unsigned: a PATCH of unsigned to false makes a secret", webhook.ErrInvalid)
+			return fmt.Errorf("%w endpoint: it is unsigned: PATCH unsigned to false to make a secret", webhook.ErrInvalid)
 		case len(e.Secrets) == 0:
 			return fmt.Errorf("%w endpoint: it signs with the secrets of application %q: rotate those", webhook.ErrInvalid, e.Application)
 		}
@@ -107,7 +107,7 @@ func (d *Dispatcher) RotateSecrets(ctx context.Context, id string, overlap time.
 func (d *Dispatcher) RotateApplicationSecrets(ctx context.Context, id string, overlap time.Duration) (webhook.Application, error) {
 	return d.updateApplication(ctx, id, func(a *webhook.Application) (err error) {
 		if len(a.Secrets) == 0 {
-			return fmt.Errorf("%w application: it has no secrets: its endpoints have their own", webhook.ErrInvalid)
+			return fmt.Errorf("%w application: it has no secrets: rotate those of its endpoints", webhook.ErrInvalid)
 		}
 		a.MadeSecret, err = d.rotate("application", &a.Secrets, &a.OldSecrets, overlap)
 		return err
@@ -121,7 +121,7 @@ func (d *Dispatcher) rotate(of string, secrets *[]string, olds *[]webhook.OldSec
 	case overlap < 0 || overlap > MaxOverlap:
 		return "", fmt.Errorf("%w %s: overlap %v is outside 0s to %v", webhook.ErrInvalid, of, overlap, MaxOverlap)
 	case slices.ContainsFunc(*secrets, webhook.IsRef):
-		return "", fmt.Errorf("%w %s: its secrets are references: rotate what they name", webhook.ErrInvalid, of)
+		return "", fmt.Errorf("%w %s: its secrets are references: change the variables or files that they name", webhook.ErrInvalid, of)
 	}
 	now := d.now().UTC()
 	var old []webhook.OldSecret
@@ -132,7 +132,7 @@ func (d *Dispatcher) rotate(of string, secrets *[]string, olds *[]webhook.OldSec
 		old = append(old, webhook.SigningStill(*olds, now)...)
 	}
 	if len(old) >= maxSecrets {
-		return "", fmt.Errorf("%w %s: %d secrets sign already: wait until one of old_secrets has ended, or rotate with an overlap of 0s", webhook.ErrInvalid, of, len(old))
+		return "", fmt.Errorf("%w %s: %d secrets already sign: wait until one of old_secrets ends, or rotate with overlap 0s", webhook.ErrInvalid, of, len(old))
 	}
 	made = webhook.NewSecretLike((*secrets)[0])
 	*secrets, *olds = []string{made}, old

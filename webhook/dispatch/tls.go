@@ -35,7 +35,7 @@ type tlsMaterial struct {
 }
 
 // errPair says that a certificate and its key do not fit, or are none.
-var errPair = errors.New("no pair of a certificate and its key")
+var errPair = errors.New("not a certificate with its key")
 
 // loadTLS looks the references up. Its errors match [ErrSecret] and show references
 // alone.
@@ -59,7 +59,7 @@ func loadTLS(ctx context.Context, secrets Secrets, conf *webhook.TLS) (*tlsMater
 	h.Sum(m.sum[:0])
 	if conf.CA != "" {
 		if m.pool = x509.NewCertPool(); !m.pool.AppendCertsFromPEM([]byte(texts[0])) {
-			return nil, fmt.Errorf("%w: %s: it has no certificate in PEM", ErrSecret, conf.CA)
+			return nil, fmt.Errorf("%w: %s: it has no PEM certificate", ErrSecret, conf.CA)
 		}
 	}
 	if conf.Cert == "" {
@@ -76,7 +76,7 @@ func loadTLS(ctx context.Context, secrets Secrets, conf *webhook.TLS) (*tlsMater
 // valid refuses a certificate that has expired: nothing that shows it is taken.
 func (m *tlsMaterial) valid(ref string, now time.Time) error {
 	if m.cert != nil && now.After(m.until) {
-		return fmt.Errorf("%w: %s: the certificate has expired at %s", ErrSecret, ref, m.until.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: %s: the certificate expired at %s", ErrSecret, ref, m.until.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func TestEndpointTLSRotates(t *testing.T) {
 	short := second.Issue("short", func(c *x509.Certificate) { c.NotAfter = time.Now() })
 	certtest.Write(t, filepath.Join(dir, "cert"), short.Cert)
 	certtest.Write(t, filepath.Join(dir, "key"), short.Key)
-	held("expired", "file:cert: the certificate has expired at ")
+	held("expired", "file:cert: the certificate expired at ")
 	certtest.Write(t, filepath.Join(dir, "cert"), two.Cert)
 	certtest.Write(t, filepath.Join(dir, "key"), two.Key)
 	goesOn("expired")
@@ -215,14 +215,14 @@ func TestEndpointTLSIsChecked(t *testing.T) {
 		want      string
 	}{
 		{"all of it", "https://example.com/", webhook.TLS{CA: "file:ca", Cert: "file:cert", Key: "file:key", ServerName: "a.example"}, ""},
-		{"in clear", "http://example.com/", webhook.TLS{CA: "file:ca"}, "the url is not https"},
-		{"nothing", "https://example.com/", webhook.TLS{}, "it says nothing"},
-		{"half", "https://example.com/", webhook.TLS{Cert: "file:cert"}, "one of them is missing"},
+		{"in clear", "http://example.com/", webhook.TLS{CA: "file:ca"}, "the url must be https"},
+		{"nothing", "https://example.com/", webhook.TLS{}, "it is empty"},
+		{"half", "https://example.com/", webhook.TLS{Cert: "file:cert"}, "want both cert and key"},
 		{"inline", "https://example.com/", webhook.TLS{CA: string(ca.PEM), Cert: "planted", Key: "planted"}, "tls.ca: want a reference"},
 		{"no file", "https://example.com/", webhook.TLS{CA: "file:none"}, "file:none"},
-		{"no PEM", "https://example.com/", webhook.TLS{CA: "file:text"}, "file:text: it has no certificate in PEM"},
-		{"another's key", "https://example.com/", webhook.TLS{Cert: "file:cert", Key: "file:other"}, "file:cert and file:other: no pair"},
-		{"expired", "https://example.com/", webhook.TLS{Cert: "file:old", Key: "file:old"}, "file:old: the certificate has expired"},
+		{"no PEM", "https://example.com/", webhook.TLS{CA: "file:text"}, "file:text: it has no PEM certificate"},
+		{"another's key", "https://example.com/", webhook.TLS{Cert: "file:cert", Key: "file:other"}, "file:cert and file:other: not a certificate with its key"},
+		{"expired", "https://example.com/", webhook.TLS{Cert: "file:old", Key: "file:old"}, "file:old: the certificate expired"},
 		{"a name of many", "https://example.com/", webhook.TLS{ServerName: "*.example"}, "server_name"},
 	} {
 		_, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: tt.url, TLS: &tt.conf})

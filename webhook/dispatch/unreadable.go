@@ -54,10 +54,10 @@ func (d *Dispatcher) seldom(what string, every time.Duration) bool {
 func (r *receiver) postpone(dl *store.Delivery) {
 	d, now := r.d, time.Now()
 	if d.seldom("unreadable "+dl.Endpoint, unreadableAgain) {
-		d.log.Error("message cannot be read, and waits", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
+		d.log.Error("message cannot be read and stays queued", slog.String("endpoint", dl.Endpoint), slog.String("message", dl.Message.ID), slog.String("error", dl.Unreadable.Error()))
 		d.raise(queue.Alert{
 			Queue: webhook.QueueOf(dl.Endpoint), Reason: "unreadable",
-			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read, and waits, perhaps with others: " + dl.Unreadable.Error(),
+			Detail: "endpoint " + dl.Endpoint + ": message " + dl.Message.ID + " cannot be read and stays queued, perhaps with others: " + dl.Unreadable.Error(),
 		})
 	}
 	d.outcomes <- store.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: store.Released, Unreadable: true, After: d.unreadable.after(now)}

@@ -107,7 +107,7 @@ func (d *Dispatcher) rewrite(ctx context.Context, batch []store.WriteBack, err e
 	for tries := 0; ; tries++ {
 		d.log.Warn("outcomes not written back", slog.Int("deliveries", len(batch)), slog.String("error", err.Error()))
 		if time.Now().After(deadline) || d.stopping() && tries >= rewriteAtStop {
-			d.log.Error("outcomes given up: the deliveries will be made again", slog.Int("deliveries", len(batch)))
+			d.log.Error("outcomes lost: their deliveries will be sent again", slog.Int("deliveries", len(batch)))
 			return
 		}
 		wait.Sleep(ctx, backoff.Next())

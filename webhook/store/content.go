@@ -10,7 +10,7 @@ import (
 )
 
 // ErrSending refuses to erase a message that is under way.
-var ErrSending = errors.New("it is being sent, or redriven: try again when that has ended")
+var ErrSending = errors.New("it is being sent or redriven: cancel it, or try again later")
 
 // MessageContent is what is sent of a message, and to which of its endpoints: an id may
 // stand for another message at another endpoint.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -48,7 +49,7 @@ func New(r *verb.Run, f *flag.FlagSet, resource string) *Client {
 func (c *Client) open(context.Context) (err error) {
 	u, err := url.Parse(c.address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("--api is no http or https address without a user")
+		return errors.New("--api: want an address such as http://127.0.0.1:8080, without a user")
 	}
 	c.token, err = cli.APIToken(c.tokenFile)
 	return err
@@ -97,6 +98,9 @@ func (c *Client) Call(ctx context.Context, q Request) ([]byte, error) {
 		}
 	}
 	resp, err := http.DefaultClient.Do(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		err = fmt.Errorf("%w: is forbear serve running there? name its delivery API with --api", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +223,7 @@ func Listed[T any](c *Client, head string, row func(T) []any, chosenBy ...string
 			}
 		}
 		if t.Rows == 0 {
-			return verb.Negative("there are none")
+			return verb.Negative("no %s: add one with forbear %[1]s add", c.resource)
 		}
 		return nil
 	}

@@ -19,11 +19,11 @@ func TestApplications(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"no verb", "list, show, add, suspend, resume, rotate or delete?", cli.ExitUsage, nil},
-		{"add without an id", "wants the id", cli.ExitUsage, []string{"add"}},
-		{"an empty list", "there are none", cli.ExitFound, []string{"list"}},
+		{"no verb", "want list, show, add, suspend, resume, rotate or delete", cli.ExitUsage, nil},
+		{"add without an id", "needs the id", cli.ExitUsage, []string{"add"}},
+		{"an empty list", "no applications: add one with forbear applications add", cli.ExitFound, []string{"list"}},
 		{"add", "name        Acme Corp", cli.ExitOK, []string{"add", "acme", "--name", "Acme Corp", "--rate", "100"}},
-		{"add it again", "it is there already", cli.ExitFound, []string{"add", "acme"}},
+		{"add it again", "it already exists", cli.ExitFound, []string{"add", "acme"}},
 		{"add what cannot be", "max_endpoints", cli.ExitUsage, []string{"add", "x", "--max-endpoints", "5000"}},
 		{"list", "acme  Acme Corp  active  100", cli.ExitOK, []string{"list"}},
 		{"suspend", "unpaid", cli.ExitOK, []string{"suspend", "acme", "--reason", "unpaid"}},

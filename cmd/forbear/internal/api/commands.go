@@ -22,20 +22,19 @@ func Endpoints() *cli.Command {
 		Summary: "list, show, add, enable, disable, test, rotate and delete endpoints",
 		Usage:   "list | show ID | add [ID] --url URL | enable ID | disable ID | test ID | rotate ID | delete ID [FLAGS]",
 		About: `
-Endpoints calls the delivery API of a running serve, which looks up the secrets.
+Endpoints calls the delivery API of a running serve.
 
-  list           one line for each endpoint, in the order of their ids
-  show ID        its configuration and state, with secrets masked
-  add [ID]       add a new one, by flags or from a JSON file; serve makes up an id
-                 when none is given
+  list           list endpoints, ordered by id
+  show ID        show its configuration and state, with secrets masked
+  add [ID]       add one, by flags or from a JSON file; without ID, serve makes one
   enable ID      send to it again
-  disable ID     stop sending to it; its messages wait
-  test ID        send it one message of a type, now, whatever its state
-  rotate ID      give it a new secret, which is shown once; the old secrets sign as
-                 well until --overlap has passed
+  disable ID     stop sending to it; its messages stay queued
+  test ID        send it one message of a type immediately, in any state
+  rotate ID      give it a new secret, which is shown once; the old secrets also sign
+                 until --overlap has passed
   delete ID      delete it; its queued messages become dead letters
 
-Exit code 1: the endpoint does not exist, exists already, or refused the test.`,
+Exit code 1: the endpoint does not exist, already exists, or refused the test.`,
 		Examples: `
 forbear endpoints list --application acme
 forbear endpoints add acme --url https://hooks.example.com/ --secret env:ACME --type 'order.*' --application acme
@@ -58,14 +57,14 @@ type endpoints struct {
 func setupEndpoints(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	e := &endpoints{Client: New(r, f, "endpoints")}
 	f.String("url", "", "add: its `URL`")
-	f.String("application", "", "list, add: of this application, by its `id`")
-	f.Var(&e.types, "type", "add: it wants messages of this `type`, such as order.*; given several times, of any of them. test: the type of the message")
-	f.Var(&List{}, "secret", "add: signs with this secret, or what this `reference` names; given several times, with all of them")
-	f.Bool("unsigned", false, "add: attempts are not signed; without it and --secret, a secret is made and shown once")
-	f.Bool("ordered", false, "add: keeps the order of keys")
+	f.String("application", "", "list, add: of the application with this `id`")
+	f.Var(&e.types, "type", "add: wants messages of this `type`, such as order.*; may be repeated. test: the type of the message")
+	f.Var(&List{}, "secret", "add: signs with this secret, or `reference` (env:NAME, file:NAME); may be repeated")
+	f.Bool("unsigned", false, "add: does not sign; without it and --secret, a secret is made and shown once")
+	f.Bool("ordered", false, "add: keeps the order of messages with the same key")
 	f.Float64("rate", 0, "add: at most this `number` of attempts a second (default no bound)")
-	f.Int("concurrency", 0, "add: at most this `number` of attempts at once, of each process (default 10)")
-	f.StringVar(&e.file, "file", "", "add: the configuration in this JSON `file`, - for standard input")
+	f.Int("concurrency", 0, "add: at most this `number` of concurrent attempts of a process (default 10)")
+	f.StringVar(&e.file, "file", "", "add: the configuration as a JSON `file`, - for standard input")
 	reason := f.String("reason", "", "disable: the `reason`")
 	f.BoolVar(&e.yes, "yes", false, "delete: do not ask")
 	const id = "the id of an endpoint"
@@ -95,14 +94,14 @@ func (e endpoint) row() []any {
 
 func (e *endpoints) checkAdd() error {
 	if e.Given("url") == (e.file != "") {
-		return errors.New("add wants either --url or --file")
+		return errors.New("add needs either --url or --file")
 	}
 	return nil
 }
 
 func (e *endpoints) checkTest() error {
 	if len(e.types) > 1 {
-		return errors.New("test wants one --type")
+		return errors.New("test needs one --type")
 	}
 	return nil
 }
@@ -127,7 +126,7 @@ func (e *endpoints) test(ctx context.Context) error {
 	switch {
 	case e.JSON(json.RawMessage(body)):
 	case result.OK:
-		fmt.Fprintf(e.Out, "%s took it: %d\n", cli.Printable(e.ID), result.Status)
+		fmt.Fprintf(e.Out, "%s accepted it: %d\n", cli.Printable(e.ID), result.Status)
 	default:
 		fmt.Fprintf(e.Out, "%s refused it: %s %s\n", cli.Printable(e.ID), cli.Printable(result.ErrorType), cli.Printable(result.Response))
 	}
@@ -139,7 +138,7 @@ func (e *endpoints) test(ctx context.Context) error {
 
 // delete deletes an endpoint, when that is meant.
 func (e *endpoints) delete(ctx context.Context) error {
-	if err := e.Confirm(e.yes, "Delete the endpoint "+e.ID+", and make dead letters of its queued messages?", "deleted"); err != nil {
+	if err := e.Confirm(e.yes, "Delete the endpoint "+e.ID+" and dead-letter its queued messages?", "deleted"); err != nil {
 		return err
 	}
 	return e.Deleted(ctx)
@@ -152,19 +151,19 @@ func Applications() *cli.Command {
 		Summary: "list, show, add, suspend, resume, rotate and delete applications",
 		Usage:   "list | show ID | add ID | suspend ID | resume ID | rotate ID | delete ID [FLAGS]",
 		About: `
-Applications calls the delivery API of a running serve. An application is a tenant,
+Applications calls the delivery API of a running serve. An application is a tenant
 with its own endpoints.
 
-  list           one line for each application, in the order of their ids
-  show ID        its configuration, with secrets masked
-  add ID         add a new one, by flags or from a JSON file
+  list           list applications, ordered by id
+  show ID        show its configuration, with secrets masked
+  add ID         add one, by flags or from a JSON file
   suspend ID     accept no messages for it, and send nothing to its endpoints
   resume ID      end the suspension
-  rotate ID      give it a new secret, which is shown once; the old secrets sign as
-                 well until --overlap has passed
+  rotate ID      give it a new secret, which is shown once; the old secrets also sign
+                 until --overlap has passed
   delete ID      delete it, when it has no endpoints
 
-Exit code 1: the application does not exist, exists already, or has endpoints.`,
+Exit code 1: the application does not exist, already exists, or has endpoints.`,
 		Examples: `
 forbear applications list
 forbear applications add acme --name "Acme Corp" --rate 100
@@ -178,10 +177,10 @@ forbear applications delete acme
 func setupApplications(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	c := New(r, f, "applications")
 	f.String("name", "", "add: its `name`, for people")
-	f.Var(&List{}, "secret", "add: attempts to its endpoints are signed with this secret, or what this `reference` names; given several times, with all of them")
+	f.Var(&List{}, "secret", "add: its endpoints sign with this secret, or `reference` (env:NAME, file:NAME); may be repeated")
 	f.Float64("rate", 0, "add: at most this `number` of messages a second (default no bound)")
 	f.Int("max-endpoints", 0, "add: at most this `number` of endpoints (default 100)")
-	file := f.String("file", "", "add: the configuration in this JSON `file`, - for standard input")
+	file := f.String("file", "", "add: the configuration as a JSON `file`, - for standard input")
 	reason := f.String("reason", "", "suspend: the `reason`")
 	patch := func(fields func() any) func(context.Context) error {
 		return c.Shown(Request{Method: http.MethodPatch, Body: fields})
@@ -221,7 +220,7 @@ func (a application) row() []any {
 
 // rotate returns the verb that gives what the operand names a new secret.
 func (c *Client) rotate(f *flag.FlagSet, operand string) verb.Verb {
-	overlap := f.String("overlap", "24h", "rotate: the `time` for which the old secrets sign as well, up to 168h; 0s: not at all")
+	overlap := f.String("overlap", "24h", "rotate: how long the old secrets also sign, a `time` up to 168h")
 	body := func() any { return map[string]any{"overlap": *overlap} }
 	return verb.Verb{Name: "rotate", Operand: operand, Do: c.Shown(Request{Method: http.MethodPost, Action: "/secrets/rotate", Body: body})}
 }

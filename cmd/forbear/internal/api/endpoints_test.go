@@ -20,13 +20,13 @@ func TestEndpoints(t *testing.T) {
 		stdin      string
 		args       []string
 	}{
-		{"no verb", "list, show, add, enable, disable, test, rotate or delete?", cli.ExitUsage, "", nil},
+		{"no verb", "want list, show, add, enable, disable, test, rotate or delete", cli.ExitUsage, "", nil},
 		{"a verb that is none", "unknown verb", cli.ExitUsage, "", []string{"remove"}},
-		{"show without an id", "show wants the id", cli.ExitUsage, "", []string{"show"}},
+		{"show without an id", "show needs the id", cli.ExitUsage, "", []string{"show"}},
 		{"add without an address", "either --url or --file", cli.ExitUsage, "", []string{"add", "a"}},
-		{"an empty list", "there are none", cli.ExitFound, "", []string{"list"}},
+		{"an empty list", "no endpoints: add one with forbear endpoints add", cli.ExitFound, "", []string{"list"}},
 		{"add", "state    enabled", cli.ExitOK, "", []string{"add", "a", "--url", receiver.URL + "/bad", "--ordered"}},
-		{"add it again", "it is there already; nothing was written", cli.ExitFound, "", []string{"add", "a", "--url", "https://example.com/"}},
+		{"add it again", "it already exists; nothing was written", cli.ExitFound, "", []string{"add", "a", "--url", "https://example.com/"}},
 		{"add by a file", "rate     5", cli.ExitOK, "", []string{"add", "b", "--file", file}},
 		{"add from standard input", `"url":"https://example.com/in"`, cli.ExitOK, `{"url":"https://example.com/in"}`, []string{"add", "c", "--file", "-", "-o", "json"}},
 		{"add what cannot be", "unknown field", cli.ExitUsage, `{"urll":"x"}`, []string{"add", "d", "--file", "-"}},
@@ -41,7 +41,7 @@ func TestEndpoints(t *testing.T) {
 		{"show", "ordered      true", cli.ExitOK, "", []string{"show", "a"}},
 		{"show none", "not found", cli.ExitFound, "", []string{"show", "none"}},
 		{"disable", "moves its receiver", cli.ExitOK, "", []string{"disable", "b", "--reason", "moves its receiver"}},
-		{"test one that is disabled", "b took it: 200", cli.ExitOK, "", []string{"test", "b", "--type", "order.shipped"}},
+		{"test one that is disabled", "b accepted it: 200", cli.ExitOK, "", []string{"test", "b", "--type", "order.shipped"}},
 		{"and it stays that", "disabled", cli.ExitOK, "", []string{"show", "b"}},
 		{"test one that refuses", "a refused it: http_400", cli.ExitFound, "", []string{"test", "a"}},
 		{"enable", "state    enabled", cli.ExitOK, "", []string{"enable", "b"}},

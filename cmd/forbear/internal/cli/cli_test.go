@@ -97,7 +97,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%s: ran %q with %+v, want %q", args, ran, got, want)
 		}
 	}
-	const list = "  say         say it\n  version     version it\n  completion  print the script that completes command lines in a shell\n  help        list the commands, or explain one\n"
+	const list = "  say         say it\n  version     version it\n  completion  print a shell completion script\n  help        list the commands, or explain one\n"
 	if got := clitest.Run(t, whole, "", "--help"); got.Code != cli.ExitOK || !strings.Contains(got.Out, list) {
 		t.Errorf("--help: %+v", got)
 	}

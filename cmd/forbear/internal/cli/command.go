@@ -109,7 +109,7 @@ func (c *Command) Parse(std *Streams, f *flag.FlagSet, args []string, operands i
 		c.help(std.Out, f)
 		return ExitOK, true
 	case err != nil:
-		return std.Fail("%s: %v%s (see forbear %s --help)", c.Name, err, flaghint.Of(f, err), c.Name), true
+		return std.Fail("%s: %s%s (see forbear %s --help)", c.Name, explained(f, err), flaghint.Of(f, err), c.Name), true
 	case f.NArg() > operands:
 		return std.Fail("%s: unexpected argument %q (see forbear %s --help)", c.Name, f.Arg(operands), c.Name), true
 	}

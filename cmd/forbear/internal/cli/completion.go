@@ -11,11 +11,10 @@ import (
 func completionCommand() *Command {
 	return &Command{
 		Name:    "completion",
-		Summary: "print the script that completes command lines in a shell",
+		Summary: "print a shell completion script",
 		Usage:   "bash|zsh|fish|powershell",
 		About: `
-Completion prints a script for the shell. It completes commands, verbs, flags and,
-where a flag takes one of a few values, these.
+Completion prints a script that completes commands, verbs, flags and some values.
 
   bash        in ~/.bashrc: source <(forbear completion bash)
               (the package bash-completion must be installed)

@@ -175,6 +175,6 @@ func (p Program) overview(w io.Writer) {
 		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Summary)
 	}
 	_ = table.Flush()
-	fmt.Fprint(w, "\nforbear COMMAND --help says more, with examples.\n"+
+	fmt.Fprint(w, "\nSee forbear COMMAND --help for flags and examples.\n"+
 		"Exit codes: 0 pass, 1 findings or a negative answer, 2 could not judge.\n")
 }

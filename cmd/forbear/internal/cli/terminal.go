@@ -25,7 +25,7 @@ func Terminal(w io.Writer) bool {
 // Confirm asks whether something that cannot be undone is meant, and reports whether the
 // answer was yes.
 func Confirm(std *Streams, question string) bool {
-	fmt.Fprintf(std.Err, "%s It cannot be undone. Type yes: ", Printable(question))
+	fmt.Fprintf(std.Err, "%s This cannot be undone. Type yes: ", Printable(question))
 	if std.In == nil {
 		return false
 	}
@@ -52,7 +52,7 @@ func ActorFlag(f *flag.FlagSet, name *string, usage string) {
 	if u, err := user.Current(); err == nil {
 		*name = u.Username
 	}
-	f.Func("actor", usage+" (default: that of the user)", func(v string) error {
+	f.Func("actor", usage+" (default: the user's)", func(v string) error {
 		*name = v
 		return nil
 	})

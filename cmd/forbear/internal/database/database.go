@@ -22,7 +22,9 @@ type DB struct {
 	server bool
 	pools  []*sql.DB
 	note   string // what other users of the machine can read, or could: see Note
-	health health
+	// switched says that opening it changed an application's file to WAL.
+	switched bool
+	health   health
 }
 
 // Use says how a database is opened. The zero value is for a command that may only
@@ -49,10 +51,13 @@ func (d *DB) Close() error {
 }
 
 // Note logs whether other users of the machine can read the file, or could before it was
-// opened.
+// opened, and whether the file of an application is in another mode now.
 func (d *DB) Note(log *slog.Logger) {
 	if d.note != "" {
 		log.Warn(d.note, slog.String("database", d.name))
+	}
+	if d.switched {
+		log.Info("the application's database file was switched to WAL mode: its programs need write access to the file and its folder", slog.String("database", d.name))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // ErrServer refuses for a database on a server what is for files: the server has
 // means of its own.
-var ErrServer = errors.New("it is on a server, and this is for SQLite files")
+var ErrServer = errors.New("it is on a server, and this works only on SQLite files")
 
 // Backup writes a copy of an SQLite file, as it is at one moment, while others work on
 // it. The copy is new, its owner's alone, and synced.
@@ -72,7 +72,7 @@ func openFile(ctx context.Context, name string) (*sql.DB, error) {
 	case check(name) != nil:
 		return nil, check(name)
 	case !ok:
-		return nil, fmt.Errorf("database %s: it is not a plain file", name)
+		return nil, fmt.Errorf("database %s is not a plain file", name)
 	}
 	if err := Exists(path); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ type KeyFiles struct {
 // FORBEAR_ENCRYPTION_KEY_FILE, where several files are separated as in PATH.
 func KeyFlag(f *flag.FlagSet, k *KeyFiles, usage string) {
 	k.names = filepath.SplitList(os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"))
-	f.Var(k, "encryption-key-file", usage+" (also from FORBEAR_ENCRYPTION_KEY_FILE); given several times, the first key encrypts and all decrypt")
+	f.Var(k, "encryption-key-file", usage+" (also from FORBEAR_ENCRYPTION_KEY_FILE); may be repeated")
 }
 
 // String implements flag.Value.
@@ -75,7 +75,7 @@ func Cipher(files ...string) (sqlstore.Cipher, error) {
 		}
 		for _, other := range keys[:i] {
 			if other.ID == keys[i].ID {
-				return nil, fmt.Errorf("%s: it holds a key that another of the files has", name)
+				return nil, fmt.Errorf("%s has the same key as another of the files: name each key once", name)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func readKey(name string) (k sqlstore.Key, err error) {
 		return k, err
 	}
 	if len(b) < minKey {
-		return k, fmt.Errorf("%s: a key has at least %d bytes", name, minKey)
+		return k, fmt.Errorf("%s: want at least %d bytes of key, for example from openssl rand -out key 32", name, minKey)
 	}
 	key := sha256.Sum256(b)
 	id := sha256.Sum256(key[:])

@@ -14,7 +14,7 @@ import (
 
 // errName refuses what is neither a server nor a file. What was given is not repeated:
 // it may hold a password.
-var errName = errors.New("want postgres://user@host/database, libpq's keywords such as 'host=... dbname=...', or the path of an SQLite file (./ before one with a colon in its name)")
+var errName = errors.New("want postgres://user@host/database, libpq keywords such as 'host=... dbname=...', or the path of an SQLite file (with ./ before a name that has a colon)")
 
 // The forms of a name that are not a path.
 var (
@@ -74,7 +74,7 @@ func parse(name string) (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
-var errMistaken = errors.New("database " + hidden + ": it cannot be read: characters such as / and @ in a password are written as %2F and %40")
+var errMistaken = errors.New("database " + hidden + ": it cannot be parsed: write / and @ in a password as %2F and %40")
 
 // mistaken reports whether a URL without its scheme has its host elsewhere than it seems:
 // a password with a slash that is not escaped reads as a part of the path.

@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 		{"postgres://u:12?hunter2@127.0.0.1:1/db", true, "database postgres://127.0.0.1:1/db cannot be reached"},
 		{"postgres://u:12[hunter2]@127.0.0.1:1/db", true, "database postgres://127.0.0.1:1/db cannot be reached"},
 		{"postgres://u:hunter2@127.0.0.1:1,127.0.0.1:2/a%40b?application_name=a@b", true, "database postgres://127.0.0.1:1,127.0.0.1:2/a@b cannot be reached"},
-		{"host=127.0.0.1 port=hunter2", true, "cannot be read"},
+		{"host=127.0.0.1 port=hunter2", true, "cannot be parsed"},
 		{"postgres:u:hunter2@127.0.0.1/db", false, "database postgres:...: want postgres://"},
 		{"u:hunter2@127.0.0.1/db", false, "database: want postgres://"},
 		{"mysql://u:hunter2@127.0.0.1/db", false, "database mysql:...: want postgres://"},

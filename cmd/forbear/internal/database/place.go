@@ -14,7 +14,7 @@ import (
 
 // ErrPlace is in the chain of errors about where an SQLite file is. Their text
 // names what else to choose.
-var ErrPlace = errors.New("name another with --database or FORBEAR_DATABASE: a file in a folder that this user may write to, or a postgres:// URL")
+var ErrPlace = errors.New("choose another with --database or FORBEAR_DATABASE: a file in a folder that this user can write to, or a postgres:// URL")
 
 // private is the mode of a database, and of what SQLite keeps beside it: it holds
 // payloads and responses.
@@ -22,8 +22,8 @@ const private fs.FileMode = 0o600
 
 // What Note says of a file.
 const (
-	wasReadable = "other users of this machine could read the database: its mode is 0600 now"
-	isReadable  = "other users of this machine can read the database: its mode stays, since an application uses it too"
+	wasReadable = "other users of this machine could read the database file: its mode is now 0600"
+	isReadable  = "other users of this machine can read the database file: run chmod o-rwx on it (its mode is unchanged, because an application uses it too)"
 )
 
 // place prepares the place of an SQLite file before it is opened. It makes a new one, which
@@ -68,11 +68,11 @@ func narrow(path string) (note string, err error) {
 		case err != nil && i > 0:
 			continue // nothing is beside it
 		case errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("database %s: it is a link to a file that is not there: %w", path, ErrPlace)
+			return "", fmt.Errorf("database %s is a link to a missing file: %w", path, ErrPlace)
 		case err != nil:
 			return "", unusable(path, err)
 		case info.IsDir() && i == 0:
-			return "", fmt.Errorf("database %s: it is a folder: %w", path, ErrPlace)
+			return "", fmt.Errorf("database %s is a folder: %w", path, ErrPlace)
 		case info.Mode().Perm()&^private == 0 || runtime.GOOS == "windows": // where other things than the mode say who may read
 			continue
 		}
@@ -81,7 +81,7 @@ func narrow(path string) (note string, err error) {
 			continue // another process has just closed the database
 		}
 		if err != nil {
-			return note, fmt.Errorf("database %s: the mode of %s is %#o, other users of this machine can read it, and it cannot be changed (%w): run chmod 600 as its owner, or %w",
+			return note, fmt.Errorf("database %s: other users of this machine can read %s (mode %#o), and its mode cannot be changed (%w): run chmod 600 as its owner, or %w",
 				path, name, info.Mode().Perm(), errors.Unwrap(err), ErrPlace)
 		}
 		note = wasReadable
@@ -97,9 +97,9 @@ func unusable(path string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("database %s: there is no folder %s: %w", path, folder, ErrPlace)
+		return fmt.Errorf("database %s: the folder %s does not exist: create it, or %w", path, folder, ErrPlace)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("database %s: the folder %s cannot be written to by this user: %w", path, folder, ErrPlace)
+		return fmt.Errorf("database %s: this user cannot write to the folder %s: %w", path, folder, ErrPlace)
 	}
 	return fmt.Errorf("database %s: %w", path, err)
 }
@@ -126,7 +126,7 @@ func Exists(name string) error {
 		return nil
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no database %s: name serve's with --database", path)
+		return fmt.Errorf("database %s does not exist: name the database of forbear serve with --database", path)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // errPooler refuses a pooler that gives each transaction any of its connections: what
 // forbear sets and prepares on one is not there on the next, and notifications do not
 // arrive. Statements would fail at random.
-var errPooler = errors.New("there is a pooler in between that does not keep a connection for its client, such as PgBouncer with pool_mode = transaction: " +
+var errPooler = errors.New("a pooler between forbear and PostgreSQL does not keep connections for a session (PgBouncer with pool_mode=transaction): " +
 	"set pool_mode=session for this database in the pooler ([databases] name = host=... pool_mode=session), or connect to PostgreSQL directly")
 
 const (

@@ -92,7 +92,7 @@ func ours(cfg *pgx.ConnConfig, use Use) {
 type encodingError string
 
 func (e encodingError) Error() string {
-	return fmt.Sprintf("its encoding is %s, and messages have any character: make another one with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0", string(e))
+	return fmt.Sprintf("its encoding is %s, and messages can have any character: create another one with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0", string(e))
 }
 
 // reaching explains why there is no connection.
@@ -101,9 +101,9 @@ func reaching(name string, err error) error {
 		return fmt.Errorf("database %s: %w", name, wrong)
 	}
 	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
-		return fmt.Errorf("database %s takes no writes: it is a standby, or read-only; name the primary, or all hosts as in postgres://a,b/database: %w", name, err)
+		return fmt.Errorf("database %s is read-only, perhaps a standby: name the primary, or all hosts as in postgres://a,b/database: %w", name, err)
 	}
-	return fmt.Errorf("database %s cannot be reached: %w", name, err)
+	return fmt.Errorf("database %s cannot be reached: check that PostgreSQL is running and that --database or FORBEAR_DATABASE is right: %w", name, err)
 }
 
 // listen waits for notifications on a connection of its own, which is replaced as those

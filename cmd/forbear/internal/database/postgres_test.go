@@ -54,7 +54,7 @@ func TestReadOnlyServerIsRefused(t *testing.T) {
 	if err == nil {
 		_ = db.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "takes no writes") {
+	if err == nil || !strings.Contains(err.Error(), "is read-only") {
 		t.Errorf("to write: %v", err)
 	}
 	if db, err = Open(t.Context(), url); err != nil {

@@ -71,9 +71,9 @@ func (d *DB) probe(ctx context.Context, log *slog.Logger) {
 	h.mu.Unlock()
 	switch {
 	case cause != "" && before == "":
-		log.Error("the database takes no messages: not ready until it does", slog.String("database", d.name), slog.String("cause", cause), slog.String("error", err.Error()))
+		log.Error("the database accepts no messages: not ready until it does", slog.String("database", d.name), slog.String("cause", cause), slog.String("error", err.Error()))
 	case cause == "" && before != "":
-		log.Info("the database takes messages again: ready", slog.String("database", d.name))
+		log.Info("the database accepts messages again: ready", slog.String("database", d.name))
 	}
 }
 

@@ -33,20 +33,20 @@ func (d *DB) update(ctx context.Context, log *slog.Logger, beside bool) error {
 	if breaking := sqlstore.Breaking(list); len(breaking) > 0 {
 		switch {
 		case beside:
-			return fmt.Errorf("it lacks %s, with which the process that hands over could not work: stop that process, then start this one", names(breaking))
+			return fmt.Errorf("it lacks %s, which would break the process that hands over: stop that process, then start this one", names(breaking))
 		case d.server:
-			return fmt.Errorf("it lacks %s, with which processes of the previous version could not work: stop all of them, then run forbear migrate --database %s", names(breaking), d.name)
+			return fmt.Errorf("it lacks %s, which would break processes of the previous version: stop all of them, then run forbear migrate --database %s", names(breaking), d.name)
 		}
 	}
 	if steps := pending(list); len(steps) > 0 {
-		log.Info("updating the database schema: this takes longer the more data there is", slog.String("steps", names(steps)))
+		log.Info("updating the database schema: this can take long with much data", slog.String("steps", names(steps)))
 	}
 	if later := slices.DeleteFunc(slices.Clone(list), func(m sqlstore.Migration) bool { return !m.Later }); len(later) > 0 {
-		log.Info("a later version of forbear has updated the database schema; this one works with it", slog.String("steps", names(later)))
+		log.Info("a later version of forbear updated the database schema; this version works with it", slog.String("steps", names(later)))
 	}
 	_, err = d.MigrateLogged(ctx, log)
 	if errors.Is(err, sqlstore.ErrRights) {
-		return fmt.Errorf("%w: run forbear migrate --database %s as a user that may: on PostgreSQL the owner of its tables", err, d.name)
+		return fmt.Errorf("%w: run forbear migrate --database %s as a user with that right (on PostgreSQL the owner of its tables)", err, d.name)
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (d *DB) UpToDate(ctx context.Context) error {
 		return err
 	}
 	if steps := pending(list); len(steps) > 0 {
-		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate --database %s, or start serve of this version", names(steps), d.name)
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate --database %s, or start forbear serve of this version", names(steps), d.name)
 	}
 	_, err = d.Migrate(ctx)
 	return err

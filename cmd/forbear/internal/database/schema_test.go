@@ -26,8 +26,8 @@ func TestUpdate(t *testing.T) {
 		refused string // what the refusal says; "" for none
 	}{
 		{"a file of its own", false, false, `DROP TABLE forbear_holds; DELETE FROM forbear_migrations WHERE version = 120`, ""},
-		{"a file of the process that hands over", false, true, `DROP TABLE forbear_holds; DELETE FROM forbear_migrations WHERE version = 120`, "0120_holds, with which the process that hands over"},
-		{"a server", true, false, `DROP TABLE forbear_holds; DELETE FROM forbear_migrations WHERE version = 120`, "0120_holds, with which processes of the previous version could not work: stop all of them, then run forbear migrate --database postgres://"},
+		{"a file of the process that hands over", false, true, `DROP TABLE forbear_holds; DELETE FROM forbear_migrations WHERE version = 120`, "0120_holds, which would break the process that hands over"},
+		{"a server", true, false, `DROP TABLE forbear_holds; DELETE FROM forbear_migrations WHERE version = 120`, "0120_holds, which would break processes of the previous version: stop all of them, then run forbear migrate --database postgres://"},
 		{"added to a file", false, true, `ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`, ""},
 		{"added to a server", true, false, `ALTER TABLE forbear_migrations DROP COLUMN beside; DELETE FROM forbear_migrations WHERE version = 150`, ""},
 	} {
@@ -96,7 +96,7 @@ func TestUpdateSaysWhatItWaitsFor(t *testing.T) {
 	go func() { ended <- db.Update(t.Context(), slog.New(slog.NewTextHandler(said, nil)), false) }()
 	select {
 	case line := <-said:
-		if !strings.Contains(line, "trying again") || !strings.Contains(line, "another process changes the schema") {
+		if !strings.Contains(line, "trying again") || !strings.Contains(line, "another process is changing the schema") {
 			t.Errorf("the log says %s", line)
 		}
 	case err := <-ended:

@@ -36,6 +36,7 @@ func openSQLite(ctx context.Context, name string, use Use, opts []sqlstore.Optio
 	if err := write.PingContext(ctx); err != nil { // makes what is beside the file
 		return nil, errors.Join(opening(name, err), write.Close())
 	}
+	db.switched = holds.others && holds.mode != "wal"
 	read, err := sql.Open("sqlite", readName)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", name, err), write.Close())
@@ -47,12 +48,13 @@ func openSQLite(ctx context.Context, name string, use Use, opts []sqlstore.Optio
 
 // ErrShared is in the chain of errors about an SQLite file of an application, on which
 // no forbear has worked. Its text names what allows it.
-var ErrShared = errors.New("forbear would add its tables and change the file to WAL; allow that with --shared-database, as for an outbox in the application's own file, or name another file")
+var ErrShared = errors.New("nothing was changed; add --shared-database to add forbear's tables and switch the file to WAL mode (run both programs as one user, or in one group that can write to the file and its folder), or name another file or a postgres:// URL")
 
 // tenancy is what an SQLite file holds before it is opened.
 type tenancy struct {
-	others bool // tables that are not forbear's
-	ours   bool // forbear's
+	others bool   // tables that are not forbear's
+	ours   bool   // forbear's
+	mode   string // of its journal
 }
 
 // look reads what an SQLite file holds, and changes nothing about it. One that is not
@@ -68,6 +70,9 @@ func look(ctx context.Context, path string) (t tenancy, err error) {
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(max(name LIKE 'forbear\_%' ESCAPE '\'), 0), COALESCE(max(name NOT LIKE 'forbear\_%' ESCAPE '\'), 0)
 		FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'`).Scan(&t.ours, &t.others)
+	if err == nil {
+		err = db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&t.mode)
+	}
 	return t, errors.Join(err, db.Close())
 }
 
@@ -77,5 +82,5 @@ func (t tenancy) allowed(path string, use Use) error {
 	if !t.others || t.ours || use.Shared {
 		return nil
 	}
-	return fmt.Errorf("database %s holds the tables of an application, and none of forbear's: %w", path, ErrShared)
+	return fmt.Errorf("database %s has tables of an application and none of forbear: %w", path, ErrShared)
 }

@@ -60,6 +60,9 @@ func TestFileOfAnApplication(t *testing.T) {
 			t.Errorf("%+v: %v", use, err)
 		}
 	}
+	if got := mode(); runtime.GOOS != "windows" && got != 0o644 {
+		t.Errorf("refused, and the file's mode is %#o", got)
+	}
 	if got := journal(t, path); got != "delete" {
 		t.Errorf("the journal's mode is %s", got)
 	}
@@ -71,6 +74,9 @@ func TestFileOfAnApplication(t *testing.T) {
 		_, err = db.Migrate(t.Context())
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)
+		}
+		if db.switched != use.Shared {
+			t.Errorf("%+v: switched %v", use, db.switched)
 		}
 		if db.note == wasReadable || runtime.GOOS != "windows" && db.note != isReadable {
 			t.Errorf("%+v: note %q", use, db.note)

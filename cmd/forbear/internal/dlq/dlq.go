@@ -24,44 +24,38 @@ func Command() *cli.Command {
 		Usage: "stats | list | show ID | redrive [ID] | redrives | pause ID | resume ID | cancel ID" +
 			" | discard [ID] | export | read FILE | audit [FLAGS]",
 		About: `
-Dlq works on serve's database, whether a serve runs or not: the SQLite file on its
-machine, or the same PostgreSQL from anywhere.
+Dlq works on serve's database, whether serve is running or not.
 
   stats                     count letters by queue, reason and state, and by cause
-  list                      one line for each letter, the oldest first
-  show ID                   one letter with its history
+  list                      list letters, the oldest first
+  show ID                   show a letter with its history
   redrive ID | FILTER       send letters again, with their id and key
-  redrives                  list the redrives and their progress
-  pause, resume, cancel ID  a redrive
+  redrives                  list redrives and their progress
+  pause, resume, cancel ID  control a redrive
   discard ID | FILTER --why REASON
                             give up letters; they stay listed until they expire
-  export                    letters as lines of JSON
+  export                    print letters as JSON lines
   read FILE                 print an export that serve wrote and encrypted
-  audit                     list reveals, redrives and discards, with the names behind them
+  audit                     list reveals, redrives and discards, with names
 
-Lists and exports mask payloads, credentials and the quoted parts of errors.
---reveal shows them; the audit trail records your name first.
+Payloads, credentials and the quoted parts of errors are masked. --reveal shows
+them; the audit trail records your name first.
 
-Letters share a cause when one fix would deliver them all: they have the same
-destination, error type and error text, apart from numbers and quoted parts.
+Letters share a cause when one fix would deliver them all: same destination, error
+type and error text, apart from numbers and quoted parts.
 
-Redrive sends the letters that the filter chooses. --dry-run only counts them.
---canary sends one letter first, and the others when it was delivered. A running
-serve sends them, at --rate a second, and stops when more than --stop-ratio of
-them fail. Redrive and discard need an id, a filter flag or --all.
+A running serve sends the letters of a redrive, at --rate, and stops when more than
+--stop-ratio of them fail. Redrive and discard need an id, a filter flag or --all.
 
-Exit code 1: nothing was found, or a redrive was stopped.`,
+Exit code 1: nothing was found, or a redrive stopped.`,
 		Examples: `
 forbear dlq stats
 forbear dlq list --reason exhausted --since 24h
 forbear dlq show --reveal dlq_01jd3x6v9k8e5m2n4p7q
-forbear dlq redrive --cause 5f1c09a2b3d4 --dry-run
 forbear dlq redrive --destination acme --dry-run
 forbear dlq redrive --destination acme --canary --rate 50 --wait
 forbear dlq discard --why "test data" dlq_01jd3x6v9k8e5m2n4p7q
-forbear dlq discard --why "the customer has left" --destination acme --dry-run
-forbear dlq export --state dead > letters.jsonl
-forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
+forbear dlq export --state dead --reveal > letters.jsonl
 `,
 	}, setup)
 }
@@ -105,31 +99,31 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 // register registers the flags of all verbs.
 func (q *dlq) register(f *flag.FlagSet) {
 	q.db = q.Database(f)
-	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
-	f.StringVar(&q.filter.Application, "application", "", "letters of this `application`'s endpoints, or redrives of them")
-	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
-	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
-	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
-	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
-	f.StringVar(&q.filter.Cause, "cause", "", "letters with this `cause`, as stats names it")
-	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
-	f.Func("since", "letters, or lines of the audit trail, from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&q.filter.Since))
-	f.Func("until", "letters, or lines of the audit trail, before this `time`", cli.TimeFlag(&q.filter.Until))
-	f.StringVar(&q.filter.After, "after", "", "list, redrives: continue after the item with this `id`")
+	f.StringVar(&q.filter.Queue, "queue", "", "only this `queue`")
+	f.StringVar(&q.filter.Application, "application", "", "only this `application`'s endpoints")
+	f.StringVar(&q.filter.Destination, "destination", "", "only to this `endpoint`")
+	f.StringVar(&q.filter.Reason, "reason", "", "only with this `reason`, such as exhausted")
+	f.StringVar(&q.filter.ErrorType, "error-type", "", "only with this last error `type`, such as http_503")
+	f.StringVar(&q.filter.EventID, "event-id", "", "only of this message `id`")
+	f.StringVar(&q.filter.Cause, "cause", "", "only with this `cause`, as stats shows it")
+	f.Func("state", "only in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
+	f.Func("since", "from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&q.filter.Since))
+	f.Func("until", "before this `time`", cli.TimeFlag(&q.filter.Until))
+	f.StringVar(&q.filter.After, "after", "", "list, redrives: continue after this `id`")
 	f.IntVar(&q.filter.Limit, "limit", 100, "list, redrives: at most this `number`, up to 1000")
 	q.FormatFlag(f, "output `format`: text or json")
-	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
+	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: with payloads and credentials; audited")
 	q.ActorFlag(f, "your `name`, for the audit")
 	f.StringVar(&q.why, "why", "", "discard: the `reason`")
-	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters of the queue")
+	f.BoolVar(&q.all, "all", false, "redrive, discard: all dead letters")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive, discard: only count")
-	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
-	f.Float64Var(&q.job.Rate, "rate", queue.DefaultRate, "redrive: this `number` of letters a second")
+	f.BoolVar(&q.job.Canary, "canary", false, "redrive: send one letter first, the others when it is delivered")
+	f.Float64Var(&q.job.Rate, "rate", queue.DefaultRate, "redrive: letters a second, a `number`")
 	// A redrive into a dependency that is still broken stops by itself,
 	// before it has used up the letters' redrives.
-	f.Float64Var(&q.job.StopRatio, "stop-ratio", queue.DefaultStopRatio, "redrive: stop when more than this `share` of the letters fails; 1 never stops")
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", queue.DefaultStopRatio, "redrive: stop when more than this `share` fails; 1 never stops")
 	f.IntVar(&q.job.MaxRedrives, "max-redrives", queue.DefaultMaxRedrives, "redrive: skip letters that were redriven this `number` of times")
-	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
+	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it ends")
 }
 
 // states are those of a letter.
@@ -147,7 +141,7 @@ func stateFlag(s *deadletter.State) func(string) error {
 
 func (q *dlq) check() error {
 	if q.filter.Limit < 1 || q.filter.Limit > queue.MaxList {
-		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, queue.MaxList)
+		return fmt.Errorf("--limit %d is outside 1 to %d", q.filter.Limit, queue.MaxList)
 	}
 	return nil
 }
@@ -156,7 +150,7 @@ func (q *dlq) check() error {
 // asked for, and not be meant because a flag was forgotten.
 func (q *dlq) checkChosen() error {
 	if q.ID == "" && !q.all && !q.filtered() {
-		return errors.New("which letters? (an id, a filter flag, or --all)")
+		return errors.New("which letters? give an id, a filter flag, or --all")
 	}
 	return q.check()
 }
@@ -170,9 +164,9 @@ func (q *dlq) filtered() bool {
 func (q *dlq) checkDiscard() error {
 	switch {
 	case q.why == "" && !q.dryRun:
-		return errors.New("discard wants a reason: --why")
+		return errors.New("discard needs --why REASON")
 	case q.ID != "" && (q.filtered() || q.all || q.dryRun):
-		return errors.New("discard: an id, or a filter")
+		return errors.New("discard: give an id or a filter, not both")
 	}
 	return q.checkChosen()
 }

@@ -87,7 +87,7 @@ func TestDLQVerbs(t *testing.T) {
 		{"list --after l2", 1, "no such dead letters"},
 		{"list --since 1h --state dead --reason exhausted --error-type http_503", 0, "l2"},
 		{"list --until 1h", 1, "no such dead letters"},
-		{"show l1", 0, "payload      *** (--reveal"},
+		{"show l1", 0, "payload      *** (add --reveal"},
 		{"show l1 --reveal --actor bob", 0, "payload      planted-payload"},
 		{"show l1 -o json", 0, `"value":"***"`},
 		{"export", 0, `"destination":"acme"`},
@@ -99,7 +99,7 @@ func TestDLQVerbs(t *testing.T) {
 		{"redrive --destination acme --dry-run -o json", 0, `{"count":3,"dry_run":true}`},
 		{"redrive l2 --rate 5", 0, "1 dead letter, at 5 a second; a running serve sends them"},
 		{"redrives", 0, "running  0     1      0          0        5/s"},
-		{"redrives --limit 1", 0, "there may be more: --after rdr_"},
+		{"redrives --limit 1", 0, "there may be more: add --after rdr_"},
 		{"redrives --after none", 1, "no redrives"},
 		{"redrives --application other", 1, "no redrives"},
 		{"discard l0 --why duplicate -o json", 0, `{"id":"l0","state":"discarded"}`},
@@ -109,30 +109,30 @@ func TestDLQVerbs(t *testing.T) {
 		{"discard --destination acme --why over -o json", 0, `{"count":2,"dry_run":false}`},
 		{"audit", 0, "bob"},
 
-		{"", 2, "which verb: stats, list, show,"},
+		{"", 2, "want stats, list, show,"},
 		{"explode", 2, `unknown verb "explode": want stats, list,`},
-		{"show", 2, "show wants the id of a letter"},
+		{"show", 2, "show needs the id of a letter"},
 		{"show none", 1, `dead letter "none": not found`},
 		{"list l1", 2, `list: unexpected argument "l1"`},
 		{"show l1 l2", 2, `show: unexpected argument "l2"`},
-		{"list --limit 0", 2, "--limit 0 is not 1 to 1000"},
+		{"list --limit 0", 2, "--limit 0 is outside 1 to 1000"},
 		{"list --state undead", 2, "want dead, redriving, resolved or discarded"},
 		{"list --since yesterday", 2, "or an age such as 24h"},
 		{"list -o yaml", 2, `unknown format "yaml"`},
 		{"list --colour", 2, "see forbear dlq --help"},
-		{"discard l1", 2, "discard wants a reason: --why"},
+		{"discard l1", 2, "discard needs --why REASON"},
 		{"discard --why over", 2, "which letters?"},
-		{"discard l1 --destination acme --why over", 2, "an id, or a filter"},
+		{"discard l1 --destination acme --why over", 2, "an id or a filter"},
 		{"discard --state resolved --why over", 2, "cannot be discarded"},
 		{"redrive", 2, "which letters?"},
 		{"redrive none", 1, `dead letter "none": not found`},
 		{"redrive l0", 1, "no dead letters to redrive"},
-		{"redrive --all --rate 1000", 2, "rate 1000 is outside 0-500"},
-		{"redrive --all --stop-ratio 2", 2, "stop_ratio 2 is outside 0-1"},
-		{"pause", 2, "pause wants the id of a redrive"},
+		{"redrive --all --rate 1000", 2, "rate 1000 is outside 0 to 500"},
+		{"redrive --all --stop-ratio 2", 2, "stop_ratio 2 is outside 0 to 1"},
+		{"pause", 2, "pause needs the id of a redrive"},
 		{"pause none", 1, `redrive "none"`},
 		{"read " + missing, 2, "misspelt.db"},
-		{"list --database " + missing, 2, "there is no database " + missing},
+		{"list --database " + missing, 2, "database " + missing + " does not exist"},
 		{"list --database mysql://x", 2, "want postgres://"},
 		{"list --database " + empty, 1, "no such dead letters"},
 		{"redrives --database " + empty, 1, "no redrives"},
@@ -199,7 +199,7 @@ func TestDLQWithEncryption(t *testing.T) {
 	}
 	for verb, want := range map[string]string{"list": "without payload and headers", "show l0": "payload      dead letter", "export": `"unreadable":"dead letter`} {
 		r := clitest.Run(t, Command(), "", append(strings.Fields(verb), "--database", db)...)
-		if r.Code != 0 || !strings.Contains(r.Out+r.Errors, want) || !strings.Contains(r.Out+r.Errors, "encrypted under a key that is not among those given") || strings.Contains(r.Out+r.Errors, "planted") {
+		if r.Code != 0 || !strings.Contains(r.Out+r.Errors, want) || !strings.Contains(r.Out+r.Errors, "encrypted under a key that this process lacks") || strings.Contains(r.Out+r.Errors, "planted") {
 			t.Errorf("%s without the key: %+v", verb, r)
 		}
 	}
@@ -227,7 +227,7 @@ func TestDLQWithEncryption(t *testing.T) {
 	if r := clitest.Run(t, Command(), "", "read", "--reveal", file, "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, "cGxhbnRlZC1wYXlsb2Fk") {
 		t.Errorf("revealed: %+v", r)
 	}
-	if r := clitest.Run(t, Command(), "", "read", file, "--database", db); r.Code != 2 || !strings.Contains(r.Errors, "line 1: encrypted, and no key is at hand") {
+	if r := clitest.Run(t, Command(), "", "read", file, "--database", db); r.Code != 2 || !strings.Contains(r.Errors, "line 1: encrypted: give its key with --encryption-key-file") {
 		t.Errorf("without the key: %+v", r)
 	}
 	if r := clitest.Run(t, Command(), "", "audit", "--database", db); !strings.Contains(r.Out, "file "+file) {
@@ -267,7 +267,7 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 		if r.Code != 0 || strings.Count(r.Out, "\n") != 3 {
 			t.Fatalf("%s: %+v", c.args, r)
 		}
-		if says := strings.Count(r.Errors, "\n") == 1 && strings.Contains(r.Errors, "left out: --reveal"); says != c.says || !c.says && r.Errors != "" {
+		if says := strings.Count(r.Errors, "\n") == 1 && strings.Contains(r.Errors, "are masked: add --reveal"); says != c.says || !c.says && r.Errors != "" {
 			t.Errorf("%s says %q", c.args, r.Errors)
 		}
 		n := 0

@@ -46,7 +46,7 @@ func (q *dlq) sayUnreadable(list []deadletter.Letter) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(q.Err, "forbear: dlq: %s without payload and headers, such as this: %s\n", deadLetters(n), cli.Printable(why))
+		fmt.Fprintf(q.Err, "forbear: dlq: %s without payload and headers, for example: %s\n", deadLetters(n), cli.Printable(why))
 	}
 }
 
@@ -173,5 +173,5 @@ func (q *dlq) write(l deadletter.Letter) error {
 // sayMasked says what a masked export lacks: a file that is kept for later must not be
 // taken for a whole one.
 func (q *dlq) sayMasked() {
-	fmt.Fprintln(q.Err, "forbear: dlq: payloads, what errors quote and values of headers were left out: --reveal writes them, and is written to the audit trail")
+	fmt.Fprintln(q.Err, "forbear: dlq: payloads, header values and quoted parts of errors are masked: add --reveal (recorded in the audit trail)")
 }

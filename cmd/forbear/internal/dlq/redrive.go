@@ -38,7 +38,7 @@ func (q *dlq) redrive(ctx context.Context) error {
 		q.Say(map[string]any{"dry_run": true, "count": plan.Total}, "%s would be redriven", deadLetters(plan.Total))
 		return nil
 	case plan.Total == 0: // an empty job would be done at once, and look like a success
-		return verb.Negative("no dead letters to redrive: they are in another state, or were redriven too often (--max-redrives)")
+		return verb.Negative("no dead letters to redrive: they are in another state (see forbear dlq stats), or were redriven too often (--max-redrives)")
 	}
 	// From here on the letters are sent whether or not this command goes on.
 	j, err := r.Start(ctx, q.job, webhook.NewID("rdr"))
@@ -60,7 +60,7 @@ func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 	for j.State.Open() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the redrive goes on without you: forbear dlq pause %s", j.ID)
+			return fmt.Errorf("the redrive continues; to stop it: forbear dlq pause %s", j.ID)
 		// Five looks a second are smooth on a terminal and cost a database nothing.
 		case <-time.After(200 * time.Millisecond):
 		}

@@ -48,8 +48,12 @@ func (q *dlq) print(l *deadletter.Letter) {
 			fmt.Fprintf(q.Out, "  %-12s %s\n", name, cli.Printable(value))
 		}
 	}
-	line("reason", fmt.Sprintf("%s (%s)", l.Reason, l.ErrorType))
-	line("what", l.Description)
+	reason := l.Reason
+	if l.ErrorType != "" {
+		reason += " (" + l.ErrorType + ")"
+	}
+	line("reason", reason)
+	line("what?", l.Description)
 	line("error?", l.Error)
 	line("types?", strings.Join(l.Chain, " > "))
 	line("cause?", l.Cause)
@@ -59,12 +63,12 @@ func (q *dlq) print(l *deadletter.Letter) {
 	}
 	line("queue", l.Queue)
 	line("destination", l.Destination)
-	line("application", l.Application)
-	line("event", l.EventID+"  type "+l.Type)
-	line("key", l.IdempotencyKey)
-	line("correlation", l.CorrelationID)
+	line("application?", l.Application)
+	line("event", strings.TrimSuffix(l.EventID+"  type "+l.Type, "  type "))
+	line("key?", l.IdempotencyKey)
+	line("correlation?", l.CorrelationID)
 	line("trace?", l.TraceID)
-	line("policy", l.PolicyVersion)
+	line("policy?", l.PolicyVersion)
 	if l.Redrives > 0 {
 		line("redriven", fmt.Sprintf("%d times, last by %s: %s", l.Redrives, l.RedrivenBy, l.Outcome))
 	}
@@ -75,7 +79,11 @@ func (q *dlq) print(l *deadletter.Letter) {
 		line("header", h.Name+": "+h.Value)
 	}
 	for _, a := range l.History {
-		line(fmt.Sprintf("attempt %d", a.Number), fmt.Sprintf("%s  took %v  status %d  %s", a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), a.Status, a.ErrorType))
+		status := ""
+		if a.Status != 0 {
+			status = fmt.Sprintf("  status %d", a.Status)
+		}
+		line(fmt.Sprintf("attempt %d", a.Number), fmt.Sprintf("%s  took %v%s  %s", a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), status, a.ErrorType))
 		line("  error?", a.Error)
 		line("  response?", a.Response)
 	}
@@ -85,6 +93,6 @@ func (q *dlq) print(l *deadletter.Letter) {
 	case q.reveal:
 		line("payload", string(l.Payload))
 	default:
-		line("payload", deadletter.Masked+" (--reveal shows it, and is written to the audit trail)")
+		line("payload", deadletter.Masked+" (add --reveal to see it; recorded in the audit trail)")
 	}
 }

@@ -52,7 +52,7 @@ var errForbidden = errors.New("forbidden")
 var ErrNoToken = errors.New("the delivery API listens beyond loopback and needs a token")
 
 // refusedToken is why a caller gets 401.
-const refusedToken = "the API token is missing, wrong or expired: send one that forbear token create has made as Authorization: Bearer, or set FORBEAR_API_TOKEN for the commands"
+const refusedToken = "the API token is missing, wrong or expired: send Authorization: Bearer with a token that forbear token create made, or set FORBEAR_API_TOKEN for the commands"
 
 // authorize lets in callers with the token of the command line or one of the store, and
 // puts them into the request's context. Where there is neither, the request has to be
@@ -87,8 +87,8 @@ func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", refusedToken)
 		case !loopback.Host(r.Host) || forwarded(r):
-			s.refused(r, http.StatusForbidden, "a name that is not this machine's, or a proxy, without a token")
-			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only, and no proxy")
+			s.refused(r, http.StatusForbidden, "without a token, under a name that is not this machine's, or through a proxy")
+			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token, the API serves only loopback names, and no proxy: make a token with forbear token create")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -119,7 +119,7 @@ var proxyHeaders = []string{
 func (s *Service) permit(r *http.Request, route route) error {
 	c := callerOf(r)
 	if c.Scope == sqlstore.ScopeReadOnly && route.method != http.MethodGet {
-		return fmt.Errorf("%w: the token %q is read-only", errForbidden, c.Name)
+		return fmt.Errorf("%w: the token %q is read-only: use one of scope application or admin", errForbidden, c.Name)
 	}
 	if c.Application == "" {
 		return nil
@@ -131,7 +131,7 @@ func (s *Service) permit(r *http.Request, route route) error {
 		}
 	}
 	if !route.tenants {
-		return fmt.Errorf("%w: the token %q is for the application %q, and this is not its own", errForbidden, c.Name, c.Application)
+		return fmt.Errorf("%w: the token %q is only for application %q: this needs one of scope admin", errForbidden, c.Name, c.Application)
 	}
 	id := r.PathValue("id")
 	switch {
@@ -228,7 +228,7 @@ func (c caller) party() webhook.Party {
 
 // refuse says what is not for a token of one application to write.
 func (c caller) refuse(what string) error {
-	return fmt.Errorf("%w: %s is not for the token %q to write: ask the operator", errForbidden, what, c.Name)
+	return fmt.Errorf("%w: the token %q cannot set %s: ask the operator", errForbidden, c.Name, what)
 }
 
 // confine puts the caller's application where a request names none, and refuses
@@ -241,5 +241,5 @@ func (c caller) confine(application *string) error {
 		*application = c.Application
 		return nil
 	}
-	return fmt.Errorf("%w: the token %q is for the application %q", errForbidden, c.Name, c.Application)
+	return fmt.Errorf("%w: the token %q is only for application %q", errForbidden, c.Name, c.Application)
 }

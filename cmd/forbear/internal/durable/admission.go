@@ -54,8 +54,8 @@ type admission struct {
 func newAdmission(readers int) *admission {
 	return &admission{
 		looks:    gate{all: make(chan struct{}, max(readers*3/4, 1)), each: max(readers/4, 2)},
-		requests: room{all: maxRequests, each: maxRequestsOf, of: "requests under way"},
-		bodies:   room{all: maxBodies, each: maxBodiesOf, of: "bytes of bodies under way"},
+		requests: room{all: maxRequests, each: maxRequestsOf, of: "concurrent requests"},
+		bodies:   room{all: maxBodies, each: maxBodiesOf, of: "bytes of concurrent bodies"},
 		reads:    readsOf, changes: changesOf,
 	}
 }
@@ -108,9 +108,9 @@ func (m *room) enter(who string, n int64) error {
 	defer m.mu.Unlock()
 	switch {
 	case m.used+n > m.all:
-		return fmt.Errorf("%w: as many %s as this process takes: try again", errOverloaded, m.of)
+		return fmt.Errorf("%w: this process has reached its limit of %s: try again", errOverloaded, m.of)
 	case who != "" && m.by[who]+n > m.each:
-		return &tooMany{fmt.Sprintf("application %q has as many %s as one may", who, m.of), time.Second}
+		return &tooMany{fmt.Sprintf("application %q has reached its limit of %s", who, m.of), time.Second}
 	}
 	if m.by == nil {
 		m.by = map[string]int64{}

@@ -104,7 +104,7 @@ func (s *Service) handler(o Options) http.Handler {
 	}
 	forgery := http.NewCrossOriginProtection()
 	forgery.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a state-changing request from another site")
+		writeProblem(w, r, http.StatusForbidden, "cross-origin", "a browser sent this write from another site")
 	}))
 	return s.deadlines.forBody(forgery.Handler(s.authorize(o, exact(known(mux)))))
 }
@@ -126,7 +126,7 @@ func known(mux *http.ServeMux) http.Handler {
 			return
 		}
 		w.Header().Set("Allow", allow)
-		writeProblem(w, r, http.StatusMethodNotAllowed, "method-not-allowed", "this path takes "+allow)
+		writeProblem(w, r, http.StatusMethodNotAllowed, "method-not-allowed", "this path allows "+allow)
 	})
 }
 
@@ -143,7 +143,7 @@ func exact(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for part := range strings.SplitSeq(strings.Trim(r.URL.EscapedPath(), "/"), "/") {
 			if part == "" || part == "." || part == ".." {
-				writeProblem(w, r, http.StatusNotFound, "not-found", "a part of the path is empty, . or ..: what an id has of / is written as %2F")
+				writeProblem(w, r, http.StatusNotFound, "not-found", "a part of the path is empty, . or ..: write / in an id as %2F")
 				return
 			}
 		}

@@ -40,7 +40,7 @@ type shownApplication struct {
 // putApplication adds an application or replaces its configuration.
 func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, any, error) {
 	if a.ID != "" && a.ID != r.PathValue("id") {
-		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: the id in the body is not that in the path", errBadRequest)
 	}
 	a.ID, a.Version = r.PathValue("id"), webhook.VersionNone // the body's version says nothing: If-Match does
 	res := s.applicationResource()
@@ -66,7 +66,7 @@ func (s *Service) putApplication(r *http.Request, a webhook.Application) (int, a
 // puts its own copy every hour must not lift one, nor believe that it did.
 func checkSuspended(stored *webhook.Application, a webhook.Application) error {
 	if a.Suspended && (!stored.Suspended || a.Reason != stored.Reason) || a.Reason != "" && !a.Suspended {
-		return fmt.Errorf("%w application: suspended and reason cannot be put: PATCH /v1/applications/{id} suspends an application, and lifts that", webhook.ErrInvalid)
+		return fmt.Errorf("%w application: suspended and reason cannot be put: use PATCH /v1/applications/{id}", webhook.ErrInvalid)
 	}
 	return nil
 }

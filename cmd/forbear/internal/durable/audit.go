@@ -63,7 +63,7 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 		return false, nil
 	case "true":
 		if c := callerOf(r); c.Scope == sqlstore.ScopeReadOnly {
-			return false, fmt.Errorf("%w: the token %q shows no payloads", errForbidden, c.Name)
+			return false, fmt.Errorf("%w: the token %q cannot reveal payloads: use one of scope application or admin", errForbidden, c.Name)
 		}
 		return true, s.DB.DeadLetters().Audit(r.Context(), queue.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:

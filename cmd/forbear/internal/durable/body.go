@@ -80,5 +80,5 @@ func notJSON(text []byte) error {
 	if first == nil {
 		return fmt.Errorf("%w: the body is not valid JSON: it ends too early", errBadRequest)
 	}
-	return fmt.Errorf("%w: something follows the JSON value", errBadRequest)
+	return fmt.Errorf("%w: the body has text after the JSON value", errBadRequest)
 }

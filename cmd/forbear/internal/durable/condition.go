@@ -47,7 +47,7 @@ func conditionOf(r *http.Request) (c condition, err error) {
 	}
 	if lines, ok := r.Header["If-None-Match"]; ok {
 		if c.create = strings.TrimSpace(strings.Join(lines, ",")) == "*"; !c.create {
-			return c, fmt.Errorf("%w: If-None-Match: want *, for an endpoint that is new", errBadRequest)
+			return c, fmt.Errorf("%w: If-None-Match: want * (write only if it does not exist)", errBadRequest)
 		}
 	}
 	return c, nil
@@ -82,7 +82,7 @@ func (c condition) check(what, id string, version int64) error {
 	if !c.given || c.exists || slices.Contains(c.tags, tagOf(version)) {
 		return nil
 	}
-	return c.failed(what, id, "it is at version "+tagOf(version)+", which If-Match does not name")
+	return c.failed(what, id, "it has version "+tagOf(version)+", which If-Match does not name")
 }
 
 // missing turns the error for what does not exist into that of an If-Match which does not

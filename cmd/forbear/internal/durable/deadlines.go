@@ -17,7 +17,7 @@ const (
 )
 
 // errStalled is 408.
-var errStalled = errors.New("the body stood still, or took too long")
+var errStalled = errors.New("the body paused or took too long: send it again")
 
 // deadlines bound slow callers, with a token or without. A body is read at the pace of its
 // connection, and a connection that says nothing would be kept for ever, with what has

@@ -60,11 +60,11 @@ func (d *decoder) object(v reflect.Value, path string, text []byte) error {
 		field, known := fieldOf(t, name)
 		switch d.fields++; {
 		case d.fields > maxFields:
-			return fmt.Errorf("%w body: it has more than %d fields", webhook.ErrInvalid, maxFields)
+			return fmt.Errorf("%w body: more than %d fields", webhook.ErrInvalid, maxFields)
 		case !known:
 			return fmt.Errorf("%w: unknown field %.60q%s", errBadRequest, at, nearest.Hint(name, namesOf(t), ""))
 		case seen[name]:
-			return fmt.Errorf("%w body: the field %.60q is there twice", webhook.ErrInvalid, at)
+			return fmt.Errorf("%w body: the field %.60q is repeated", webhook.ErrInvalid, at)
 		}
 		seen[name] = true
 		into := reflect.New(field.kind).Elem()

@@ -134,7 +134,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	var err error
-	guard := webhook.Guard{Allow: o.Allow}
+	guard := webhook.Guard{Allow: o.Allow, Flag: "--allow-target"}
 	var resolve func(context.Context, string) error
 	if o.Transport == nil {
 		o.Transport, resolve = guard.Transport(httpretry.DefaultConnect), dispatch.Resolve

@@ -74,7 +74,7 @@ type shownEndpoint struct {
 // otherwise enable what the dispatcher has disabled.
 func (s *Service) putEndpoint(r *http.Request, e webhook.Endpoint) (int, any, error) {
 	if e.ID != "" && e.ID != r.PathValue("id") {
-		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: the id in the body is not that in the path", errBadRequest)
 	}
 	e.ID = r.PathValue("id")
 	e.Policy.Kind = forbear.Webhook
@@ -109,7 +109,7 @@ func (s *Service) add(r *http.Request, e webhook.Endpoint) (webhook.Endpoint, er
 // postEndpoint adds an endpoint under an id that is made for it.
 func (s *Service) postEndpoint(r *http.Request, e webhook.Endpoint) (int, any, error) {
 	if e.ID != "" {
-		return 0, nil, fmt.Errorf("%w: POST makes the id: PUT /v1/endpoints/{id} adds an endpoint under one of yours", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: POST generates the id: use PUT /v1/endpoints/{id} to choose it", errBadRequest)
 	}
 	if err := callerOf(r).confine(&e.Application); err != nil {
 		return 0, nil, err
@@ -146,7 +146,7 @@ func checkPut(r *http.Request, stored, next *webhook.Endpoint) error {
 // theWay says how the state of an endpoint is changed, for the errors of those who
 // tried to write it. Its text is part of error messages that clients show to
 // operators.
-const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/enable or test-and-enable serves it again"
+const theWay = "use POST /v1/endpoints/{id}/disable, /enable or /test-and-enable"
 
 // readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
 // them, and some are in responses alone.
@@ -160,13 +160,13 @@ func checkPatch(patch map[string]any) error {
 		case !slices.Contains(readOnly, name):
 			continue
 		case name == "id":
-			return fmt.Errorf("%w endpoint: id cannot be changed: PUT another endpoint", webhook.ErrInvalid)
+			return fmt.Errorf("%w endpoint: id cannot be changed: PUT a new endpoint", webhook.ErrInvalid)
 		case name == "application":
-			return fmt.Errorf("%w endpoint: application cannot be changed: PUT another endpoint", webhook.ErrInvalid)
+			return fmt.Errorf("%w endpoint: application cannot be changed: PUT a new endpoint", webhook.ErrInvalid)
 		case name == "old_secrets" || name == "secret" || name == "public_key":
-			return fmt.Errorf("%w endpoint: %s cannot be patched: POST /v1/endpoints/{id}/secrets/rotate makes a secret, and secrets replaces all of them", webhook.ErrInvalid, name)
+			return fmt.Errorf("%w endpoint: %s cannot be patched: use POST /v1/endpoints/{id}/secrets/rotate, or patch secrets to replace all of them", webhook.ErrInvalid, name)
 		case name == "version":
-			return fmt.Errorf("%w endpoint: version cannot be patched: If-Match says which one a PATCH is for", webhook.ErrInvalid)
+			return fmt.Errorf("%w endpoint: version cannot be patched: name the expected version in If-Match", webhook.ErrInvalid)
 		}
 		return fmt.Errorf("%w endpoint: %s cannot be patched: %s", webhook.ErrInvalid, name, theWay)
 	}

@@ -60,7 +60,7 @@ func TestHeldEndpointShows(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		_, v := ask(t, s, "GET", "/v1/endpoints/a", "")
-		if want := "secret not available: env:SIGN: environment variable FORBEAR_SECRET_SIGN is empty"; v["held"] != want || v["state"] != "enabled" {
+		if want := "secret not available: env:SIGN: environment variable FORBEAR_SECRET_SIGN is not set: start the process with it"; v["held"] != want || v["state"] != "enabled" {
 			t.Errorf("shown is %v, want held %q", v, want)
 		}
 		if got := gauge(t, s, "webhook_endpoints_held"); got != 1 {

@@ -49,7 +49,7 @@ func badEscape(raw []byte) string {
 			return "a zero character"
 		case unit < 0xd800 || unit > 0xdfff:
 		case unit > 0xdbff || len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' || hex(raw[2:6])&0xfc00 != 0xdc00:
-			return "half of a surrogate pair, which is no character"
+			return "half of a surrogate pair, which is not a character"
 		default:
 			raw = raw[6:]
 		}

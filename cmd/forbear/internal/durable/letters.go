@@ -107,7 +107,7 @@ type because struct {
 // the same transaction.
 func (s *Service) discardLetter(r *http.Request, body because) (int, any, error) {
 	if strings.TrimSpace(body.Reason) == "" {
-		return 0, nil, fmt.Errorf("%w: reason: want why the letter is discarded", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: reason is missing: say why the letter is discarded", errBadRequest)
 	}
 	if err := s.DB.DeadLetters().Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
 		return 0, nil, err
@@ -134,7 +134,7 @@ func (s *Service) discardLetters(r *http.Request, body discardMany) (int, any, e
 		n, err := s.DB.DeadLetters().Count(r.Context(), f)
 		return http.StatusOK, map[string]any{"dry_run": true, "count": n}, err
 	case strings.TrimSpace(body.Reason) == "":
-		return 0, nil, fmt.Errorf("%w: reason: want why the letters are discarded", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: reason is missing: say why the letters are discarded", errBadRequest)
 	}
 	n, err := queue.DiscardAll(r.Context(), s.DB.DeadLetters(), f, actor(r), body.Reason)
 	return http.StatusOK, map[string]any{"count": n}, err
@@ -170,7 +170,7 @@ func checkAfter[T any](r *http.Request, after string, find func(r *http.Request,
 	}
 	_, err := find(r, after)
 	if errors.Is(err, queue.ErrNotFound) {
-		err = fmt.Errorf("%w: after: want the next of an earlier page, got %.40q, which is not there", errBadRequest, after)
+		err = fmt.Errorf("%w: after: want next of an earlier page, got %.40q, which does not exist", errBadRequest, after)
 	}
 	return err
 }

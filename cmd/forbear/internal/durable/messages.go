@@ -46,7 +46,7 @@ type newMessage struct {
 // The store has committed before the response is sent, so an acknowledgement survives a crash.
 func (s *Service) postMessage(r *http.Request, n newMessage) (int, any, error) {
 	if (n.Payload == nil) == (n.Base64 == nil) {
-		return 0, nil, fmt.Errorf("%w: want either payload or payload_base64", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: want payload or payload_base64, not both", errBadRequest)
 	}
 	endpoints := n.Endpoints
 	if n.Endpoint != "" {
@@ -117,7 +117,7 @@ func (s *Service) confineMessage(r *http.Request, endpoints []string, applicatio
 	}
 	for _, id := range endpoints {
 		if !slices.Contains(own, id) {
-			return fmt.Errorf("%w %.64q", webhook.ErrUnknownEndpoint, id)
+			return fmt.Errorf("%w %.64q: add it with PUT /v1/endpoints/{id} or forbear endpoints add", webhook.ErrUnknownEndpoint, id)
 		}
 	}
 	return nil

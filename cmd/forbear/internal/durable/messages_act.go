@@ -101,7 +101,7 @@ func (s *Service) actOnMany(a act) operation {
 		}
 		f := body.Filter
 		if f.IsZero() {
-			return 0, nil, fmt.Errorf("%w: the filter chooses all messages: name a state at least", errBadRequest)
+			return 0, nil, fmt.Errorf("%w: the filter chooses all messages: name at least a state", errBadRequest)
 		}
 		if err := checkStates(f.States, a.states); err != nil {
 			return 0, nil, err

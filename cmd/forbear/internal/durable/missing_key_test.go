@@ -256,7 +256,7 @@ func TestEndpointsOfAMissingKey(t *testing.T) {
 		// It learns of what it can read, and of the state of the rest.
 		waitFor(t, "the other endpoint's state", func() bool {
 			e, err := s.Dispatcher.Endpoint(t.Context(), "o")
-			return err == nil && e.State == webhook.Disabled && len(log.lines("endpoint cannot be served as it is stored")) == 2
+			return err == nil && e.State == webhook.Disabled && len(log.lines("stored endpoint cannot be used")) == 2
 		})
 		for id, err := range map[string]error{"kept": offer("kept", "kept", "", ""), "o": offer("o", "", "other", "a.x")} {
 			if err != nil {

@@ -339,7 +339,7 @@ func TestRefusedRowIsKept(t *testing.T) {
 			}
 		}
 		for id, want := range map[string]struct{ reason, text string }{
-			"m1": {deadletter.ReasonInvalid, "Authorization"}, "m2": {deadletter.ReasonInvalid, "no JSON array"}, "m3": {deadletter.ReasonInvalid, "microseconds"},
+			"m1": {deadletter.ReasonInvalid, "Authorization"}, "m2": {deadletter.ReasonInvalid, "not a JSON array"}, "m3": {deadletter.ReasonInvalid, "microseconds"},
 			"m4": {deadletter.ReasonInvalid, "unknown endpoint"}, "m5": {deadletter.ReasonConflict, "another message"}, "m6": {deadletter.ReasonInvalid, "forbear_outbox_refused"},
 		} {
 			if l := byID[id]; l.Reason != want.reason || !strings.Contains(l.Description, want.text) {

@@ -58,7 +58,7 @@ func cursorOf(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: after: want the next of an earlier page, got %.20q", errBadRequest, text)
+		return 0, fmt.Errorf("%w: after: want next of an earlier page, got %.20q", errBadRequest, text)
 	}
 	return n, nil
 }

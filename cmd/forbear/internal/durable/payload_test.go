@@ -47,7 +47,7 @@ func TestPayloadUpToTheLimit(t *testing.T) {
 				t.Fatalf("%s: %d %v", id, code, v)
 			}
 		}
-		if code, v := post("more", full+"x"); code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(v["detail"]), "payload of 1048577 bytes, the limit (max-payload) is 1048576") {
+		if code, v := post("more", full+"x"); code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(v["detail"]), "payload of 1048577 bytes is above the limit of 1048576") {
 			t.Errorf("one byte more: %d %v", code, v)
 		}
 		if code, v := post("much", full+full+full); code != http.StatusRequestEntityTooLarge || !strings.Contains(fmt.Sprint(v["detail"]), "--max-payload") {

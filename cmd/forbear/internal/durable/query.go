@@ -58,7 +58,7 @@ func readQueries() (queries, error) {
 func (q queries) check(r *http.Request, rt route) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return fmt.Errorf("%w: the query cannot be read: want %%XX for what is special in it", errBadRequest)
+		return fmt.Errorf("%w: the query cannot be parsed: write special characters as %%XX", errBadRequest)
 	}
 	allowed := q[rt.method+" "+rt.path]
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -67,9 +67,9 @@ func (q queries) check(r *http.Request, rt route) error {
 		case i < 0:
 			return fmt.Errorf("%w: unknown parameter %.40q%s", errBadRequest, name, instead(name, allowed))
 		case !allowed[i].list && len(query[name]) > 1:
-			return fmt.Errorf("%w: %s is there %d times: want one", errBadRequest, name, len(query[name]))
+			return fmt.Errorf("%w: %s is given %d times: want one", errBadRequest, name, len(query[name]))
 		case len(query[name]) > maxPage:
-			return fmt.Errorf("%w: %s is there %d times: want at most %d", errBadRequest, name, len(query[name]), maxPage)
+			return fmt.Errorf("%w: %s is given %d times: want at most %d", errBadRequest, name, len(query[name]), maxPage)
 		}
 		if err := storable(name, query[name]...); err != nil {
 			return err
@@ -85,7 +85,7 @@ func instead(name string, allowed []parameter) string {
 		names = append(names, p.name)
 	}
 	if len(names) == 0 {
-		return ": this operation takes none"
+		return ": this operation has none"
 	}
 	return nearest.Hint(name, names, ": want "+cli.OneOf(names))
 }
@@ -105,7 +105,7 @@ func checkPath(r *http.Request, rt route) error {
 func storable(name string, values ...string) error {
 	for _, v := range values {
 		if !utf8.ValidString(v) || strings.ContainsFunc(v, label.Control) {
-			return fmt.Errorf("%w: %s has control characters, or is no UTF-8", errBadRequest, name)
+			return fmt.Errorf("%w: %s has control characters, or is not UTF-8", errBadRequest, name)
 		}
 	}
 	return nil

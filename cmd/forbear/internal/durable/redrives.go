@@ -30,7 +30,7 @@ type newRedrive struct {
 // and go meanwhile.
 func (s *Service) postRedrive(r *http.Request, n newRedrive) (int, any, error) {
 	if !n.All && reflect.ValueOf(n.Filter).IsZero() {
-		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or say \"all\": true", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: the filter chooses all dead letters: name some, or set \"all\": true", errBadRequest)
 	}
 	c := callerOf(r)
 	if err := cmp.Or(checkLetterState(n.Filter.State), c.confine(&n.Filter.Application)); err != nil {

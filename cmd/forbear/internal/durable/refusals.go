@@ -58,7 +58,7 @@ func (s *Service) refused(r *http.Request, status int, why string) {
 			slog.String("cause", why), slog.String("token", callerOf(r).Name), slog.String("path", path))
 	}
 	if entry > 0 {
-		s.audit(r, "refused", path, plural(entry)+" refused of late, the last from there: "+why)
+		s.audit(r, "refused", path, plural(entry)+" refused recently, the latest from this address: "+why)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestRefusedCallsShow(t *testing.T) {
 	}
 	_, v := call(t, s, "GET", "/v1/audit?action=refused", "", "Authorization", root)
 	text := fmt.Sprint(v)
-	if !strings.Contains(text, "1 call was refused of late, the last from there: the API token is missing") || !strings.Contains(text, "anonymous at 192.0.2.1") {
+	if !strings.Contains(text, "1 call was refused recently, the latest from this address: the API token is missing") || !strings.Contains(text, "anonymous at 192.0.2.1") {
 		t.Errorf("the audit has %s", text)
 	}
 	if all := text + log.b.String(); strings.Contains(all, "planted") {
@@ -129,7 +129,7 @@ func TestLastTokenIsRevoked(t *testing.T) {
 			t.Errorf("behind the last token, with %q: %d", with, status)
 		}
 	}
-	if found := log.with("the last token of the delivery API is gone"); len(found) != 1 || len(log.with(open)) != 0 {
+	if found := log.with("the last token of the delivery API was revoked"); len(found) != 1 || len(log.with(open)) != 0 {
 		t.Errorf("the log has %v", found)
 	}
 	if _, made, err := s.DB.Tokens().Create(t.Context(), sqlstore.Token{Name: "next", Scope: sqlstore.ScopeAdmin, Creator: "ann"}, time.Hour); err != nil || made.Name != "next" {

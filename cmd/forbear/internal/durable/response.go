@@ -74,7 +74,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 				return
 			}
 			if err := b.write(out); err != nil {
-				s.log.Warn("response cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
+				s.log.Warn("response was cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 				panic(http.ErrAbortHandler) // a short response must not look whole
 			}
 		default:
@@ -140,7 +140,7 @@ var faults = []struct {
 // was not acknowledged may be sent again. The detail goes to the log alone.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes, which --max-payload allows for", large.Limit))
+		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes: send less, or raise --max-payload of forbear serve", large.Limit))
 		return
 	}
 	for _, f := range faults {
@@ -167,7 +167,7 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	s.log.Error("request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 	w.Header().Set("Retry-After", "1")
-	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again")
+	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", "the database did not accept the request: nothing was acknowledged: try again")
 }
 
 // retryAfter says when to come again, in whole seconds.

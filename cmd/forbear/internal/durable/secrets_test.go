@@ -239,7 +239,7 @@ func TestApplicationSecretsAreRotated(t *testing.T) {
 			t.Errorf("in the end it is %v", shown)
 		}
 		trail := fmt.Sprint(do(one, 200, root, "GET", "/v1/audit?action=application-rotate", ""))
-		if !strings.Contains(trail, "who:ac at") || !strings.Contains(trail, "version 2: the former secrets end after 1h0m0s") {
+		if !strings.Contains(trail, "who:ac at") || !strings.Contains(trail, "version 2: the old secrets end after 1h0m0s") {
 			t.Errorf("the trail is %s", trail)
 		}
 		for _, secret := range []string{first, second} {

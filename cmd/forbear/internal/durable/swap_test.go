@@ -113,7 +113,7 @@ func TestSealedRowsCannotBeMoved(t *testing.T) {
 			t.Errorf("what was taken up is %q, %s", payload, why)
 		}
 		exec(plain)
-		if payload, why := shown(); payload != "" || !strings.Contains(why, "not encrypted for this place") {
+		if payload, why := shown(); payload != "" || !strings.Contains(why, "not encrypted for its row") {
 			t.Errorf("in the clear: %q, %s", payload, why)
 		}
 	})

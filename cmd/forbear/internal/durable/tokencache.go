@@ -75,7 +75,7 @@ func (c *tokenCache) any(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.looked = time.Now(); !exists && c.exists && !c.gone {
-		c.log.Warn("the last token of the delivery API is gone: it refuses all calls until forbear token create makes another")
+		c.log.Warn("the last token of the delivery API was revoked: all calls are refused until forbear token create makes another")
 	}
 	c.gone = !exists && c.exists
 	c.exists = c.exists || exists

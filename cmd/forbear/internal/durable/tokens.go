@@ -40,15 +40,15 @@ func (n *NewToken) Check() error {
 	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/?#%", c) }) || n.Name == "." || n.Name == "..":
 		return refuse("name is not 1 to 64 visible characters without / ? # %%, or is . or ..")
 	case n.Name == rootToken:
-		return refuse("the name %q is that of the command line's token", n.Name)
+		return refuse("the name %q is reserved for the token of --api-token-file: choose another", n.Name)
 	case n.Scope != sqlstore.ScopeAdmin && n.Scope != sqlstore.ScopeApplication && n.Scope != sqlstore.ScopeReadOnly:
 		return refuse("scope %.20q: want %s, %s or %s", n.Scope, sqlstore.ScopeAdmin, sqlstore.ScopeApplication, sqlstore.ScopeReadOnly)
 	case n.Scope == sqlstore.ScopeApplication && n.Application == "":
-		return refuse("the scope %s needs an application", n.Scope)
+		return refuse("scope %s needs an application", n.Scope)
 	case n.Scope == sqlstore.ScopeAdmin && n.Application != "":
-		return refuse("the scope %s is for all applications", n.Scope)
+		return refuse("scope %s is for all applications: leave application out", n.Scope)
 	case n.ExpiresIn < time.Minute || n.ExpiresIn > maxTokenLifetime:
-		return refuse("expires_in %v is not between a minute and two years", n.ExpiresIn)
+		return refuse("expires_in %v is outside 1m to 17520h (two years)", n.ExpiresIn)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (s *Service) sayOpen(ctx context.Context, o Options) error {
 	}
 	list, _, err := s.DB.DeadLetters().AuditPage(ctx, queue.AuditFilter{Action: "token-revoke"}, 0, 1)
 	if len(list) > 0 {
-		s.log.Warn("the delivery API requires no token, because its tokens were revoked: any process on this machine can use it; forbear token create makes one")
+		s.log.Warn("the delivery API requires no token, because all were revoked: any process on this machine can use it: make one with forbear token create")
 	}
 	return err
 }

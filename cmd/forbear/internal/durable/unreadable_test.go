@@ -76,7 +76,7 @@ func newSealedWorld(t *testing.T, database string) *sealedWorld {
 	do(s, "PUT", "/v1/endpoints/mine", `{"url":"https://planted.example.com/","application":"acme"}`)
 	do(s, "PUT", "/v1/endpoints/of", `{"url":"https://planted.example.com/","application":"sealed"}`)
 	stop()
-	waitFor(t, "the changes", func() bool { return len(log.lines("endpoint cannot be served as it is stored")) == 3 })
+	waitFor(t, "the changes", func() bool { return len(log.lines("stored endpoint cannot be used")) == 3 })
 	return w
 }
 
@@ -236,7 +236,7 @@ func TestWhatNoKeyOpensIsErased(t *testing.T) {
 			_, job = call(t, w.Service, "GET", "/v1/redrives/"+fmt.Sprint(job["id"]), "")
 			return job["state"] != "running"
 		})
-		if job["state"] != "done" || job["begun"] != 1. || !strings.Contains(fmt.Sprint(job["why"]), `1 were left`) || !strings.Contains(fmt.Sprint(job["why"]), "ne1ne1e1") {
+		if job["state"] != "done" || job["begun"] != 1. || !strings.Contains(fmt.Sprint(job["why"]), `1 were not redriven`) || !strings.Contains(fmt.Sprint(job["why"]), "ne1ne1e1") {
 			t.Errorf("the redrive is %v", job)
 		}
 		kept := queue.Retention{Store: w.DB.DeadLetters(), Age: time.Nanosecond, Dir: t.TempDir()}

@@ -88,7 +88,7 @@ func (res resource[T]) put(r *http.Request, change func(stored *T) error, add fu
 	}
 	id := r.PathValue("id")
 	if c.create && c.given {
-		return t, c.failed(res.what, id, "it cannot both be there and be new")
+		return t, c.failed(res.what, id, "it cannot both exist and be new")
 	}
 	defer func() {
 		if err == nil {
@@ -109,7 +109,7 @@ func (res resource[T]) put(r *http.Request, change func(stored *T) error, add fu
 		case !errors.Is(err, webhook.ErrVersion):
 			return t, err
 		case c.create:
-			return t, c.failed(res.what, id, "it is there already")
+			return t, c.failed(res.what, id, "it already exists")
 		}
 	}
 	return t, err
@@ -132,7 +132,7 @@ func (res resource[T]) patch(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no %s", errBadRequest, res.what)
+		return 0, nil, fmt.Errorf("%w: If-None-Match is only for PUT: a PATCH adds no %s", errBadRequest, res.what)
 	}
 	id := r.PathValue("id")
 	var changed []string
@@ -162,7 +162,7 @@ func (res resource[T]) delete(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if c.create {
-		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT", errBadRequest)
+		return 0, nil, fmt.Errorf("%w: If-None-Match is only for PUT", errBadRequest)
 	}
 	id, version := r.PathValue("id"), int64(0)
 	if c.given {
@@ -198,7 +198,7 @@ func (res resource[T]) rotated(r *http.Request, body rotation) (int, any, error)
 	}
 	t, err := res.rotate(r.Context(), r.PathValue("id"), overlap)
 	if err == nil {
-		res.audit(r, res.what+"-rotate", r.PathValue("id"), fmt.Sprintf("version %d: the former secrets end after %v", res.version(&t), overlap))
+		res.audit(r, res.what+"-rotate", r.PathValue("id"), fmt.Sprintf("version %d: the old secrets end after %v", res.version(&t), overlap))
 	}
 	return http.StatusOK, res.tagged(t), err
 }

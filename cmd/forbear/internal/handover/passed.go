@@ -42,7 +42,7 @@ func Passed(names []string) (*Sockets, error) {
 // adopt takes over a socket that was passed.
 func adopt(f *os.File, name string) (*socket, error) {
 	if !isListening(f.Fd()) {
-		return nil, fmt.Errorf("socket %s does not listen: want a stream socket, with Accept=no", name)
+		return nil, fmt.Errorf("socket %s does not listen: want ListenStream and Accept=no in the unit", name)
 	}
 	l, err := net.FileListener(f) // a copy, which no other process inherits
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -98,7 +98,7 @@ func await(r io.Reader) error {
 	case line != "":
 		return errors.New(line)
 	default:
-		return errors.New("it ended before it was ready: its own log says why")
+		return errors.New("it ended before it was ready: see its log")
 	}
 }
 

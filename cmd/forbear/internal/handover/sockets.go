@@ -88,7 +88,7 @@ func (s *Sockets) listen(ctx context.Context, purpose, address string) ([]*socke
 	if strings.HasPrefix(address, systemdPrefix) {
 		list := s.take(func(name string) bool { return standsFor(address, name) })
 		if len(list) == 0 {
-			return nil, fmt.Errorf("%s: systemd has passed no such socket (LISTEN_FDS, LISTEN_FDNAMES)", address)
+			return nil, fmt.Errorf("%s: systemd passed no such socket (LISTEN_FDS, LISTEN_FDNAMES): add it to the socket unit", address)
 		}
 		return list, nil
 	}

@@ -222,9 +222,9 @@ func TestPassed(t *testing.T) {
 	}{
 		{"all of systemd", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=3"}, files, a + " " + b + " " + c + " unused [] left "},
 		{"by name", "systemd:web", []string{"LISTEN_PID=self", "LISTEN_FDS=3", "LISTEN_FDNAMES=other:web:web"}, files, b + " " + c + " unused [systemd:other] left "},
-		{"no such name", "systemd:web", []string{"LISTEN_PID=self", "LISTEN_FDS=1", "LISTEN_FDNAMES=other"}, files, "error: systemd:web: systemd has passed no such socket"},
-		{"another process's", "systemd:", []string{"LISTEN_PID=1", "LISTEN_FDS=3"}, files, "error: systemd:: systemd has passed no such socket"},
-		{"a bad number", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=-1"}, files, "error: systemd:: systemd has passed no such socket"},
+		{"no such name", "systemd:web", []string{"LISTEN_PID=self", "LISTEN_FDS=1", "LISTEN_FDNAMES=other"}, files, "error: systemd:web: systemd passed no such socket"},
+		{"another process's", "systemd:", []string{"LISTEN_PID=1", "LISTEN_FDS=3"}, files, "error: systemd:: systemd passed no such socket"},
+		{"a bad number", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=-1"}, files, "error: systemd:: systemd passed no such socket"},
 		{"no socket", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=1", "LISTEN_FDNAMES=web"}, []*os.File{plain}, "error: socket systemd:web does not listen"},
 		{"more than there are", "systemd:", []string{"LISTEN_PID=self", "LISTEN_FDS=9"}, files, "does not listen"},
 		{"from a predecessor", "127.0.0.1:0,unix:" + c, []string{"HANDOVER_TEST_NAMES=gateway 127.0.0.1:0,admin 127.0.0.1:0,gateway unix:" + c}, files, a + " " + c + " unused [admin 127.0.0.1:0] left "},

@@ -94,7 +94,7 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 		defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 		ended := cmd.Wait()
 		if limited.Err() != nil {
-			err = fmt.Errorf("it was not ready in time, or this process was asked to end: %w", limited.Err())
+			err = fmt.Errorf("it was not ready in time, or this process was told to end: %w", limited.Err())
 		}
 		return nil, fmt.Errorf("the new process (%v): %w", ended, err)
 	}

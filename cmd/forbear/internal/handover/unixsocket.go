@@ -27,7 +27,7 @@ func listenUnix(ctx context.Context, path string, mode os.FileMode) (*socket, er
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		// The file is about to be made: what is not there is its folder.
-		return nil, fmt.Errorf("unix:%s: the folder %s does not exist: make it first: %w", path, filepath.Dir(path), err)
+		return nil, fmt.Errorf("unix:%s: the folder %s does not exist: create it first: %w", path, filepath.Dir(path), err)
 	}
 	if err != nil || abstract {
 		return &socket{Listener: l}, err
@@ -54,15 +54,15 @@ func removeDead(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("unix:%s: a file of that name exists, which is not a socket", path)
+		return fmt.Errorf("unix:%s: a file of that name exists and is not a socket: remove it, or choose another path", path)
 	}
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = conn.Close()
-		return fmt.Errorf("unix:%s: another process listens on it: %w", path, syscall.EADDRINUSE)
+		return fmt.Errorf("unix:%s: another process listens on it: stop it, or choose another path: %w", path, syscall.EADDRINUSE)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("unix:%s: it is unknown whether another process listens on it: %w", path, err)
+		return fmt.Errorf("unix:%s: cannot find out whether another process listens on it: %w", path, err)
 	}
 	return os.Remove(path)
 }

@@ -28,9 +28,8 @@ func Command() *cli.Command {
 		About: `
 Health sends one request, and prints the status and the first 200 bytes of the
 response. The exit code is 0 for a success (2xx), and 1 otherwise. Use it as the
-health check of a container whose image has no other program. The default URL is
-` + defaultURL + `; unix:PATH is a socket in the file system.
-With --metrics, serve has the same pages on that port.`,
+health check of a container. The default URL is
+` + defaultURL + `; unix:PATH is a unix socket.`,
 		Examples: `
 forbear health
 forbear health http://127.0.0.1:9464/health/live
@@ -39,7 +38,7 @@ forbear health unix:/run/forbear/gateway.sock
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		timeout := f.Duration("timeout", 3*time.Second, "the longest `time` to wait for the response")
+		timeout := f.Duration("timeout", 3*time.Second, "wait this `time` at most")
 		if code, done := c.Parse(std, f, args, 1); done {
 			return code
 		}
@@ -54,7 +53,7 @@ forbear health unix:/run/forbear/gateway.sock
 		defer cancel()
 		said, ok, err := ask(ctx, target)
 		if err != nil {
-			fmt.Fprintf(std.Err, "forbear: health: %v\n", err)
+			fmt.Fprintf(std.Err, "forbear: health: %v: is forbear serve running there?\n", err)
 			return cli.ExitFound
 		}
 		fmt.Fprintln(std.Out, said)

@@ -22,28 +22,24 @@ func Command() *cli.Command {
 		Summary: "find idempotency records, and settle those whose outcome is unknown",
 		Usage:   "list|show|settle [FLAGS] [SCOPE DIGEST]",
 		About: `
-Keys works on serve's database, or on the Redis of a service that keeps its
-records there. A record is held when its outcome is unknown: the process died, or
-the service behind the gateway broke off. Its duplicates do not run until you have
-settled it. Check in the service whether the work was done first.
+Keys works on serve's database, or on the Redis of a service that keeps its records
+there. A record is held when its outcome is unknown: the process died, or the service
+behind the gateway broke off. Its duplicates do not run until you settle it. Check in
+the service first whether the work was done.
 
-List shows the held records, or those of another --state: started, completed,
-released or all. Show takes a customer's --key, and finds its records by its
-digest, in all scopes or in one --scope; with --source, the key is the id of an
-event of that source. The key itself is never stored or shown. "--key -" reads it
-from standard input, so that it is not in the shell's history.
+List shows held records, or those of another --state. Show takes a customer's --key
+and finds its records in all scopes, or in one --scope. The key itself is never stored
+or shown; "--key -" reads it from standard input, which keeps it out of the shell's
+history.
 
-Settle takes the scope and the digest from the list, or --key, and --why.
---done STATUS gives duplicates a response of that status from now on, with the
---header lines and the --body file that you give; --undone lets the next one
-run. The audit trail records it with your name; on Redis, which has no audit
-trail, the record does. With --fence, as show prints it, a record that has run
-again in the meantime is not changed.
+Settle takes the scope and digest from the list, or --key, and --why. With --done
+STATUS, duplicates get a response of that status, with --header lines and a --body.
+With --undone, the next duplicate runs. --fence protects a record that has run again
+in the meantime. The audit trail records your name; on Redis, the record does.
 
-A call of grpcretry gets the code that belongs to the status, and the body as
-its text; a reply needs the Content-Type
-"application/x-protobuf; messagetype=NAME" and the message in binary form. An
-event has no response: --done 200 acknowledges it.
+For grpcretry, the status becomes the matching code, and the body its text. A reply
+needs the Content-Type "application/x-protobuf; messagetype=NAME" and the message in
+binary form. An event has no response: --done 200 acknowledges it.
 
 Exit code 1: nothing was found, or the record is not held.`,
 		Examples: `
@@ -72,11 +68,11 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	var name string
 	database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
 	prefix := f.String("prefix", "", "on Redis: the `prefix` of the service's records")
-	f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`: held, started, completed, released or all")
-	f.StringVar(&k.named.scope, "scope", "", "records of this `scope`, as list shows it: a principal, behind its place at a gateway, or event:GROUP")
+	f.StringVar(&k.state, "state", string(idempotency.Held), "list: only in this `state`: held, started, completed, released or all")
+	f.StringVar(&k.named.scope, "scope", "", "only of this `scope`, as list shows it")
 	f.IntVar(&k.filter.Limit, "limit", 100, "list, show: at most this `number`, up to 1000")
 	r.FormatFlag(f, "list, show: output format: `text or json`")
-	f.StringVar(&k.named.key, "key", "", "show, settle: the `key` as the customer has it; - reads it from standard input")
+	f.StringVar(&k.named.key, "key", "", "show, settle: the customer's `key`; - reads it from standard input")
 	f.StringVar(&k.named.source, "source", "", "show, settle: the key is the id of an event of this `source`")
 	k.word.flags(f)
 	r.ActorFlag(f, "settle: your `name`, for the audit")
@@ -102,7 +98,7 @@ func (k *keys) checkList() error {
 		return fmt.Errorf("unknown state %q: want held, started, completed, released or all", k.state)
 	}
 	if k.named.key != "" {
-		return errors.New("list takes no key: show does")
+		return errors.New("list takes no --key: use show")
 	}
 	k.filter.Scope = idempotency.ScopeOf(k.named.scope)
 	return nil

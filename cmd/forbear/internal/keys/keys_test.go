@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
 )
@@ -94,5 +95,13 @@ func TestKeys(t *testing.T) {
 	audit, err := db.DeadLetters().AuditTrail(t.Context(), 10)
 	if err != nil || len(audit) == 0 || audit[0].Who != "ann" || audit[0].Action != "settle" {
 		t.Errorf("audit %+v, %v", audit, err)
+	}
+}
+
+// A digest may begin with a dash, so that flags behind one are not flags: the error says so.
+func TestFlagsComeFirst(t *testing.T) {
+	got := clitest.Run(t, Command(), "", "show", "tenant-7", "0eYw", "--database", "forbear.db")
+	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "flags must come before other arguments") {
+		t.Errorf("got %+v", got)
 	}
 }

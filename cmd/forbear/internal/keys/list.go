@@ -66,7 +66,7 @@ func (k *keys) list(ctx context.Context) error {
 	case 0:
 		return verb.ErrNegative
 	case k.filter.Limit: // which may be all
-		fmt.Fprintln(k.Err, "forbear: keys: there may be more: choose by --scope and --state, or raise --limit, up to 1000")
+		fmt.Fprintln(k.Err, "forbear: keys: there may be more: add --scope or --state, or raise --limit, up to 1000")
 	}
 	return nil
 }

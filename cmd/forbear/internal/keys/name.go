@@ -31,11 +31,11 @@ func (n *naming) into(f *idempotency.Filter, operands []string, in io.Reader) er
 		// A key in its place would be looked for in vain, and then stand in
 		// the audit trail.
 		if b, err := base64.RawURLEncoding.DecodeString(f.Key); f.Scope == "" || err != nil || len(b) != 32 {
-			return errors.New("want the scope and the digest as list shows them; --key takes the key itself")
+			return errors.New("want the scope and digest that forbear keys list shows, or the key itself with --key")
 		}
 		return nil
 	case n.key == "" || len(operands) > 0:
-		return errors.New("want either the scope and the digest as list shows them, or --key")
+		return errors.New("want either the scope and digest that forbear keys list shows, or --key")
 	}
 	raw := n.key
 	if raw == "-" {

@@ -34,7 +34,7 @@ type word struct {
 func (w *word) flags(f *flag.FlagSet) {
 	w.header = http.Header{}
 	f.IntVar(&w.done, "done", 0, "settle: it happened; duplicates get this `status`")
-	f.Func("header", "settle --done: a `line` of the response, Name: value; may be repeated", func(line string) error {
+	f.Func("header", "settle --done: a header `line` of the response, Name: value; may be repeated", func(line string) error {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
 			return errors.New("want Name: value")
@@ -43,9 +43,9 @@ func (w *word) flags(f *flag.FlagSet) {
 		w.header[name] = append(w.header[name], strings.Trim(value, " \t"))
 		return nil
 	})
-	f.StringVar(&w.body, "body", "", "settle --done: the response's body, a `file`; - is standard input")
+	f.StringVar(&w.body, "body", "", "settle --done: the body of the response, a `file`; - for standard input")
 	f.BoolVar(&w.undone, "undone", false, "settle: it did not happen; the next attempt runs")
-	f.Int64Var(&w.fence, "fence", 0, "settle: only the run of this `number`, as show has it")
+	f.Int64Var(&w.fence, "fence", 0, "settle: only the run of this `number`, as show prints it")
 	f.StringVar(&w.why, "why", "", "settle: the `reason`")
 }
 
@@ -60,11 +60,11 @@ func (w *word) read(in io.Reader) error {
 	// Exactly one of the two, and no default: either can do harm when
 	// it is wrong.
 	case (w.done == 0) != w.undone:
-		return errors.New("settle needs either --done or --undone")
+		return errors.New("settle needs --done STATUS (the work was done) or --undone (it was not)")
 	case w.why == "":
-		return errors.New("settle needs --why")
+		return errors.New("settle needs --why REASON")
 	case w.undone && (len(w.header) > 0 || w.body != ""):
-		return errors.New("--header and --body belong to --done")
+		return errors.New("--header and --body need --done")
 	case w.undone:
 		return nil
 	}
@@ -124,14 +124,14 @@ func (k *keys) settle(ctx context.Context) error {
 		case err != nil:
 			return err
 		case len(records) > 1:
-			return fmt.Errorf("%d scopes have a record of this key: give --scope (see forbear keys show)", len(records))
+			return fmt.Errorf("%d scopes have a record of this key: add --scope (see forbear keys show)", len(records))
 		case len(records) == 0:
 			return idempotency.ErrNotFound
 		}
 		id = records[0].ID
 	}
 	if strings.HasPrefix(id.Scope, idempotency.EventScope) && (len(k.word.header) > 0 || k.word.body != "") {
-		return errors.New("an event has no response: --done alone")
+		return errors.New("an event has no response: use --done without --header and --body")
 	}
 	entry := queue.Entry{Who: k.Actor, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
 	if err := k.db.audit(ctx, entry); err != nil {

@@ -43,7 +43,7 @@ func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 	}
 	// Ignoring it would search another service's records without a word.
 	if prefix != "" {
-		return nil, errors.New("--prefix is for Redis alone")
+		return nil, errors.New("--prefix needs a redis:// URL as --database")
 	}
 	db, err := database.Open(ctx, name)
 	if err != nil {

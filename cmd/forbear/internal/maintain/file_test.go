@@ -67,8 +67,8 @@ func TestBackup(t *testing.T) {
 		{"a copy", []string{"backup", to, "--database", path}, cli.ExitOK, ""},
 		{"again", []string{"backup", to, "--database", path}, cli.ExitUsage, "exists"},
 		{"no folder", []string{"backup", to + "/x", "--database", path}, cli.ExitUsage, "not a directory"},
-		{"no name", []string{"backup", "--database", path}, cli.ExitUsage, "wants the name of one new file"},
-		{"no database", []string{"backup", to + "2", "--database", path + "x"}, cli.ExitUsage, "there is no database"},
+		{"no name", []string{"backup", "--database", path}, cli.ExitUsage, "needs the name of one new file"},
+		{"no database", []string{"backup", to + "2", "--database", path + "x"}, cli.ExitUsage, "does not exist"},
 		{"a server", []string{"backup", to + "2", "--database", "postgres://u:planted@127.0.0.1/x"}, cli.ExitUsage, "pg_dump"},
 	} {
 		got := clitest.Run(t, Command(), "", tt.args...)

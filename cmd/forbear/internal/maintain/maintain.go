@@ -17,25 +17,23 @@ import (
 func Command() *cli.Command {
 	return verb.Command(cli.Command{
 		Name:    "database",
-		Summary: "back the database up, make its file smaller, encrypt it under another key",
+		Summary: "back up, shrink or re-encrypt the database",
 		Usage:   "backup FILE | reencrypt [--check] | shrink",
 		About: `
-Database works on serve's database, while processes serve.
+Database works on serve's database while processes use it.
 
-Backup writes a consistent copy of an SQLite file, with queued messages and those
-in flight. It needs no key: encrypted data stays encrypted. Serve starts on the
-copy. For PostgreSQL, use pg_dump.
+Backup writes a consistent copy of an SQLite file, on which serve can start. It needs no
+key: encrypted data stays encrypted. For PostgreSQL, use pg_dump.
 
-Shrink rewrites an SQLite file without its free space, and makes it give back free
-space by itself from then on, as new files do. No process can write meanwhile: stop
-serve first when the file is large. The disk needs room for a copy.
+Shrink rewrites an SQLite file without its free space, and makes it release free space
+by itself from then on, as new files do. No process can write meanwhile: stop serve
+first when the file is large. The disk needs room for a copy.
 
-Reencrypt encrypts under the first key whatever is not: rows under another key, and
-rows that were written before there was a key. It continues where an earlier run
-stopped, and counts at the end how many rows are under which key; --check only
-counts. The exit code is 1 until every row is under the first key. From then on the
-database refuses values that are not encrypted for their row, so give all processes
-a key first. To rotate a key without a pause:
+Reencrypt encrypts all rows under the first key. It continues where an earlier run
+stopped, and prints how many rows are under which key; --check only counts. The exit
+code is 1 until every row is under the first key. From then on the database refuses
+values that are not encrypted, so give all processes a key first. To rotate a key
+without a pause:
 
   1. give all processes both keys, the old one first;
   2. when all have both, give them the new one first;
@@ -60,7 +58,7 @@ type maintenance struct {
 
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	m := &maintenance{Run: r, db: r.Database(f)}
-	f.BoolVar(&m.check, "check", false, "reencrypt: only count what is encrypted under which key")
+	f.BoolVar(&m.check, "check", false, "reencrypt: only count the rows under each key")
 	open := r.Open
 	r.Open, r.Close = nil, nil // the other two work on the file
 	return []verb.Verb{
@@ -80,7 +78,7 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 func (m *maintenance) backup(ctx context.Context) error {
 	err := database.Backup(ctx, m.db.Name, m.ID)
 	if errors.Is(err, database.ErrServer) {
-		err = fmt.Errorf("%w: pg_dump makes a copy of it, see docs/guides/backup.md", err)
+		err = fmt.Errorf("%w: use pg_dump, see docs/guides/backup.md", err)
 	}
 	return err
 }

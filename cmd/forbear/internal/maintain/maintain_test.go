@@ -63,15 +63,15 @@ func TestReencrypt(t *testing.T) {
 		want string
 	}{
 		{"no key", []string{"reencrypt"}, cli.ExitUsage, "no encryption key is given: name its file with --encryption-key-file"},
-		{"the new key alone", []string{"reencrypt", "--encryption-key-file", current}, cli.ExitUsage, "give that key as well, after the first"},
+		{"the new key alone", []string{"reencrypt", "--encryption-key-file", current}, cli.ExitUsage, "give it with --encryption-key-file, after the first key"},
 		{"count before", []string{"reencrypt", "--check", "--encryption-key-file", current}, cli.ExitFound, "messages             key 426277fe   150"},
 		{"rewrite", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "151 rows rewritten\napplications         key "},
 		{"again", []string{"reencrypt", "--encryption-key-file", current, "--encryption-key-file", old}, cli.ExitOK, "0 rows rewritten"},
 		{"count after", []string{"--check", "reencrypt", "--encryption-key-file", current}, cli.ExitOK, "150\n"},
-		{"no verb", nil, cli.ExitUsage, "which verb: backup, reencrypt or shrink?"},
+		{"no verb", nil, cli.ExitUsage, "which verb? want backup, reencrypt or shrink"},
 		{"an operand", []string{"reencrypt", "now"}, cli.ExitUsage, `unexpected argument "now"`},
-		{"no such file", []string{"reencrypt", "--database", db + "x"}, cli.ExitUsage, "there is no database"},
-		{"one key twice", []string{"reencrypt", "--encryption-key-file", old, "--encryption-key-file", old}, cli.ExitUsage, "it holds a key that another of the files has"},
+		{"no such file", []string{"reencrypt", "--database", db + "x"}, cli.ExitUsage, "does not exist"},
+		{"one key twice", []string{"reencrypt", "--encryption-key-file", old, "--encryption-key-file", old}, cli.ExitUsage, "has the same key as another of the files"},
 	} {
 		got := clitest.Run(t, Command(), "", append([]string{"--database", db}, tt.args...)...)
 		if got.Code != tt.code || !strings.Contains(got.Out+got.Errors, tt.want) {

@@ -21,7 +21,7 @@ func (m *maintenance) reencrypt(ctx context.Context) error {
 		n, err := m.db.Reencrypt(ctx, func(part string, rows, written int64) {
 			if time.Since(said) > progressEvery {
 				said = time.Now()
-				fmt.Fprintf(m.Err, "%s: %d rows passed, %d rewritten so far\n", part, rows, written)
+				fmt.Fprintf(m.Err, "%s: %d rows read, %d rewritten so far\n", part, rows, written)
 			}
 		})
 		if err != nil {
@@ -45,14 +45,14 @@ func (m *maintenance) reencrypt(ctx context.Context) error {
 		current = current && s.Current
 		fmt.Fprintf(m.Out, "%-20s %-14s %d\n", s.Part, key, s.Rows)
 	}
-	const not = "not everything is encrypted under the first key, for its row: "
+	const not = "not every row is encrypted under the first key: "
 	switch {
 	case !current && m.check:
 		return verb.Negative(not + "run reencrypt without --check")
 	case !current:
-		return verb.Negative(not + "another process still writes without it: give that process the new key and this version, then run this again")
+		return verb.Negative(not + "another process still writes without it: give that process the new key and this version, then run reencrypt again")
 	case m.db.AllSealed():
-		fmt.Fprintln(m.Err, "everything is encrypted for its row: other values are refused from now on")
+		fmt.Fprintln(m.Err, "every row is encrypted: other values are refused from now on")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (m *maintenance) reencrypt(ctx context.Context) error {
 func hint(err error) error {
 	switch {
 	case errors.Is(err, sqlstore.ErrKey):
-		return fmt.Errorf("%w: give that key as well, after the first, with another --encryption-key-file", err)
+		return fmt.Errorf("%w, after the first key", err)
 	case errors.Is(err, sqlstore.ErrNoKey):
 		return fmt.Errorf("%w: name its file with --encryption-key-file", err)
 	}

@@ -65,7 +65,7 @@ func (m *messages) act(a act) func(context.Context) error {
 		}
 		fmt.Fprintf(m.Out, "%d %s\n", done, did)
 		for _, why := range slices.Sorted(maps.Keys(refused)) {
-			fmt.Fprintf(m.Out, "%d left: %s\n", refused[why], why)
+			fmt.Fprintf(m.Out, "%d not changed: %s\n", refused[why], why)
 		}
 		if unreadable > 0 {
 			fmt.Fprintln(m.Out, passedOver(unreadable))
@@ -81,10 +81,10 @@ func (m *messages) act(a act) func(context.Context) error {
 // meant.
 func (m *messages) erase(a act) func(context.Context) error {
 	return func(ctx context.Context) error {
-		what := m.ID + " at all of its endpoints"
+		what := m.ID + " at all endpoints"
 		switch {
 		case m.ID == "":
-			what = "all messages that are chosen, which --dry-run counts"
+			what = "all chosen messages (--dry-run counts them)"
 		case len(m.filter.Endpoints) > 0:
 			what = m.ID + " at " + strings.Join(m.filter.Endpoints, ", ")
 		}

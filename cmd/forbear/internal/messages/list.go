@@ -63,7 +63,7 @@ func (m *messages) list(ctx context.Context) error {
 
 // passedOver says how many messages a filter could not be compared with.
 func passedOver(n int) string {
-	return fmt.Sprintf("%d passed over: their type and key cannot be read with the keys that are given", n)
+	return fmt.Sprintf("%d skipped: their type and key are encrypted under another key: give it with --encryption-key-file", n)
 }
 
 // show writes a message at each of its endpoints, with its attempts.

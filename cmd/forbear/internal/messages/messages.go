@@ -21,31 +21,26 @@ func Command() *cli.Command {
 		Summary: "list, show, cancel, erase and send messages again",
 		Usage:   "list | show ID | cancel [ID] | send-again [ID] | erase [ID] [FLAGS]",
 		About: `
-Messages works on serve's database, whether a serve runs or not: the SQLite file on
-its machine, or the same PostgreSQL from anywhere. A message has a state at each of
-its endpoints, and a list has a line for each of them.
+Messages works on serve's database, whether serve is running or not. A message has a
+state at each of its endpoints, and a line for each of them in a list.
 
-  list                      one line for each message, the newest first
-  show ID                   a message at each of its endpoints, with its attempts
-  cancel ID | FILTER        cancel messages that wait, and those that are being sent,
-                            unless the current attempt delivers them
-  send-again ID | FILTER    send messages again that were delivered, canceled or are
-                            dead, as the same message; a dead letter three times at most
-  erase ID | FILTER         erase requests and responses permanently, in dead letters
-                            too; --yes does not ask
+  list                     list messages, the newest first
+  show ID                  show a message at each endpoint, with its attempts
+  cancel ID | FILTER       cancel queued messages, and those that are being sent,
+                           unless the current attempt delivers them
+  send-again ID | FILTER   send delivered, canceled or dead messages again, with
+                           their id; a dead letter three times at most
+  erase ID | FILTER        erase requests and responses permanently, in dead letters
+                           too; a message that is being sent cannot be erased
 
-Show masks payloads, values of headers and responses. --reveal shows them; the audit
-trail records your name first. A message that is being sent cannot be erased: cancel
-it, or wait. Cancel, send-again and erase need an id, a filter flag or --all;
---dry-run only counts.
+Payloads, header values and responses are masked. --reveal shows them; the audit trail
+records your name first. Cancel, send-again and erase need an id, a filter flag or
+--all; --dry-run only counts.
 
 Exit code 1: nothing was found, or nothing could be changed.`,
 		Examples: `
 forbear messages list --endpoint acme --state waiting --state held
-forbear messages list --type order.shipped --since 24h -o json
-forbear messages show order-4711
 forbear messages show --reveal order-4711
-forbear messages erase order-4711
 forbear messages erase --application acme --dry-run
 forbear messages cancel --endpoint acme order-4711
 forbear messages send-again --endpoint acme --state dead --since 2h --dry-run
@@ -76,19 +71,19 @@ const maxLimit = 100_000
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	m := &messages{Run: r}
 	m.db = r.Database(f)
-	f.Func("endpoint", "messages to this `endpoint`; given several times, to any of them", add(&m.filter.Endpoints, nil))
-	f.StringVar(&m.filter.Application, "application", "", "messages to endpoints of this `application`")
-	f.StringVar(&m.filter.Type, "type", "", "messages of this `type`")
-	f.StringVar(&m.filter.Key, "key", "", "messages with this `key`")
-	f.Func("state", "messages in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; given several times, in any of them", add(&m.filter.States, states))
+	f.Func("endpoint", "only to this `endpoint`; may be repeated", add(&m.filter.Endpoints, nil))
+	f.StringVar(&m.filter.Application, "application", "", "only to endpoints of this `application`")
+	f.StringVar(&m.filter.Type, "type", "", "only of this `type`")
+	f.StringVar(&m.filter.Key, "key", "", "only with this `key`")
+	f.Func("state", "only in this `state`: waiting, held, sending, canceling, delivered, dead or canceled; may be repeated", add(&m.filter.States, states))
 	f.Func("since", "accepted from this `time` on: RFC 3339, or an age such as 24h", cli.TimeFlag(&m.filter.Since))
 	f.Func("until", "accepted before this `time`", cli.TimeFlag(&m.filter.Until))
-	f.Int64Var(&m.after, "after", 0, "list: continue after the page that ended with this `number`")
+	f.Int64Var(&m.after, "after", 0, "list: continue after this `number`, as a page printed it")
 	f.IntVar(&m.limit, "limit", 100, "list: at most this `number`, up to 100000")
 	m.FormatFlag(f, "list, show: output format: `text or json`")
-	f.BoolVar(&m.reveal, "reveal", false, "show: payloads, values of headers and responses too; audited")
+	f.BoolVar(&m.reveal, "reveal", false, "show: with payloads, header values and responses; audited")
 	f.BoolVar(&m.yes, "yes", false, "erase: do not ask")
-	f.BoolVar(&m.all, "all", false, "cancel, send-again, erase: all that can be")
+	f.BoolVar(&m.all, "all", false, "cancel, send-again, erase: all messages that can be")
 	f.BoolVar(&m.dryRun, "dry-run", false, "cancel, send-again, erase: only count")
 	m.ActorFlag(f, "your `name`, for the audit")
 
@@ -121,7 +116,7 @@ func add(list *[]string, known []string) func(string) error {
 func (m *messages) check() error {
 	m.filter.ID = m.ID
 	if m.limit < 1 || m.limit > maxLimit {
-		return fmt.Errorf("--limit %d is outside 1-%d", m.limit, maxLimit)
+		return fmt.Errorf("--limit %d is outside 1 to %d", m.limit, maxLimit)
 	}
 	return nil
 }
@@ -131,11 +126,11 @@ func (m *messages) check() error {
 func (m *messages) checkAct(a act) func() error {
 	return func() error {
 		if m.ID == "" && !m.all && !m.Given("endpoint", "application", "type", "key", "state", "since", "until") {
-			return errors.New(a.name + " wants an id, a filter flag or --all")
+			return errors.New(a.name + " needs an id, a filter flag or --all")
 		}
 		for _, state := range m.filter.States {
 			if !slices.Contains(a.states, state) {
-				return fmt.Errorf("%s: what is %s cannot be: want %q", a.name, state, a.states)
+				return fmt.Errorf("%s: not for messages in state %s: want %q", a.name, state, a.states)
 			}
 		}
 		return m.check()

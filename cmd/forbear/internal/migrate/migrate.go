@@ -23,26 +23,23 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",
-		Summary: "bring the database's schema up to date, or show which steps are missing",
+		Summary: "bring the database schema up to date, or show missing steps",
 		Usage:   "[--database DATABASE] [--rolling | --status]",
 		About: `
-Migrate applies the missing steps of the schema, all of them or none. Serve does
-the same when it starts. Run migrate to do it beforehand or as another user: on a
-schema that is up to date, serve needs no right to change it. Several may run at
-once.
+Migrate applies the missing schema steps in one transaction. Serve does the same when
+it starts. Run migrate to do it beforehand, or as a user with more rights: with a
+schema that is up to date, serve needs no right to change it.
 
 Most steps only add, and processes of the previous version keep working. On
 PostgreSQL, serve applies no others: --status marks them with "stop the others
-first", and migrate applies them. With --rolling, migrate refuses them as well; use
-it for a job that runs before a fleet is upgraded process by process.
+first", and migrate applies them unless --rolling is given. Use --rolling in a job
+that runs before a fleet is upgraded process by process.
 
-Warning: steps cannot be undone. Make a backup first. An older forbear works on a
-newer schema if every step that it does not know allows that, and refuses it
-otherwise.
+Warning: steps cannot be undone. Make a backup first. An older forbear refuses a newer
+schema, unless every step that it does not know allows it.
 
-With --status nothing is applied and no file is made. The exit code is 0 when the
-schema is up to date, 1 when steps are missing, and 2 when the database does not
-exist.`,
+With --status nothing is applied. The exit code is 0 when the schema is up to date, 1
+when steps are missing, and 2 when there is no database.`,
 		Examples: `
 forbear migrate
 forbear migrate --status
@@ -55,13 +52,13 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		var name string
 		database.Flag(f, &name, database.Usage)
 		status := f.Bool("status", false, "only show which steps are applied and which are missing")
-		rolling := f.Bool("rolling", false, "refuse steps beside which processes of the previous version cannot work")
-		shared := f.Bool("shared-database", false, "allow forbear's tables in an SQLite file that is an application's own: see forbear serve --help")
+		rolling := f.Bool("rolling", false, "refuse steps that would break processes of the previous version")
+		shared := f.Bool("shared-database", false, "add forbear's tables to an application's SQLite file: see forbear serve --help")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
 		if *status && *rolling {
-			return std.Fail("migrate: give --status or --rolling, not both")
+			return std.Fail("migrate: --status and --rolling exclude each other")
 		}
 		if *status {
 			// An empty file would be there afterwards, and serve takes a file that is
@@ -83,7 +80,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		breaking := sqlstore.Breaking(list)
 		if *rolling && len(breaking) > 0 {
 			show(std, list)
-			return std.Fail("migrate: processes of the previous version cannot work beside %s: stop all of them, then run it without --rolling", strings.Join(sqlstore.Missing(breaking), ", "))
+			return std.Fail("migrate: %s would break processes of the previous version: stop all of them, then run it without --rolling", strings.Join(sqlstore.Missing(breaking), ", "))
 		}
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.

@@ -18,7 +18,7 @@ import (
 // would take the file for the wish to deliver.
 func TestMigrate(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "forbear.db")
-	if got := clitest.Run(t, Command(), "", "--status", "--database", db); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "there is no database "+db) {
+	if got := clitest.Run(t, Command(), "", "--status", "--database", db); got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "database "+db+" does not exist") {
 		t.Errorf("no file: %+v", got)
 	}
 	if _, err := os.Stat(db); !errors.Is(err, fs.ErrNotExist) {

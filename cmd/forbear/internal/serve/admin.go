@@ -30,10 +30,10 @@ type adminFlags struct {
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
-	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint and /metrics, or \"off\" (default: the gateway's port + 1, on loopback)")
-	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the bearer token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
-	f.StringVar(&a.metrics, "metrics", "", "an `address` of its own for /metrics, which needs no admin token, and for /health/live and /health/ready (default: on the admin endpoint, without those two)")
-	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a bearer token that opens /metrics and nothing else (default: $"+cli.EnvMetricsToken+")")
+	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint, or \"off\" (default: the gateway's port + 1, on loopback)")
+	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
+	f.StringVar(&a.metrics, "metrics", "", "a separate `address` for /metrics, /health/live and /health/ready, without the admin token")
+	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a token that opens only /metrics (default: $"+cli.EnvMetricsToken+")")
 }
 
 // listen opens the admin endpoint's listener: at the address asked for, or next
@@ -69,7 +69,7 @@ func (a *adminFlags) beyond(err error) error {
 	if splitErr != nil {
 		return fmt.Errorf("admin address %s: %w", a.address, err)
 	}
-	return fmt.Errorf("admin address %s: %w: give it one with --admin-token-file or %s, or keep it on this machine with --admin 127.0.0.1:%s "+
+	return fmt.Errorf("admin address %s: %w: give it one with --admin-token-file or %s, or use a loopback address with --admin 127.0.0.1:%s "+
 		"and let Prometheus read /metrics alone with --metrics %s", a.address, err, cli.EnvAdminToken, port, a.address)
 }
 

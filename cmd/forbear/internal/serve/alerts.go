@@ -32,17 +32,17 @@ type alertFlags struct {
 func (a *alertFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
 	f.StringVar(&a.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")
-	f.StringVar(&a.hook, "alert-webhook", "", "deliver alerts to this `URL`, durably, as signed webhooks")
-	f.StringVar(&a.hookKey, "alert-webhook-secret", "", "the secret that signs them, as a `reference`: env:NAME or file:NAME")
-	f.Func("alert-allow-target", "a private `prefix` that --alert-slack and --alert-alertmanager may be in; may be repeated", prefixes(&a.reach))
-	f.StringVar(&a.command, "alert-command", "", "run this `command` with each alert as JSON on its standard input")
+	f.StringVar(&a.hook, "alert-webhook", "", "deliver alerts to this `URL` as signed webhooks")
+	f.StringVar(&a.hookKey, "alert-webhook-secret", "", "the secret that signs these, as a `reference`: env:NAME or file:NAME")
+	f.Func("alert-allow-target", "allow --alert-slack and --alert-alertmanager in this private `prefix`; may be repeated", prefixes(&a.reach))
+	f.StringVar(&a.command, "alert-command", "", "run this `command` for each alert, with JSON on standard input")
 }
 
 // notifiers returns the receivers that alerts are sent to directly. They reach public
 // addresses, and those that are allowed: the operator chose the name in a flag, but it may
 // resolve to an address that the operator never meant.
 func (a *alertFlags) notifiers(allow []netip.Prefix) (list []queue.Notifier, err error) {
-	guard := webhook.Guard{Allow: slices.Concat(allow, a.reach)}
+	guard := webhook.Guard{Allow: slices.Concat(allow, a.reach), Flag: "--alert-allow-target"}
 	client := &http.Client{Transport: guard.Transport(httpretry.DefaultConnect), Timeout: 10 * time.Second}
 	for _, n := range []struct {
 		label, url string
@@ -52,7 +52,7 @@ func (a *alertFlags) notifiers(allow []netip.Prefix) (list []queue.Notifier, err
 			continue
 		}
 		if err := guard.CheckURL(n.url); err != nil {
-			return nil, fmt.Errorf("--alert-%s: %w (see --alert-allow-target)", n.label, err)
+			return nil, fmt.Errorf("--alert-%s: %w", n.label, err)
 		}
 		list = append(list, &queue.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format, Client: client})
 	}
@@ -78,9 +78,9 @@ func (a *alertFlags) endpoint() (*webhook.Endpoint, error) {
 	case a.hook == "" && a.hookKey == "":
 		return nil, nil
 	case a.hook == "":
-		return nil, errors.New("--alert-webhook-secret is of no use without --alert-webhook")
+		return nil, errors.New("--alert-webhook-secret needs --alert-webhook")
 	case a.hookKey == "":
-		return nil, fmt.Errorf("--alert-webhook needs --alert-webhook-secret: env:ALERTS, for instance, is the variable %sALERTS", durable.SecretPrefix)
+		return nil, fmt.Errorf("--alert-webhook needs --alert-webhook-secret: env:ALERTS, for example, reads the variable %sALERTS", durable.SecretPrefix)
 	}
 	return &webhook.Endpoint{URL: a.hook, Secrets: []string{a.hookKey}}, nil
 }

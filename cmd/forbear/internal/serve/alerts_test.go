@@ -63,11 +63,11 @@ func TestAlertFlagsAreChecked(t *testing.T) {
 		want string
 	}{
 		"an inner address":    {[]string{"--alert-slack", "http://169.254.169.254/latest"}, "--alert-slack: address not allowed"},
-		"the way out":         {[]string{"--alert-alertmanager", "http://localhost:9093"}, "see --alert-allow-target"},
+		"the way out":         {[]string{"--alert-alertmanager", "http://localhost:9093"}, "allow it with --alert-allow-target"},
 		"an unsigned webhook": {[]string{"--alert-webhook", "https://ops.example.com/"}, "needs --alert-webhook-secret"},
-		"a secret for none":   {[]string{"--alert-webhook-secret", "env:X"}, "without --alert-webhook"},
-		"no such secret":      {[]string{"--alert-webhook", "https://ops.example.com/", "--alert-webhook-secret", "env:NOBODY"}, "FORBEAR_SECRET_NOBODY is empty"},
-		"no address":          {[]string{"--alert-slack", "slack"}, "want http or https"},
+		"a secret for none":   {[]string{"--alert-webhook-secret", "env:X"}, "needs --alert-webhook"},
+		"no such secret":      {[]string{"--alert-webhook", "https://ops.example.com/", "--alert-webhook-secret", "env:NOBODY"}, "FORBEAR_SECRET_NOBODY is not set"},
+		"no address":          {[]string{"--alert-slack", "slack"}, "want https:// or http://"},
 	} {
 		r := clitest.Run(t, Command(), "", append([]string{"--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "forbear.db")}, c.args...)...)
 		if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, c.want) {

@@ -25,7 +25,7 @@ func TestAPIOverTLS(t *testing.T) {
 	certtest.Write(t, file("ca.pem"), ca.PEM)
 	s := startServe(t, "--listen", "127.0.0.1:0", "--database", file("forbear.db"), "--api", "127.0.0.1:0",
 		"--api-tls-cert", file("api.crt"), "--api-tls-key", file("api.key"), "--api-tls-client-ca", file("ca.pem"))
-	base := regexp.MustCompile(`the API on (https://127[0-9.:]+)/v1/`).FindStringSubmatch(s.out)
+	base := regexp.MustCompile(`post messages to (https://127[0-9.:]+)/v1/messages`).FindStringSubmatch(s.out)
 	if base == nil {
 		t.Fatalf("the greeting says nothing of the API: %s", s.out)
 	}
@@ -52,7 +52,7 @@ func TestAPIOverTLS(t *testing.T) {
 		t.Errorf("with another's certificate: %q", got)
 	}
 	bad := clitest.Run(t, Command(), "", "--listen", "127.0.0.1:0", "--database", file("other.db"), "--api-tls-cert", file("api.crt"))
-	if bad.Code != cli.ExitUsage || !strings.Contains(bad.Errors, "give it one with --api") {
+	if bad.Code != cli.ExitUsage || !strings.Contains(bad.Errors, "--api-tls-cert needs --api") {
 		t.Errorf("without an address of its own: %+v", bad)
 	}
 }

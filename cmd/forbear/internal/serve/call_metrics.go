@@ -41,10 +41,10 @@ var callBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2
 func newCallMetrics(registry *prometheus.Registry) *callMetrics {
 	m := &callMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gateway_requests_total", Help: "Calls through the gateway, by the status that the caller got; 0 for one that had gone.",
+			Name: "gateway_requests_total", Help: "Calls through the gateway, by the caller's status; 0 if the caller had left.",
 		}, []string{"route", "dependency", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gateway_request_duration_seconds", Help: "Time of calls through the gateway, waits and bodies included.", Buckets: callBuckets,
+			Name: "gateway_request_duration_seconds", Help: "Duration of calls through the gateway, waits and bodies included.", Buckets: callBuckets,
 		}, []string{"route", "dependency"}),
 	}
 	registry.MustRegister(m.requests, m.duration)

@@ -32,7 +32,7 @@ type delivery struct {
 	made       bool        // by this process: an SQLite file that was not there
 	flags      []string    // the names of those that ask for deliveries
 	listen     string      // of the API; "" puts it on the gateway's address
-	tls        gateway.TLS // of the API\'s own address
+	tls        gateway.TLS // of the API's own address
 	api        string      // where that is, once start has opened it
 	options    durable.Options
 	alert      alertFlags
@@ -86,11 +86,11 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 	before := present(o.Database)
 	if d.service, err = durable.New(ctx, o); err != nil {
 		if errors.Is(err, durable.ErrNoToken) {
-			err = fmt.Errorf("%w, on %s: make one with forbear token create, or give it one with --api-token-file or FORBEAR_API_TOKEN, "+
-				"or a loopback address with --api 127.0.0.1:8082, or switch deliveries off with --no-delivery; they are on because of this: %s", err, where, d.why)
+			err = fmt.Errorf("%w (on %s): make one with forbear token create, or give it one with --api-token-file or FORBEAR_API_TOKEN, "+
+				"or use a loopback address with --api 127.0.0.1:8082, or switch deliveries off with --no-delivery (they are on because of %s)", err, where, d.why)
 		}
 		if d.alone && errors.Is(err, database.ErrPlace) {
-			err = fmt.Errorf("%w; or deliver nothing, and need none, with --no-delivery", err)
+			err = fmt.Errorf("%w; or add --no-delivery, which needs no database", err)
 		}
 		return err
 	}
@@ -111,7 +111,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 		d.server.accept(l, secure, ended)
 		go func() {
 			if err := <-ended; !closedByUs(err) {
-				w.log.Error("the endpoint of the delivery API ended", slog.String("error", err.Error()))
+				w.log.Error("the listener of the delivery API ended", slog.String("error", err.Error()))
 			}
 		}()
 	}
@@ -135,7 +135,7 @@ func (d *delivery) secured(log *slog.Logger) (*tls.Config, error) {
 	case c == gateway.TLS{}:
 		return nil, nil
 	case d.listen == "":
-		return nil, errors.New("--api-tls-cert is for an address of the API's own: give it one with --api, or the gateway its TLS in the policy file, at gateway.tls")
+		return nil, errors.New("--api-tls-cert needs --api; the gateway's own TLS is gateway.tls in the policy file")
 	}
 	c.Key, c.Logger = cmp.Or(c.Key, c.Cert), log
 	config, err := c.Config()

@@ -37,7 +37,7 @@ func (d *delivery) mount(next http.Handler) http.Handler {
 func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
 	d.routes.Store(&routes)
 	if d.on() && d.listen == "" && d.claimed("") {
-		log.Info("the route / also takes /v1: the delivery API needs an address of its own, see --api")
+		log.Info("the route / also covers /v1: give the delivery API its own address with --api")
 	}
 }
 
@@ -70,7 +70,7 @@ func (d *delivery) servable(file *policyfile.File) error {
 	if e, ok := errors.AsType[*policyfile.Error](err); ok {
 		for _, f := range e.Faults {
 			if f.Field == "prefix" {
-				f.Message += "; it is on because of this: " + d.why
+				f.Message += "; it is on because of " + d.why
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (d *delivery) explain(next http.Handler) http.Handler {
 		}
 		problem.Write(w, problem.Problem{
 			Type: problem.Namespace + "no-delivery", Title: "No deliveries", Status: http.StatusNotFound,
-			Detail:   "this gateway delivers nothing, because nothing asked it to: forbear serve --database " + database.Default + " does",
+			Detail:   "deliveries are off: start forbear serve with --database " + database.Default,
 			Instance: r.URL.EscapedPath(), CorrelationID: inbound.Correlation(r.Header),
 		})
 	})

@@ -21,7 +21,7 @@ import (
 // is opened, so that a mistake leaves nothing behind.
 func (d *delivery) register(all *flag.FlagSet) {
 	o := &d.options
-	all.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks, whatever asks for it")
+	all.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks")
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	defer func() {
 		f.VisitAll(func(g *flag.Flag) {
@@ -30,21 +30,21 @@ func (d *delivery) register(all *flag.FlagSet) {
 			all.Lookup(g.Name).DefValue = g.DefValue // the value's own text may have a password
 		})
 	}()
-	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
-	f.BoolVar(&o.Shared, "shared-database", false, "allow forbear's tables in an SQLite file that is an application's own, as for its outbox: the file is changed to WAL, and its mode stays")
-	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
-	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "the `file` with the certificate of --api, which speaks TLS then; it is read again when it changes")
-	f.StringVar(&d.tls.Key, "api-tls-key", "", "the `file` with its key (default: that of --api-tls-cert)")
-	f.StringVar(&d.tls.ClientCA, "api-tls-client-ca", "", "a `file` with the authorities of those who may call --api: others are refused")
-	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
-	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
-	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
-	database.KeyFlag(f, &d.keys, "encrypt payloads at rest, and exports, under the key in this `file`")
-	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB; beyond 256KiB, CloudEvents' bound, others may not forward it")
+	database.Flag(f, &o.Database, "keep deliveries in this SQLite `file` or postgres:// URL (also from FORBEAR_DATABASE)")
+	f.BoolVar(&o.Shared, "shared-database", false, "add forbear's tables to an application's SQLite file and switch it to WAL mode")
+	f.StringVar(&d.listen, "api", "", "a separate `address` for the delivery API (default: /v1/ on the gateway's)")
+	f.StringVar(&d.tls.Cert, "api-tls-cert", "", "a `file` with the certificate for --api; followed when it changes")
+	f.StringVar(&d.tls.Key, "api-tls-key", "", "a `file` with its key (default: that of --api-tls-cert)")
+	f.StringVar(&d.tls.ClientCA, "api-tls-client-ca", "", "a `file` with the authorities of allowed callers of --api")
+	f.StringVar(&d.tokenFile, "api-token-file", "", "a `file` with a token for the API (also from FORBEAR_API_TOKEN); needed beyond loopback")
+	f.Func("allow-target", "allow webhooks to this private `prefix`, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
+	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` of file: references")
+	database.KeyFlag(f, &d.keys, "encrypt payloads and exports with the first such key `file`, decrypt with all")
+	f.TextVar(&d.maxPayload, "max-payload", policyfile.Size(webhook.DefaultMaxPayload), "the largest payload of a message, up to 1MiB")
 	f.DurationVar(&o.Retention, "dlq-retention", queue.DefaultRetention, "how long dead letters are kept")
-	f.DurationVar(&o.History, "history-retention", dispatch.MinRetention, "how long finished deliveries are kept, with their attempts; an id stands for its message as long, so at least 168h")
-	f.DurationVar(&o.Bodies, "body-retention", 0, "how long the payloads of delivered messages are kept, at least 1h; 0: as long as the history")
-	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
+	f.DurationVar(&o.History, "history-retention", dispatch.MinRetention, "how long finished deliveries are kept and duplicates recognized; at least 168h")
+	f.DurationVar(&o.Bodies, "body-retention", 0, "how long payloads of delivered messages are kept, at least 1h; 0: as the history")
+	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` for expired dead letters (see forbear dlq read); without it they stay")
 	d.alert.register(f)
 }
 
@@ -63,13 +63,13 @@ func prefixes(list *[]netip.Prefix) func(string) error {
 func checkRetention(o *durable.Options) error {
 	switch {
 	case o.History < dispatch.MinRetention:
-		return fmt.Errorf("--history-retention %v is below %v, for which an id stands for its message (R-6); --body-retention may be less", o.History, dispatch.MinRetention)
+		return fmt.Errorf("--history-retention %v is below %v, the time for which duplicates are recognized (R-6): shorten --body-retention instead", o.History, dispatch.MinRetention)
 	case o.Bodies == 0:
 		return nil
 	case o.Bodies < dispatch.MinBodyRetention:
 		return fmt.Errorf("--body-retention %v is below %v", o.Bodies, dispatch.MinBodyRetention)
 	case o.Bodies > o.History:
-		return fmt.Errorf("--body-retention %v is longer than --history-retention %v, with which payloads go at the latest", o.Bodies, o.History)
+		return fmt.Errorf("--body-retention %v is longer than --history-retention %v: raise --history-retention too", o.Bodies, o.History)
 	}
 	return nil
 }

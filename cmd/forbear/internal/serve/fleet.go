@@ -27,7 +27,7 @@ const envFleetBudget = "FORBEAR_FLEET_BUDGET"
 // register registers the flag that names the shared store. The variable is not the default
 // of the flag: help would print it.
 func (f *fleet) register(set *flag.FlagSet) {
-	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0 (also from "+envFleetBudget+")")
+	set.StringVar(&f.url, "fleet-budget", "", "share retry budgets between processes through this Redis or Valkey `url` (also from "+envFleetBudget+")")
 }
 
 // budget returns a new budget of a dependency that the processes share, nil where
@@ -41,7 +41,7 @@ func (f *fleet) budget(log *slog.Logger, service string, dep policyfile.Dependen
 	if f.store == nil {
 		store, err := redisstore.Open(url)
 		if err != nil {
-			return nil, errors.New("--fleet-budget or " + envFleetBudget + ": not a redis:// or rediss:// URL") // the URL may hold a password
+			return nil, errors.New("--fleet-budget or " + envFleetBudget + ": want a redis:// or rediss:// URL") // the URL may hold a password
 		}
 		f.store = store
 	}

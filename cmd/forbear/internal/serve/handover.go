@@ -24,7 +24,7 @@ func (s *server) replace(ctx context.Context) bool {
 	next, err := s.startNext(ctx)
 	if err != nil {
 		signal.Stop(passed)
-		s.log.Error("the handover has failed: this process goes on", slog.String("error", err.Error()))
+		s.log.Error("the handover failed: this process stays in charge", slog.String("error", err.Error()))
 		return false
 	}
 	s.next = next

@@ -51,7 +51,7 @@ func (l *lateStore) Wakes(ctx context.Context, wake func(key string)) {
 
 // register registers the flag of the routes with keys.
 func (in *ingress) register(f *flag.FlagSet) {
-	f.StringVar(&in.spool, "idempotency-spool", "", "a `file` for outcomes of requests with keys, while their database is down: what is in it outlives a crash")
+	f.StringVar(&in.spool, "idempotency-spool", "", "a `file` that keeps outcomes of keyed requests while the database is down")
 }
 
 // kept returns the one backlog.
@@ -206,7 +206,7 @@ func (s *server) countKeyed(dependency string) func(idempotency.Event) {
 		in.watched = true
 		backlog := in.kept(s.log)
 		s.watch.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "idempotency_outcomes_waiting", Help: "Outcomes of requests with idempotency keys that wait in this process for their database.",
+			Name: "idempotency_outcomes_waiting", Help: "Outcomes of keyed requests that wait in this process for the database.",
 		}, func() float64 { return float64(backlog.Stats().Waiting) }))
 	}
 	return func(e idempotency.Event) {

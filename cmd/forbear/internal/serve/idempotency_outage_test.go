@@ -17,7 +17,7 @@ import (
 )
 
 // A database that goes away while a keyed request is under way, and a gateway that is
-// stopped before it is back: the outcome is in the spool, and the next gateway has it.
+// stopped before it is back: the outcome is the spool keeps the outcomes, and the next gateway has it.
 func TestServeSpoolsOutcomes(t *testing.T) {
 	pg := pgtest.Start(t)
 	name := pg.Database(t)
@@ -50,7 +50,7 @@ func TestServeSpoolsOutcomes(t *testing.T) {
 	if code := s.stop(); code != 0 {
 		t.Fatalf("exit code %d: %s", code, s.log)
 	}
-	if log := s.log.String(); !strings.Contains(log, "in the spool") || strings.Contains(log, "key-1") || strings.Contains(log, "secret") {
+	if log := s.log.String(); !strings.Contains(log, "the spool keeps the outcomes") || strings.Contains(log, "key-1") || strings.Contains(log, "secret") {
 		t.Errorf("log:\n%s", log)
 	}
 	info, err := os.Stat(spool)

@@ -26,15 +26,15 @@ type addresses struct {
 }
 
 func (a *addresses) register(f *flag.FlagSet) {
-	f.Func("listen", "the `address` to listen on: HOST:PORT, unix:PATH, systemd: or systemd:NAME; may be repeated (default: sockets that systemd passes, the policy file's, or "+defaultListen+")",
+	f.Func("listen", "the `address`: HOST:PORT, unix:PATH, systemd: or systemd:NAME; may be repeated (default: systemd's sockets, the policy file's, or "+defaultListen+")",
 		func(v string) error {
 			if v == "" {
-				return errors.New("want an address")
+				return errors.New("want HOST:PORT or unix:PATH")
 			}
 			a.list = append(a.list, v)
 			return nil
 		})
-	f.Func("socket-mode", fmt.Sprintf("the `mode` of the files of unix sockets, in octal (default %#o: the owner and the group may connect)", handover.DefaultMode),
+	f.Func("socket-mode", fmt.Sprintf("the octal `mode` of unix sockets (default %#o: owner and group can connect)", handover.DefaultMode),
 		func(v string) error {
 			n, err := strconv.ParseUint(v, 8, 32)
 			if err != nil || n == 0 || n > 0o777 {
@@ -100,7 +100,7 @@ func (s *server) outermost() string {
 // are served.
 func (s *server) committed() {
 	for _, name := range s.sockets.Commit() {
-		s.log.Warn("closed a socket that was passed to this process and is not in use", slog.String("socket", name))
+		s.log.Warn("closed an inherited socket that is not in use", slog.String("socket", name))
 	}
 }
 

@@ -55,7 +55,7 @@ func (w *watch) followFile(path string, stale *atomic.Bool) {
 		return
 	}
 	w.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "policy_file_in_charge", Help: "Whether the policy file is in charge (1), or the policy before it, since the file is refused, gone or cannot be read (0).",
+		Name: "policy_file_in_charge", Help: "1 if the policy file is in charge; 0 if an earlier policy is, because the file is faulty or unreadable.",
 	}, func() float64 {
 		if stale.Load() {
 			return 0

@@ -80,7 +80,7 @@ func (s *server) reload(asked bool) bool {
 	if err != nil {
 		if s.unread++; s.unread == lostAfter || asked {
 			s.unread = max(s.unread, lostAfter)
-			s.log.Warn("the policy file cannot be read: the old policy stays, and a restart would fail", slog.String("file", s.path), slog.String("error", err.Error()))
+			s.log.Warn("the policy file cannot be read: the old policy stays, but a restart would fail", slog.String("file", s.path), slog.String("error", err.Error()))
 		}
 		s.note()
 		return false
@@ -110,7 +110,7 @@ func (s *server) take() bool {
 	}
 	old := s.file
 	if err == nil && old.HasGateway() && !file.HasGateway() {
-		err = errors.New("it no longer has a section gateway: a restart would serve deliveries only")
+		err = errors.New("it no longer has a gateway section: restart to serve only deliveries")
 	}
 	if err == nil {
 		err = s.apply(file)
@@ -126,13 +126,13 @@ func (s *server) take() bool {
 		s.log.Info("policy changed", slog.String("change", c.Text))
 	}
 	if why := file.AsksForDeliveries(); why != "" && s.delivery.why == "" && !s.delivery.off {
-		s.log.Warn("deliveries and their API need a restart", slog.String("asked_by", why))
+		s.log.Warn("the policy file now asks for deliveries: restart to switch them on", slog.String("asked_by", why))
 	}
 	if !slices.Equal(old.Gateway.Listen, file.Gateway.Listen) {
 		s.log.Warn("gateway.listen changed: it takes effect after a restart or SIGUSR2", slog.Any("listen", file.Gateway.Listen))
 	}
 	if old.Gateway.TLS != file.Gateway.TLS {
-		s.log.Warn("gateway.tls changed: it takes effect after a restart; the files that it named are still followed")
+		s.log.Warn("gateway.tls changed: it takes effect after a restart; until then the old files are followed")
 	}
 	return true
 }
@@ -141,7 +141,7 @@ func (s *server) take() bool {
 // with its position in the file. The old configuration serves on: a typing mistake
 // must not become an outage.
 func (s *server) refused(err error) {
-	s.log.Error("the policy file is refused, the old policy stays", slog.String("file", s.path))
+	s.log.Error("the policy file has faults: the old policy stays", slog.String("file", s.path))
 	faults := []string{err.Error()}
 	if e, ok := errors.AsType[*policyfile.Error](err); ok {
 		faults = faults[:0]
@@ -150,7 +150,7 @@ func (s *server) refused(err error) {
 		}
 	}
 	for _, f := range faults {
-		s.log.Error("fault of the policy file", slog.String("fault", f))
+		s.log.Error("fault in the policy file", slog.String("fault", f))
 	}
 }
 

@@ -123,8 +123,8 @@ func TestReloadKeepsRoutes(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "the policy file is ") })
-	if code, _ := status(t, "GET", s.base+"/search/a", ""); code != 200 || !strings.Contains(s.log.String(), "no longer has a section gateway") {
+	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "the policy file has faults") })
+	if code, _ := status(t, "GET", s.base+"/search/a", ""); code != 200 || !strings.Contains(s.log.String(), "no longer has a gateway section") {
 		t.Errorf("the route responds %d:\n%s", code, s.log)
 	}
 }

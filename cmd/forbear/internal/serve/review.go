@@ -41,7 +41,7 @@ func (s *server) review(ctx context.Context) {
 			return
 		}
 		at := policyfile.Position{File: f.File, Line: f.Line, Column: f.Column}
-		s.log.Warn("forbear check finds an error in the policy file, which is served nevertheless",
+		s.log.Warn("forbear check finds an error in the policy file, which is served anyway",
 			slog.String("rule", f.ID), slog.String("finding", fmt.Sprintf("%v: %s", at, f.Message)), slog.String("see", "forbear explain "+f.ID))
 	}
 }

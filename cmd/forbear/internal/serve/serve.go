@@ -46,56 +46,44 @@ func Command() *cli.Command {
 		Summary: "run the gateway, and deliver webhooks durably",
 		Usage:   "[--config FILE] [--listen ADDRESS]... [--database DATABASE] [--admin ADDRESS]",
 		About: `
-Serve takes the outgoing HTTP requests of services, forwards them by the routes
-of the policy file, and retries where the policy allows it. Without a policy
-file it serves a sample: a built-in upstream that fails on request, with three
-commands to try.
+Serve forwards the outgoing HTTP requests of services by the routes of the policy file,
+and retries where the policy allows it. Without a policy file it serves a sample: an
+upstream that fails on request, with three commands to try.
 
 A route with idempotency: on protects a service instead: a POST or PATCH with an
-Idempotency-Key is carried out once, and repeats get its response.
+Idempotency-Key runs once, and repeats get its response.
 
-Serve also delivers webhooks: messages that POST /v1/messages or the outbox
-table brought in, kept in an SQLite file or in PostgreSQL, where any number of
-processes share the work. What cannot be delivered becomes a dead letter: see
-forbear dlq --help. The API is described at /v1/openapi.json. Deliveries are on
-where anything asks for them: one of their flags or variables, such as
---database, webhooks or idempotency keys in the policy file, or no policy file at
-all. Otherwise there is no database, and no API.
+Serve also delivers webhooks, from POST /v1/messages or the outbox table. They are kept
+in an SQLite file or in PostgreSQL, where any number of processes share the work. What
+cannot be delivered becomes a dead letter: see forbear dlq --help. The API is described
+at /v1/openapi.json. Deliveries are on if anything asks for them: one of their flags or
+variables, such as --database, webhooks or idempotency keys in the policy file, or no
+policy file at all. Otherwise there is no database, and no API.
 
-Retries are logged to standard error. An admin endpoint beside the gateway has
-/metrics for Prometheus, the status that forbear top shows, and the manual
-override of the circuit breakers; beyond loopback it demands a token. Metrics
-need no right to override: --metrics serves them at an address of their own, and
---metrics-token-file opens them alone. /health/live and /health/ready are there, too:
-probes find them when the gateway itself is on loopback or wants certificates.
-Where the environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT),
-metrics and traces go there too.
+Retries are logged to standard error. The admin endpoint has /metrics for Prometheus,
+the status that forbear top shows, and the manual override of circuit breakers. Beyond
+loopback it requires a token. --metrics serves /metrics, /health/live and /health/ready
+at another address, without the override. With OTEL_EXPORTER_OTLP_ENDPOINT, metrics and
+traces go to that collector too.
 
-Warning: anyone who can reach a non-loopback address can call your dependencies
-with your credentials.
+Warning: anyone who can reach a non-loopback address can call your dependencies with
+your credentials.
 
-The policy file is read again on SIGHUP and when it changes. A file with faults
-leaves the old policy in charge, and the log says so.
+The policy file is read again on SIGHUP and when it changes. If it has faults, the old
+policy stays in charge, and the log lists them.
 
-On SIGTERM /health/ready says 503 at once, while calls are still served and their
-connections closed; after --drain-delay serve stops accepting, lets the calls
-under way finish within --drain-timeout, and exits with code 0. SIGINT, as
-by Ctrl-C, does the same without the delay. A second signal ends the waiting.
+On SIGTERM /health/ready responds 503. After --drain-delay serve stops accepting,
+finishes the current calls within --drain-timeout, and exits with code 0. SIGINT does
+the same without the delay. A second signal ends the wait.
 
-On SIGUSR2 serve starts its program again, with the same arguments and its
-listening sockets, and drains when the new process is ready: a new version or
-another gateway.listen loses no call. If the new process does not start, the old
-one stays in charge, and the log says why. See docs/guides/lifecycle.md,
-also for unix sockets and systemd.
-
-Faults of the policy file are listed all at once, and the exit code is 2.`,
+On SIGUSR2 serve starts its program again with the same arguments and sockets, and
+drains when the new process is ready. If that fails, the old process stays. See
+docs/guides/lifecycle.md, also for unix sockets and systemd.`,
 		Examples: `
 forbear serve
-forbear serve --listen 127.0.0.1:9090
 forbear serve --config policy.yaml
 forbear serve --config policy.yaml --listen unix:/run/forbear/gateway.sock --listen 127.0.0.1:8080
 forbear serve --config policy.yaml --log-format json --admin 127.0.0.1:9464
-forbear serve --config policy.yaml --fleet-budget redis://127.0.0.1:6379/0
 forbear serve --database postgres://forbear@db.example.com/forbear
 forbear serve --allow-target 127.0.0.0/8
 `,
@@ -103,17 +91,17 @@ forbear serve --allow-target 127.0.0.0/8
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
 		s := &server{out: std.Out, given: f}
-		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
+		f.StringVar(&s.path, "config", "", "the policy `file`; without it, a sample is served")
 		s.listen.register(f)
 		s.delivery.register(f)
 		s.ingress.register(f)
 		format := f.String("log-format", "text", "the `format` of the log: text or json")
 		s.admin.register(f)
 		s.fleet.register(f)
-		f.DurationVar(&s.every, "reload-every", 2*time.Second, "how often to look whether the policy file has changed; 0: only on SIGHUP")
+		f.DurationVar(&s.every, "reload-every", 2*time.Second, "how often to check the policy file for changes; 0: only on SIGHUP")
 		s.drain.register(f)
 		if len(args) == 1 && args[0] != "" && args[0][0] != '-' {
-			return std.Fail("serve: unexpected argument %q: a policy file is given by --config %[1]s", args[0])
+			return std.Fail("serve: unexpected argument %q: name the policy file with --config %[1]s", args[0])
 		}
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
@@ -141,9 +129,9 @@ func (s *server) remedy(err error) string {
 	missing, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return ": end what listens there, or choose another address with --listen, --admin, --metrics or --api"
+		return ": stop the process that listens there, or choose another address with --listen, --admin, --metrics or --api"
 	case missing != nil && missing.Path == s.path && errors.Is(err, fs.ErrNotExist):
-		return ": forbear init writes one"
+		return ": write one with forbear init"
 	}
 	return ""
 }

@@ -253,12 +253,12 @@ func TestServeFaults(t *testing.T) {
 `},
 		{"no routes", []string{"--no-delivery", "--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes: nothing to serve"},
 		{"no file", []string{"--config", "/does/not/exist"}, "no such file"},
-		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use: end what listens there, or choose another address with --listen"},
-		{"a policy file without its flag", []string{bad}, "a policy file is given by --config " + bad},
-		{"no policy file", []string{"--config", bad + ".none"}, "no such file or directory: forbear init writes one"},
+		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use: stop the process that listens there, or choose another address with --listen"},
+		{"a policy file without its flag", []string{bad}, "name the policy file with --config " + bad},
+		{"no policy file", []string{"--config", bad + ".none"}, "no such file or directory: write one with forbear init"},
 		{"admin address taken", []string{"--listen", "127.0.0.1:0", "--admin", taken.Listener.Addr().String()}, "--admin: listen tcp " + taken.Listener.Addr().String()},
 		{"api address taken", []string{"--listen", "127.0.0.1:0", "--admin", "off", "--database", filepath.Join(t.TempDir(), "a.db"), "--api", taken.Listener.Addr().String()}, "--api: listen tcp " + taken.Listener.Addr().String()},
-		{"no folder", []string{"--listen", "unix:/does/not/exist.sock", "--admin", "off"}, "unix:/does/not/exist.sock: the folder /does/not does not exist: make it first"},
+		{"no folder", []string{"--listen", "unix:/does/not/exist.sock", "--admin", "off"}, "unix:/does/not/exist.sock: the folder /does/not does not exist: create it first"},
 		{"no address", []string{"--listen", "nowhere"}, "missing port in address"},
 	} {
 		got := clitest.Run(t, Command(), "", tt.args...)

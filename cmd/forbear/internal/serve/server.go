@@ -131,7 +131,7 @@ func (s *server) run(ctx context.Context) error {
 	if db := s.delivery.database(); db != nil {
 		s.readiness.follow(db, s.log)
 	}
-	defer s.ended("delivery did not stop cleanly", s.delivery.stop)
+	defer s.ended("deliveries did not stop cleanly", s.delivery.stop)
 	defer s.ended("the idempotency records did not close cleanly", s.ingress.stop)
 	if err := s.startIngress(ctx); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *server) serve(ctx context.Context, srv *graceful, listeners []net.Liste
 func (s *server) started() {
 	s.committed()
 	if err := s.before.Ready(); err != nil {
-		s.log.Warn("the process that this one replaces was not notified", slog.String("error", err.Error()))
+		s.log.Warn("the old process was not notified that this one is ready", slog.String("error", err.Error()))
 	}
 	s.notify(daemon.SdNotifyReady, "STATUS=serving")
 }

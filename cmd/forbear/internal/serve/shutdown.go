@@ -32,9 +32,9 @@ const (
 )
 
 func (d *drain) register(f *flag.FlagSet) {
-	f.DurationVar(&d.delay, "drain-delay", defaultDrainDelay, "how long serve is not ready and still accepts, after SIGTERM")
-	f.DurationVar(&d.timeout, "drain-timeout", defaultDrainTimeout, "how long calls under way may take after that")
-	f.DurationVar(&d.timeout, "drain", defaultDrainTimeout, "the former name of --drain-timeout; v0.2.0 refuses it")
+	f.DurationVar(&d.delay, "drain-delay", defaultDrainDelay, "after SIGTERM, how long serve still accepts while it is not ready")
+	f.DurationVar(&d.timeout, "drain-timeout", defaultDrainTimeout, "how long current calls may take after that")
+	f.DurationVar(&d.timeout, "drain", defaultDrainTimeout, "the old name of --drain-timeout; v0.2.0 refuses it")
 }
 
 // shutdown ends the gateway after ctx has ended, or after another process has taken
@@ -70,7 +70,7 @@ func (s *server) shutdown(ctx context.Context, srv *graceful) {
 		s.readiness.draining.Store(true)
 		s.notify(daemon.SdNotifyStopping, "STATUS=draining")
 		if delay = s.graceOf(ctx); delay > 0 {
-			s.log.Info("draining: not ready, and still accepting", slog.Int64("delay_ms", delay.Milliseconds()))
+			s.log.Info("draining: not ready, but still accepting", slog.Int64("delay_ms", delay.Milliseconds()))
 		}
 	} else {
 		s.delivery.pause()
@@ -82,7 +82,7 @@ func (s *server) shutdown(ctx context.Context, srv *graceful) {
 	limited, cancel := context.WithTimeout(base, s.drain.timeout)
 	defer cancel()
 	if err := errors.Join(srv.end(limited), s.underWay.wait(limited)); err != nil {
-		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()))
+		s.log.Warn("current calls were cut off: raise --drain-timeout", slog.Int64("calls", s.underWay.calls.Load()))
 		_ = srv.Close()
 	}
 	if limited.Err() == nil {
@@ -118,7 +118,7 @@ func (s *server) hurried(ctx context.Context, again <-chan os.Signal, hurry func
 		select {
 		case sig := <-again:
 			if spare--; spare < 0 {
-				s.log.Warn("a second signal: not waiting any longer", slog.String("signal", sig.String()))
+				s.log.Warn("second signal: no longer waiting", slog.String("signal", sig.String()))
 				hurry()
 				return
 			}

@@ -48,14 +48,14 @@ func TestReadyGoesByTheDatabase(t *testing.T) {
 	if code, _ := status(t, "GET", s.base+"/health/live", ""); code != 200 {
 		t.Errorf("live: %d", code)
 	}
-	if !strings.Contains(s.log.String(), "level=ERROR msg=\"the database takes no messages") {
+	if !strings.Contains(s.log.String(), "level=ERROR msg=\"the database accepts no messages") {
 		t.Errorf("the log does not say it: %s", s.log)
 	}
 	if err := os.Rename(database+".old", database); err != nil {
 		t.Fatal(err)
 	}
 	ready(200, "ok")
-	if !strings.Contains(s.log.String(), "the database takes messages again") {
+	if !strings.Contains(s.log.String(), "the database accepts messages again") {
 		t.Errorf("the log does not say that it is back: %s", s.log)
 	}
 }

@@ -67,7 +67,7 @@ func (s *server) watchdog(ctx context.Context, listeners []net.Listener) {
 		case err == nil:
 			s.notify(daemon.SdNotifyWatchdog)
 		case ctx.Err() == nil && !silent:
-			s.log.Error("the gateway does not respond to its own requests: systemd is not notified that it works", slog.String("error", err.Error()))
+			s.log.Error("the gateway does not respond to its own requests: the systemd watchdog is not notified", slog.String("error", err.Error()))
 		}
 		silent = err != nil
 		wait.Sleep(ctx, every/4)

@@ -16,9 +16,9 @@ type endpointGauges struct {
 
 var (
 	endpointsAll = prometheus.NewDesc("upstream_endpoints",
-		"Addresses of a dependency that the gateway connects to.", []string{"service", "dependency"}, nil)
+		"Addresses of a dependency.", []string{"service", "dependency"}, nil)
 	endpointsOut = prometheus.NewDesc("upstream_endpoints_left_out",
-		"Those of them that are left out for a while, because they fail and others do not.", []string{"service", "dependency"}, nil)
+		"Addresses of a dependency that are skipped because they fail and others do not.", []string{"service", "dependency"}, nil)
 )
 
 // Describe implements [prometheus.Collector].

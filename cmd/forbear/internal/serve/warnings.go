@@ -25,11 +25,11 @@ func (s *server) warnOfExposure(file *policyfile.File) {
 	if s.local() {
 		return
 	}
-	said, level := "the gateway listens beyond loopback: anyone who can reach it can call its dependencies; restrict who can; "+
-		"for this machine only, listen on a loopback address (--listen or gateway.listen)", slog.LevelInfo
+	said, level := "the gateway listens beyond loopback: anyone who can reach it can call its dependencies: restrict access; "+
+		"for this machine only, set --listen or gateway.listen to a loopback address", slog.LevelInfo
 	if holdsCredentials(file) {
-		said, level = "the gateway listens beyond loopback and adds credentials: anyone who can reach it can call its dependencies with them; restrict who can; "+
-			"for this machine only, listen on a loopback address (--listen or gateway.listen)", slog.LevelWarn
+		said, level = "the gateway listens beyond loopback and adds credentials: anyone who can reach it can call its dependencies with them: restrict access; "+
+			"for this machine only, set --listen or gateway.listen to a loopback address", slog.LevelWarn
 	}
 	if said == s.said {
 		return
@@ -56,7 +56,7 @@ func holdsCredentials(file *policyfile.File) bool {
 func (s *server) warnOfOwners(file *policyfile.File) {
 	for _, dep := range file.Dependencies {
 		if owner := dep.Policy.Owner; owner != "" && file.Service != "" && owner != file.Service {
-			s.log.Warn("calls to a dependency are not retried here: its owner is another service",
+			s.log.Warn("calls to a dependency are not retried here: policy owner names another service",
 				slog.String("dependency", dep.Name), slog.String("owner", owner), slog.String("service", file.Service))
 		}
 	}
@@ -66,7 +66,7 @@ func (s *server) warnOfOwners(file *policyfile.File) {
 func (s *server) warnOfFlags() {
 	s.given.Visit(func(f *flag.Flag) {
 		if f.Name == "drain" {
-			s.log.Warn("deprecated flag: --drain is called --drain-timeout now, and v0.2.0 refuses the former name")
+			s.log.Warn("deprecated flag: use --drain-timeout instead of --drain, which v0.2.0 refuses")
 		}
 	})
 }

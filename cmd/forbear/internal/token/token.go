@@ -5,6 +5,7 @@ package token
 import (
 	"context"
 	"flag"
+	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -21,15 +22,14 @@ func Command() *cli.Command {
 		Summary: "make, list and revoke tokens of the delivery API",
 		Usage:   "create NAME | list | revoke NAME",
 		About: `
-Token works on serve's database. Once there is a token, the delivery API demands
+Token works on serve's database. From the first token on, the delivery API requires
 one, as "Authorization: Bearer TOKEN". Create prints the token once; the database
 has only its digest. The audit trail names the token that was used. A revoked token
 stops working within five seconds.
 
---scope admin may do everything. --scope application, with --application, may
-send messages for one application, and manage them and its endpoints.
---scope read-only may read, without payloads; with --application, it may read
-only what belongs to that application.`,
+  admin         may do everything
+  application   may send messages for one application, and manage it and its endpoints
+  read-only     may read, without payloads; with --application, only of that application`,
 		Examples: `
 forbear token create deploy --scope admin --expires 30d
 forbear token create acme-app --scope application --application acme
@@ -50,8 +50,8 @@ type tokens struct {
 func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	t := &tokens{Run: r, db: r.NewDatabase(f)} // the token may be the first thing in it
 	f.StringVar((*string)(&t.asked.Scope), "scope", string(sqlstore.ScopeReadOnly), "create: its `scope`: admin, application or read-only")
-	f.StringVar(&t.asked.Application, "application", "", "create: limit it to the application with this `id`")
-	f.Func("expires", "create: it expires after this `time`, from 1m to 730d (default 90d)", func(text string) (err error) {
+	f.StringVar(&t.asked.Application, "application", "", "create: only for the application with this `id`")
+	f.Func("expires", "create: expires after this `time`, 1m to 730d (default 90d)", func(text string) (err error) {
 		t.asked.ExpiresIn, err = policyfile.ParseDuration(text)
 		return err
 	})
@@ -64,8 +64,21 @@ func setup(r *verb.Run, f *flag.FlagSet) []verb.Verb {
 	return []verb.Verb{
 		{Name: "create", Operand: "one name", Check: check, Do: t.create},
 		{Name: "list", Do: t.list},
-		{Name: "revoke", Operand: "one name", Do: func(ctx context.Context) error { return t.db.Tokens().Revoke(ctx, r.ID, r.Actor) }},
+		{Name: "revoke", Operand: "one name", Do: t.revoke},
 	}
+}
+
+// revoke ends a token, and says what it means that it was the last one.
+func (t *tokens) revoke(ctx context.Context) error {
+	if err := t.db.Tokens().Revoke(ctx, t.ID, t.Actor); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s is revoked: it stops working within five seconds\n", cli.Printable(t.ID))
+	some, err := t.db.Tokens().Any(ctx)
+	if err == nil && !some {
+		fmt.Fprintln(t.Err, "forbear: token: warning: no token is left: a running serve refuses all calls of the API, and one that starts without --api-token-file requires no token on loopback; make another with forbear token create NAME")
+	}
+	return err
 }
 
 // create prints a new token: alone, for a pipe into a file.

@@ -33,14 +33,14 @@ func TestToken(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"no verb", "create, list or revoke?", cli.ExitUsage, nil},
-		{"no name", "create wants one name", cli.ExitUsage, []string{"create"}},
+		{"no verb", "want create, list or revoke", cli.ExitUsage, nil},
+		{"no name", "create needs one name", cli.ExitUsage, []string{"create"}},
 		{"a name that is taken", "a token of this name exists", cli.ExitUsage, []string{"create", "deploy"}},
 		{"a scope that is none", `scope "root": want admin`, cli.ExitUsage, []string{"create", "x", "--scope", "root"}},
 		{"an application that is none", `unknown application "acme"`, cli.ExitUsage, []string{"create", "x", "--scope", "application", "--application", "acme"}},
 		{"a list", "deploy                   admin", cli.ExitOK, []string{"list"}},
 		{"a token that is none", `token "none": no such token`, cli.ExitFound, []string{"revoke", "none"}},
-		{"one is revoked", "", cli.ExitOK, []string{"revoke", "deploy"}},
+		{"one is revoked", "deploy is revoked", cli.ExitOK, []string{"revoke", "deploy"}},
 	} {
 		got := token(c.args...)
 		if got.Code != c.code || !strings.Contains(got.Out+got.Errors, c.want) || strings.Contains(got.Out+got.Errors, strings.TrimSpace(made.Out)) {
@@ -59,12 +59,15 @@ func TestToken(t *testing.T) {
 	if err != nil || len(trail) != 3 || trail[0].Action != "token-revoke" || trail[0].Target != "deploy" {
 		t.Errorf("the audit has %+v, %v", trail, err)
 	}
+	if got := token("revoke", "board"); got.Code != cli.ExitOK || !strings.Contains(got.Errors, "no token is left") || !strings.Contains(got.Errors, "forbear token create") {
+		t.Errorf("the last one: %+v", got)
+	}
 	for i := range listed + 1 {
 		if _, _, err := db.Tokens().Create(t.Context(), sqlstore.Token{Name: fmt.Sprintf("more-%d", i), Scope: sqlstore.ScopeReadOnly}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := token("list"); strings.Count(got.Out, "\n") != listed+2 {
-		t.Errorf("the list has %d lines, want the %d tokens", strings.Count(got.Out, "\n"), listed+2)
+	if got := token("list"); strings.Count(got.Out, "\n") != listed+1 {
+		t.Errorf("the list has %d lines, want the %d tokens", strings.Count(got.Out, "\n"), listed+1)
 	}
 }

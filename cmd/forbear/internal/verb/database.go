@@ -25,7 +25,7 @@ type Database struct {
 func (r *Run) Database(f *flag.FlagSet) *Database {
 	d := r.NewDatabase(f)
 	d.exists = true
-	database.KeyFlag(f, &d.keys, "the `file` with the key that serve encrypts payloads under")
+	database.KeyFlag(f, &d.keys, "serve's encryption key `file`")
 	return d
 }
 

@@ -74,7 +74,7 @@ func (t *Table) Flush() { _ = t.w.Flush() }
 // More says how a list goes on behind a full page. That may be the last one: to know,
 // another query would be needed.
 func (r *Run) More(after any) {
-	fmt.Fprintf(r.Err, "forbear: %s: there may be more: --after %v\n", r.Name, after)
+	fmt.Fprintf(r.Err, "forbear: %s: there may be more: add --after %v\n", r.Name, after)
 }
 
 // Cell returns a value as a table shows it. Text comes from senders: without control

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/deadletter/queue"
@@ -89,7 +90,7 @@ func (r *Run) words(c *cli.Command, f *flag.FlagSet, args []string) (words []str
 // here, before anything is opened: it never does half of what was meant.
 func (r *Run) choose(c *cli.Command, verbs []Verb, words []string) (v Verb, err error) {
 	if len(words) == 0 {
-		return v, fmt.Errorf("which verb: %s?", cli.OneOf(c.Verbs()))
+		return v, fmt.Errorf("which verb? want %s", cli.OneOf(c.Verbs()))
 	}
 	v = verbs[slices.IndexFunc(verbs, func(v Verb) bool { return v.Name == words[0] })] // Operands knows them all
 	most := v.Most
@@ -98,12 +99,14 @@ func (r *Run) choose(c *cli.Command, verbs []Verb, words []string) (v Verb, err 
 	}
 	r.Operands = words[1:]
 	switch {
+	case len(r.Operands) > most && r.FlagsFirst && slices.ContainsFunc(r.Operands, func(o string) bool { return strings.HasPrefix(o, "-") }):
+		return v, fmt.Errorf("%s: flags must come before other arguments", v.Name)
 	case len(r.Operands) > most:
 		return v, fmt.Errorf("%s: unexpected argument %q", v.Name, r.Operands[most])
 	case len(r.Operands) > 0:
 		r.ID = r.Operands[0]
 	case v.Operand != "" && !v.Optional:
-		return v, fmt.Errorf("%s wants %s", v.Name, v.Operand)
+		return v, fmt.Errorf("%s needs %s", v.Name, v.Operand)
 	}
 	if r.Format != "text" && r.Format != "json" {
 		return v, fmt.Errorf("unknown format %q: want text or json", r.Format)

@@ -38,6 +38,12 @@ type parameter struct {
 	Schema                *schema
 }
 
+// Problems of all operations, and of those that have a body.
+var (
+	always   = []string{"400", "401", "403", "429", "503"}
+	withBody = []string{"408", "413"}
+)
+
 // API returns the page of the API of deliveries, from its OpenAPI document.
 func API(openapi []byte) (string, error) {
 	var d document
@@ -46,7 +52,8 @@ func API(openapi []byte) (string, error) {
 	}
 	p := begin("The API of deliveries", "the OpenAPI document")
 	p.line("%s\n", plain(d.Info.Description))
-	p.line("[The OpenAPI document](../../cmd/forbear/internal/durable/openapi.json) says the same to programs; `forbear serve` has it at\n`/v1/openapi.json`. [The guide](../guides/webhooks-api.md) shows the API at work.\n")
+	p.line("Programs read [the OpenAPI document](../../cmd/forbear/internal/durable/openapi.json), which `forbear serve` has at\n`/v1/openapi.json`. See also [the guide](../guides/webhooks-api.md).\n")
+	p.line("Every operation can fail with %s, and one with a body with %s. The operations list their other problems.\n", ticks(always), ticks(withBody))
 	for _, tag := range d.Tags {
 		p.heading(2, "Operations: "+tag.Name)
 		p.line("%s\n", plain(tag.Description))
@@ -83,42 +90,61 @@ func API(openapi []byte) (string, error) {
 
 func (p *page) operation(d *document, title string, o operation) {
 	p.heading(3, tick(title))
-	p.line("%s. %s\n", plain(o.Summary), plain(o.Description))
+	p.line("%s\n", plain(strings.TrimSpace(o.Summary+". "+o.Description)))
 	var rows [][]string
 	for _, q := range o.Parameters {
 		if q.Ref != "" {
 			q = d.Components.Parameters[q.Ref[strings.LastIndex(q.Ref, "/")+1:]]
 		}
-		rows = append(rows, []string{tick(q.Name), q.In, q.Schema.kind(), plain(q.Description)})
+		if q.In == "path" && q.Description == "" {
+			continue // the title shows it
+		}
+		name := tick(q.Name)
+		if q.In == "header" {
+			name += " (header)"
+		}
+		rows = append(rows, []string{name, q.Schema.kind(), plain(q.Description)})
 	}
 	if len(rows) > 0 {
-		p.table([]string{"parameter", "in", "value", "meaning"}, rows)
+		p.table([]string{"parameter", "value", "meaning"}, rows)
 	}
-	var facts []string
-	for _, c := range o.RequestBody.Content {
-		facts = append(facts, "**Body:** "+c.Schema.kind())
-	}
-	var failed []string
-	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
-		r := o.Responses[status]
-		if status >= "4" {
-			failed = append(failed, tick(status))
-			continue
-		}
-		var said strings.Builder
-		said.WriteString("**" + status + ":** " + plain(r.Description))
-		for _, kind := range slices.Sorted(maps.Keys(r.Content)) {
-			if k := r.Content[kind].Schema.kind(); k != "" {
-				said.WriteString(", " + k)
-			}
-		}
-		facts = append(facts, said.String())
-	}
-	if len(failed) > 0 {
-		facts = append(facts, "**Problems:** "+strings.Join(failed, ", "))
-	}
-	for _, fact := range facts {
+	for _, fact := range o.facts() {
 		p.line("- %s", fact)
 	}
 	p.line("")
+}
+
+// facts are the lines about body, responses and problems of an operation.
+func (o operation) facts() (all []string) {
+	var bodies []string
+	for _, kind := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
+		bodies = append(bodies, o.RequestBody.Content[kind].Schema.kind())
+	}
+	if bodies = slices.Compact(bodies); len(bodies) > 0 {
+		all = append(all, "**Body:** "+strings.Join(bodies, ", "))
+	}
+	var problems []string
+	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
+		r := o.Responses[status]
+		switch {
+		case slices.Contains(always, status), len(bodies) > 0 && slices.Contains(withBody, status):
+		case status >= "4":
+			problems = append(problems, status)
+		default:
+			said := []string{}
+			if r.Description != "ok" {
+				said = append(said, plain(r.Description))
+			}
+			for _, kind := range slices.Sorted(maps.Keys(r.Content)) {
+				if k := r.Content[kind].Schema.kind(); k != "" {
+					said = append(said, k)
+				}
+			}
+			all = append(all, strings.TrimSpace("**"+status+":** "+strings.Join(said, ", ")))
+		}
+	}
+	if len(problems) > 0 {
+		all = append(all, "**Problems:** "+ticks(problems))
+	}
+	return all
 }

@@ -10,18 +10,12 @@ import (
 // Commands returns the page of all commands and their flags.
 func Commands(program cli.Program) string {
 	p := begin("Commands", "the commands themselves")
-	p.line("What `forbear COMMAND --help` and the manual pages say. Every command ends with one of three exit codes:\n")
-	p.table([]string{"exit code", "meaning"}, [][]string{
-		{"0", "pass"},
-		{"1", "findings, or a negative answer"},
-		{"2", "could not judge: bad usage, unreadable input"},
-	})
-	p.line("Flags are written with one dash or two. Some take their default from [the environment](environment.md).\n")
+	p.line("The texts of `forbear COMMAND --help`. Exit codes: 0 pass, 1 findings or a negative answer, 2 could not judge (bad\nusage, unreadable input). Flags take one dash or two. Some have defaults from [the environment](environment.md).\n")
 	var rows [][]string
 	for _, c := range program {
-		rows = append(rows, []string{"[`forbear " + c.Name + "`](#forbear-" + c.Name + ")", plain(c.Summary)})
+		rows = append(rows, []string{"[`" + c.Name + "`](#forbear-" + c.Name + ")", plain(c.Summary)})
 	}
-	p.table([]string{"command", "what it does"}, rows)
+	p.table([]string{"command", "purpose"}, rows)
 	for _, c := range program {
 		p.command(c)
 	}
@@ -33,21 +27,30 @@ func (p *page) command(c *cli.Command) {
 	p.line("%s.\n", plain(strings.ToUpper(c.Summary[:1])+c.Summary[1:]))
 	p.code("", strings.TrimSpace("forbear "+c.Name+" "+c.Usage))
 	p.about(c.About)
-	var rows [][]string
+	flags := false
 	c.Registered().VisitAll(func(f *flag.Flag) {
 		kind, usage := flag.UnquoteUsage(f)
-		byDefault := f.DefValue
-		if byDefault == "false" || byDefault == "[]" {
-			byDefault = ""
+		usage = plain(usage)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
+			usage += " (default " + tick(f.DefValue) + ")"
 		}
-		rows = append(rows, []string{strings.TrimSpace(tick(strings.TrimSpace("--" + f.Name + " " + kind))), tick(byDefault), plain(usage)})
+		p.line("- %s: %s", tick(dashes(f.Name)+strings.TrimSuffix(" "+kind, " ")), strings.Join(strings.Fields(usage), " "))
+		flags = true
 	})
-	if len(rows) > 0 {
-		p.table([]string{"flag", "default", "meaning"}, rows)
+	if flags {
+		p.line("")
 	}
 	if c.Examples != "" {
 		p.code("sh", c.Examples)
 	}
+}
+
+// dashes are the name of a flag as it is written.
+func dashes(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // about writes the paragraphs of a command's help. Lines that are indented are shown

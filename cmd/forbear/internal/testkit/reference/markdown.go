@@ -57,6 +57,9 @@ func tick(text string) string {
 	return "`" + text + "`"
 }
 
+// ticks puts each text into backquotes.
+func ticks(texts []string) string { return "`" + strings.Join(texts, "`, `") + "`" }
+
 var specials = strings.NewReplacer("*", `\*`, "_", `\_`, "<", `\<`, "[", `\[`, "`", "\\`", "#", `\#`)
 
 // plain escapes what Markdown would take for its own.

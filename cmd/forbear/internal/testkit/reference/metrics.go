@@ -17,7 +17,7 @@ import (
 // source in folders, where they are made.
 func Metrics(folders ...string) (string, error) {
 	p := begin("Metrics", "the tables that they are registered from")
-	p.line("`promretry` registers the metrics of the library with Prometheus, `otelretry` the same with OpenTelemetry;\n`forbear serve` has all of this page at `/metrics`. [The guide](../guides/metrics-and-traces.md) says how to switch them\non, [the alerts](../alerts/README.md) what to wake someone for.\n")
+	p.line("`promretry` registers the library's metrics with Prometheus, `otelretry` with OpenTelemetry. `forbear serve` has all\nmetrics of this page at `/metrics`. See also [the guide](../guides/metrics-and-traces.md) and [the alerts](../alerts/README.md).\n")
 	p.heading(2, "Calls and retries")
 	var rows [][]string
 	for _, m := range metric.Table {
@@ -52,7 +52,7 @@ func Metrics(folders ...string) (string, error) {
 		rows = append(rows, more...)
 	}
 	p.metrics(rows)
-	p.line("Beside these it has the collectors of Go's runtime and of the process, as `go_*` and `process_*`.")
+	p.line("It also exports `go_*` and `process_*`.")
 	return p.String(), nil
 }
 

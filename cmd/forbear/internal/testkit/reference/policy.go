@@ -41,7 +41,15 @@ func (s *schema) named() *schema {
 
 // kind says in a word or two what a value of s is.
 func (s *schema) kind() string {
-	quoted := func(v any) string { return tick(fmt.Sprint(v)) }
+	quoted := func(v any) string {
+		switch v {
+		case "":
+			return "empty"
+		case nil:
+			return tick("null")
+		}
+		return tick(fmt.Sprint(v))
+	}
 	switch {
 	case s == nil:
 		return ""
@@ -80,9 +88,11 @@ func (s *schema) kind() string {
 		return s.Format
 	case s.Type == nil:
 		return "any"
-	default:
-		return fmt.Sprint(s.Type)
 	}
+	if types, ok := s.Type.([]any); ok { // [integer null]
+		return strings.ReplaceAll(strings.Trim(fmt.Sprint(types), "[]"), " ", " or ")
+	}
+	return fmt.Sprint(s.Type)
 }
 
 // Policy returns the page of all keys of a policy file.
