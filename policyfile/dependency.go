@@ -19,7 +19,7 @@ import (
 func (r *policyReader) around(dep *Dependency) fields {
 	known := r.values("", dep)
 	maps.Copy(known, fields{
-		"url":            func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
+		"url":            func(v *yaml.Node) { dep.misled = !r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
 		"endpoints":      func(v *yaml.Node) { r.endpoints(v, &dep.Endpoints) },
 		"connection_age": func(v *yaml.Node) { r.connectionAge(v, &dep.ConnectionAge) },
 		"service":        func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
@@ -126,8 +126,12 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 		return FromEnvironment + "/" + name, true // the reader has another environment
 	}
 	value, ok := os.LookupEnv(name)
-	if !ok || value == "" {
-		d.Fault(n, "%s comes from the environment variable %s, which is not set", what, name)
+	if value == "" {
+		state := "is empty"
+		if !ok {
+			state = "is not set"
+		}
+		d.Fault(n, "%s: the environment variable %s %s: set it where the service runs, or write the address here", what, name, state)
 		return "", false
 	}
 	return value, true

@@ -63,8 +63,8 @@ func TestHealth(t *testing.T) {
 
 func TestHealthFaults(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"percent", "dependencies: {a: {health: {min_success: 100%}}}", "f:1:42: a: health.min_success 100% leaves no retry after any failure: set disabled instead"},
-		{"no limit", "dependencies: {a: {health: {window: 30s}}}", "f:1:28: a: health has a window or min_calls without min_success"},
+		{"percent", "dependencies: {a: {health: {min_success: 100%}}}", "f:1:42: a: health.min_success 100% stops retries at the first failure: set disabled instead"},
+		{"no limit", "dependencies: {a: {health: {window: 30s}}}", "f:1:28: a: health has a window or min_calls without min_success: set min_success"},
 		{"slip", "dependencies: {a: {health: {min_sucess: 50%}}}", `f:1:29: unknown key "min_sucess" in health: did you mean min_success?`},
 		{"interval alone", "dependencies: {a: {health: {interval: 5s}}}", "f:1:28: health has an interval without an endpoint"},
 		{"negative", "dependencies: {a: {health: {endpoint: 'http://a/', interval: -5s}}}", "f:1:62: health.interval is negative"},
