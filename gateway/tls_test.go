@@ -169,9 +169,9 @@ func TestListenerMinVersion(t *testing.T) {
 
 func TestFaultyTLS(t *testing.T) {
 	for want, c := range map[string]gateway.TLS{
-		"no certificate":           {},
-		"no such file":             {Cert: "none", Key: "none"},
-		"belong together":          {Cert: "none"},
+		"no certificate":     {},
+		"no such file":       {Cert: "none", Key: "none"},
+		"belong together":    {Cert: "none"},
 		"min_version of TLS": {Cert: "none", Key: "none", MinVersion: tls.VersionTLS10},
 	} {
 		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), want) {

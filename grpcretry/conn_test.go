@@ -2,10 +2,8 @@ package grpcretry
 
 import (
 	"bytes"
-	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -183,24 +181,6 @@ func TestOnlyWhatHadServedIsGone(t *testing.T) {
 		c2.heard.Store(at)
 		if leaving, gone := c2.all.leave(at+int64(tc.after), took); len(leaving) != 1 || gone != tc.gone {
 			t.Errorf("%v after an incident: %d left, gone %v", tc.after, len(leaving), gone)
-		}
-	}
-}
-
-func TestMisnamedIdempotentMethodsAreLogged(t *testing.T) {
-	for _, tt := range []struct{ method, want string }{
-		{"*", ""},
-		{"/grpc.health.v1.Health/*", ""},
-		{"/grpc.health.v1.Health/Check", ""},
-		{"/of.another/Method", ""}, // no descriptor says what it has
-		{"/grpc.health.v1.Health/Chek", "the service has no such method: did you mean Check?"},
-		{"grpc.health.v1.Health/Check", "want /package.Service/Method"},
-		{"/Check", "want /package.Service/Method"},
-	} {
-		var log bytes.Buffer
-		grpcretry.DialOptions(retryer(t, quick()), grpcretry.WithIdempotent(tt.method), grpcretry.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		if got := log.String(); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: logged %q, want %q", tt.method, got, tt.want)
 		}
 	}
 }

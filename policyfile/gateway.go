@@ -99,17 +99,17 @@ func (d *decoder) accessLog(v *yaml.Node, into *float64) {
 // needs an address, a kind that is called while its caller waits, and a protocol
 // that the kind can be sent by.
 func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
-	if dep.URL == "" && !dep.misled {
+	if dep.URL == "" && !dep.misled && !dep.Policy.Kind.Durable() {
 		d.Fault(n, "dependency %s of this route has no url: add one, such as url: https://%[1]s.internal", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
-		d.Fault(n, "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
+		d.Fault(n, "dependency %s of this route has kind %s, which is delivered and cannot be forwarded", dep.Name, dep.Policy.Kind)
 	}
 	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
-		d.Fault(n, "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
+		d.Fault(n, "dependency %s of this route has kind grpc, which needs HTTP/2: drop http2: off", dep.Name)
 	}
 	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
-		d.Fault(n, "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
+		d.Fault(n, "this route has idempotency keys, so it forwards its callers' Authorization: drop the credentials of dependency %s", dep.Name)
 	}
 }
 

@@ -310,9 +310,9 @@ func TestServerNameIsAskedForAndVerified(t *testing.T) {
 
 func TestFaultyTLS(t *testing.T) {
 	for want, c := range map[string]upstream.TLS{
-		"no such file":             {CA: filepath.Join(t.TempDir(), "none")},
-		"belong together":          {Cert: "a"},
-		"the least version of TLS": {MinVersion: tls.VersionTLS10},
+		"no such file":       {CA: filepath.Join(t.TempDir(), "none")},
+		"belong together":    {Cert: "a"},
+		"min_version of TLS": {MinVersion: tls.VersionTLS10},
 	} {
 		if _, err := upstream.New(upstream.Config{TLS: c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", c, err, want)

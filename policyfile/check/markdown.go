@@ -116,7 +116,7 @@ func Table(w io.Writer, r *Result) error {
 		b.WriteString(row + fitted(l.call(), max(tableWidth-len(row), leastName)) + "\n")
 	}
 	if n := len(r.Loads) - tableRows; n > 0 {
-		fmt.Fprintf(&b, "and %s with no greater load, which -o json lists\n", plural(n, "call"))
+		fmt.Fprintf(&b, "and %s with no greater load: see -o json\n", plural(n, "call"))
 	}
 	b.WriteString(summary(r))
 	_, err := io.WriteString(w, b.String())

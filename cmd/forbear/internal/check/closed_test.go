@@ -33,14 +33,14 @@ func TestWhatWasNotJudgedDoesNotPass(t *testing.T) {
 		{"values of a chart", "values.yaml", "grpc:\n  config: |\n" + indent(`{"methodConfig": [{"name": [{"service": "b"}], "retryPolicy": {"maxAttempts": 50, "initialBackoff": "1s", "maxBackoff": "10s", "backoffMultiplier": 2, "retryableStatusCodes": ["NOT_FOUND"]}}]}`), 1, "NOT_FOUND"},
 		{"a merge key", "m.yaml", "x: &x {attempts: 50}\n---\n" + virtual, 1, "50 retries are outside 1-5"},
 		{"a document behind another", "m.yaml", "kind: Service\n---\n" + virtual, 1, "50 retries are outside 1-5"},
-		{"retries set twice", "v.yaml", strings.Replace(virtual, "attempts: 50", "attempts: 1, attempts: 50", 1), 2, "a key stands twice here"},
+		{"retries set twice", "v.yaml", strings.Replace(virtual, "attempts: 50", "attempts: 1, attempts: 50", 1), 2, "a key appears twice here"},
 		{"JSON with comments", "g.json", "{\n  // c\n  \"methodConfig\": [{\"retryPolicy\": {\"maxAttempts\": 50}}]}", 2, "g.json:2:3"},
 		{"a template", "t.yaml", "spec: {{ .Values.spec }}\nretries: 50\n", 2, "a template: render it"},
 		{"a broken file", "b.yaml", "spec: [\nretries: 50\n", 2, "not YAML"},
 		{"a count that a template fills in", "v.yaml", strings.Replace(virtual, "50", "$RETRIES", 1), 1, `"$RETRIES" is no number`},
 		{"a secret", "s.yaml", "kind: Secret\ndata: {vs.yaml: " + base64.StdEncoding.EncodeToString([]byte(virtual)) + "}\n", 1, "50 retries are outside 1-5"},
 		{"settings in Python", "celery.py", "task_annotations = {'a': {'max_retries': 50}}\n", 2, "celery.py:1:1: not read: Celery: forbear does not read this format"},
-		{"nothing that is known", "x.yaml", "client: {retries: 50}\n", 2, "a setting for retries that check does not read: retries"},
+		{"nothing that is known", "x.yaml", "client: {retries: 50}\n", 2, "a retry setting that check does not read: retries"},
 		{"an empty file", "e.yaml", "", 2, "not recognized"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
