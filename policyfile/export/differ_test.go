@@ -41,7 +41,7 @@ func TestDifferences(t *testing.T) {
 		{"gRPC without retries", "grpc", "{owner: a, kind: grpc, disabled: true}", "R-3: no timeout for one attempt"},
 		{"nginx and the total", "nginx", one + ", per_attempt: 90s, total: 20s}", "proxy_read_timeout 20s;"},
 		{"HAProxy and the total", "haproxy", one + ", per_attempt: 90s, total: 20s}", "timeout server 20s"},
-		{"nginx without retries", "nginx", one + ", disabled: true}", "R-3: its time-out bounds when the last try begins"},
+		{"nginx without retries", "nginx", one + ", disabled: true}", "R-3: its timeout bounds when the last try starts"},
 		{"HAProxy without retries", "haproxy", one + ", disabled: true}", "R-3: nothing bounds a request and its retries together"},
 		{"nginx's requests", "nginx", one + ", per_attempt: 1500ms}", "proxy_send_timeout 1500ms;"},
 		{"callers' own time-outs", "envoy", one + "}", "internal_address_config: {}"},
@@ -54,7 +54,7 @@ func TestDifferences(t *testing.T) {
 		{"Istio's version", "istio", one + "}", "# retryBudget needs Istio 1.27 or later."},
 		{"Gateway API's budget", "gatewayapi", one + ", budget: {ratio: 12.5%, window: 2m}}", "budget: {percent: 12, interval: 2m}\n    minRetryRate: {count: 3, interval: 2m}"},
 		{"Gateway API's percent", "gatewayapi", one + ", budget: {ratio: 12.5%}}", "R-7: its share is a whole number of percent; instead: 12 %"},
-		{"Gateway API's counts", "gatewayapi", one + "}", "Istio 1.31 counts those in flight against the requests of the interval; instead: as the API says: of the requests in 30s, retries included, 20 % may be retries"},
+		{"Gateway API's counts", "gatewayapi", one + "}", "Istio 1.31 compares those in flight with the requests of the interval; instead: as the API says: of the requests in 30s, retries included, 20 % may be retries"},
 		{"Gateway API's none", "gatewayapi", one + ", strict: true}", "R-7: a floor of none means ten retries a second; instead: one retry in an hour"},
 		{"Gateway API's interval", "gatewayapi", one + ", backoff: {base: 10ms, cap: 100ms}, budget: {window: 500ms}}", "R-7: its interval is at least a second; instead: 1s"},
 		{"Gateway API's statuses", "gatewayapi", one + "}", "R-4: an implementation may not retry 408, 429; instead"},
@@ -149,7 +149,7 @@ func TestResourceNames(t *testing.T) {
 // What speaks HTTP/2 alone is not written for nginx, which seldom does.
 func TestHTTP2Alone(t *testing.T) {
 	_, err := Write("nginx", dependency(t, "{owner: a, idempotency: reuse, url: 'http://pay.example', http2: only}"))
-	if err == nil || !strings.Contains(err.Error(), "payments speaks HTTP/2 alone, and few versions of nginx do") {
+	if err == nil || !strings.Contains(err.Error(), "payments speaks only HTTP/2, which few versions of nginx do") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -251,7 +251,7 @@ func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
 	if left > 0 {
 		known += ", " + report.Plural(left, "place") + " that cannot be judged"
 	}
-	fmt.Fprintf(q.std.Err, "check: %s: known from now on (%s). Review %[1]s, commit it, and run forbear check --baseline %[1]s\n", q.writeBaseline, known)
+	fmt.Fprintf(q.std.Err, "check: wrote %s (%s). Review it, commit it, and run forbear check --baseline %[1]s\n", q.writeBaseline, known)
 	return cli.ExitOK, nil
 }
 
