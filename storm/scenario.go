@@ -207,6 +207,15 @@ func (d Duration) D() time.Duration { return time.Duration(d) }
 // Seconds returns d in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
 
+// Brief returns d with about three digits: 1.67s and not 1.666666666s.
+func (d Duration) Brief() string {
+	unit := time.Duration(1)
+	for time.Duration(d).Abs() >= 1000*unit && unit < time.Second {
+		unit *= 10
+	}
+	return time.Duration(d).Round(unit).String()
+}
+
 // String returns d as time.Duration writes it.
 func (d Duration) String() string { return time.Duration(d).String() }
 

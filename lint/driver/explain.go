@@ -92,7 +92,7 @@ func (o *options) explainFinding(ctx context.Context, stdout, stderr io.Writer) 
 	case len(v.problems) > 0:
 		return ExitUnjudged, nil
 	case !found:
-		_, err = fmt.Fprintf(stdout, "%s:%d: no finding is here\n", at[1], line)
+		_, err = fmt.Fprintf(stdout, "%s:%d: no finding here\n", at[1], line)
 	}
 	return ExitPass, err
 }

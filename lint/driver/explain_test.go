@@ -55,8 +55,8 @@ func Fetch(ctx context.Context, url string) error {
 		}, "against"},
 		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
 		{"fetch.go:13", ExitPass, []string{"FB1001"}, ""}, // inside of the loop
-		{"sub/random.go:18", ExitPass, []string{"sub/random.go:18: no finding is here\n"}, "FB1001"},
-		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no finding is here\n"}, ""},
+		{"sub/random.go:18", ExitPass, []string{"sub/random.go:18: no finding here\n"}, "FB1001"},
+		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no finding here\n"}, ""},
 		{"fetch.go", ExitUnjudged, []string{`--explain-finding "fetch.go": want FILE.go:LINE`}, ""},
 		{"fetch.go:x", ExitUnjudged, []string{`want FILE.go:LINE`}, ""},
 		{"other.go:1", ExitUnjudged, []string{"other.go"}, "no finding"},

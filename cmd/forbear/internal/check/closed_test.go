@@ -129,7 +129,7 @@ func TestFolders(t *testing.T) {
 func TestNothingInAFolder(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"a/x.yaml": "x: 1\n", "a/y.yaml": "y: 1\n"}))
 	r := clitest.Run(t, Command(), "", "a")
-	if want := "not recognized: nothing to judge in 2 files: no policy file, and no configuration that check knows\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
+	if want := "not recognized: nothing to judge in 2 files: no policy file, and no settings that check reads (see --from)\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
 		t.Errorf("exit code %d, want 2 with %q: %s", r.Code, want, r.Out)
 	}
 }
@@ -161,7 +161,7 @@ func TestOperands(t *testing.T) {
 func TestOneFileForTwoReports(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"p.yaml": passing}))
 	r := clitest.Run(t, Command(), "", "-o", "sarif:a.out", "-o", "json:a.out", "p.yaml")
-	if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "a.out is written twice") {
+	if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "two outputs go to a.out") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }

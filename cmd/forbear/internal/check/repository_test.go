@@ -66,7 +66,7 @@ func change(t *testing.T, dir, name, text string) {
 // Nothing is taken as given where nothing was judged, or where an operand is not there.
 func TestNoBaselineOfNothing(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"x.yaml": "a: [\nretries: 3\n", "p/policy.yaml": failing}))
-	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "x.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "known.json is not written: nothing was judged") {
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "x.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "known.json was not written: nothing was judged") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "p", "none.yaml"); r.Code != cli.ExitUsage {

@@ -68,9 +68,9 @@ func TestExplainWords(t *testing.T) {
 		{"gremlins", 2, "docs/reference/reasons.md"},
 		{"budget_exausted", 2, "did you mean budget_exhausted?"},
 		{"paced -o yaml", 2, `unknown format "yaml"`},
-		{"paced --status 503", 2, "a reason goes without --status"},
+		{"paced --status 503", 2, "a word goes without --status"},
 		{"503", 2, "a status is --status 503"},
-		{"paced --json", 2, "a reason goes without --json"},
+		{"paced --json", 2, "a word goes without --json"},
 	} {
 		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
 		if got.Code != tt.code || !strings.Contains(got.Out+got.Errors, tt.want) {

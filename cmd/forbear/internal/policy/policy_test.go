@@ -57,7 +57,7 @@ func TestExportRefuses(t *testing.T) {
 		{"", "b", "export to what? give --to envoy, istio"},
 		{"envoi", "b", "did you mean envoy?"},
 		{"envoy", "bb", "did you mean b?"},
-		{"envoy", "orders", "orders is of kind event"},
+		{"envoy", "orders", "orders has kind event"},
 	} {
 		r := clitest.Run(t, Command(), "", "export", "--to", c.to, "--dependency", c.dependency, path)
 		if r.Code != cli.ExitUsage || r.Out != "" || !strings.Contains(r.Errors, c.want) {
@@ -107,7 +107,7 @@ func TestExportRelies(t *testing.T) {
 		{"verified", file(expires, signed), "istio", "b", signers, cli.ExitOK, header},
 		{"verified, for JSON", file(expires, signed), "grpc", "b", signers, cli.ExitOK, "methodConfig"},
 		{"another count", strings.Replace(file(expires, signed), "max_retries: 9", "max_retries: 10", 1), "istio", "b", signers, cli.ExitUsage, "the signature of iris on waiver W-1 is not valid"},
-		{"expired", file(created, signed), "istio", "b", signers, cli.ExitUsage, "its waiver ended on " + created},
+		{"expired", file(created, signed), "istio", "b", signers, cli.ExitUsage, "its waiver expired on " + created},
 		{"a dependency that relies on none", file(expires, ""), "istio", "c", "", cli.ExitOK, "attempts: 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
