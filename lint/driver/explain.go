@@ -111,6 +111,6 @@ func (v *verdict) account(w io.Writer, f *finding) {
 		fmt.Fprintf(w, "  %+d  %s\n", e.Weight, e.Text)
 	}
 	if len(f.of.Evidence) > 0 {
-		fmt.Fprintf(w, "  %d in all; a retry is certain from %d on, and shown from %d on\n", score, rule.Sufficient, rule.Likely)
+		fmt.Fprintf(w, "  %d in all; a retry is certain from %d, and shown from %d\n", score, rule.Sufficient, rule.Likely)
 	}
 }

@@ -51,7 +51,7 @@ func Fetch(ctx context.Context, url string) error {
 		{"fetch.go:10", ExitPass, []string{
 			"fetch.go:10:2: FB1001 FixedInterval (high): retries http.Get on failure and waits 1s every time\n",
 			"  +1  a success ends it\n",
-			"  +3  what it attempts leaves the process\n",
+			"  +3  the attempt leaves the process\n",
 		}, "against"},
 		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
 		{"fetch.go:13", ExitPass, []string{"FB1001"}, ""}, // inside of the loop

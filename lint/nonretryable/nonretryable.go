@@ -24,19 +24,17 @@ var Doc = &rule.Doc{
 	Name:   "NonRetryable",
 	Title:  "retry on a non-retryable status, gRPC code or certificate error",
 	Remedy: "return such a response at once; retry 429, 502, 503, 504 and lost connections",
-	Text: `A request that was refused for what it is (400, 401, 403, 404, 409, 422; gRPC
-INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) will be refused
-again, and each retry is load for nothing. Certificate errors may mean an attack.
+	Text: `A request refused for what it is (400, 401, 403, 404, 409, 422; gRPC INVALID_ARGUMENT,
+NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) will be refused again, so each retry
+is wasted load. Certificate errors may mean an attack.
 
 The rule follows the branches of a retry, of the helpers that it calls and of predicates
-with "retry" in their name, for all statuses at once, and reports those that lead to another
-attempt: through ranges and classes, lists and tables, bools, results and fields that hold a
-status, and errors that are made of one. How sure it is rests on the statuses alone, be the loop
-a poller or a consumer; those that a branch in doubt may end it by are left out. A 401 next to a
-token refresh is not reported. A lone 404 or 409 is reported with medium confidence, since some
-services are eventually consistent. A loop that asks a function which is not known about the
-response is not reported. The settings, or the policies of a policy file, say what else may be
-retried, or may not: for everything, or for the code of one dependency.`,
+with "retry" in their name, and reports the statuses that lead to another attempt: through ranges
+and classes, lists and tables, bools, results, fields and errors that hold a status. Statuses that
+an uncertain branch may end the loop on are left out. A 401 next to a token refresh is not
+reported. A lone 404 or 409 is reported with medium confidence, since some services are eventually
+consistent. A loop that passes the response to an unknown function is not reported. The settings
+or a policy file allow or forbid more, for everything or for the code of one dependency.`,
 	Bad: `if resp.StatusCode != http.StatusOK {
 	time.Sleep(wait())
 	continue

@@ -21,7 +21,7 @@ var Doc = &rule.Doc{
 	ID:     "FB1051",
 	Name:   "BodyNotRewound",
 	Title:  "request body not rewound",
-	Remedy: "build the request or its body anew for each attempt, or rewind it by GetBody",
+	Remedy: "build the request or its body again for each attempt, or rewind it with GetBody",
 	Text: `The first attempt reads the request's body to its end; the second sends an empty one, or
 fails. net/http rewinds for redirects only, not for a second Do.
 

@@ -26,16 +26,15 @@ var Doc = &rule.Doc{
 	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 
-Reported are retries that reach a request whose method is POST or PATCH, with no header, field
-or call in sight that names an idempotency key. The method is followed through helpers, fields,
-builders and captured variables to the constant that sets it; where callers choose it, one
-finding stands at the retry and names a caller that chooses a write. A round tripper, the
-function of a middleware, or a client's Do that repeats whatever it is given is reported by
-itself; a Do may be given a request of the package's own, or a method and a path.
+Reported are retries of POST or PATCH requests without a header, field or call nearby that names
+an idempotency key. The method is followed through helpers, fields, builders and captured variables
+to the constant that sets it; if callers choose it, one finding at the retry names a caller that
+chooses a write. A round tripper, a middleware function, or a client's Do that repeats whatever it
+is given is reported itself.
 
-Not reported are retries before which a branch by the method keeps writes away, and those of what
-was not carried out: after 429, a conflict, a connection that was refused or not dialed. A POST
-that only reads (a search, a GraphQL query) is suppressed with a reason.`,
+Not reported are retries behind a branch that excludes writes, and retries of requests that were
+not carried out: after 429, a conflict, or a refused connection. Suppress a POST that only reads (a
+search, a GraphQL query) with a reason.`,
 	Bad: `for range 3 {
 	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
 	if resp, err = client.Do(req); err == nil {
