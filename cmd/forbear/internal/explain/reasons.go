@@ -63,10 +63,10 @@ var about = [...]Reason{
 	},
 	reason.Resend: {
 		Means:  "The request was lost unprocessed, as on a stale connection, GOAWAY or REFUSED_STREAM. It is sent again at once, and counted.",
-		Change: "No setting.", Guide: "http-faults.md",
+		Change: "No setting changes this.", Guide: "http-faults.md",
 	},
 	reason.Success: {
-		Means: "Nothing failed.", Change: "No setting.", Guide: "guides/explain.md",
+		Means: "Nothing failed.", Change: "Nothing to do.", Guide: "guides/explain.md",
 	},
 	reason.Canceled: {
 		Means:  "The caller gave up: its context ended, or it disconnected. Nothing more is sent.",
@@ -145,7 +145,7 @@ var about = [...]Reason{
 	},
 	reason.DNSLimit: {
 		Means:  "The name did not resolve in two attempts, the limit for such failures.",
-		Change: "Correct the name, or fix the resolver. No setting.", Guide: "http-faults.md",
+		Change: "Correct the name, or fix the resolver.", Guide: "http-faults.md",
 	},
 	reason.HintTooLong: {
 		Means:    "The server asked for a longer wait than the call has left. Waits are never shortened, so the call fails at once.",
