@@ -45,7 +45,7 @@ func CheckAdmin(address, token string) error {
 	}
 	if token == "" {
 		if !loopback.Host(host) {
-			return errors.New("the admin endpoint needs a token beyond loopback: give --admin-token-file")
+			return errors.New("the admin endpoint needs a token beyond loopback")
 		}
 		return nil
 	}
