@@ -145,7 +145,7 @@ func silence(o Observability) string {
 	if off == nil {
 		return "metrics and logs are on again"
 	}
-	return strings.Join(off, " and ") + " are now switched off"
+	return strings.Join(off, " and ") + " are now turned off"
 }
 
 // waiverChanges compares waivers by rule, target and last day. Prolonging

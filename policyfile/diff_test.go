@@ -40,7 +40,7 @@ func TestDiff(t *testing.T) {
 			"payments is removed",
 			"billing is new: at most 4 attempts within 10s, and 1.1 times the load of a busy client in an outage",
 		}},
-		{"silence", base, base + "observability: {logs: false}\n", []string{"logs are now switched off"}},
+		{"silence", base, base + "observability: {logs: false}\n", []string{"logs are now turned off"}},
 		{"waiver", base, base + "waivers: [{rule: R-3, dependency: payments, reason: x, expires: 2027-01-31}]\n", []string{
 			"a new waiver lifts R-3 for payments until 2027-01-31",
 		}},

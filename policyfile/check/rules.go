@@ -426,7 +426,7 @@ var (
 		ID: "FC909", Name: "waiver-needs-iab", Standard: "R-2", Severity: fail,
 		Summary: "a count over its range needs an approval with role: iab",
 		Why:     "The standard leaves such counts to a board for exceptions (the Integration Architecture Board, IAB).",
-		Fix:     "Have someone sign, with role: iab, whom --allowed-signers lists for the namespace forbear-waiver-iab.",
+		Fix:     "Have it signed, with role: iab, by someone whom --allowed-signers lists for the namespace forbear-waiver-iab.",
 	})
 	waiverEndsSoon = newRule(report.Rule{
 		ID: "FC910", Name: "waiver-ends-soon", Severity: warn,

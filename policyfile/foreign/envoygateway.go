@@ -117,7 +117,7 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		kind := target.Get("kind").Text()
 		missing := kind + " " + d.Name + " is not in these files"
 		if kind == "Gateway" {
-			missing = "no route that " + policy.Get("metadata").Get("name").Text() + " holds for by way of Gateway " + d.Name + " is in these files"
+			missing = "no route that " + policy.Get("metadata").Get("name").Text() + " applies to through Gateway " + d.Name + " is in these files"
 		}
 		r.unjudged(target.At, d.Name, "%s: its methods (and whether writes are retried, R-6) and its backends are not judged", missing)
 	}

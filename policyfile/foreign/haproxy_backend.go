@@ -37,7 +37,7 @@ func (r *reader) backend(p *proxy, verify configLine) {
 		n, err := strconv.Atoi(p.argument("retries"))
 		if count, at = n, l.at; err != nil {
 			count = 0
-			r.open(at, &d, "%s: retries %s is not known here", d.Name, p.argument("retries"))
+			r.open(at, &d, "%s: retries %s is unknown here", d.Name, p.argument("retries"))
 		}
 	}
 	// retry-on none leaves no retries, whatever retries says.

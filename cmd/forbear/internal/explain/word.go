@@ -134,6 +134,7 @@ func writeFinding(w io.Writer, r report.Rule) {
 	if about := companions[r.Standard]; about != "" {
 		fmt.Fprintf(w, "It follows from %s, %s.\n", r.Standard, about)
 	}
+	fmt.Fprintf(w, "\n%sreference/findings.md#%s\n", Docs, strings.ToLower(r.ID))
 }
 
 // companions are the standards beside the standard on retries.
