@@ -90,6 +90,7 @@ func (c *call) Err(d Decision, f Failure) *Error {
 		Err:        f.Err,
 		class:      d.Class,
 		unsent:     !c.sent,
+		kind:       c.r.policy.Kind,
 	}
 	c.r.figures(e, d, c.start().Add(elapsed))
 	switch d.Reason {

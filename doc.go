@@ -61,8 +61,8 @@
 // the figures that decided:
 //
 //	payments: retries exhausted after 4 attempts in 7.2s: ...
-//	payments: retry budget exhausted: 3 of 3 retries of this 30s window used, floor for quiet clients: budget.min_retries after 1 attempt in 2ms: ...
-//	payments: circuit breaker open until 12:00:31+01:00 (INTG-STD-033)
+//	payments: retry budget exhausted: 3 of 3 retries of this 30s window used; a quiet client's floor is budget.min_retries (R-7; forbear explain budget_exhausted) after 1 attempt in 2ms: ...
+//	payments: circuit breaker open until 12:00:31+01:00 (R-7; forbear explain breaker_open)
 //
 // When the caller has ended the call, errors.Is finds [ErrCanceled] or [ErrDeadline], the
 // error of the context, and the cause that it was canceled with.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/errtype"
@@ -34,6 +33,7 @@ type Error struct {
 	// Err is the operation's last error; nil when no attempt was made.
 	Err error
 
+	kind     Kind           // of the policy
 	shares   *budget.Policy // of a budget that counts in a window, or nil
 	class    Class
 	standing standing
@@ -58,13 +58,7 @@ func (e *Error) Error() string {
 		b.WriteString(e.Dependency + ": ")
 	}
 	e.writeWhy(&b)
-	rule := e.Reason.Rule()
-	if e.Reason == reason.BreakerOpen {
-		rule = breaker.Rule
-	}
-	if rule != "" {
-		b.WriteString(" (" + rule + ")")
-	}
+	b.WriteString(e.source())
 	if e.Attempts > 0 {
 		unit := "attempts"
 		if e.Attempts == 1 {
@@ -78,10 +72,26 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// source names the rule, and how to read more where forbear itself has withheld the
+// call. A rule of the companion standards means nothing to a reader who has not read them.
+func (e *Error) source() string {
+	var parts []string
+	if rule := e.Reason.Rule(); strings.HasPrefix(rule, "R-") {
+		parts = append(parts, rule)
+	}
+	if e.Reason.Suppressed() {
+		parts = append(parts, "forbear explain "+e.Reason.String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
 // Explain says why the call ended, with the figures that this rests on: "retry budget
-// exhausted: 3 of 3 retries of this 30s window used, floor for quiet clients:
-// budget.min_retries". It is the part of [Error.Error] that tells nothing of the request
-// and of the operation's last error, so that it may go to a caller.
+// exhausted: 3 of 3 retries of this 30s window used; a quiet client's floor is
+// budget.min_retries". It is the part of [Error.Error] that holds nothing of the request
+// or of the operation's last error, so it may be shown to a caller.
 func (e *Error) Explain() string {
 	var b strings.Builder
 	e.writeWhy(&b)
@@ -96,11 +106,11 @@ func (e *Error) writeWhy(b *strings.Builder) {
 	b.WriteString(what)
 	switch e.Reason {
 	case reason.NoKey:
-		b.WriteString(": no idempotency key of 1 to 64 characters")
+		b.WriteString(": " + e.keyless())
 	case reason.Unknown:
 		e.writeUnknown(b)
 	case reason.HintTooLong:
-		fmt.Fprintf(b, ": the server asked for %v", e.RetryAfter)
+		fmt.Fprintf(b, ": the server asked for a wait of %v", e.RetryAfter)
 	case reason.Budget:
 		e.writeBudget(b)
 	case reason.BreakerOpen:
@@ -112,17 +122,25 @@ func (e *Error) writeWhy(b *strings.Builder) {
 	}
 }
 
-// clock writes a time of this day as the machine shows it, with its zone: who reads it
-// may be somewhere else.
+// keyless says what makes an operation without an idempotency key safe to repeat.
+func (e *Error) keyless() string {
+	if e.kind == GRPC {
+		return "declare the method with grpcretry.WithIdempotent if it is safe to repeat, or send an idempotency-key of 1 to 64 characters"
+	}
+	return "send an Idempotency-Key of 1 to 64 characters, or declare the operation idempotent"
+}
+
+// clock writes a time of this day as the machine shows it, with its zone: its reader may
+// be in another one.
 func clock(t time.Time) string { return t.Local().Format("15:04:05Z07:00") }
 
-// writeUnknown says why an error is not retried that nothing vouches for.
+// writeUnknown says why an error is not retried although it may go away.
 func (e *Error) writeUnknown(b *strings.Builder) {
 	if e.Type == errtype.Unknown {
-		b.WriteString(": unknown error")
+		b.WriteString(": unknown error; if it may be retried, mark it with forbear.Retryable or classify it")
 		return
 	}
-	b.WriteString(": " + e.Type + " may come after the work was done; if it is safe to repeat, say Idempotent")
+	b.WriteString(": " + e.Type + " may come after the work was done; if it is safe to repeat, declare it idempotent (forbear.Idempotent)")
 }
 
 // writeBudget writes how much of the budget is used, and which knob sets its size.
@@ -133,11 +151,11 @@ func (e *Error) writeBudget(b *strings.Builder) {
 		}
 		return
 	}
-	fmt.Fprintf(b, ": %.0f of %.0f retries of this %v window used, ", e.Level.Used, e.Level.Allowed, e.shares.Window)
+	fmt.Fprintf(b, ": %.0f of %.0f retries of this %v window used; ", e.Level.Used, e.Level.Allowed, e.shares.Window)
 	if least := e.shares.MinRetries; least > 0 && e.Level.Allowed <= float64(least) {
-		b.WriteString("floor for quiet clients: budget.min_retries")
+		b.WriteString("a quiet client's floor is budget.min_retries")
 	} else {
-		b.WriteString("share of all calls: budget.ratio")
+		b.WriteString("the share of all calls is budget.ratio")
 	}
 }
 
@@ -145,9 +163,9 @@ func (e *Error) writeBudget(b *strings.Builder) {
 func (e *Error) writeBreaker(b *strings.Builder) {
 	switch {
 	case e.standing == held:
-		b.WriteString(": held by hand")
+		b.WriteString(": held open by an operator")
 	case e.standing == probing:
-		b.WriteString(": half-open, with all probes under way")
+		b.WriteString(": half-open, and all its probes are under way")
 	case !e.Until.IsZero():
 		b.WriteString(" until " + clock(e.Until))
 	}
@@ -257,12 +275,12 @@ var (
 	ErrCertificate     = errors.New("certificate refused")
 	ErrServerStop      = errors.New("the server asked not to be retried")
 	ErrExhaustedBelow  = errors.New("a layer below has used its retries")
-	ErrInner           = errors.New("the retrying belongs to another layer")
+	ErrInner           = errors.New("another layer owns the retries")
 	ErrBulkheadFull    = errors.New("too many calls under way")
-	ErrPaced           = errors.New("no turn in time under the dependency's limit")
+	ErrPaced           = errors.New("no turn in time under the dependency's rate limit")
 
 	// errNilFunc is returned for a nil operation, which is a mistake of the program.
-	errNilFunc = errors.New("nil function")
+	errNilFunc = errors.New("the function is nil")
 	// ErrPolicy is what errors of [New] match when the policy was refused.
 	ErrPolicy = errors.New("policy refused")
 )

@@ -31,24 +31,24 @@ func TestBudgetErrorHasTheFigures(t *testing.T) {
 		want   string
 		level  budget.Level
 	}{
-		{"the floor", forbear.Policy{}, nil, 0, "3 of 3 retries of this 30s window used, floor for quiet clients: budget.min_retries (R-7)", budget.Level{Used: 3, Allowed: 3}},
-		{"the ratio", forbear.Policy{}, nil, 50, "10 of 10 retries of this 30s window used, share of all calls: budget.ratio (R-7)", budget.Level{Used: 10, Allowed: 10}},
-		{"no floor", forbear.Policy{Strict: true}, nil, 0, "0 of 0 retries of this 30s window used, share of all calls: budget.ratio (R-7)", budget.Level{}},
+		{"the floor", forbear.Policy{}, nil, 0, "3 of 3 retries of this 30s window used; a quiet client's floor is budget.min_retries (R-7; forbear explain budget_exhausted)", budget.Level{Used: 3, Allowed: 3}},
+		{"the ratio", forbear.Policy{}, nil, 50, "10 of 10 retries of this 30s window used; the share of all calls is budget.ratio (R-7; forbear explain budget_exhausted)", budget.Level{Used: 10, Allowed: 10}},
+		{"no floor", forbear.Policy{Strict: true}, nil, 0, "0 of 0 retries of this 30s window used; the share of all calls is budget.ratio (R-7; forbear explain budget_exhausted)", budget.Level{}},
 		{
 			"another window",
 			forbear.Policy{Budget: budget.Policy{Window: time.Minute, MinRetries: 1}},
 			nil, 0,
-			"1 of 1 retries of this 1m0s window used, floor for quiet clients: budget.min_retries (R-7)",
+			"1 of 1 retries of this 1m0s window used; a quiet client's floor is budget.min_retries (R-7; forbear explain budget_exhausted)",
 			budget.Level{Used: 1, Allowed: 1},
 		},
 		{
 			"a shared one",
 			forbear.Policy{},
 			budget.NewRatio(budget.Policy{Ratio: 0.5, Window: time.Minute, MinRetries: 2}), 0,
-			"2 of 2 retries of this 1m0s window used, floor for quiet clients: budget.min_retries (R-7)",
+			"2 of 2 retries of this 1m0s window used; a quiet client's floor is budget.min_retries (R-7; forbear explain budget_exhausted)",
 			budget.Level{Used: 2, Allowed: 2},
 		},
-		{"a bucket", forbear.Policy{}, budget.NewTokenBucket(2, 0), 0, "2 of 2 used (R-7)", budget.Level{Used: 2, Allowed: 2}},
+		{"a bucket", forbear.Policy{}, budget.NewTokenBucket(2, 0), 0, "2 of 2 used (R-7; forbear explain budget_exhausted)", budget.Level{Used: 2, Allowed: 2}},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			opts := []forbear.Option{forbear.WithRand(func() float64 { return 0 })}
@@ -86,7 +86,7 @@ func TestGivenUpWorkHasTheFigures(t *testing.T) {
 	}
 }
 
-// TestBreakerErrorSaysUntilWhen: and whether it is worth waiting (INTG-STD-033).
+// TestBreakerErrorSaysUntilWhen: and whether it is worth waiting (R-7; forbear explain breaker_open).
 func TestBreakerErrorSaysUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Probes: 1}}, forbear.WithRand(half))
@@ -103,20 +103,20 @@ func TestBreakerErrorSaysUntilWhen(t *testing.T) {
 			}
 		}
 		until := start.Add(5 * time.Second)
-		open := "payments: circuit breaker open until " + until.Local().Format("15:04:05Z07:00") + " (INTG-STD-033)"
+		open := "payments: circuit breaker open until " + until.Local().Format("15:04:05Z07:00") + " (R-7; forbear explain breaker_open)"
 		check(open, until)
 		time.Sleep(3 * time.Second)
 		check(open, until)
 
 		b.Force(breaker.Open, "jane", time.Now())
-		check("payments: circuit breaker open: held by hand (INTG-STD-033)", time.Time{})
+		check("payments: circuit breaker open: held open by an operator (R-7; forbear explain breaker_open)", time.Time{})
 		b.Release()
 
 		time.Sleep(3 * time.Second)
 		if _, ok := b.Allow(time.Now()); !ok {
 			t.Fatal("no probe after the wait")
 		}
-		check("payments: circuit breaker open: half-open, with all probes under way (INTG-STD-033)", time.Time{})
+		check("payments: circuit breaker open: half-open, and all its probes are under way (R-7; forbear explain breaker_open)", time.Time{})
 	})
 }
 
@@ -132,7 +132,7 @@ func TestBreakerErrorInTheMiddle(t *testing.T) {
 			return forbear.Retryable(errFlaky, forbear.Hint{})
 		})
 		want := "payments: circuit breaker open until " + time.Now().Add(5*time.Second).Local().Format("15:04:05Z07:00") +
-			" (INTG-STD-033) after 1 attempt in 0s: flaky"
+			" (R-7; forbear explain breaker_open) after 1 attempt in 0s: flaky"
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -185,8 +185,8 @@ func TestUnknownErrorsSayWhatWouldHelp(t *testing.T) {
 		err         error
 		label, want string
 	}{
-		{syscall.ECONNRESET, "connection_reset", "ledger: not retryable: connection_reset may come after the work was done; if it is safe to repeat, say Idempotent (R-4)"},
-		{errors.New("odd"), "unknown", "ledger: not retryable: unknown error (R-4)"},
+		{syscall.ECONNRESET, "connection_reset", "ledger: not retryable: connection_reset may come after the work was done; if it is safe to repeat, declare it idempotent (forbear.Idempotent) (R-4)"},
+		{errors.New("odd"), "unknown", "ledger: not retryable: unknown error; if it may be retried, mark it with forbear.Retryable or classify it (R-4)"},
 	} {
 		err := r.Do(t.Context(), func(context.Context) error { return tc.err })
 		e, ok := errors.AsType[*forbear.Error](err)
@@ -240,8 +240,8 @@ func TestRefusalIsLoggedWithItsFigures(t *testing.T) {
 	r.Breaker().Force(breaker.Open, "jane", time.Now())
 	_ = r.Do(t.Context(), failing)
 	for _, want := range []string{
-		`reason=budget_exhausted why="retry budget exhausted: 0 of 0 retries of this 30s window used, share of all calls: budget.ratio"`,
-		`reason=breaker_open why="circuit breaker open: held by hand"`,
+		`reason=budget_exhausted why="retry budget exhausted: 0 of 0 retries of this 30s window used; the share of all calls is budget.ratio"`,
+		`reason=breaker_open why="circuit breaker open: held open by an operator"`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, &log)

@@ -33,8 +33,8 @@ var ofProtocol = map[string]string{
 	mismatch.HTTP1.Error():   "the server wants HTTP/1.1",
 	mismatch.TLS.Error():     "the server wants TLS",
 	mismatch.Other.Error():   "the server does not speak HTTP",
-	mismatch.Upgrade.Error(): "an upgrade needs HTTP/1.1, and HTTP/2 alone is spoken here",
-	malformedResponse:        "what the server sent is not HTTP",
+	mismatch.Upgrade.Error(): "an upgrade needs HTTP/1.1, but http2 is set to only",
+	malformedResponse:        "the server's response is not HTTP",
 	"tls_record":             "the server does not speak TLS",
 }
 
@@ -42,7 +42,7 @@ var ofProtocol = map[string]string{
 func ofCertificate(err error) string {
 	switch e := err.(type) {
 	case x509.UnknownAuthorityError, *x509.UnknownAuthorityError:
-		return "the server's certificate is from an unknown authority"
+		return "the server's certificate is signed by an unknown authority"
 	case x509.HostnameError, *x509.HostnameError:
 		return "the server's certificate is for another name"
 	case *x509.CertificateInvalidError:
@@ -50,7 +50,7 @@ func ofCertificate(err error) string {
 	case x509.CertificateInvalidError:
 		return ofInvalid(&e)
 	case x509.SystemRootsError, *x509.SystemRootsError:
-		return "the system's authorities cannot be read"
+		return "the system's certificate authorities cannot be read"
 	}
 	if alert, ok := alertOf(err); ok {
 		return ofAlert[uint8(alert)]
@@ -77,16 +77,16 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // ofAlert are the words for the alerts of RFC 8446 section 6.2: the server speaks of
 // our certificate, or of the handshake.
 var ofAlert = map[uint8]string{
-	40:  "the server refuses the handshake: it may want a client certificate, or other ciphers",
-	42:  "the server refuses our client certificate, or wants one",
+	40:  "the server refused the handshake: it may want a client certificate or other ciphers",
+	42:  "the server wants a client certificate, or refused ours",
 	43:  "the server does not support our client certificate",
 	44:  "our client certificate is revoked",
 	45:  "our client certificate has expired",
-	46:  "the server refuses our client certificate",
-	48:  "the server does not know the authority of our client certificate",
-	49:  "the server grants our client certificate no access",
-	70:  "the server refuses this version of TLS",
-	71:  "the server refuses the ciphers as too weak",
+	46:  "the server refused our client certificate",
+	48:  "the server does not trust the authority that signed our client certificate",
+	49:  "the server denied access to our client certificate",
+	70:  "the server refused this version of TLS",
+	71:  "the server refused the ciphers as too weak",
 	112: "the server does not know this server name",
 	116: "the server wants a client certificate",
 	120: "the server does not speak this version of HTTP",

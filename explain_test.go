@@ -25,13 +25,13 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"wrapped", fmt.Errorf("call: %w", x509.UnknownAuthorityError{}), "the server's certificate is from an unknown authority"},
+		{"wrapped", fmt.Errorf("call: %w", x509.UnknownAuthorityError{}), "the server's certificate is signed by an unknown authority"},
 		{"a pointer", &x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a"}, "the server's certificate is for another name"},
 		{"joined", errors.Join(errors.New("reset"), expired), "the server's certificate has expired (" + now.Add(-time.Hour).UTC().Format(time.DateOnly) + ")"},
 		{"no certificate known", x509.CertificateInvalidError{Reason: x509.Expired}, "the server's certificate is expired or not yet valid"},
 		{"HTTP/2 wanted", fmt.Errorf("x: %w", errors.New(`malformed HTTP response "\x00\x00\x06\x04\x00"`)), "the server wants HTTP/2"},
 		{"TLS wanted", errors.New(`malformed HTTP response "\x15\x03\x01\x00\x02\x02F"`), "the server wants TLS"},
-		{"not HTTP", errors.New(`malformed HTTP response "SSH-2.0"`), "what the server sent is not HTTP"},
+		{"not HTTP", errors.New(`malformed HTTP response "SSH-2.0"`), "the server's response is not HTTP"},
 		{"no quotation", errors.New("malformed HTTP response \\x15"), ""},
 		{"a reset", errors.New("reset"), ""},
 	} {

@@ -93,7 +93,7 @@ func TestHealthGateAllocatesNothing(t *testing.T) {
 
 func TestHealthPolicyIsChecked(t *testing.T) {
 	_, err := forbear.New("payments", forbear.Policy{Health: health.Policy{MinSuccess: 50}})
-	if want := `policy "payments": health.min_success 50 is not a fraction`; err == nil || err.Error() != want {
+	if want := `policy "payments": health.min_success 50 is not a fraction: want 0 to 1, such as 0.2`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -31,7 +31,7 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	r := &Retryer{dependency: dependency, given: p, policy: p.WithDefaults(), rand: rand.Float64}
 	var errs []error
 	if dependency == "" {
-		errs = append(errs, errors.New("dependency has no name"))
+		errs = append(errs, errors.New("the dependency has no name: pass one to New, such as \"payments\""))
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -45,7 +45,7 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 		errs = append(errs, &policyError{dependency, v})
 	}
 	if p.Kind.Durable() && r.sink == nil && !r.callerSink {
-		errs = append(errs, fmt.Errorf("policy %q: kind %s needs a dead-letter sink (R-8): use WithDeadLetter or WithCallerDeadLetter", dependency, p.Kind))
+		errs = append(errs, fmt.Errorf("policy %q: kind %s needs a dead-letter sink (R-8): pass WithDeadLetter, or WithCallerDeadLetter where the caller has one", dependency, p.Kind))
 	}
 	if p.Owner != "" && !r.named {
 		errs = append(errs, fmt.Errorf("policy %q: owner %q needs the name of this service to have an effect (R-7): add WithService, or leave Owner out", dependency, p.Owner))

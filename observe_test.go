@@ -101,7 +101,7 @@ func TestAnObserverMayWantOneEvent(t *testing.T) {
 
 func TestObserverThatObservesNothingIsRefused(t *testing.T) {
 	_, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(&forbear.Observer{KeepsLog: true}))
-	if err == nil || !strings.Contains(err.Error(), "observes nothing") {
+	if err == nil || !strings.Contains(err.Error(), "has no callbacks") {
 		t.Errorf("got %v", err)
 	}
 }

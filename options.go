@@ -14,7 +14,7 @@ import (
 func WithObserver(o *Observer) Option {
 	return func(r *Retryer) error {
 		if o == nil || o.empty() {
-			return errors.New("observer observes nothing: it has none of the callbacks")
+			return errors.New("the observer has no callbacks: set at least one")
 		}
 		r.observed = r.observed || !o.KeepsLog
 		r.observers.add(o)
@@ -28,7 +28,7 @@ func WithObserver(o *Observer) Option {
 func WithCorrelation(find func(context.Context) string) Option {
 	return func(r *Retryer) error {
 		if find == nil {
-			return errors.New("nil source of correlation ids")
+			return errors.New("WithCorrelation: the function is nil")
 		}
 		r.correlate = find
 		return nil
@@ -76,7 +76,7 @@ func WithPacer(p *pace.Pacer) Option {
 func WithRand(rand func() float64) Option {
 	return func(r *Retryer) error {
 		if rand == nil {
-			return errors.New("nil source of randomness")
+			return errors.New("WithRand: the function is nil")
 		}
 		r.rand = rand
 		return nil
@@ -105,7 +105,7 @@ func WithWaiver(w Waiver) Option {
 func WithDeadLetter(s DeadLetterSink) Option {
 	return func(r *Retryer) error {
 		if s == nil {
-			return errors.New("nil dead-letter sink")
+			return errors.New("WithDeadLetter: the sink is nil")
 		}
 		r.sink = s
 		return nil

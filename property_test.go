@@ -94,7 +94,7 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 			broken("a stop waits")
 		}
 		if d.Reason == reason.None || forbear.Sentinel(d.Reason) == nil && d.Reason != reason.Success {
-			broken("a stop has no reason")
+			broken("a stop has no reason: write one after the date")
 		}
 		return
 	}

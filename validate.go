@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
@@ -26,7 +27,11 @@ func (v *Violation) Error() string {
 	if v.Rule == "" {
 		return v.Field + " " + v.Detail
 	}
-	return v.Field + " " + v.Detail + " (" + v.Rule + ")"
+	rule := v.Rule
+	if rule == breaker.Rule {
+		rule += ", the standard on circuit breakers" // its number says nothing, and a waiver needs it
+	}
+	return v.Field + " " + v.Detail + " (" + rule + ")"
 }
 
 // Waiver lifts one rule for one dependency, visibly. Rules about certificates
@@ -92,10 +97,10 @@ func (c *checker) counts(p *Policy) {
 		field, value, other, wrong = other, wrong, field, value
 	}
 	if wrong != 0 {
-		c.add(other, "", "does not apply to kind %s: set %s", p.Kind, field)
+		c.add(other, "", "does not apply to kind %s: set %s instead", p.Kind, field)
 	}
 	if value != 0 && p.Disabled {
-		c.add(field, "", "%d contradicts disabled", value)
+		c.add(field, "", "%d contradicts disabled: set one of the two", value)
 	} else if value < 0 {
 		c.add(field, "", "%d is negative", value)
 	} else if value != 0 && (value < low || value > high) {
@@ -117,7 +122,7 @@ func (c *checker) durations(p *Policy) {
 		c.add("total", "R-3", "%v is over %v for kind %s", p.Total, limit, p.Kind)
 	}
 	if q.Total > 0 && q.MinAttempt >= q.Total {
-		c.add("min_attempt", "", "%v leaves no room in a total of %v", q.MinAttempt, q.Total)
+		c.add("min_attempt", "", "%v leaves no room in a total of %v: lower it, or raise total", q.MinAttempt, q.Total)
 	}
 }
 
@@ -149,14 +154,14 @@ func (c *checker) backoff(p *Policy) {
 		return
 	}
 	if b.Jitter == JitterDecorrelated {
-		c.add("backoff.jitter", "", "decorrelated does not go with a schedule")
+		c.add("backoff.jitter", "", "decorrelated cannot be combined with a schedule: drop one of the two")
 	}
 	if need := p.Retries() + 1; len(b.Schedule) < need {
-		c.add("backoff.schedule", "R-3", "has %d steps for %d attempts", len(b.Schedule), need)
+		c.add("backoff.schedule", "R-3", "has %d steps for %d attempts: add steps, or lower the count", len(b.Schedule), need)
 	}
 	for i, step := range b.Schedule {
 		if step < 0 || i > 0 && step <= b.Schedule[i-1] {
-			c.add("backoff.schedule", "R-3", "does not increase at step %d (%v)", i+1, step)
+			c.add("backoff.schedule", "R-3", "does not increase at step %d (%v): each step must be longer than the one before", i+1, step)
 			return
 		}
 	}
@@ -165,14 +170,14 @@ func (c *checker) backoff(p *Policy) {
 func (c *checker) budget(p *Policy) {
 	b := p.Budget
 	if b.MaxMultiplier != 0 && b.Ratio != 0 {
-		c.add("budget.max_multiplier", "", "and budget.ratio say the same thing: set one")
+		c.add("budget.max_multiplier", "", "and budget.ratio say the same thing: set only one")
 	}
 	if b.MaxMultiplier != 0 && b.Of != budget.OfInitial {
-		c.add("budget.max_multiplier", "", "is by definition of the initial requests: drop budget.of")
+		c.add("budget.max_multiplier", "", "always counts initial requests: drop budget.of")
 	}
 	// Each range is asked for, and not what is outside: NaN is in none.
 	if !(b.Ratio >= 0 && b.Ratio <= 1) {
-		c.add("budget.ratio", "", "%v is not a fraction", b.Ratio)
+		c.add("budget.ratio", "", "%v is not a fraction: want 0 to 1, such as 0.2", b.Ratio)
 	} else if b.Ratio > budget.DefaultRatio {
 		c.add("budget.ratio", "R-7", "%s is over 20%%", label.Percent(b.Ratio))
 	}
@@ -185,21 +190,25 @@ func (c *checker) budget(p *Policy) {
 	if b.MinRetries < 0 {
 		c.add("budget.min_retries", "", "%d is negative", b.MinRetries)
 	} else if b.MinRetries > 0 && p.Strict {
-		c.add("budget.min_retries", "R-7", "%d contradicts strict", b.MinRetries)
+		c.add("budget.min_retries", "R-7", "%d contradicts strict: set one of the two", b.MinRetries)
 	} else if b.MinRetries > budget.MaxMinRetries {
 		c.add("budget.min_retries", "R-7", "%d is over %d", b.MinRetries, budget.MaxMinRetries)
 	}
 	if b.RoundUp && p.Strict {
-		c.add("budget.round_up", "R-7", "contradicts strict")
+		c.add("budget.round_up", "R-7", "contradicts strict: set one of the two")
 	}
 	q := p.WithDefaults()
 	switch {
 	case b.Window < 0 || b.Window > time.Hour:
-		c.add("budget.window", "", "%v is not in 0-1h", b.Window)
+		c.add("budget.window", "", "%v is not in 0-1h, such as 30s", b.Window)
 	case !p.Kind.Durable() && b.Window > 0 && b.Window < q.Backoff.Cap:
-		c.add("budget.window", "R-7", "%v is shorter than the backoff cap of %v, so retries would outlive their window", b.Window, q.Backoff.Cap)
+		c.add("budget.window", "R-7", "%v is shorter than the backoff cap of %v, so retries would outlive their window: raise it, or lower backoff.cap", b.Window, q.Backoff.Cap)
 	case !p.Kind.Durable() && b.Window == 0 && q.Backoff.Cap > q.Budget.Window:
-		c.add("backoff.cap", "R-7", "%v is longer than the budget window of %v, so retries would outlive their window", q.Backoff.Cap, q.Budget.Window)
+		field, note := "backoff.cap", ""
+		if p.Backoff.Cap == 0 { // its default follows the base, which the reader has written
+			field, note = "backoff.base", fmt.Sprintf(" (and over the default of backoff.cap, %v)", defaultCap)
+		}
+		c.add(field, "R-7", "%v is longer than the budget window of %v%s, so retries would outlive their window: lower it, or raise budget.window", q.Backoff.Cap, q.Budget.Window, note)
 	}
 }
 
@@ -207,7 +216,7 @@ func (c *checker) classes(p *Policy) {
 	for label, class := range p.Classify {
 		switch {
 		case label == errtype.Certificate || !class.overridable() && class <= ClassCanceled:
-			c.add("classify."+label, "R-9", "cannot be %s: certificates and cancellations are facts", class)
+			c.add("classify."+label, "R-9", "cannot be %s: certificate errors and cancellations are never reclassified", class)
 		case class > ClassCanceled:
 			c.add("classify."+label, "", "has an unknown class")
 		}
@@ -219,7 +228,7 @@ const maxWaitHeaders = 16
 
 func (c *checker) waits(p *Policy) {
 	if n := len(p.WaitHeaders); n > maxWaitHeaders {
-		c.add("wait_headers", "", "names %d headers: at most %d are looked for", n, maxWaitHeaders)
+		c.add("wait_headers", "", "names %d headers: want at most %d", n, maxWaitHeaders)
 		return
 	}
 	seen := map[string]bool{}
@@ -229,9 +238,9 @@ func (c *checker) waits(p *Policy) {
 		case !isHeader(name):
 			c.add("wait_headers", "", "%q is not the name of a header: want letters, digits, '-', '_' and '.', at most 64", name[:min(len(name), 64)])
 		case lower == "retry-after" || lower == "retry-after-ms":
-			c.add(field, "", "is always read, before all others: leave it out")
+			c.add(field, "", "is always read first: leave it out")
 		case seen[lower]:
-			c.add(field, "", "is there twice, in another case: headers have none")
+			c.add(field, "", "appears twice, in different case: header names ignore case")
 		case !slices.Contains(waitform.Names, form):
 			c.add(field, "", "has the unknown form %q: want one of %v", form[:min(len(form), 64)], waitform.Names)
 		}

@@ -84,7 +84,7 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 	}{{"breaker.failure_rate", b.FailureRate, MinFailureRate}, {"breaker.slow_rate", b.SlowRate, 0}} {
 		switch {
 		case !(f.value >= 0 && f.value <= 1): // NaN too
-			report(f.name, "", "%v is not a fraction", f.value)
+			report(f.name, "", "%v is not a fraction: want 0 to 1, such as 0.2", f.value)
 		case f.value != 0 && f.value < f.low:
 			report(f.name, Rule, "%s is under %s", label.Percent(f.value), label.Percent(f.low))
 		}
@@ -96,14 +96,14 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 		report("breaker.slow_call", "", "%v is negative", b.SlowCall)
 	}
 	if b.WindowTime < 0 || b.WindowTime > time.Hour {
-		report("breaker.window_time", "", "%v is not in 0-1h", b.WindowTime)
+		report("breaker.window_time", "", "%v is not in 0-1h, such as 30s", b.WindowTime)
 	}
 	if b.Window < 0 || b.Window > maxWindow {
 		report("breaker.window", "", "%d is not in 1-%d", b.Window, maxWindow)
 	}
 	q := b.WithDefaults(0)
 	if b.Probes > maxProbes {
-		report("breaker.probes", "", "%d is not in 1-%d: all of them must succeed", b.Probes, maxProbes)
+		report("breaker.probes", "", "%d is not in 1-%d: all probes must succeed", b.Probes, maxProbes)
 	}
 	if b.MinCalls < 0 || b.Probes < 0 {
 		report("breaker", "", "counts must not be negative: min_calls %d, probes %d", b.MinCalls, b.Probes)

@@ -21,7 +21,7 @@ type TokenBucket struct {
 
 // NewTokenBucket returns a full bucket. It panics when perSecond is NaN or infinite.
 func NewTokenBucket(capacity int, perSecond float64) *TokenBucket {
-	finite.Must("budget: tokens a second", perSecond)
+	finite.Must("budget: tokens per second", perSecond)
 	return &TokenBucket{capacity: float64(capacity), rate: perSecond, tokens: float64(capacity)}
 }
 

@@ -18,7 +18,7 @@ func TestConstructorsRefuseWhatIsNotFinite(t *testing.T) {
 	for name, make := range map[string]func(v float64){
 		"ratio":            func(v float64) { budget.NewRatio(budget.Policy{Ratio: v, Window: time.Minute}) },
 		"max_multiplier":   func(v float64) { budget.NewRatio(budget.Policy{MaxMultiplier: v, Window: time.Minute}) },
-		"tokens a second":  func(v float64) { budget.NewTokenBucket(10, v) },
+		"tokens per second":  func(v float64) { budget.NewTokenBucket(10, v) },
 		"maxTokens":        func(v float64) { budget.NewGRPC(v, 0.1) },
 		"tokenRatio":       func(v float64) { budget.NewGRPC(10, v) },
 		"failure_rate":     func(v float64) { breaker.New(breaker.Policy{FailureRate: v}.WithDefaults(time.Second), nil) },

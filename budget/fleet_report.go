@@ -119,7 +119,7 @@ func (b *Fleet) recent(now time.Time) []Usage {
 // outage.
 func (b *Fleet) accepted(fleet Reading, sent time.Time, leave bool) {
 	if b.read(fleet, sent, leave) {
-		b.opts.Logger.Info("fleet budget: the store is back", "key", b.key)
+		b.opts.Logger.Info("fleet budget: the store is reachable again", "key", b.key)
 	}
 }
 
@@ -152,7 +152,7 @@ func (b *Fleet) failed(err error, left int64) {
 		return
 	}
 	b.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn,
-		"fleet budget: the store is out of reach, retries are bound to the instance's own requests",
+		"fleet budget: the store is unreachable, retries are limited by this instance's own requests",
 		slog.String("key", b.key), slog.String("error", label.Clean(err.Error())))
 }
 

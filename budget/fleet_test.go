@@ -282,7 +282,7 @@ func TestFleetBudgetWithoutItsStore(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if out, back := strings.Count(log.String(), "out of reach"), strings.Count(log.String(), "is back"); out != 2 || back != 2 {
+		if out, back := strings.Count(log.String(), "unreachable"), strings.Count(log.String(), "reachable again"); out != 2 || back != 2 {
 			t.Errorf("logged %d outages and %d ends for two instances, want each once:\n%s", out, back, log.String())
 		}
 	})

@@ -90,7 +90,7 @@ func (c *Cache) fresh() bool {
 
 // errLeft is the error of a source that does not return, since it has called
 // runtime.Goexit as a test's FailNow does: its callers would wait for ever.
-var errLeft = errors.New("the source has ended its goroutine")
+var errLeft = errors.New("the credential source ended its goroutine")
 
 // run asks the source and ends f with what it says.
 func (c *Cache) run(ctx context.Context, f *fetch) {

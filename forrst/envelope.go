@@ -79,7 +79,7 @@ func ParseResponse(body []byte) (*Response, error) {
 	_ = json.Unmarshal(m["protocol"], &r.Protocol) // the string form keeps the current one
 	id, ok := m["id"]
 	if !ok || json.Unmarshal(id, &r.ID) != nil || r.ID != nil && *r.ID == "" {
-		return nil, fmt.Errorf("%w: id is no string", ErrMalformed)
+		return nil, fmt.Errorf("%w: id is not a string", ErrMalformed)
 	}
 	if err := r.readErrors(m["errors"]); err != nil {
 		return nil, err
@@ -103,12 +103,12 @@ func (r *Response) readErrors(raw json.RawMessage) error {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
-		return fmt.Errorf("%w: errors is no list, or an empty one", ErrMalformed)
+		return fmt.Errorf("%w: errors is not a list, or is empty", ErrMalformed)
 	}
 	for _, item := range list {
 		m, ok := members(item)
 		if !ok {
-			return fmt.Errorf("%w: an error is no object", ErrMalformed)
+			return fmt.Errorf("%w: an error is not an object", ErrMalformed)
 		}
 		e := Error{Source: m["source"], Details: m["details"]}
 		if json.Unmarshal(m["code"], &e.Code) != nil || e.Code == "" {

@@ -21,7 +21,7 @@ func codeError(code string) error {
 	}
 	for _, c := range code {
 		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
-			return fmt.Errorf("%w of an unreadable code", CodeError("other"))
+			return fmt.Errorf("%w with an unreadable code", CodeError("other"))
 		}
 	}
 	return CodeError(code)

@@ -164,6 +164,6 @@ func (c *call) warn() {
 	if c.warned.Swap(true) {
 		return
 	}
-	cmp.Or(c.o.Logger, slog.Default()).WarnContext(c.ctx, "forrst: the server sends the deprecated retryable field, not the retry extension",
+	cmp.Or(c.o.Logger, slog.Default()).WarnContext(c.ctx, "forrst: the server sends the deprecated field retryable: it should send the retry extension",
 		slog.String("dependency", c.r.Dependency()))
 }

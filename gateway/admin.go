@@ -45,7 +45,7 @@ func CheckAdmin(address, token string) error {
 	}
 	if token == "" {
 		if !loopback.Host(host) {
-			return errors.New("the admin endpoint listens beyond loopback only with a token")
+			return errors.New("the admin endpoint needs a token beyond loopback")
 		}
 		return nil
 	}
@@ -76,11 +76,11 @@ func NewAdmin(c AdminConfig) http.Handler {
 		mux.Handle("GET /metrics", c.Metrics)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the admin endpoint has no such page, or not for this method")
+		refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the pages are GET /admin/status, POST /admin/breakers/DEPENDENCY and GET /metrics")
 	})
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusForbidden, "cross-origin", "Cross-origin request", "requests of other origins are refused")
+		refuse(w, r, http.StatusForbidden, "cross-origin", "Cross-origin request", "requests from pages of other origins are refused")
 	}))
 	pages := origin.Handler(mux)
 	guarded := demand(pages, c.Token)
@@ -122,20 +122,20 @@ func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
 	case in.Actor == "" || len(in.Actor) > maxActor || strings.ContainsFunc(in.Actor, unprintable):
-		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "actor says who does it, in 1 to 128 printable bytes")
+		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "actor must name you, in 1 to 128 printable bytes")
 		return
 	case in.State != "open" && in.State != "closed" && in.State != "auto":
-		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "state is open, closed or auto")
+		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "state must be open, closed or auto")
 		return
 	}
 	found := a.Stats.retryer(r.PathValue("dependency"))
 	if found == nil {
-		refuse(w, r, http.StatusNotFound, "no-dependency", "No such dependency", "no dependency of that name is served")
+		refuse(w, r, http.StatusNotFound, "no-dependency", "No such dependency", "no dependency has that name: GET /admin/status lists them")
 		return
 	}
 	b := found.Breaker()
 	if b == nil {
-		refuse(w, r, http.StatusConflict, "no-breaker", "No circuit breaker", "the policy of the dependency has no circuit breaker")
+		refuse(w, r, http.StatusConflict, "no-breaker", "No circuit breaker", "the policy of this dependency turns its circuit breaker off")
 		return
 	}
 	// First the log: an override that cannot be attributed must not happen.
@@ -172,7 +172,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, det
 func NewMetrics(page http.Handler, token string, local bool) http.Handler {
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" || r.Method != http.MethodGet && r.Method != http.MethodHead {
-			refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "there is GET /metrics here, and nothing else")
+			refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the only page here is GET /metrics")
 			return
 		}
 		page.ServeHTTP(w, r)
@@ -198,10 +198,10 @@ func demand(next http.Handler, tokens ...string) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		switch {
 		case len(sums) == 0 && !loopback.Host(r.Host):
-			refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint serves loopback names only")
+			refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint answers only to loopback names: use 127.0.0.1 or localhost, or set a token")
 		case len(sums) > 0 && !brings(r, sums):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, r, http.StatusUnauthorized, "unauthorized", "Unauthorized", "a bearer token is needed")
+			refuse(w, r, http.StatusUnauthorized, "unauthorized", "Unauthorized", "send the admin token as Authorization: Bearer TOKEN")
 		default:
 			next.ServeHTTP(w, r)
 		}

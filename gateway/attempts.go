@@ -100,7 +100,7 @@ type expectedBody struct {
 }
 
 // errNotAskedFor is the error of a Read of a body that the dependency does not want.
-var errNotAskedFor = errors.New("the response has come before the body was asked for")
+var errNotAskedFor = errors.New("the response came before the body was requested")
 
 // Read holds what would send the body until the response is over: an error would end the
 // connection, and the response with it.

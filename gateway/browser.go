@@ -10,8 +10,8 @@ import (
 // by its own name, which it has resolve to that address, or from another origin. Programs
 // send neither Origin nor Sec-Fetch-Site.
 var (
-	wrongHost   = newProblem(http.StatusForbidden, "host", "Wrong host", "this route adds credentials of the gateway's: it serves loopback names and the hosts of its routes only")
-	crossOrigin = newProblem(http.StatusForbidden, "cross-origin", "Cross-origin request", "this route adds credentials of the gateway's: requests of pages of other origins are refused")
+	wrongHost   = newProblem(http.StatusForbidden, "host", "Wrong host", "this route adds the gateway's credentials, so it answers only to loopback names and the hosts of its routes")
+	crossOrigin = newProblem(http.StatusForbidden, "cross-origin", "Cross-origin request", "this route adds the gateway's credentials, so it refuses requests from pages of other origins")
 )
 
 // origins refuses requests that browsers say are from other origins.

@@ -76,19 +76,19 @@ func (s CredentialSource) check() error {
 	secret := s.Secret
 	if s.TokenURL != "" {
 		if s.Secret != (Reference{}) || s.ClientID == "" {
-			return errors.New("credentials: with a token_url want client_id and client_secret, and no secret")
+			return errors.New("credentials: token_url needs client_id and client_secret, and excludes secret")
 		}
 		u, err := url.Parse(s.TokenURL)
 		switch {
 		case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-			return errors.New("credentials: token_url is not an address")
+			return errors.New("credentials: token_url is not a URL such as https://auth.internal/token")
 		case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Host(u.Hostname())):
-			return errors.New("credentials: token_url is not https, and the client's secret would go out in clear")
+			return errors.New("credentials: token_url is not https, so the client's secret would be sent in clear: use https")
 		}
 		secret = s.ClientSecret
 	}
 	if (secret.Env == "") == (secret.File == "") {
-		return errors.New("credentials: want a secret in the environment or in a file")
+		return errors.New("credentials: secret needs {env: NAME} or {file: PATH}")
 	}
 	if secret.Env == "" {
 		return nil
@@ -107,7 +107,7 @@ func (s CredentialSource) stored(context.Context) (credential.Token, error) {
 		return credential.Token{}, err
 	}
 	if scheme, rest, ok := strings.Cut(value, " "); !ok || scheme == "" || rest == "" {
-		return credential.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
+		return credential.Token{}, fmt.Errorf("%s must hold a whole Authorization value, such as \"Bearer ...\"", s.Secret)
 	}
 	t := credential.Token{Value: value}
 	if s.Secret.File != "" {
@@ -137,7 +137,7 @@ func (r Reference) read() (string, error) {
 	}
 	switch value = strings.TrimSpace(value); {
 	case value == "":
-		return "", fmt.Errorf("%s is empty", r)
+		return "", fmt.Errorf("%s %s", r, r.missing())
 	case len(value) > maxSecret:
 		return "", fmt.Errorf("%s holds more than %d bytes", r, maxSecret)
 	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -148,6 +148,17 @@ func (r Reference) read() (string, error) {
 
 // secret is read for a source of tokens.
 func (r Reference) secret(context.Context) (string, error) { return r.read() }
+
+// missing says why there is no secret, and what to do.
+func (r Reference) missing() string {
+	if r.File != "" {
+		return "is empty: write the secret into it"
+	}
+	if _, ok := os.LookupEnv(r.Env); !ok {
+		return "is not set: set it where the gateway runs, or name a file with {file: PATH}"
+	}
+	return "is empty: set it where the gateway runs, or name a file with {file: PATH}"
+}
 
 // String says where the secret is.
 func (r Reference) String() string {

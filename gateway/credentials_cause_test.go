@@ -44,10 +44,10 @@ func TestRefreshFailureHasItsCause(t *testing.T) {
 		source gateway.CredentialSource
 		want   string
 	}{
-		{"unknown authority", of(unknown.URL), "token request to " + host(t, unknown.URL) + ": the server's certificate is from an unknown authority"},
+		{"unknown authority", of(unknown.URL), "token request to " + host(t, unknown.URL) + ": the server's certificate is signed by an unknown authority"},
 		{"refused", of(refuses.URL), "token request to " + host(t, refuses.URL) + ": response 401"},
 		{"no server", of(gone.URL), "token request to " + host(t, gone.URL) + ": connection_refused"},
-		{"no HTTP", of(quotes), "token request to " + host(t, quotes) + ": what the server sent is not HTTP"},
+		{"no HTTP", of(quotes), "token request to " + host(t, quotes) + ": the server's response is not HTTP"},
 		{"a redirect", of(redirects), "token request to " + host(t, redirects) + ": the response cannot be read"},
 		{"no file", gateway.CredentialSource{Secret: gateway.Reference{File: missing}}, "open " + missing + ": no such file"},
 		{"an empty file", empty, "file " + empty.Secret.File + " is empty"},

@@ -223,13 +223,13 @@ func TestFaultyCredentialSources(t *testing.T) {
 	env := gateway.Reference{Env: "GATEWAY_TEST_EMPTY"}
 	file := gateway.Reference{File: "/run/secrets/x"}
 	for want, s := range map[string]gateway.CredentialSource{
-		"want a secret":                 {},
-		"want a secret in the":          {Secret: gateway.Reference{Env: "A", File: "b"}},
-		"GATEWAY_TEST_EMPTY is empty":   {Secret: env},
-		"want client_id and client_sec": {TokenURL: "https://auth.test/token", ClientSecret: file},
-		"and no secret":                 {TokenURL: "https://auth.test/token", ClientID: "a", ClientSecret: file, Secret: file},
-		"is not https":                  {TokenURL: "http://auth.test/token", ClientID: "a", ClientSecret: file},
-		"is not an address":             {TokenURL: "https://user:planted@auth.test/", ClientID: "a", ClientSecret: file},
+		"secret needs":                   {},
+		"secret needs {env":              {Secret: gateway.Reference{Env: "A", File: "b"}},
+		"GATEWAY_TEST_EMPTY is empty":    {Secret: env},
+		"needs client_id and client_sec": {TokenURL: "https://auth.test/token", ClientSecret: file},
+		"and excludes secret":            {TokenURL: "https://auth.test/token", ClientID: "a", ClientSecret: file, Secret: file},
+		"is not https":                   {TokenURL: "http://auth.test/token", ClientID: "a", ClientSecret: file},
+		"is not a URL":                   {TokenURL: "https://user:planted@auth.test/", ClientID: "a", ClientSecret: file},
 	} {
 		_, err := s.Credentials()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "planted") {

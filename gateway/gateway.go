@@ -139,9 +139,9 @@ func (r *Route) check() error {
 	case r.Retryer == nil:
 		return errors.New("no retryer")
 	case r.Credentials != nil && r.Ingress != nil:
-		return errors.New("a route that honors idempotency keys passes its callers' Authorization on and cannot have credentials")
+		return errors.New("a route with idempotency keys forwards its callers' Authorization, so it cannot have credentials: drop one of the two")
 	case r.Ingress != nil && r.Stream:
-		return errors.New("a stream honors no idempotency keys: a response that is kept is read to its end first")
+		return errors.New("a route for streams cannot have idempotency keys, which store whole responses: drop one of the two")
 	case r.Target == nil:
 		return errors.New("no target")
 	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || strings.TrimSuffix(r.Target.Host, ":") == "":

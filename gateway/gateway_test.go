@@ -357,15 +357,15 @@ func TestConfigFaults(t *testing.T) {
 		{Prefix: "/n", Target: parse(t, "http://:"), Retryer: r},
 	}})
 	const want = `route 1: want a prefix or a host
-route 2: a stream has no time-out: it would end in the middle
+route 2: a route for streams cannot have a timeout, which would cut streams off: drop one of the two
 route 3: prefix "a" is not a clean path
 route 4: prefix "/a/../b" is not a clean path
 route 5: no retryer
 route 6: no target
 route 7: the target is not an http or https address
 route 8: the target has a user, a query or a fragment
-route 10: /same is routed already
-route 11: a stream honors no idempotency keys: a response that is kept is read to its end first
+route 10: another route already takes /same
+route 11: a route for streams cannot have idempotency keys, which store whole responses: drop one of the two
 route 12: the target is not an http or https address`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

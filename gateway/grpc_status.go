@@ -38,7 +38,7 @@ var codes = map[string]uint32{
 // notKept refuses a gRPC call where the gateway is to keep responses: those of gRPC end
 // in trailers, and its own middleware keeps them in the server.
 var notKept = newProblem(http.StatusNotImplemented, "idempotency", "Not for gRPC",
-	"a route that honors idempotency keys takes no gRPC calls")
+	"a route with idempotency keys does not take gRPC calls")
 
 // needsHTTP2 refuses gRPC over HTTP/1, which cannot carry it.
 var needsHTTP2 = newProblem(http.StatusHTTPVersionNotSupported, "http-version", "Wrong HTTP version", "gRPC needs HTTP/2")
@@ -114,7 +114,7 @@ func (c *rpc) cut(ctx context.Context, h http.Header) bool {
 		return false
 	}
 	h.Set(http.TrailerPrefix+grpcwire.HeaderStatus, "4")
-	h.Set(http.TrailerPrefix+grpcwire.HeaderMessage, "the time for the call has run out")
+	h.Set(http.TrailerPrefix+grpcwire.HeaderMessage, "the call has no time left")
 	return true
 }
 

@@ -123,7 +123,7 @@ func (x *request) keep(ctx context.Context, w http.ResponseWriter, resp *http.Re
 	x.complete(resp)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		_ = resp.Body.Close()
-		return errors.New("a switch of protocols cannot be kept")
+		return errors.New("a response that switches protocols cannot be stored")
 	}
 	result := x.exchange.Respond(resp)
 	if result.Err != nil {
@@ -160,7 +160,7 @@ func (x *request) failedOnce(ctx context.Context, w http.ResponseWriter, err err
 		x.problem(w, p)
 		return
 	}
-	p := x.route.upstream("the service could not be reached or broke off")
+	p := x.route.upstream("the service was unreachable or broke the connection")
 	if d, ok := idempotency.Marked(ctx); ok && d == idempotency.Retry {
 		p.Outcome = problem.Unsent
 	}

@@ -30,9 +30,9 @@ type Limits struct {
 func (l Limits) check() error {
 	switch {
 	case l.Timeout < 0 || l.MaxBody < 0 || l.MaxConcurrent < 0:
-		return errors.New("a limit is negative")
+		return errors.New("a limit is negative: leave it out for none")
 	case l.Stream && l.Timeout > 0:
-		return errors.New("a stream has no time-out: it would end in the middle")
+		return errors.New("a route for streams cannot have a timeout, which would cut streams off: drop one of the two")
 	}
 	return nil
 }

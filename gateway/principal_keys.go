@@ -49,9 +49,9 @@ func ReadKeys(data []byte) ([]VerifyKey, error) {
 	case err != nil:
 		return nil, err
 	case len(keys) == 0:
-		return nil, errors.New("no public key: want PEM blocks or a JSON Web Key Set")
+		return nil, errors.New("it holds no public key: want PEM blocks or a JSON Web Key Set")
 	case len(keys) > maxKeys:
-		return nil, fmt.Errorf("%d keys, at most %d", len(keys), maxKeys)
+		return nil, fmt.Errorf("%d keys: want at most %d", len(keys), maxKeys)
 	}
 	return keys, nil
 }
@@ -124,7 +124,7 @@ var errJWK = errors.New("cannot be read")
 // before they are used: arithmetic on a huge one would hold up the start.
 func (j *jwk) public() (crypto.PublicKey, error) {
 	if j.D != "" || j.K != "" {
-		return nil, errors.New("is a private or a shared key: want a public one")
+		return nil, errors.New("is a private or shared key: want a public one")
 	}
 	number := func(s string) *big.Int {
 		b, err := base64.RawURLEncoding.DecodeString(s)
@@ -161,7 +161,7 @@ func (j *jwk) public() (crypto.PublicKey, error) {
 		}
 		return ed25519.PublicKey(b), nil
 	}
-	return nil, fmt.Errorf("is of kind %.10q %.10q: want RSA, EC P-256 or OKP Ed25519", j.Kty, j.Crv)
+	return nil, fmt.Errorf("is of type %.10q %.10q: want RSA, EC P-256 or OKP Ed25519", j.Kty, j.Crv)
 }
 
 // usable refuses keys that no algorithm of ours is for.

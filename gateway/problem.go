@@ -25,15 +25,15 @@ func newProblem(status int, kind, title, detail string) problem.Problem {
 
 // The refusals that need no more than the request itself.
 var (
-	noRoute      = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	noRoute      = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host and path: see gateway.routes in its policy file")
 	badMethod    = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
-	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
-	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
-	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the target has dot segments, a fragment or a user, or cannot be passed on as it is written")
-	badHost      = newProblem(http.StatusBadRequest, "bad-host", "Bad host", "the request's host (Host, or :authority) is not one name or address, with or without a port")
-	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
-	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
-	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")
+	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route for this path takes this method")
+	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request body is longer than the route's max_body")
+	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the target has dot segments, a fragment or a user, or cannot be forwarded unchanged")
+	badHost      = newProblem(http.StatusBadRequest, "bad-host", "Bad host", "the request's Host or :authority is not a single name or address with an optional port")
+	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request body is not valid HTTP")
+	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request body did not arrive in time")
+	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has already passed this gateway: a route's url leads back to it")
 )
 
 // problem responds with p, completed by the path and the correlation id: a
@@ -60,7 +60,7 @@ const restTime = 500 * time.Millisecond
 
 // full is the problem of a route that has no place left.
 func (rt *route) full() problem.Problem {
-	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
+	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call suppressed", fmt.Sprintf("all %d concurrent calls that the route allows are under way (max_concurrent)", rt.MaxConcurrent))
 	p.Dependency, p.Reason, p.Help = rt.Retryer.Dependency(), reason.BulkheadFull.String(), reason.BulkheadFull.URL()
 	return p
 }
@@ -84,7 +84,7 @@ func (x *request) failed(ctx context.Context, w http.ResponseWriter, err error) 
 		x.problem(w, p)
 		return
 	}
-	p := x.route.upstream("the dependency could not be reached or broke off")
+	p := x.route.upstream("the dependency was unreachable or broke the connection")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		x.meter.reason = e.Reason
 		switch {
@@ -161,7 +161,7 @@ func fill(p *problem.Problem, e *forbear.Error) {
 	case e.Reason == reason.RefreshFailed, e.Reason == reason.WeakCredential:
 		set(http.StatusBadGateway, "credentials", "No credentials for the upstream")
 	case e.Attempts == 0 && e.Reason == reason.Paced:
-		set(http.StatusTooManyRequests, "paced", "No turn in time under the dependency's limit")
+		set(http.StatusTooManyRequests, "paced", "No turn in time under the dependency's rate limit")
 	case e.Attempts == 0 && e.Reason == reason.Deadline:
 		set(http.StatusGatewayTimeout, "deadline", "No time left")
 	case e.Attempts == 0 && e.Reason.Suppressed():
@@ -175,7 +175,7 @@ func fill(p *problem.Problem, e *forbear.Error) {
 	}
 	p.Detail = e.Explain()
 	if e.Attempts == 0 {
-		p.Detail += "; no attempt was made"
+		p.Detail += "; nothing was sent"
 		return
 	}
 	p.Detail += fmt.Sprintf("; attempt %d failed: %s", e.Attempts, cmp.Or(e.Failure().Explain(), e.Type))

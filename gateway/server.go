@@ -96,7 +96,7 @@ func (c TLS) Config() (*tls.Config, error) {
 	switch c.MinVersion {
 	case 0, tls.VersionTLS12, tls.VersionTLS13:
 	default:
-		return nil, fmt.Errorf("the least version of TLS is %s: want 1.2 or 1.3", tls.VersionName(c.MinVersion))
+		return nil, fmt.Errorf("min_version of TLS is %s: want 1.2 or 1.3", tls.VersionName(c.MinVersion))
 	}
 	files, err := certfile.Open(certfile.Files{CA: c.ClientCA, Cert: c.Cert, Key: c.Key}, c.Logger)
 	if err != nil {

@@ -30,7 +30,7 @@ func (g *Gateway) add(rt *route) error {
 	}
 	for _, other := range t.prefixes[key] {
 		if !other.apart(rt) {
-			return fmt.Errorf("%s is routed already", host+rt.Prefix)
+			return fmt.Errorf("another route already takes %s", host+rt.Prefix)
 		}
 	}
 	t.longest = max(t.longest, len(key))

@@ -169,10 +169,10 @@ func TestListenerMinVersion(t *testing.T) {
 
 func TestFaultyTLS(t *testing.T) {
 	for want, c := range map[string]gateway.TLS{
-		"no certificate":           {},
-		"no such file":             {Cert: "none", Key: "none"},
-		"belong together":          {Cert: "none"},
-		"the least version of TLS": {Cert: "none", Key: "none", MinVersion: tls.VersionTLS10},
+		"no certificate":     {},
+		"no such file":       {Cert: "none", Key: "none"},
+		"belong together":    {Cert: "none"},
+		"min_version of TLS": {Cert: "none", Key: "none", MinVersion: tls.VersionTLS10},
 	} {
 		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", c, err, want)
@@ -238,7 +238,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 	t.Cleanup(secure.Close)
 	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, secure.URL), Retryer: retryer(t, quick)})
 	got := readProblem(t, call(t, http.MethodGet, address+"/a", nil, nil))
-	if !strings.Contains(got.Detail, "the server's certificate is from an unknown authority") || strings.Contains(got.Detail, "127.0.0.1") {
+	if !strings.Contains(got.Detail, "the server's certificate is signed by an unknown authority") || strings.Contains(got.Detail, "127.0.0.1") {
 		t.Errorf("detail %q", got.Detail)
 	}
 }

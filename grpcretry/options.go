@@ -21,6 +21,7 @@ type client struct {
 	policy    forbear.Policy
 	choose    func(method string) *forbear.Retryer
 	declared  func(method string) bool
+	named     []string // by WithIdempotent
 	transport *Credentials
 	tokens    *tokens
 	logger    *slog.Logger
@@ -42,10 +43,12 @@ func WithRetryer(choose func(method string) *forbear.Retryer) Option {
 
 // WithIdempotent lists full methods ("/package.Service/Method") that are safe
 // to repeat, beside those whose .proto says so. "/package.Service/*" stands for
-// all methods of a service and "*" for all of the connection.
+// all methods of a service and "*" for all of the connection. A name that is none of the
+// program's methods is logged at WARN when the connection is made.
 func WithIdempotent(methods ...string) Option {
 	return func(c *client) {
 		set := newMethodSet(methods)
+		c.named = append(c.named, methods...)
 		before := c.declared
 		c.declared = func(method string) bool {
 			return set.has(method) || set["*"] || before != nil && before(method)
@@ -109,6 +112,7 @@ func newClient(r *forbear.Retryer, opts []Option) *client {
 	if c.transport != nil {
 		c.transport.conns = &c.conns
 	}
+	c.doubt()
 	return c
 }
 

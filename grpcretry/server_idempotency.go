@@ -91,7 +91,7 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 			return nil, fmt.Errorf("grpcretry: method %q: want /package.Service/Method", m)
 		}
 		if d := methodOf(m); d != nil && (d.IsStreamingClient() || d.IsStreamingServer()) {
-			return nil, fmt.Errorf("grpcretry: method %q is a stream: keys are for unary calls", m)
+			return nil, fmt.Errorf("grpcretry: method %q is a stream: idempotency keys are for unary calls, leave it out", m)
 		}
 		s.methods[m] = true
 	}
@@ -99,11 +99,11 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 	s.logger = cmp.Or(h.Logger, slog.Default())
 	switch {
 	case len(s.methods) == 0:
-		return nil, errors.New("grpcretry: no methods: say which are to be done once")
+		return nil, errors.New("grpcretry: no methods: name those that take idempotency keys")
 	case o.Principal == nil:
-		return nil, errors.New("grpcretry: no principal: say whose keys they are")
+		return nil, errors.New("grpcretry: no principal: set the function that names the caller")
 	case h.Scope != nil || h.Disposition != nil || h.Fingerprint != nil || h.KeepHeaders != nil || h.ReplayHeader != "" || h.Stream:
-		return nil, errors.New("grpcretry: Scope, Disposition, Fingerprint, KeepHeaders, ReplayHeader and Stream are options of HTTP")
+		return nil, errors.New("grpcretry: Scope, Disposition, Fingerprint, KeepHeaders, ReplayHeader and Stream apply to HTTP only: leave them unset")
 	}
 	h.KeepHeaders = []string{storedHeader, storedTrailer}
 	h.Scope = func(r *http.Request) (string, error) { return o.Principal(r.Context()) }
@@ -167,7 +167,7 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	}
 	m, ok := req.(proto.Message)
 	if !ok {
-		return nil, status.Errorf(codes.Internal, "idempotency: a request of type %T cannot be told from another", req)
+		return nil, status.Errorf(codes.Internal, "idempotency: requests of type %T cannot be compared: use protobuf messages", req)
 	}
 	patient, cancel := inTime(ctx)
 	defer cancel()
@@ -220,7 +220,7 @@ func (s *once) run(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(headerFresh, "true")
 	if !c.set.store(w.Header()) {
-		s.logger.LogAttrs(ctx, slog.LevelWarn, "idempotency: the metadata of a response is too large to be stored, duplicates get none",
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "idempotency: the metadata of a response is too large to store: duplicates get none",
 			slog.String("operation", r.URL.Path))
 	}
 	if a.contentType != "" {

@@ -38,7 +38,7 @@ type settings struct {
 }
 
 // errHeadersSent is what gRPC's own transport says, too.
-var errHeadersSent = errors.New("the headers are already sent")
+var errHeadersSent = errors.New("the headers have already been sent")
 
 // SetHeader implements [grpc.ServerTransportStream].
 func (s *settings) SetHeader(md metadata.MD) error {

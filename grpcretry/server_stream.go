@@ -17,7 +17,7 @@ func StreamServerIdempotency(pass ...string) grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		md, _ := metadata.FromIncomingContext(stream.Context())
 		if len(md[HeaderKey]) > 0 && !honored.has(info.FullMethod) {
-			return refuse(codes.Unimplemented, "KEY_ON_STREAM", "keys are for unary calls, a stream is not done once: send it without a key", 0)
+			return refuse(codes.Unimplemented, "KEY_ON_STREAM", "idempotency keys are for unary calls: send a stream without one", 0)
 		}
 		return handler(srv, stream)
 	}

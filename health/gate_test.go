@@ -106,10 +106,10 @@ func TestPolicyCheck(t *testing.T) {
 	}{
 		{"none", health.Policy{}, nil},
 		{"usual", health.Policy{MinSuccess: 0.5, Window: 30 * time.Second, MinCalls: 10}, nil},
-		{"percent", health.Policy{MinSuccess: 50}, []string{"health.min_success 50 is not a fraction"}},
-		{"all", health.Policy{MinSuccess: 1}, []string{"health.min_success 100% leaves no retry after any failure: set disabled instead"}},
-		{"negative", health.Policy{MinSuccess: 0.5, Window: -1, MinCalls: -1}, []string{"health.window -1ns is not in 0-1h", "health.min_calls -1 is negative"}},
-		{"no limit", health.Policy{Window: time.Minute}, []string{"health has a window or min_calls without min_success"}},
+		{"percent", health.Policy{MinSuccess: 50}, []string{"health.min_success 50 is not a fraction: want 0 to 1, such as 0.2"}},
+		{"all", health.Policy{MinSuccess: 1}, []string{"health.min_success 100% stops retries at the first failure: set disabled instead"}},
+		{"negative", health.Policy{MinSuccess: 0.5, Window: -1, MinCalls: -1}, []string{"health.window -1ns is not in 0-1h, such as 30s", "health.min_calls -1 is negative"}},
+		{"no limit", health.Policy{Window: time.Minute}, []string{"health has a window or min_calls without min_success: set min_success"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string

@@ -40,17 +40,17 @@ func (p Policy) WithDefaults() Policy {
 // would stop all retries.
 func (p Policy) Check(report func(field, rule, format string, args ...any)) {
 	if !(p.MinSuccess >= 0 && p.MinSuccess <= 1) { // NaN too
-		report("health.min_success", "", "%v is not a fraction", p.MinSuccess)
+		report("health.min_success", "", "%v is not a fraction: want 0 to 1, such as 0.2", p.MinSuccess)
 	} else if p.MinSuccess == 1 {
-		report("health.min_success", "", "%s leaves no retry after any failure: set disabled instead", label.Percent(p.MinSuccess))
+		report("health.min_success", "", "%s stops retries at the first failure: set disabled instead", label.Percent(p.MinSuccess))
 	}
 	if p.Window < 0 || p.Window > time.Hour {
-		report("health.window", "", "%v is not in 0-1h", p.Window)
+		report("health.window", "", "%v is not in 0-1h, such as 30s", p.Window)
 	}
 	if p.MinCalls < 0 {
 		report("health.min_calls", "", "%d is negative", p.MinCalls)
 	}
 	if !p.Enabled() && p != (Policy{}) {
-		report("health", "", "has a window or min_calls without min_success")
+		report("health", "", "has a window or min_calls without min_success: set min_success")
 	}
 }

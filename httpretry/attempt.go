@@ -123,7 +123,7 @@ type timeoutError struct {
 
 const (
 	tookTooLong = "attempt timed out after "
-	stoodStill  = "the body stood still for "
+	stoodStill  = "the body stalled for "
 )
 
 func (e *timeoutError) Error() string { return e.what + e.after.Round(time.Millisecond).String() }

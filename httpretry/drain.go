@@ -125,7 +125,7 @@ func (l *lastResponse) forget() {
 }
 
 // errDropped is the end of a body that was let go in favor of a retry.
-var errDropped = errors.New("httpretry: the rest of the body was let go for a retry that could not be made")
+var errDropped = errors.New("httpretry: the rest of the body was discarded for a retry that could not be made")
 
 // again returns the response with what was kept of its body.
 func (l *lastResponse) again() *http.Response {

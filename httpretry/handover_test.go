@@ -284,8 +284,8 @@ func TestLastResponseIsHandedOverOnce(t *testing.T) {
 		t.Errorf("cookies %q", got)
 	}
 	_, err = io.ReadAll(resp.Body)
-	if err == nil || !strings.Contains(err.Error(), "let go") {
-		t.Errorf("reading the body that was let go: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "was discarded") {
+		t.Errorf("reading the body that was discarded: %v", err)
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *replay) fill(trailer http.Header) {
 }
 
 // errNotKept is why a body cannot be sent again, where net/http asks for it.
-var errNotKept = errors.New("httpretry: the request body was longer than what is kept of it")
+var errNotKept = errors.New("httpretry: the request body is longer than the replay buffer: set GetBody, or raise httpretry.WithBodyLimit")
 
 // hold reports whether the body can still be sent from its beginning. It stays so
 // until next or release.

@@ -149,7 +149,7 @@ func (e *unreplayableError) Error() string {
 	if e.size > 0 {
 		size = "of " + bytesText(e.size)
 	}
-	text := "body " + size + " without GetBody or Seek; limit " + bytesText(int64(e.limit))
+	text := "body " + size + " without GetBody or Seek; httpretry.WithBodyLimit is " + bytesText(int64(e.limit))
 	if e.last == nil {
 		return text
 	}

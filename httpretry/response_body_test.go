@@ -140,7 +140,7 @@ func TestBodiesThatMayStandStill(t *testing.T) {
 				if tc.stands && (err != nil || string(got) != "end") {
 					t.Errorf("got %q, %v", got, err)
 				}
-				if !tc.stands && (!errors.Is(err, context.DeadlineExceeded) || err.Error() != "the body stood still for 5s") {
+				if !tc.stands && (!errors.Is(err, context.DeadlineExceeded) || err.Error() != "the body stalled for 5s") {
 					t.Errorf("got %q, %v, want that it stood still", got, err)
 				}
 				time.Sleep(2 * time.Hour) // let the handler end

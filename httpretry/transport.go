@@ -16,7 +16,7 @@ import (
 const defaultBodyLimit = 64 << 10
 
 // errNoRetryer is the fault of a transport that was made without a Retryer.
-var errNoRetryer = errors.New("httpretry: no Retryer for the request")
+var errNoRetryer = errors.New("httpretry: no Retryer for the request: pass one to NewTransport, or return one from the option that chooses it")
 
 // transport is the RoundTripper. It is safe for concurrent use: what changes during a
 // call is in its exchange, and what it learns of its connections is at the end.

@@ -277,7 +277,7 @@ func (u *upload) fault() error {
 }
 
 // errCallerStalled is for a body that gave nothing for too long.
-var errCallerStalled = errors.New("it gave nothing for too long")
+var errCallerStalled = errors.New("the caller sent nothing for too long")
 
 // callersFault returns the failure of an attempt that the caller's body has ended.
 // It says nothing about the server, and would not go better the next time.

@@ -144,7 +144,7 @@ func TestSlowUploads(t *testing.T) {
 				if rate := r.Breaker().FailureRate(time.Now()); (rate > 0) != tc.failed {
 					t.Errorf("failure rate %v: blamed %v, want %v", rate, rate > 0, tc.failed)
 				}
-				if stalled && !strings.Contains(err.Error(), "reading the request body: it gave nothing for too long: 5s") {
+				if stalled && !strings.Contains(err.Error(), "reading the request body: the caller sent nothing for too long: 5s") {
 					t.Errorf("the error does not say what stood still: %v", err)
 				}
 				time.Sleep(time.Minute) // let the handlers end
@@ -169,7 +169,7 @@ func TestHangingUploadsAreClosed(t *testing.T) {
 			p := forbear.Policy{BodyIdle: 5 * time.Second, Disabled: !retries}
 			_, err = httpretry.NewTransport(below, quiet(t, p)).RoundTrip(req)
 			e, ok := errors.AsType[*forbear.Error](err)
-			if !ok || e.Reason != reason.Terminal || e.Attempts != 1 || !strings.Contains(err.Error(), "it gave nothing for too long: 5s") ||
+			if !ok || e.Reason != reason.Terminal || e.Attempts != 1 || !strings.Contains(err.Error(), "the caller sent nothing for too long: 5s") ||
 				time.Since(began) != 5*time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}

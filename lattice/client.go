@@ -21,7 +21,7 @@ const TokenPath = "/api/v1/oauth/token"
 // ErrNoAuthorization says that a request had no Authorization and was not sent
 // . The SDKs swallow the error of a token that they could not get and send
 // the request without one.
-var ErrNoAuthorization = errors.New("lattice: request without Authorization was not sent")
+var ErrNoAuthorization = errors.New("lattice: the request has no Authorization and was not sent")
 
 // Options says how a [Client] sends.
 type Options struct {

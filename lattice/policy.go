@@ -17,7 +17,7 @@ import (
 func Policy() forbear.Policy {
 	p, err := forbear.Profile("lattice")
 	if err != nil {
-		panic("lattice: the profile is gone: " + err.Error()) // a fault of this module
+		panic("lattice: the profile lattice is missing: " + err.Error()) // a fault of this module
 	}
 	return p
 }

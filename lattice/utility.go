@@ -98,7 +98,7 @@ func (u *Utility) count(ctx context.Context, wire int64) {
 	u.attempts.Add(1)
 	if wire > 1 && !u.warned.Swap(true) {
 		u.logger.LogAttrs(ctx, slog.LevelWarn,
-			"lattice: the SDK below retries too, and the attempts multiply: switch its retries off (WithMaxAttempts(1), max_retries 0)",
+			"lattice: the SDK retries too, so attempts multiply: turn its retries off (WithMaxAttempts(1), max_retries 0)",
 			slog.String("dependency", u.r.Dependency()), slog.Int64("amplification", wire))
 	}
 }

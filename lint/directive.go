@@ -13,7 +13,7 @@ import (
 // (FB0001), of an unknown rule (FB0002), or suppressing nothing (FB0003).
 var Directives = &analysis.Analyzer{
 	Name:       "fb0000",
-	Doc:        "FB0001, FB0002, FB0003: faulty forbear:ignore directives\n\nA directive names the rule and gives a reason, and goes when it is no longer needed.",
+	Doc:        "FB0001, FB0002, FB0003: faulty forbear:ignore directives\n\nA directive names the rule and a reason, and is deleted when no longer needed.",
 	URL:        HelpURL("FB0001"),
 	Requires:   append(Analyzers(), rule.Directives),
 	ResultType: reflect.TypeFor[rule.Findings](),
@@ -23,9 +23,9 @@ var Directives = &analysis.Analyzer{
 // directiveDocs document the rules about directives, which are no analyzers of
 // their own: one pass judges all three.
 var directiveDocs = []*Doc{
-	{ID: "FB0001", Name: "DirectiveReason", Title: "directive without a reason", Remedy: "say why behind the rule: //forbear:ignore FB1001 the vendor asks for exactly 5 s", Standard: "suppression", Text: "A directive says why: //forbear:ignore FB1001 the vendor asks for exactly 5 s. Without a reason it suppresses nothing."},
+	{ID: "FB0001", Name: "DirectiveReason", Title: "directive without a reason", Remedy: "write a reason after the rule: //forbear:ignore FB1001 the vendor asks for exactly 5 s", Standard: "suppression", Text: "Write the reason: //forbear:ignore FB1001 the vendor asks for exactly 5 s. Without a reason it suppresses nothing."},
 	{ID: "FB0002", Name: "DirectiveRule", Title: "directive of an unknown rule", Remedy: "name a rule that forbear lint --rules lists", Standard: "suppression", Text: "The directive names a rule that does not exist. See forbear lint --rules."},
-	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Remedy: "delete the directive", Standard: "suppression", Text: "There is no finding at the directive. Delete it."},
+	{ID: "FB0003", Name: "DirectiveUnused", Title: "directive that suppresses nothing", Remedy: "delete the directive", Standard: "suppression", Text: "Nothing is found on the directive's line, so it can be deleted."},
 }
 
 // runDirectives runs after all rules, which mark the directives that they use.
@@ -45,13 +45,13 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 		for _, id := range d.Rules {
 			if _, ok := Explain(id); !ok {
 				unknown = true
-				report(d, "FB0002", "directive names the unknown rule "+`"`+id+`"`)
+				report(d, "FB0002", "directive names an unknown rule: "+`"`+id+`"`)
 			}
 		}
 		switch {
 		case unknown:
 		case d.Reason == "":
-			report(d, "FB0001", "directive gives no reason, and so suppresses nothing")
+			report(d, "FB0001", "directive has no reason, so it suppresses nothing")
 		case !d.Used && !d.Nolint:
 			report(d, "FB0003", "directive suppresses nothing: "+strings.Join(d.Rules, ", ")+" is not found here")
 		}

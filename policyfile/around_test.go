@@ -8,7 +8,7 @@ import (
 
 func TestEnvironment(t *testing.T) {
 	const text = "dependencies: {a: {url: {env: FORBEAR_TEST_URL}}}\ngateway: {routes: [{prefix: /a, dependency: a}]}\n"
-	if _, err := Parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), "FORBEAR_TEST_URL, which is not set") {
+	if _, err := Parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), "FORBEAR_TEST_URL is not set") {
 		t.Errorf("got %v, want the missing variable", err)
 	}
 	// The gate runs where the variables are not set.
@@ -43,7 +43,7 @@ func TestSecrets(t *testing.T) {
 
 func TestNamesAreUniqueAcrossSections(t *testing.T) {
 	_, err := Parse("f", []byte("dependencies: {a: {}}\nconsumers: {a: {}}\n"))
-	if err == nil || err.Error() != "f:2:13: a second a, first on line 1" {
+	if err == nil || err.Error() != "f:2:13: a appears twice, first on line 1: rename or remove one" {
 		t.Errorf("got %v", err)
 	}
 	_, err = Parse("f", []byte("webhooks: {a: {kind: sync}}\n"))

@@ -27,7 +27,7 @@ func (r *policyReader) classify(n *yaml.Node) {
 		}
 		// Reported once, at the first entry too many.
 		if len(r.policy.Classify) >= maxClasses {
-			r.Fault(key, "classify has more than %d entries", maxClasses)
+			r.Fault(key, "classify has too many entries: want at most %d", maxClasses)
 			return
 		}
 		what := "classify." + key.Value
@@ -55,7 +55,7 @@ func (r *policyReader) classify(n *yaml.Node) {
 func (d *decoder) errorType(key *yaml.Node) bool {
 	label := key.Value
 	refuse := func(hint string) bool {
-		d.Fault(key, "classify: %s is no error type%s", strict.Quote(label), hint)
+		d.Fault(key, "classify: %s is not an error type%s", strict.Quote(label), hint)
 		return false
 	}
 	if !isLabel(label) {

@@ -52,11 +52,11 @@ func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 	none := Secret{}
 	switch {
 	case c.TokenURL == "" && (c.ClientID != "" || c.ClientSecret != none || len(c.Scopes) > 0):
-		r.Fault(n, "credentials have client_id, client_secret or scopes without token_url")
+		r.Fault(n, "credentials: client_id, client_secret and scopes need token_url")
 	case c.TokenURL == "" && c.Secret == none:
 		r.Fault(n, "credentials need secret, or token_url with client_id and client_secret")
 	case c.TokenURL != "" && c.Secret != none:
-		r.Fault(n, "credentials have secret or token_url, not both")
+		r.Fault(n, "credentials have both secret and token_url: set only one")
 	case c.TokenURL != "" && (c.ClientID == "" || c.ClientSecret == none):
 		r.Fault(n, "credentials with token_url need client_id and client_secret")
 	}
@@ -66,7 +66,7 @@ func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 // R-9, and its text does not reach the message.
 func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 	if strict.Resolve(n).Kind == yaml.ScalarNode {
-		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is written in clear: write {env: NAME} or {file: PATH}", what, r.owner)
+		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is in clear: write {env: NAME} or {file: PATH}", what, r.owner)
 		return
 	}
 	r.Keys(n, what, fields{
@@ -76,7 +76,7 @@ func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 	// Neither is allowed to win silently: a rotated secret would be the
 	// wrong one.
 	if into.Env != "" && into.File != "" {
-		r.Fault(n, "%s has env or file, not both", what)
+		r.Fault(n, "%s has both env and file: set only one", what)
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 	const what, want = "credentials.token_url", "an address such as https://auth.internal/token"
 	r.url(n, what, want, r.owner, into)
 	if u, err := url.Parse(*into); err == nil && u.Scheme == "http" && !loopback.Host(u.Hostname()) {
-		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
+		r.refuse(r.At(n), "R-9", r.owner, what, "%s of %s is not https, so the client's secret would be sent in clear: use https", what, r.owner)
 		*into = ""
 	}
 }
@@ -100,7 +100,7 @@ const maxScopes = 64
 func (r *policyReader) scopes(n *yaml.Node) (found []string) {
 	items := r.Items(n, "credentials.scopes")
 	if len(items) > maxScopes {
-		r.Fault(n, "credentials.scopes has %d members: want at most %d", len(items), maxScopes)
+		r.Fault(n, "credentials.scopes has %d entries: want at most %d", len(items), maxScopes)
 		return nil
 	}
 	for _, item := range items {

@@ -59,12 +59,12 @@ func (d *decoder) former(n, key *yaml.Node, what string, known fields) (string, 
 	}
 	for i, other := range strict.Resolve(n).Content {
 		if i%2 == 0 && strict.Resolve(other).Value == by.Instead {
-			d.Fault(key, "%s and %s are the same key of %s", strict.Quote(key.Value), strict.Quote(by.Instead), what)
+			d.Fault(key, "%s and %s are the same key of %s: keep one", strict.Quote(key.Value), strict.Quote(by.Instead), what)
 		}
 	}
 	d.deprecated = append(d.deprecated, &Fault{
 		Position: d.At(key),
-		Message:  fmt.Sprintf("key %s of %s is called %s now: %s refuses the former name", strict.Quote(key.Value), what, strict.Quote(by.Instead), by.Until),
+		Message:  fmt.Sprintf("key %s of %s is now called %s: %s will refuse the old name", strict.Quote(key.Value), what, strict.Quote(by.Instead), by.Until),
 	})
 	return by.Instead, true
 }

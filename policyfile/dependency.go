@@ -19,7 +19,7 @@ import (
 func (r *policyReader) around(dep *Dependency) fields {
 	known := r.values("", dep)
 	maps.Copy(known, fields{
-		"url":            func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
+		"url":            func(v *yaml.Node) { dep.misled = !r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
 		"endpoints":      func(v *yaml.Node) { r.endpoints(v, &dep.Endpoints) },
 		"connection_age": func(v *yaml.Node) { r.connectionAge(v, &dep.ConnectionAge) },
 		"service":        func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
@@ -50,7 +50,7 @@ var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "P
 func (d *decoder) methods(n *yaml.Node) (found []string) {
 	items := d.Items(n, "methods")
 	if items != nil && len(items) == 0 {
-		d.Fault(n, "methods is empty: leave it out for all methods")
+		d.Fault(n, "methods is empty: leave it out to allow all methods")
 	}
 	for _, item := range items {
 		if i, ok := d.Choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
@@ -79,7 +79,7 @@ func (d *decoder) promise(n *yaml.Node, what string, into *Keys, note func(strin
 // clear must not travel on into a build log.
 func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
 	if strict.Resolve(n).Kind == yaml.ScalarNode {
-		r.refuse(r.At(n), "R-9", r.owner, "secret", "secret of %s is written in clear: write secret: {env: NAME}", r.owner)
+		r.refuse(r.At(n), "R-9", r.owner, "secret", "secret of %s is in clear: write secret: {env: NAME}", r.owner)
 		return
 	}
 	r.Keys(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
@@ -98,7 +98,7 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	}) {
 		// The value may be the secret itself, so that the message does not
 		// quote it.
-		d.Fault(n, "%s is not the name of an environment variable, such as PAYMENTS_URL", what)
+		d.Fault(n, "%s is not the name of an environment variable: want capitals, such as PAYMENTS_URL", what)
 		return false
 	}
 	*into = s
@@ -126,8 +126,12 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 		return FromEnvironment + "/" + name, true // the reader has another environment
 	}
 	value, ok := os.LookupEnv(name)
-	if !ok || value == "" {
-		d.Fault(n, "%s comes from the environment variable %s, which is not set", what, name)
+	if value == "" {
+		state := "is empty"
+		if !ok {
+			state = "is not set"
+		}
+		d.Fault(n, "%s: the environment variable %s %s: set it where the service runs, or write the address here", what, name, state)
 		return "", false
 	}
 	return value, true
@@ -142,11 +146,11 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 			continue
 		}
 		if len(d.seen) >= maxDependencies {
-			d.Fault(key, "more than %d dependencies", maxDependencies)
+			d.Fault(key, "too many dependencies: want at most %d", maxDependencies)
 			return found
 		}
 		if first, twice := d.seen[key.Value]; twice {
-			d.Fault(key, "a second %s, first on line %d", key.Value, first.Line)
+			d.Fault(key, "%s appears twice, first on line %d: rename or remove one", key.Value, first.Line)
 			continue
 		}
 		dep := Dependency{Name: key.Value, At: d.At(key)}
@@ -167,7 +171,7 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		r.reconcile()
 		if section != "dependencies" && r.policy.Kind != kind {
 			at := r.place("kind", dep.Name)
-			d.FaultAt(at.Position, "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
+			d.FaultAt(at.Position, "%s of section %s has kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
 		}
 		if section != "dependencies" {
 			r.withoutGateway(&dep, section)
@@ -189,7 +193,7 @@ func (r *policyReader) withoutGateway(dep *Dependency, section string) {
 		if !said || field == "tls" && dep.TLS == (TLS{}) || field == "http2" && dep.HTTP2 == HTTP2Auto {
 			continue
 		}
-		r.FaultAt(at.Position, "%s of section %s has %s, which is the gateway's for dependencies", dep.Name, section, field)
+		r.FaultAt(at.Position, "%s of section %s has %s, which only dependencies may have", dep.Name, section, field)
 	}
 }
 

@@ -31,14 +31,14 @@ func Diff(old, new *File) (changes []Change) {
 		changes = append(changes, Change{dependency, field, fmt.Sprintf(format, args...)})
 	}
 	if old.Service != new.Service {
-		add("", "service", "the service is now %s, before %s", cmp.Or(new.Service, "unnamed"), cmp.Or(old.Service, "unnamed"))
+		add("", "service", "the service is now %s, it was %s", cmp.Or(new.Service, "unnamed"), cmp.Or(old.Service, "unnamed"))
 	}
 	if old.Instances != new.Instances {
-		add("", "instances", "the service now has %d instances, before %d", new.Instances, old.Instances)
+		add("", "instances", "the service now has %d instances, it had %d", new.Instances, old.Instances)
 	}
 	for _, was := range old.All() {
 		if _, ok := new.Dependency(was.Name); !ok {
-			add(was.Name, "", "%s is no longer in the file", was.Name)
+			add(was.Name, "", "%s is removed", was.Name)
 		}
 	}
 	for _, is := range new.All() {
@@ -55,14 +55,14 @@ func Diff(old, new *File) (changes []Change) {
 	}
 	waiverChanges(old, new, add)
 	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || !slices.Equal(old.Gateway.Listen, new.Gateway.Listen) {
-		add("", "gateway", "the gateway's address or routes are others")
+		add("", "gateway", "the gateway's listen or routes have changed")
 	}
 	if a, b := old.Gateway.TrustedProxies, new.Gateway.TrustedProxies; !slices.Equal(a, b) {
 		list := func(of []netip.Prefix) string { return cmp.Or(strings.Trim(fmt.Sprint(of), "[]"), "none") }
-		add("", "gateway.trusted_proxies", "the proxies whose word about the caller counts are now %s, before %s", list(b), list(a))
+		add("", "gateway.trusted_proxies", "gateway.trusted_proxies is now %s, it was %s", list(b), list(a))
 	}
 	if old.Gateway.TLS != new.Gateway.TLS {
-		add("", "gateway.tls", "the gateway's TLS is another")
+		add("", "gateway.tls", "gateway.tls has changed")
 	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
 		add("", "lint", "the linter's settings have changed")
@@ -92,19 +92,19 @@ func sum(p *forbear.Policy) string {
 func meaning(was, is *Dependency, add adder) {
 	before, after := amplification(&was.Policy), amplification(&is.Policy)
 	if change := math.Round((after/before - 1) * 100); change > 0 {
-		add(is.Name, "", "a busy client may now send %s %s %% more load in an outage: %s times its calls, before %s", is.Name, trim(change), trim(after), trim(before))
+		add(is.Name, "", "in an outage a busy client may now send %s %s %% more load: %s times its calls, it was %s", is.Name, trim(change), trim(after), trim(before))
 	} else if change < 0 {
-		add(is.Name, "", "a busy client now sends %s at least %s %% less load in an outage: at most %s times its calls, before %s", is.Name, trim(-change), trim(after), trim(before))
+		add(is.Name, "", "in an outage a busy client now sends %s at least %s %% less load: at most %s times its calls, it was %s", is.Name, trim(-change), trim(after), trim(before))
 	}
 	if a, b := was.Policy.Retries()+1, is.Policy.Retries()+1; a != b {
-		add(is.Name, "", "a call to %s is now tried up to %d times, before %d", is.Name, b, a)
+		add(is.Name, "", "a call to %s is now tried up to %d times, it was %d", is.Name, b, a)
 	}
 	if a, b := was.Policy.WithDefaults().Total, is.Policy.WithDefaults().Total; a != b {
 		word := "longer"
 		if b < a {
 			word = "less"
 		}
-		add(is.Name, "", "a call to %s may now take %s: up to %s, before %s", is.Name, word, FormatDuration(b), FormatDuration(a))
+		add(is.Name, "", "a call to %s may now take %s: up to %s, it was %s", is.Name, word, FormatDuration(b), FormatDuration(a))
 	}
 }
 
@@ -124,11 +124,11 @@ func details(was, is *Dependency, add adder) {
 		switch {
 		case a == b:
 		case a == "":
-			add(is.Name, p, "%s: %s is now %s, before the default", is.Name, p, b)
+			add(is.Name, p, "%s: %s is now %s, it was the default", is.Name, p, b)
 		case b == "":
-			add(is.Name, p, "%s: %s is now the default, before %s", is.Name, p, a)
+			add(is.Name, p, "%s: %s is now the default, it was %s", is.Name, p, a)
 		default:
-			add(is.Name, p, "%s: %s is now %s, before %s", is.Name, p, b, a)
+			add(is.Name, p, "%s: %s is now %s, it was %s", is.Name, p, b, a)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func silence(o Observability) string {
 	if off == nil {
 		return "metrics and logs are on again"
 	}
-	return strings.Join(off, " and ") + " are now switched off"
+	return strings.Join(off, " and ") + " are now turned off"
 }
 
 // waiverChanges compares waivers by rule, target and last day. Prolonging
@@ -169,7 +169,7 @@ func waiverChanges(old, new *File, add adder) {
 	}
 	for _, k := range before {
 		if !slices.Contains(after, k) {
-			add("", "waivers", "the waiver of %s is gone", k)
+			add("", "waivers", "the waiver of %s is removed", k)
 		}
 	}
 }

@@ -23,24 +23,24 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", base, base, nil},
 		{"load", "dependencies: {payments: {disabled: true}}\n", "dependencies: {payments: {max_retries: 2}}\n", []string{
-			"a busy client may now send payments 20 % more load in an outage: 1.2 times its calls, before 1",
-			"a call to payments is now tried up to 3 times, before 1",
-			"payments: disabled is now the default, before true",
-			"payments: max_retries is now 2, before the default",
+			"in an outage a busy client may now send payments 20 % more load: 1.2 times its calls, it was 1",
+			"a call to payments is now tried up to 3 times, it was 1",
+			"payments: disabled is now the default, it was true",
+			"payments: max_retries is now 2, it was the default",
 		}},
 		{"less", base, strings.Replace(base, "10%", "5%", 1), []string{
-			"a busy client now sends payments at least 5 % less load in an outage: at most 1.05 times its calls, before 1.1",
-			"payments: budget.ratio is now 5%, before 10%",
+			"in an outage a busy client now sends payments at least 5 % less load: at most 1.05 times its calls, it was 1.1",
+			"payments: budget.ratio is now 5%, it was 10%",
 		}},
 		{"time", base, strings.Replace(base, "10s", "20s", 1), []string{
-			"a call to payments may now take longer: up to 20s, before 10s",
-			"payments: total is now 20s, before 10s",
+			"a call to payments may now take longer: up to 20s, it was 10s",
+			"payments: total is now 20s, it was 10s",
 		}},
 		{"names", base, strings.Replace(base, "payments", "billing", 1), []string{
-			"payments is no longer in the file",
+			"payments is removed",
 			"billing is new: at most 4 attempts within 10s, and 1.1 times the load of a busy client in an outage",
 		}},
-		{"silence", base, base + "observability: {logs: false}\n", []string{"logs are now switched off"}},
+		{"silence", base, base + "observability: {logs: false}\n", []string{"logs are now turned off"}},
 		{"waiver", base, base + "waivers: [{rule: R-3, dependency: payments, reason: x, expires: 2027-01-31}]\n", []string{
 			"a new waiver lifts R-3 for payments until 2027-01-31",
 		}},

@@ -54,12 +54,12 @@ func (r *policyReader) endpoints(n *yaml.Node, into *Endpoints) {
 	}
 	items := r.Items(n, "endpoints")
 	if n.Kind == yaml.SequenceNode && len(items) == 0 {
-		r.Fault(n, "endpoints is empty: leave it out to go where the url says")
+		r.Fault(n, "endpoints is empty: leave it out to connect to the url's host")
 	}
 	first := map[string]Position{}
 	for i, item := range items {
 		if i == maxEndpoints {
-			r.Fault(item, "endpoints has more than %d addresses", maxEndpoints)
+			r.Fault(item, "endpoints has too many addresses: want at most %d", maxEndpoints)
 			return
 		}
 		s, ok := r.Scalar(item, "an endpoint", "an address such as 10.0.0.1:8443")
@@ -67,11 +67,11 @@ func (r *policyReader) endpoints(n *yaml.Node, into *Endpoints) {
 			continue
 		}
 		if at, twice := first[s]; twice {
-			r.Fault(item, "a second endpoint %s, first on line %d", strict.Quote(s), at.Line)
+			r.Fault(item, "endpoint %s appears twice, first on line %d", strict.Quote(s), at.Line)
 			continue
 		}
 		if !isAddress(s) {
-			r.Fault(item, "endpoint %s has no host or no port: want an address such as 10.0.0.1:8443", strict.Quote(s))
+			r.Fault(item, "endpoint %s lacks a host or a port: want an address such as 10.0.0.1:8443", strict.Quote(s))
 			continue
 		}
 		first[s] = r.At(item)
@@ -99,7 +99,7 @@ func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
 	}
 	r.durationOr(v, "connection_age", "off, or ", into)
 	if *into > 0 && *into < time.Second {
-		r.Fault(v, "connection_age is %s: want at least 1s, since a new connection costs time", FormatDuration(*into))
+		r.Fault(v, "connection_age is %s: want at least 1s", FormatDuration(*into))
 	}
 }
 
@@ -110,7 +110,7 @@ func (r *policyReader) reached(dep *Dependency) {
 		return
 	}
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-		r.FaultAt(r.place("endpoints", dep.Name).Position, "endpoints is dns, but the host of the url is an address")
+		r.FaultAt(r.place("endpoints", dep.Name).Position, "endpoints is dns, but the url's host is an address: use a host name, or leave endpoints out")
 	}
 }
 
@@ -134,7 +134,7 @@ func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 	})
 	// The limits are judged with the rest of the policy; no policy has these two.
 	if p.Interval > 0 && p.Endpoint == "" {
-		r.Fault(n, "health has an interval without an endpoint")
+		r.Fault(n, "health has an interval without an endpoint: set health.endpoint")
 	}
 }
 

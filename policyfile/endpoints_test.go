@@ -52,9 +52,9 @@ func TestEndpoints(t *testing.T) {
 		changes = append(changes, c.Text)
 	}
 	if want := []string{
-		"payments: endpoints is now 10.0.0.2:8443, [fd00::1]:8443, payments-3.internal:8443, before 10.0.0.1:8443, [fd00::1]:8443, payments-3.internal:8443",
-		"payments: connection_age is now off, before 1m30s",
-		"search: endpoints is now the default, before dns",
+		"payments: endpoints is now 10.0.0.2:8443, [fd00::1]:8443, payments-3.internal:8443, it was 10.0.0.1:8443, [fd00::1]:8443, payments-3.internal:8443",
+		"payments: connection_age is now off, it was 1m30s",
+		"search: endpoints is now the default, it was dns",
 	}; !reflect.DeepEqual(changes, want) {
 		t.Errorf("got %q, want %q", changes, want)
 	}
@@ -64,14 +64,14 @@ func TestEndpointFaults(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"endpoints: none", `3:14: endpoints is "none": want dns, or a list of addresses such as 10.0.0.1:8443`},
 		{"endpoints: {a: 1}", "3:14: endpoints is a mapping: want a list"},
-		{"endpoints: []", "3:14: endpoints is empty: leave it out to go where the url says"},
-		{"endpoints: [10.0.0.1]", `3:15: endpoint "10.0.0.1" has no host or no port: want an address such as 10.0.0.1:8443`},
-		{"endpoints: ['10.0.0.1:0']", `3:15: endpoint "10.0.0.1:0" has no host or no port: want an address such as 10.0.0.1:8443`},
-		{"endpoints: ['http://a:80']", `3:15: endpoint "http://a:80" has no host or no port: want an address such as 10.0.0.1:8443`},
-		{"endpoints: [a:80, b:80, a:80]", `3:27: a second endpoint "a:80", first on line 3`},
+		{"endpoints: []", "3:14: endpoints is empty: leave it out to connect to the url's host"},
+		{"endpoints: [10.0.0.1]", `3:15: endpoint "10.0.0.1" lacks a host or a port: want an address such as 10.0.0.1:8443`},
+		{"endpoints: ['10.0.0.1:0']", `3:15: endpoint "10.0.0.1:0" lacks a host or a port: want an address such as 10.0.0.1:8443`},
+		{"endpoints: ['http://a:80']", `3:15: endpoint "http://a:80" lacks a host or a port: want an address such as 10.0.0.1:8443`},
+		{"endpoints: [a:80, b:80, a:80]", `3:27: endpoint "a:80" appears twice, first on line 3`},
 		{"endpoints: [[a:80]]", "3:15: an endpoint is a list: want an address such as 10.0.0.1:8443"},
-		{"url: http://10.0.0.1/\n  endpoints: dns", "4:14: endpoints is dns, but the host of the url is an address"},
-		{"connection_age: 10ms", "3:19: connection_age is 10ms: want at least 1s, since a new connection costs time"},
+		{"url: http://10.0.0.1/\n  endpoints: dns", "4:14: endpoints is dns, but the url's host is an address: use a host name, or leave endpoints out"},
+		{"connection_age: 10ms", "3:19: connection_age is 10ms: want at least 1s"},
 		{"connection_age: 0s", "3:19: connection_age is 0: leave it out for the default"},
 		{"connection_age: -1s", "3:19: connection_age is negative"},
 	} {
@@ -85,12 +85,12 @@ func TestEndpointFaults(t *testing.T) {
 		many[i] = fmt.Sprintf("h%d:80", i)
 	}
 	_, err := Parse("f", []byte("dependencies:\n a:\n  endpoints: ["+strings.Join(many, ", ")+"]\n"))
-	if err == nil || !strings.Contains(err.Error(), "endpoints has more than 256 addresses") {
+	if err == nil || !strings.Contains(err.Error(), "endpoints has too many addresses: want at most 256") {
 		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{"endpoints: dns", "connection_age: 5m"} {
 		_, err := Parse("f", []byte("webhooks:\n a:\n  "+text+"\n"))
-		if err == nil || !strings.Contains(err.Error(), "which is the gateway's for dependencies") {
+		if err == nil || !strings.Contains(err.Error(), "which only dependencies may have") {
 			t.Errorf("%s of a webhook: got %v", text, err)
 		}
 	}

@@ -110,6 +110,7 @@ type Dependency struct {
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
 	At     Position       `json:"-"`
+	misled bool           // has a url that could not be read, which is a fault already
 
 	// Route tells several policies of foreign software for one dependency apart, as
 	// the name of a route does; "" in a policy file.

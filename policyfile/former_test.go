@@ -19,7 +19,7 @@ func TestDeprecatedKeys(t *testing.T) {
 	if got := f.Dependencies[0].Policy.Backoff.Cap.String(); got != "7s" {
 		t.Errorf("the cap is %s", got)
 	}
-	const want = `f:2:34: key "ceiling" of backoff is called "cap" now: v0.3.0 refuses the former name`
+	const want = `f:2:34: key "ceiling" of backoff is now called "cap": v0.3.0 will refuse the old name`
 	if len(f.Deprecated) != 1 || f.Deprecated[0].Error() != want {
 		t.Errorf("noted %v, want %s", f.Deprecated, want)
 	}

@@ -99,17 +99,17 @@ func (d *decoder) accessLog(v *yaml.Node, into *float64) {
 // needs an address, a kind that is called while its caller waits, and a protocol
 // that the kind can be sent by.
 func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
-	if dep.URL == "" {
-		d.Fault(n, "dependency %s of this route has no url", dep.Name)
+	if dep.URL == "" && !dep.misled && !dep.Policy.Kind.Durable() {
+		d.Fault(n, "dependency %s of this route has no url: add one, such as url: https://%[1]s.internal", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
-		d.Fault(n, "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
+		d.Fault(n, "dependency %s of this route has kind %s, which is delivered and cannot be forwarded", dep.Name, dep.Policy.Kind)
 	}
 	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
-		d.Fault(n, "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
+		d.Fault(n, "dependency %s of this route has kind grpc, which needs HTTP/2: drop http2: off", dep.Name)
 	}
 	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
-		d.Fault(n, "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
+		d.Fault(n, "this route has idempotency keys, so it forwards its callers' Authorization: drop the credentials of dependency %s", dep.Name)
 	}
 }
 
@@ -122,20 +122,22 @@ const dependencyURL = "an address such as https://payments.internal/v1"
 //
 // A query is refused too: the gateway appends the path and the query of each
 // request.
-func (d *decoder) url(v *yaml.Node, what, want, owner string, into *string) {
+func (d *decoder) url(v *yaml.Node, what, want, owner string, into *string) (ok bool) {
 	s, ok := d.scalarOrEnv(v, what, want)
 	if !ok {
-		return
+		return false
 	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || strings.TrimSuffix(u.Host, ":") == "" || u.Scheme != "http" && u.Scheme != "https":
-		d.Fault(v, "%s is no http or https address: want %s", what, want)
+		d.Fault(v, "%s is not an http or https address: want %s", what, want)
 	case u.User != nil:
-		d.refuse(d.At(v), "R-9", owner, what, "%s holds credentials, which do not belong into a policy file", what)
+		d.refuse(d.At(v), "R-9", owner, what, "%s holds credentials, which do not belong in a policy file: use the key credentials", what)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		d.Fault(v, "%s has a query or a fragment: want %s", what, want)
 	default:
 		*into = s
+		return true
 	}
+	return false
 }

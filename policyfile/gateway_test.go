@@ -47,7 +47,7 @@ func TestTrustedProxies(t *testing.T) {
 	}
 	a, _ := Parse("f", []byte(gatewayFile("trusted_proxies: [10.0.0.0/8]")))
 	b, _ := Parse("f", []byte(gatewayFile("trusted_proxies: [10.0.0.0/16]")))
-	if changes := Diff(a, b); len(changes) != 1 || changes[0].Field != "gateway.trusted_proxies" || !strings.Contains(changes[0].Text, "10.0.0.0/16, before 10.0.0.0/8") {
+	if changes := Diff(a, b); len(changes) != 1 || changes[0].Field != "gateway.trusted_proxies" || !strings.Contains(changes[0].Text, "10.0.0.0/16, it was 10.0.0.0/8") {
 		t.Errorf("the difference: %v", changes)
 	}
 }
@@ -57,7 +57,7 @@ func TestGatewayFaults(t *testing.T) {
 		"trusted_proxies: 10.0.0.0/8":            "f:4:20: gateway.trusted_proxies is",
 		"trusted_proxies: [proxy.internal]":      `f:4:21: a member of gateway.trusted_proxies is "proxy.internal": want an address or a prefix such as 10.0.0.0/8`,
 		"trusted_proxies: [10.0.0.0/33]":         `f:4:21: a member of gateway.trusted_proxies is "10.0.0.0/33": want`,
-		"trusted_proxies: [10.0.0.1/8]":          `f:4:21: a member of gateway.trusted_proxies is 10.0.0.1/8, whose last bits do not count: write 10.0.0.0/8, or 10.0.0.1 for that address alone`,
+		"trusted_proxies: [10.0.0.1/8]":          `f:4:21: a member of gateway.trusted_proxies is 10.0.0.1/8, which has host bits set: write 10.0.0.0/8, or 10.0.0.1 for that address alone`,
 		"trusted_proxies: ['fe80::1%eth0']":      `f:4:21: a member of gateway.trusted_proxies is "fe80::1%eth0": want`,
 		"trusted_proxies: ['::ffff:0.0.0.0/96']": `f:4:21: a member of gateway.trusted_proxies is "::ffff:0.0.0.0/96": want`,
 		"trusted_proxy: [10.0.0.0/8]":            "f:4:3: unknown key \"trusted_proxy\" in gateway: did you mean trusted_proxies?",
@@ -70,7 +70,7 @@ func TestGatewayFaults(t *testing.T) {
 		}
 	}
 	many := "trusted_proxies: [" + strings.Repeat("10.0.0.1, ", maxProxies) + "10.0.0.2]"
-	if _, err := Parse("f", []byte(gatewayFile(many))); err == nil || !strings.Contains(err.Error(), "more than 1000 members") {
+	if _, err := Parse("f", []byte(gatewayFile(many))); err == nil || !strings.Contains(err.Error(), "want at most 1000") {
 		t.Errorf("too many: %v", err)
 	}
 }
@@ -82,9 +82,9 @@ func TestRoutesThatDoNotFit(t *testing.T) {
 		return "dependencies:\n  a: {" + dependency + "}\ngateway:\n  routes:\n    - {prefix: /a, dependency: a" + route + "}\n"
 	}
 	for text, want := range map[string]string{
-		file("url: http://a.internal, kind: grpc, http2: off", ""):                                                  "f:5:7: dependency a of this route is of kind grpc, which needs HTTP/2, and has http2: off",
+		file("url: http://a.internal, kind: grpc, http2: off", ""):                                                  "f:5:7: dependency a of this route has kind grpc, which needs HTTP/2: drop http2: off",
 		file("url: https://a.internal, kind: grpc", ""):                                                             "",
-		file("url: https://a.internal, credentials: {secret: {file: s}}", ", idempotency: on"):                      "f:5:7: this route honors idempotency keys and passes its callers' Authorization on: dependency a has credentials, which it would not send",
+		file("url: https://a.internal, credentials: {secret: {file: s}}", ", idempotency: on"):                      "f:5:7: this route has idempotency keys, so it forwards its callers' Authorization: drop the credentials of dependency a",
 		file("url: https://a.internal, credentials: {secret: {file: s}}", ", idempotency: off"):                     "",
 		file("url: https://a.internal, health: {endpoint: https://a.internal/ready, interval: 5s}, kind: sync", ""): "",
 	} {
@@ -105,9 +105,9 @@ func TestServable(t *testing.T) {
 		want       string
 	}{
 		{"well", route("/a"), true, ""},
-		{"no gateway", "dependencies:\n  a: {}\n", true, "f:1:1: it has no gateway.routes: nothing to serve"},
-		{"no routes", "gateway:\n  listen: 127.0.0.1:80\n", false, "f:2:3: it has no gateway.routes: nothing to serve"},
-		{"hidden", route("/v1"), true, "f:5:7: the route /v1 is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery"},
+		{"no gateway", "dependencies:\n  a: {}\n", true, "f:1:1: it has no gateway.routes, so there is nothing to serve: add routes, as forbear init writes them"},
+		{"no routes", "gateway:\n  listen: 127.0.0.1:80\n", false, "f:2:3: it has no gateway.routes, so there is nothing to serve: add routes, as forbear init writes them"},
+		{"hidden", route("/v1"), true, "f:5:7: the route /v1 is where the delivery API is: move the API with --api, or turn it off with --no-delivery"},
 		{"hidden below", route("/v1/pay"), true, "f:5:7: the route /v1/pay is where"},
 		{"not hidden", route("/v1"), false, ""},
 		{"another", route("/v10"), true, ""},

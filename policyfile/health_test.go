@@ -53,9 +53,9 @@ func TestHealth(t *testing.T) {
 		changes = append(changes, c.Text)
 	}
 	if want := []string{
-		"payments: health.interval is now 20s, before 10s",
-		"payments: health.min_success is now 60%, before 50%",
-		"search: health.min_success is now 60%, before 50%",
+		"payments: health.interval is now 20s, it was 10s",
+		"payments: health.min_success is now 60%, it was 50%",
+		"search: health.min_success is now 60%, it was 50%",
 	}; !reflect.DeepEqual(changes, want) {
 		t.Errorf("got %q, want %q", changes, want)
 	}
@@ -63,15 +63,15 @@ func TestHealth(t *testing.T) {
 
 func TestHealthFaults(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"percent", "dependencies: {a: {health: {min_success: 100%}}}", "f:1:42: a: health.min_success 100% leaves no retry after any failure: set disabled instead"},
-		{"no limit", "dependencies: {a: {health: {window: 30s}}}", "f:1:28: a: health has a window or min_calls without min_success"},
+		{"percent", "dependencies: {a: {health: {min_success: 100%}}}", "f:1:42: a: health.min_success 100% stops retries at the first failure: set disabled instead"},
+		{"no limit", "dependencies: {a: {health: {window: 30s}}}", "f:1:28: a: health has a window or min_calls without min_success: set min_success"},
 		{"slip", "dependencies: {a: {health: {min_sucess: 50%}}}", `f:1:29: unknown key "min_sucess" in health: did you mean min_success?`},
-		{"interval alone", "dependencies: {a: {health: {interval: 5s}}}", "f:1:28: health has an interval without an endpoint"},
+		{"interval alone", "dependencies: {a: {health: {interval: 5s}}}", "f:1:28: health has an interval without an endpoint: set health.endpoint"},
 		{"negative", "dependencies: {a: {health: {endpoint: 'http://a/', interval: -5s}}}", "f:1:62: health.interval is negative"},
-		{"no address", "dependencies: {a: {health: {endpoint: a/health}}}", "f:1:39: health.endpoint is no http or https address: want an address such as https://payments.internal/v1"},
-		{"secret", "dependencies: {a: {health: {endpoint: 'http://u:hush@a/'}}}", "f:1:39: health.endpoint holds credentials, which do not belong into a policy file (R-9)"},
+		{"no address", "dependencies: {a: {health: {endpoint: a/health}}}", "f:1:39: health.endpoint is not an http or https address: want an address such as https://payments.internal/v1"},
+		{"secret", "dependencies: {a: {health: {endpoint: 'http://u:hush@a/'}}}", "f:1:39: health.endpoint holds credentials, which do not belong in a policy file: use the key credentials (R-9)"},
 		{"profile", "profiles: {p: {health: {endpoint: 'http://a/'}}}", `f:1:25: unknown key "endpoint" in health`},
-		{"consumer", "consumers: {a: {health: {endpoint: 'http://a/'}}}", "f:1:36: a of section consumers has health.endpoint, which is the gateway's for dependencies"},
+		{"consumer", "consumers: {a: {health: {endpoint: 'http://a/'}}}", "f:1:36: a of section consumers has health.endpoint, which only dependencies may have"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Parse("f", []byte(tt.text)); err == nil || !slices.Contains(strings.Split(err.Error(), "\n"), tt.want) {

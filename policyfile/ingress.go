@@ -135,7 +135,7 @@ func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	const least = 24 * time.Hour
 	d.duration(v, "idempotency.retention", into)
 	if *into > 0 && *into < least {
-		d.refuse(d.At(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", FormatDuration(*into))
+		d.refuse(d.At(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: clients may retry for that long", FormatDuration(*into))
 	}
 }
 
@@ -153,7 +153,7 @@ func (d *decoder) principal(n *yaml.Node, into *Principal) {
 	// Only where both could be read: a fault in one must not be reported as
 	// its absence.
 	if d.Count() == before && (into.Header == "") == (into.JWT == JWT{}) {
-		d.Fault(n, "principal needs header or jwt, and not both")
+		d.Fault(n, "principal needs either header or jwt")
 	}
 }
 
@@ -168,7 +168,7 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 	case !isLabel(s):
 		d.Fault(v, "principal.header is %s: want the name of a header", strict.Quote(s))
 	case strings.EqualFold(s, "Authorization") || strings.EqualFold(s, "Cookie") || strings.EqualFold(s, "Idempotency-Key"):
-		d.Fault(v, "principal.header is %s, whose value is another after a refresh: write principal: {jwt: {keys: FILE}}, or the header of an authenticating proxy", s)
+		d.Fault(v, "principal.header is %s, whose value changes when a token is refreshed: write principal: {jwt: {keys: FILE}}, or the header of an authenticating proxy", s)
 	default:
 		*into = s
 	}

@@ -45,7 +45,7 @@ func (d *decoder) lint(f *File, n *yaml.Node, dependencies []string) {
 func (d *decoder) texts(n *yaml.Node, what string) (found []string) {
 	for i, item := range d.Items(n, what) {
 		if i == maxPatterns {
-			d.Fault(item, "%s has more than %d entries", what, maxPatterns)
+			d.Fault(item, "%s has too many entries: want at most %[2]d", what, maxPatterns)
 			break
 		}
 		var s string

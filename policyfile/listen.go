@@ -37,7 +37,7 @@ func (d *decoder) addresses(v *yaml.Node, into *Addresses) {
 	nodes := []*yaml.Node{v}
 	if v = strict.Resolve(v); v.Kind == yaml.SequenceNode {
 		if nodes = d.Items(v, "gateway.listen"); len(nodes) == 0 {
-			d.Fault(v, "gateway.listen is an empty list")
+			d.Fault(v, "gateway.listen is an empty list: want an address such as 127.0.0.1:8080")
 		}
 	}
 	for _, n := range nodes {

@@ -27,7 +27,7 @@ func TestListenAddresses(t *testing.T) {
 		{"long path", long, nil, "2:11: gateway.listen is "},
 		{"two names", "systemd:a:b", nil, "2:11: gateway.listen is "},
 		{"mapping", "{tcp: 1}", nil, "2:11: gateway.listen is a mapping: want an address"},
-		{"empty list", "[]", nil, "2:11: gateway.listen is an empty list"},
+		{"empty list", "[]", nil, "2:11: gateway.listen is an empty list: want an address such as 127.0.0.1:8080"},
 		{"list in a list", "['127.0.0.1:1', ['127.0.0.1:2']]", nil, "2:27: gateway.listen is a list: want an address"},
 		{"bad in a list", "['127.0.0.1:1', nowhere]", nil, "2:27: gateway.listen is \"nowhere\": want an address"},
 		{"twice", "['127.0.0.1:1', '127.0.0.1:1']", nil, "2:27: gateway.listen has "},

@@ -30,7 +30,7 @@ func TestPace(t *testing.T) {
 		}
 	}
 	changes := Diff(must(t, paced), must(t, strings.Replace(paced, "off", "on", 1)))
-	if len(changes) != 1 || changes[0].Text != "payments: pace is now the default, before off" {
+	if len(changes) != 1 || changes[0].Text != "payments: pace is now the default, it was off" {
 		t.Errorf("changes %+v", changes)
 	}
 }
@@ -42,8 +42,8 @@ func TestPaceFaults(t *testing.T) {
 		{"list", "dependencies: {a: {pace: [off]}}", "f:1:26: pace is a list: want on or off"},
 		{"slip", "dependencies: {a: {paced: off}}", `f:1:20: unknown key "paced" in dependency a: did you mean pace?`},
 		{"profile", "profiles: {p: {pace: off}}", `f:1:16: unknown key "pace" in profile p`},
-		{"consumer", "consumers: {a: {pace: off}}", "f:1:23: a of section consumers has pace, which is the gateway's for dependencies"},
-		{"webhook", "webhooks: {a: {pace: on}}", "f:1:22: a of section webhooks has pace, which is the gateway's for dependencies"},
+		{"consumer", "consumers: {a: {pace: off}}", "f:1:23: a of section consumers has pace, which only dependencies may have"},
+		{"webhook", "webhooks: {a: {pace: on}}", "f:1:22: a of section webhooks has pace, which only dependencies may have"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Parse("f", []byte(tt.text)); err == nil || !slices.Contains(strings.Split(err.Error(), "\n"), tt.want) {

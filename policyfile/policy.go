@@ -77,7 +77,7 @@ func (r *policyReader) schedule(v *yaml.Node) {
 // budget reads the section of that name.
 func (r *policyReader) budget(n *yaml.Node) {
 	if v := strict.Resolve(n); v.Kind == yaml.ScalarNode && (v.Value == "none" || v.Value == "off" || v.Value == "false") {
-		r.refuse(r.At(v), "R-7", r.owner, "budget", "budget %s: every dependency needs a retry budget", v.Value)
+		r.refuse(r.At(v), "R-7", r.owner, "budget", "budget %s: every dependency needs a retry budget, such as {ratio: 20%%, window: 30s}", v.Value)
 		return
 	}
 	b := &r.policy.Budget

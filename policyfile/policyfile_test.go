@@ -140,19 +140,19 @@ func TestUnreadable(t *testing.T) {
 		bomb.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+",", 8) + "*" + p + "]\n")
 	}
 	tests := []struct{ name, data, want string }{
-		{"empty", "", "f:1:1: the file is empty"},
-		{"comment", "# nothing\n", "f:1:1: the file is empty"},
+		{"empty", "", "f:1:1: the file is empty: forbear init writes one to start from"},
+		{"comment", "# nothing\n", "f:1:1: the file is empty: forbear init writes one to start from"},
 		{"list", "- a\n", "f:1:1: the policy file is a list: want a mapping"},
 		{"open bracket", "service: [a\nb: 2", "f:2:2: not YAML: while parsing a flow sequence, did not find expected ',' or ']'"},
-		{"tab", "gateway:\n\tlisten: a\n", "f:2:1: not YAML: there is a tab, and lines are indented with spaces"},
-		{"tab after spaces", "gateway:\n  \tlisten: a\n", "f:2:3: not YAML: there is a tab, and lines are indented with spaces"},
+		{"tab", "gateway:\n\tlisten: a\n", "f:2:1: not YAML: a line is indented with a tab: use spaces"},
+		{"tab after spaces", "gateway:\n  \tlisten: a\n", "f:2:3: not YAML: a line is indented with a tab: use spaces"},
 		{"no token", "service: @a\n", "f:1:10: not YAML: while scanning for the next token, found character that cannot start any token"},
-		{"two documents", "service: a\n---\nservice: b\n", "f:2:1: a second document: the file holds one"},
+		{"two documents", "service: a\n---\nservice: b\n", "f:2:1: a second YAML document: the file may hold only one"},
 		{"unknown anchor", "service: *no\n", "f:1:10: not YAML: unknown anchor 'no' referenced"},
 		{"self", "service: &x [*x]\n", "f:1:14: alias *x contains itself"},
-		{"bomb", bomb.String(), "f:1:1: aliases multiply the file beyond 500000 values"},
+		{"bomb", bomb.String(), "f:1:1: aliases expand the file beyond 500000 values"},
 		{"large", strings.Repeat("#", MaxSize+1), "f:1:1: the file is larger than 4 MiB"},
-		{"tag", "service: !!str x\n", "f:1:10: service has the tag !!str: tags are not read"},
+		{"tag", "service: !!str x\n", "f:1:10: service has the tag !!str: tags are not supported"},
 		{"key", "[a]: b\n", "f:1:1: a key of the policy file is a list: want a name"},
 	}
 	for _, tt := range tests {

@@ -91,7 +91,7 @@ func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool)
 			continue
 		}
 		if ok {
-			d.Fault(key, "extends and profile of %s say the same thing: set one", owner)
+			d.Fault(key, "extends and profile of %s mean the same: set only one", owner)
 			return name, true
 		}
 		value := strict.Resolve(n.Content[i+1])

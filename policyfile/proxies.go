@@ -28,7 +28,7 @@ func (d *decoder) proxies(n *yaml.Node, into *[]netip.Prefix) {
 	const want = "an address or a prefix such as 10.0.0.0/8"
 	for i, item := range d.Items(n, "gateway.trusted_proxies") {
 		if i == maxProxies {
-			d.Fault(item, "gateway.trusted_proxies has more than %d members", maxProxies)
+			d.Fault(item, "gateway.trusted_proxies has too many entries: want at most %d", maxProxies)
 			return
 		}
 		s, ok := d.Scalar(item, what, want)
@@ -44,7 +44,7 @@ func (d *decoder) proxies(n *yaml.Node, into *[]netip.Prefix) {
 		case err != nil || p.Addr().Is4In6():
 			d.Fault(item, "%s is %s: want %s", what, strict.Quote(s), want)
 		case p != p.Masked():
-			d.Fault(item, "%s is %s, whose last bits do not count: write %s, or %s for that address alone", what, p, p.Masked(), p.Addr())
+			d.Fault(item, "%s is %s, which has host bits set: write %s, or %s for that address alone", what, p, p.Masked(), p.Addr())
 		case !slices.Contains(*into, p):
 			*into = append(*into, p)
 		}

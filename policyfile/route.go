@@ -36,21 +36,21 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 	}
 	switch {
 	case r.Prefix == "" && r.Host == "":
-		d.Fault(n, "a route needs prefix or host")
+		d.Fault(n, "a route needs prefix or host, such as prefix: /payments")
 		return
 	case r.Dependency == "":
-		d.Fault(n, "a route needs dependency")
+		d.Fault(n, "a route needs dependency: the name of one in dependencies")
 		return
 	case r.Stream && r.Timeout > 0:
-		d.Fault(n, "a route for streams has a timeout: a stream would end in the middle")
+		d.Fault(n, "a route for streams has a timeout, which would cut streams off: drop one of the two")
 		return
 	case r.Stream && options != nil && r.Idempotency.On:
-		d.Fault(n, "a route for streams honors idempotency keys: a response that is kept is read to its end first")
+		d.Fault(n, "a route for streams has idempotency keys, which store whole responses: drop one of the two")
 		return
 	}
 	for _, other := range f.Gateway.Routes {
 		if r.same(&other) {
-			d.Fault(n, "a second route for %s, first on line %d", r.Host+r.Prefix, other.At.Line)
+			d.Fault(n, "a second route for %s, first on line %d: remove one", r.Host+r.Prefix, other.At.Line)
 			return
 		}
 	}
@@ -84,13 +84,13 @@ func (d *decoder) headers(n *yaml.Node) map[string]string {
 		d.Text(v, "headers."+key.Value, &value)
 		switch {
 		case name == "Host":
-			d.Fault(key, "headers has Host: write host")
+			d.Fault(key, "headers has Host: use the key host")
 		case !isToken(key.Value):
 			d.Fault(key, "%s is not the name of a header", strict.Quote(key.Value))
 		case found[name] != "":
 			d.Fault(key, "header %s appears twice", name)
 		case len(found) == maxHeaders:
-			d.Fault(key, "headers has more than %d entries", maxHeaders)
+			d.Fault(key, "headers has too many entries: want at most %d", maxHeaders)
 			return found
 		default:
 			found[name] = value
@@ -116,7 +116,7 @@ func (d *decoder) prefix(v *yaml.Node, into *string) {
 	case s[0] != '/' || strings.ContainsAny(s, "?#%") || strings.Contains(s, "//") || strings.Contains(s+"/", "/../") || strings.Contains(s+"/", "/./"):
 		d.Fault(v, "prefix is %s: want a clean path such as /payments", strict.Quote(s))
 	case s == "/health" || strings.HasPrefix(s, "/health/"):
-		d.Fault(v, "prefix %s is the gateway's own", strict.Quote(s))
+		d.Fault(v, "prefix %s is reserved for the gateway", strict.Quote(s))
 	default:
 		*into = "/" + strings.Trim(s, "/")
 	}

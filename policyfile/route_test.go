@@ -58,18 +58,18 @@ func TestRoutes(t *testing.T) {
 // TestRouteFaults: each fault of a route is named where it is.
 func TestRouteFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"methods: [GET]":                                                "a route needs prefix or host",
+		"methods: [GET]":                                                "a route needs prefix or host, such as prefix: /payments",
 		"prefix: /other, methods: [GET, PUT]":                           "a second route for /other, first on line 6",
 		"prefix: /a, methods: [FETCH]":                                  `a method is "FETCH"`,
-		"prefix: /a, headers: {Host: a}":                                "headers has Host: write host",
+		"prefix: /a, headers: {Host: a}":                                "headers has Host: use the key host",
 		"prefix: /a, headers: {\"X Y\": a}":                             `"X Y" is not the name of a header`,
 		"prefix: /a, headers: {X-Y: a, x-y: b}":                         "header X-Y appears twice",
 		"prefix: /a, headers: [X-Y]":                                    "headers is a list: want a mapping",
 		"prefix: /a, timeout: 0s":                                       "timeout is",
 		"prefix: /a, timeout: 5":                                        "timeout is",
 		"prefix: /a, stream: true, timeout: 5s":                         "a route for streams has a timeout",
-		"prefix: /a, methods: []":                                       "methods is empty: leave it out for all methods",
-		"prefix: /a, stream: true, idempotency: on":                     "a route for streams honors idempotency keys",
+		"prefix: /a, methods: []":                                       "methods is empty: leave it out to allow all methods",
+		"prefix: /a, stream: true, idempotency: on":                     "a route for streams has idempotency keys",
 		"prefix: /a, max_body: -1":                                      "max_body is",
 		"prefix: /a, max_concurrent: 0":                                 "max_concurrent is 0: leave it out to set no bound",
 		"prefix: /a, max_concurent: 5":                                  `unknown key "max_concurent" in a route: did you mean max_concurrent?`,
@@ -90,7 +90,7 @@ func TestRouteFaults(t *testing.T) {
 		"some": `f:4:15: gateway.access_log is "some": want on, off, or a share such as 20% or 0.2`,
 		"no":   `f:4:15: gateway.access_log is "no": want on, off, or a share such as 20% or 0.2`,
 		"[on]": "f:4:15: gateway.access_log is a list: want on, off, or a share such as 20% or 0.2",
-		"110%": `f:4:15: gateway.access_log is "110%", which is no share of the whole: write 20% or 0.2`,
+		"110%": `f:4:15: gateway.access_log is "110%", which is not a share: write 20% or 0.2`,
 	} {
 		_, err := Parse("f", []byte(strings.Replace(routeFile("prefix: /a"), "10%", text, 1)))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -15,7 +15,7 @@ import (
 func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
 	s, ok := d.Scalar(n, what, "a name")
 	if ok && !isLabel(s) {
-		d.Fault(n, "%s %s is no name: want 1 to 64 letters, digits, '.', '_' or '-'", what, strict.Quote(s))
+		d.Fault(n, "%s %s is not a name: want 1 to 64 letters, digits, '.', '_' or '-'", what, strict.Quote(s))
 		return "", false
 	}
 	return s, ok
@@ -128,7 +128,7 @@ func (d *decoder) share(n *yaml.Node, what, or string) (float64, bool) {
 	case !ok:
 		d.Fault(n, "%s is %s: want %s", what, strict.Quote(s), want)
 	case v < 0 || v > 1:
-		d.Fault(n, "%s is %s, which is no share of the whole: write 20%% or 0.2", what, strict.Quote(s))
+		d.Fault(n, "%s is %s, which is not a share: write 20%% or 0.2", what, strict.Quote(s))
 	default:
 		return v, true
 	}

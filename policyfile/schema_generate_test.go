@@ -22,19 +22,19 @@ type object = map[string]any
 // rewrites the file under -update, so that the schema follows the types.
 func generateSchema() ([]byte, error) {
 	layer := object{
-		"extends": object{"type": "string", "description": "the profile to start from: standard, cautious, lattice or one of this file"},
-		"profile": object{"type": "string", "description": "another word for extends"},
+		"extends": object{"type": "string", "description": "profile to start from: standard, cautious, lattice or one of this file"},
+		"profile": object{"type": "string", "description": "same as extends"},
 	}
 	maps.Copy(layer, properties(reflect.TypeFor[forbear.Policy]()))
 	layer["body_idle"] = object{
-		"description": "how long a body may stand still: off for no bound",
+		"description": "how long a body may stall; off for no limit",
 		"oneOf":       []any{object{"const": "off"}, object{"type": "string", "pattern": durationPattern}},
 	}
-	layer["idempotent"].(object)["description"] = "every operation is safe to repeat as it is, so that no write needs a key (R-6)"
+	layer["idempotent"].(object)["description"] = "true: every operation is safe to repeat without a key (R-6)"
 	budget := layer["budget"].(object)
 	// none is in the schema so that an editor shows why it is refused.
 	layer["budget"] = object{"oneOf": []any{budget, object{"const": "none", "description": "refused: every dependency needs one (R-7)"}}}
-	dependency := object{"url": env("the address, or {env: NAME}")}
+	dependency := object{"url": env("address, or {env: NAME}")}
 	maps.Copy(dependency, layer)
 	for name, p := range properties(reflect.TypeFor[Dependency]()) {
 		if dependency[name] == nil {
@@ -42,21 +42,21 @@ func generateSchema() ([]byte, error) {
 		}
 	}
 	dependency["health"] = healthSchema(true)
-	dependency["pace"].(object)["description"] = "whether the gateway learns the rate that the dependency accepts from its 429s and keeps to it; on unless said"
+	dependency["pace"].(object)["description"] = "on, the default, learns the accepted rate from 429s and keeps to it"
 	dependency["endpoints"] = object{
-		"description": "where the gateway connects to, in turns: dns for all addresses of the url's host, or a list",
+		"description": "addresses to connect to in turn: dns for all of the url's host, or a list",
 		"oneOf":       []any{object{"const": "dns"}, object{"type": "array", "minItems": 1, "uniqueItems": true, "items": object{"type": "string"}}},
 	}
 	dependency["connection_age"] = object{
-		"description": "how old a connection of the gateway may be: off for no bound",
+		"description": "maximum age of a connection; off for no limit",
 		"oneOf":       []any{object{"const": "off"}, object{"type": "string", "pattern": durationPattern}},
 	}
 	dependency["secret"] = object{
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
-		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",
+		"properties": object{"env": object{"type": "string"}}, "description": "place of the signing secret; never the secret itself",
 	}
 	credentials := dependency["credentials"].(object)["properties"].(object)
-	credentials["token_url"] = env("where a token is had, or {env: NAME}")
+	credentials["token_url"] = env("OAuth token endpoint, or {env: NAME}")
 	dependency["tls"] = tlsSchema()
 	dependency["methods"] = object{"type": "array", "items": object{"enum": httpMethods}}
 	named := func(p object) object {
@@ -64,7 +64,7 @@ func generateSchema() ([]byte, error) {
 	}
 	root := object{
 		"$schema":       object{"type": "string"},
-		"version":       object{"const": Version, "description": "the version of the format; 1 when left out"},
+		"version":       object{"const": Version, "description": "format version; 1 by default"},
 		"service":       object{"type": "string"},
 		"instances":     object{"type": "integer", "minimum": 1},
 		"idempotency":   closed(properties(reflect.TypeFor[Keys]())),
@@ -79,7 +79,7 @@ func generateSchema() ([]byte, error) {
 	}
 	gateway := root["gateway"].(object)["properties"].(object)
 	gateway["access_log"] = object{
-		"description": "the share of the calls that are logged; failures are logged anyway",
+		"description": "share of calls to log; failures are always logged",
 		"oneOf":       []any{object{"enum": []any{"on", "off", true, false}}, object{"type": "string", "pattern": `^[0-9.]+%$`}, object{"type": "number", "minimum": 0, "maximum": 1}},
 	}
 	doc := closed(root)
@@ -166,7 +166,7 @@ func typeSchema(t reflect.Type, name string) object {
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
 	case t == reflect.TypeFor[Addresses]():
-		return object{"description": "where the gateway listens: an address such as 127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
+		return object{"description": "127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
 			object{"type": "string"}, object{"type": "array", "minItems": 1, "items": object{"type": "string"}},
 		}}
 	case t == reflect.TypeFor[netip.Prefix]():

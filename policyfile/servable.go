@@ -17,7 +17,7 @@ func (f *File) Servable(delivers bool) error {
 	var e Error
 	// Routes that are all faulty are not missing.
 	if _, written := f.places["gateway.routes"]; len(f.Gateway.Routes) == 0 && !written {
-		e.Faults = append(e.Faults, &Fault{Position: f.Place("gateway"), Field: "gateway.routes", Message: "it has no gateway.routes: nothing to serve"})
+		e.Faults = append(e.Faults, &Fault{Position: f.Place("gateway"), Field: "gateway.routes", Message: "it has no gateway.routes, so there is nothing to serve: add routes, as forbear init writes them"})
 	}
 	for _, r := range f.Gateway.Routes {
 		if !delivers || r.Host != "" || !DeliveryPrefix(r.Prefix) { // on a host of its own the API gives way
@@ -27,7 +27,7 @@ func (f *File) Servable(delivers bool) error {
 		// does not explain.
 		e.Faults = append(e.Faults, &Fault{
 			Position: r.At, Dependency: r.Dependency, Field: "prefix",
-			Message: "the route " + r.Prefix + " is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery",
+			Message: "the route " + r.Prefix + " is where the delivery API is: move the API with --api, or turn it off with --no-delivery",
 		})
 	}
 	if len(e.Faults) == 0 {

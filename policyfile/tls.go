@@ -77,19 +77,19 @@ func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
 			verify := true
 			r.Flag(v, "tls.verify", &verify)
 			if !verify {
-				r.refuse(r.At(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
+				r.refuse(r.At(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be turned off: name the authority with tls.ca", r.owner)
 			}
 		},
 	})
 	if r.Count() == before && (t.Cert == "") != (t.Key == "") {
-		r.Fault(n, "tls has cert or key without the other")
+		r.Fault(n, "tls needs both cert and key, or neither")
 	}
 }
 
 // secured refuses settings of TLS without https, which would look like a protection.
 func (d *decoder) secured(dep *Dependency) {
 	if at, _ := dep.Place("tls"); dep.TLS != (TLS{}) && strings.HasPrefix(strings.ToLower(dep.URL), "http://") {
-		d.FaultAt(at, "%s: tls is for https, and the url is http", dep.Name)
+		d.FaultAt(at, "%s: tls needs an https url, and this one is http", dep.Name)
 	}
 }
 

@@ -54,10 +54,10 @@ func TestTLS(t *testing.T) {
 		changes = append(changes, c.Text)
 	}
 	if want := []string{
-		"payments: tls.ca is now the default, before ca.pem",
-		"payments: tls.min_version is now 1.2, before 1.3",
-		"search: http2 is now only, before off",
-		"the gateway's TLS is another",
+		"gateway.tls has changed",
+		"payments: tls.ca is now the default, it was ca.pem",
+		"payments: tls.min_version is now 1.2, it was 1.3",
+		"search: http2 is now only, it was off",
 	}; !slices.Equal(sorted(changes), want) {
 		t.Errorf("got %q, want %q", changes, want)
 	}
@@ -76,14 +76,14 @@ func sorted(all []string) []string {
 
 func TestTLSFaults(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"verify", "dependencies: {a: {tls: {verify: false}}}", "f:1:34: a: tls.verify cannot be switched off (R-9)"},
+		{"verify", "dependencies: {a: {tls: {verify: false}}}", "f:1:34: a: tls.verify cannot be turned off: name the authority with tls.ca (R-9)"},
 		{"slip", "dependencies: {a: {tls: {cafile: x}}}", `f:1:26: unknown key "cafile" in tls`},
-		{"half", "dependencies: {a: {tls: {cert: x}}}", "f:1:25: tls has cert or key without the other"},
+		{"half", "dependencies: {a: {tls: {cert: x}}}", "f:1:25: tls needs both cert and key, or neither"},
 		{"version", "dependencies: {a: {tls: {min_version: 1.1}}}", `f:1:39: tls.min_version is "1.1": did you mean 1.2?`},
 		{"name", "dependencies: {a: {tls: {server_name: 'a:443'}}}", `f:1:39: tls.server_name is "a:443": want a host name without a port`},
-		{"in clear", "dependencies: {a: {url: 'http://a', tls: {ca: x}}}", "f:1:42: a: tls is for https, and the url is http"},
-		{"webhook", "webhooks: {a: {url: 'https://a', tls: {ca: x}}}", "f:1:39: a of section webhooks has tls, which is the gateway's for dependencies"},
-		{"consumer", "consumers: {a: {http2: only}}", "f:1:24: a of section consumers has http2, which is the gateway's for dependencies"},
+		{"in clear", "dependencies: {a: {url: 'http://a', tls: {ca: x}}}", "f:1:42: a: tls needs an https url, and this one is http"},
+		{"webhook", "webhooks: {a: {url: 'https://a', tls: {ca: x}}}", "f:1:39: a of section webhooks has tls, which only dependencies may have"},
+		{"consumer", "consumers: {a: {http2: only}}", "f:1:24: a of section consumers has http2, which only dependencies may have"},
 		{"profile", "profiles: {p: {tls: {ca: x}}}", `f:1:16: unknown key "tls" in profile p`},
 		{"http2", "dependencies: {a: {http2: on}}", `f:1:27: http2 is "on": want auto, off or only`},
 		{"listener without a key", "gateway: {tls: {cert: x}}", "f:1:16: gateway.tls needs cert and key"},

@@ -55,8 +55,8 @@ func (d *decoder) values(prefix string, into any) fields {
 // instead is the hint where 0 stands for a count: zero means the default in a
 // Policy, and its author meant none.
 var instead = map[string]string{
-	"max_retries":            "to allow no retry at all, write disabled: true",
-	"max_attempts":           "to allow no retry at all, write disabled: true",
+	"max_retries":            "to allow no retry, write disabled: true",
+	"max_attempts":           "to allow no retry, write disabled: true",
 	"max_concurrent":         "leave it out to set no bound",
 	"budget.min_retries":     "for no floor, write strict: true",
 	"keys.max_length":        "leave it out when it is unknown",

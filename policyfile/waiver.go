@@ -111,7 +111,7 @@ func (d *decoder) globs(n *yaml.Node, what string) []string {
 	found := d.texts(n, what)
 	for _, p := range found {
 		if !doublestar.ValidatePattern(p) {
-			d.Fault(n, "%s has %s, which is no pattern", what, strict.Quote(p))
+			d.Fault(n, "%s has %s, which is not a pattern", what, strict.Quote(p))
 		}
 	}
 	return found
@@ -168,7 +168,7 @@ func (d *decoder) rule(v *yaml.Node, into *string) {
 	switch {
 	case !ok:
 	case s == "R-9":
-		d.refuse(d.At(v), "R-9", "", "waivers.rule", "R-9 cannot be waived")
+		d.refuse(d.At(v), "R-9", "", "waivers.rule", "R-9 (certificates and credentials) cannot be waived")
 		*into = s
 	case !slices.Contains(rules, s):
 		d.Fault(v, "rule is %s: want a rule such as R-2", strict.Quote(s))
@@ -208,7 +208,7 @@ func waiver(ws []Waiver, rule, dependency string, now time.Time) (note string, w
 		if w.Expires.IsZero() || now.Before(w.Expires) {
 			return "", true
 		}
-		note = fmt.Sprintf(": its waiver ended on %s", w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
+		note = fmt.Sprintf(": its waiver expired on %s", w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
 	}
 	return note, false
 }

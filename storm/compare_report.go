@@ -25,11 +25,11 @@ func WriteComparison(w io.Writer, all []Compared) error {
 		if s.Recovery >= 0 {
 			recovery = fmt.Sprintf("%.1f s", s.Recovery)
 		}
-		fmt.Fprintf(b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
-			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, s.P99, s.MaxQueue)
+		fmt.Fprintf(b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9s %7s\n", c.Variant.Title, s.Verdict, recovery,
+			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, report.Plain(s.P99), report.Plain(s.MaxQueue))
 	}
 	// One scale for all attempts, and one for all goodput.
-	b.WriteString("\nattempts a second (same scale), then good calls\n")
+	b.WriteString("\nattempts per second (same scale), then good calls\n")
 	top, good := 0.0, 0.0
 	for _, c := range all {
 		top = max(top, report.Peak(c.Result.Series.attempts()))

@@ -34,9 +34,9 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	s = s.WithDefaults()
 	switch {
 	case len(s.Faults) == 0:
-		return nil, at("faults", "is empty: there is nothing to fail more often")
+		return nil, at("faults", "is empty: add a fault of kind errors or outage")
 	case s.Faults[0].Kind != Errors && s.Faults[0].Kind != Outage:
-		return nil, at("faults[0].kind", "is %s: want errors or outage, which fail a share of the attempts", s.Faults[0].Kind)
+		return nil, at("faults[0].kind", "is %s: want errors or outage", s.Faults[0].Kind)
 	case points < 1 || points > MaxCells:
 		return nil, at("points", "%d is outside 1 to %d", points, MaxCells)
 	}

@@ -13,7 +13,7 @@ import (
 // of what ends well.
 func (c *Curve) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: what ends well, by the share of attempts that fail\n\n", c.Scenario)
+	fmt.Fprintf(b, "%s: successful calls, by the share of attempts that fail\n\n", c.Scenario)
 	fmt.Fprintf(b, "%6s %8s %11s %11s %7s  %s\n", "fail", "good", "no breaker", "no retries", "load x", "verdict")
 	for _, p := range c.Points {
 		bar := strings.Repeat("█", int(40*p.Good+0.5))
@@ -22,7 +22,7 @@ func (c *Curve) WriteText(w io.Writer) error {
 			100*p.Share, 100*p.Good, 100*p.Unguarded, 100*(1-p.Share), p.Multiplier, p.Verdict, bar)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	b.WriteString("\n█ ends well, ░ would without breakers\n")
+	b.WriteString("\n█ succeeds, ░ would succeed without breakers\n")
 	return b.Flush()
 }
 
@@ -37,7 +37,7 @@ func (c *Curve) WriteCSV(w io.Writer) error {
 // WriteSVG draws the curve, above that without breakers and that without
 // retries.
 func (c *Curve) WriteSVG(w io.Writer) error {
-	s := report.Shares{Title: c.Scenario, About: "calls that end well, by the share of attempts that fail", Lines: []report.Line{
+	s := report.Shares{Title: c.Scenario, About: "successful calls, by the share of attempts that fail", Lines: []report.Line{
 		{Name: "without retries", Color: report.Grey, Dash: "2 4"},
 		{Name: "without breakers", Color: report.Orange, Dash: "6 4"},
 		{Name: "as configured", Color: report.Green, Dash: "none"},

@@ -33,7 +33,7 @@ type TooLargeError struct{ Estimate Estimate }
 
 // Error says what the run would need, and what is allowed.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the run would need about %s and %v (%.3g events): at most %s and %v unless forced",
+	return fmt.Sprintf("the run would need about %s and %v (%.3g events), over the limit of %s and %v",
 		bytesText(e.Estimate.Memory), e.Estimate.Time.Round(time.Second),
 		e.Estimate.Events, bytesText(MaxMemory), MaxTime)
 }

@@ -17,7 +17,7 @@ func (r *Result) Headline() string {
 	s := &r.Summary
 	switch s.Verdict {
 	case Metastable:
-		return fmt.Sprintf("METASTABLE: the fault is over and the trouble stays, with a load of %.2fx and a goodput of %.0f %%", s.FinalMultiplier, 100*s.FinalGoodput)
+		return fmt.Sprintf("METASTABLE: the fault is over but the service does not recover, with a load of %.2fx and a goodput of %.0f %%", s.FinalMultiplier, 100*s.FinalGoodput)
 	case Recovered:
 		if s.Recovery == 0 {
 			return "recovered at once when the fault ended"
@@ -52,18 +52,18 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
 		s.Multiplier, s.PeakMultiplier, 100*s.Wasted, report.Amount(s.BudgetRefused), report.Amount(s.BreakerRefused))
 	if s.Postponed > 0 {
-		fmt.Fprintf(b, "postponed, by budget or breaker: %s times\n", report.Amount(s.Postponed))
+		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Amount(s.Postponed))
 	}
 	if s.FaultCost+s.BreakerCost > 0 {
 		fmt.Fprintf(b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
 	}
-	fmt.Fprintf(b, "latency of good calls: p50 %.3g ms, p99 %.3g ms   longest queue %.3g s\n\n", s.P50, s.P99, s.MaxQueue)
+	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s\n\n", report.Latency(s.P50), report.Latency(s.P99), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
 		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
 		for _, v := range r.Services {
-			fmt.Fprintf(b, "%-16s %12s %10.4g %12s %7.1f%% %8.3g\n", v.Name, report.Amount(v.Arrivals), v.PerCall,
-				report.Amount(v.Served), 100*v.Wasted/max(v.Served, 1), v.MaxQueue)
+			fmt.Fprintf(b, "%-16s %12s %10.4g %12s %7.1f%% %8s\n", v.Name, report.Amount(v.Arrivals), v.PerCall,
+				report.Amount(v.Served), 100*v.Wasted/max(v.Served, 1), report.Plain(v.MaxQueue))
 		}
 	}
 	for _, n := range r.Notes {
@@ -75,7 +75,7 @@ func (r *Result) WriteText(w io.Writer) error {
 // origin says what a run was made of: its seed, and how much of it was run.
 func (r *Result) origin() string {
 	if r.Scale > 1 {
-		return fmt.Sprintf("one of every %.4g requests, seed %d", r.Scale, r.Seed)
+		return fmt.Sprintf("1 of every %.4g requests, seed %d", r.Scale, r.Seed)
 	}
 	return fmt.Sprintf("seed %d", r.Seed)
 }

@@ -71,7 +71,7 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	// Counts and rates are scaled up; latencies, multipliers and shares are those of
 	// the whole already.
 	r.Scale = k
-	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run, and the counts are scaled up", k))
+	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %.4g requests, instances and servers was simulated, and the counts are scaled up", k))
 	r.refusals *= k
 	s := &r.Summary
 	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused, &s.Postponed} {

@@ -15,12 +15,12 @@ type Scenario struct {
 	Name        string     `json:"name,omitzero" doc:"short name, used in reports"`
 	Description string     `json:"description,omitzero" doc:"what the scenario shows"`
 	Duration    Duration   `json:"duration,omitzero" doc:"simulated time; default 60s"`
-	Seed        uint64     `json:"seed,omitzero" doc:"seed of the random numbers; default 1"`
+	Seed        uint64     `json:"seed,omitzero" doc:"random seed; default 1"`
 	Engine      EngineKind `json:"engine,omitzero" doc:"auto or exact; default auto"`
 	Bin         Duration   `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
 
 	Fleets   []Fleet   `json:"fleets" doc:"who sends requests"`
-	Services []Service `json:"services" doc:"what serves; the first is the default target"`
+	Services []Service `json:"services" doc:"services; the first is the default target"`
 	Faults   []Fault   `json:"faults,omitzero" doc:"what goes wrong, and when"`
 }
 
@@ -38,10 +38,10 @@ const (
 type Fleet struct {
 	Name      string   `json:"name,omitzero" doc:"name in reports"`
 	Instances int      `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
-	Rate      float64  `json:"rate,omitzero" doc:"open loop: fresh requests a second of the whole fleet"`
+	Rate      float64  `json:"rate,omitzero" doc:"open loop: new requests per second of the whole fleet"`
 	Users     int      `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
 	Think     Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
-	Burst     int      `json:"burst,omitzero" doc:"send so many requests at one instant, and no others"`
+	Burst     int      `json:"burst,omitzero" doc:"send this number of requests at once, and no others"`
 	BurstAt   Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
 	Regular   bool     `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
 	Calls     string   `json:"calls,omitzero" doc:"service that is called; default the first"`
@@ -53,7 +53,7 @@ type Fleet struct {
 // then, if it has any, calls to other services.
 type Service struct {
 	Name        string  `json:"name" doc:"name, unique"`
-	Capacity    float64 `json:"capacity,omitzero" doc:"requests a second of all servers together; 0 is unlimited"`
+	Capacity    float64 `json:"capacity,omitzero" doc:"requests per second of all servers together; 0 is unlimited"`
 	Concurrency int     `json:"concurrency,omitzero" doc:"number of parallel servers; default 1"`
 	// Time is the mean service time when Capacity is 0; otherwise it follows
 	// from Concurrency and Capacity.
@@ -74,7 +74,7 @@ type Service struct {
 	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 responses"`
 	// DropExpired lets the service throw away requests whose client has given
 	// up (deadline propagation) without working on them.
-	DropExpired bool `json:"drop_expired,omitzero" doc:"deadline propagation: drop queued requests whose client has given up"`
+	DropExpired bool `json:"drop_expired,omitzero" doc:"drop queued requests whose client has given up"`
 
 	Calls []Edge `json:"calls,omitzero" doc:"services called after this one's own work, in parallel; all must succeed"`
 }
@@ -115,14 +115,14 @@ const (
 // Fault is something that goes wrong for a while.
 type Fault struct {
 	Kind    FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike or partition"`
-	Service string    `json:"service,omitzero" doc:"service that is hit; default the first; a spike hits the fleets"`
+	Service string    `json:"service,omitzero" doc:"affected service; default the first; a spike affects the fleets"`
 	At      Duration  `json:"at,omitzero" doc:"when it begins"`
 	For     Duration  `json:"for" doc:"how long it lasts"`
 	Rate    float64   `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; default 1"`
 	Mode    ErrorMode `json:"mode,omitzero" doc:"errors: independent (default), sticky or load"`
 	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
 	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
-	Share  float64 `json:"share,omitzero" doc:"partition: share of the client instances that is cut off; default 1"`
+	Share  float64 `json:"share,omitzero" doc:"partition: share of client instances that are cut off; default 1"`
 }
 
 // Client is how a caller calls: a forbear policy in a scenario's words, or what
@@ -135,21 +135,21 @@ type Client struct {
 	PolicyRef string `json:"policy,omitzero" doc:"a dependency's policy from a policy file: FILE or FILE#DEPENDENCY"`
 
 	Kind     string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
-	Retries  *int     `json:"retries,omitzero" doc:"attempts after the first; default that of the kind; 0 for none"`
+	Retries  *int     `json:"retries,omitzero" doc:"retries; the kind's default; 0 for none"`
 	Timeout  Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
-	Total    Duration `json:"total,omitzero" doc:"bound of the whole call; default that of the kind"`
+	Total    Duration `json:"total,omitzero" doc:"limit of the whole call; the kind's default"`
 	Base     Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
 	Cap      Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
 	Jitter   string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
 	Strict   bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
 	Budget   Budget   `json:"budget,omitzero" doc:"retry budget"`
-	Breaker  bool     `json:"breaker,omitzero" doc:"put the circuit breaker around the calls"`
+	Breaker  bool     `json:"breaker,omitzero" doc:"use the circuit breaker"`
 	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
 	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
 	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
 
 	// Baseline departs from what forbear allows.
-	Baseline Baseline `json:"baseline,omitzero" doc:"what forbear forbids, for comparison"`
+	Baseline Baseline `json:"baseline,omitzero" doc:"settings that forbear forbids, for comparison"`
 
 	// NoBreaker takes the breaker off Policy.
 	NoBreaker bool `json:"-"`
@@ -185,7 +185,7 @@ type Baseline struct {
 	Bucket Bucket `json:"bucket,omitzero" doc:"token bucket that every request fills, instead of the budget"`
 	// Oblivious makes a caller retry what a layer below has given up, and
 	// retry inside another layer's retry.
-	Oblivious bool `json:"oblivious,omitzero" doc:"retry what a layer below has given up (retries at every layer)"`
+	Oblivious bool `json:"oblivious,omitzero" doc:"retry what a layer below gave up on (retries at every layer)"`
 	// Unchecked accepts counts, durations and ratios outside the standard's
 	// ranges.
 	Unchecked bool `json:"unchecked,omitzero" doc:"accept values outside the standard's ranges"`
@@ -195,7 +195,7 @@ type Baseline struct {
 // Deposit.
 type Bucket struct {
 	Deposit float64 `json:"deposit,omitzero" doc:"tokens that a request adds"`
-	Size    float64 `json:"size,omitzero" doc:"tokens that the bucket holds; 0 is no bucket"`
+	Size    float64 `json:"size,omitzero" doc:"tokens that the bucket holds; 0 for no bucket"`
 }
 
 // Duration is a time.Duration that reads and writes as text ("1.5s").
@@ -206,6 +206,15 @@ func (d Duration) D() time.Duration { return time.Duration(d) }
 
 // Seconds returns d in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
+
+// Brief returns d with about three digits: 1.67s and not 1.666666666s.
+func (d Duration) Brief() string {
+	unit := time.Duration(1)
+	for time.Duration(d).Abs() >= 1000*unit && unit < time.Second {
+		unit *= 10
+	}
+	return time.Duration(d).Round(unit).String()
+}
 
 // String returns d as time.Duration writes it.
 func (d Duration) String() string { return time.Duration(d).String() }

@@ -61,7 +61,7 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	s, b = s.WithDefaults(), b.withDefaults()
 	switch {
 	case len(s.Faults) == 0:
-		return nil, at("faults", "is empty: there is no trigger to lengthen")
+		return nil, at("faults", "is empty: add a fault")
 	case b.Loads < 1 || b.Triggers < 1 || b.Loads*b.Triggers > MaxCells:
 		return nil, at("bounds", "%d loads x %d triggers: want 1 to %d cells", b.Loads, b.Triggers, MaxCells)
 	case b.LoadFrom <= 0 || b.LoadTo < b.LoadFrom:

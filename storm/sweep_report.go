@@ -12,8 +12,8 @@ import (
 // top, and one letter for each trigger.
 func (s *Sweep) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: what stays, by load and length of the first fault\n", s.Scenario)
-	b.WriteString("seconds until it is back: . at once, 1-9 tens of percent of a minute, X never, O overloaded anyway, S self-inflicted, ? undecided\n\n")
+	fmt.Fprintf(b, "%s: recovery, by load and length of the first fault\n", s.Scenario)
+	b.WriteString("time to recover: . at once, 1-9 tenths of a minute, X never, O overloaded anyway, S self-inflicted, ? undecided\n\n")
 	for i := len(s.Loads) - 1; i >= 0; i-- {
 		fmt.Fprintf(b, "%5.2fx ", s.Loads[i])
 		for _, c := range s.Cells[i] {
@@ -22,7 +22,7 @@ func (s *Sweep) WriteText(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "%6s  %v to %v\n", "", s.Triggers[0], s.Triggers[len(s.Triggers)-1])
+	fmt.Fprintf(b, "%6s  %s to %s\n", "", s.Triggers[0].Brief(), s.Triggers[len(s.Triggers)-1].Brief())
 	return b.Flush()
 }
 
@@ -69,7 +69,7 @@ func (s *Sweep) WriteSVG(w io.Writer) error {
 		About: "time to recover, by load (up) and length of the fault (right); X: never, S: self-inflicted",
 		Cell: func(i, j int) report.Cell {
 			c := s.Cells[i][j]
-			hint := fmt.Sprintf("%.2fx, %v: %s, %.1f s", s.Loads[i], s.Triggers[j], c.Verdict, c.Recovery)
+			hint := fmt.Sprintf("%.2fx, %s: %s, %.1f s", s.Loads[i], s.Triggers[j], c.Verdict, c.Recovery)
 			letter, color := c.look()
 			return report.Cell{Color: color, Hint: hint, Letter: letter}
 		},

@@ -25,7 +25,7 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	s = s.WithDefaults()
 	t := Threshold{Longest: Duration(cmp.Or(longest, time.Minute))}
 	if len(s.Faults) == 0 {
-		return t, at("faults", "is empty: there is no trigger to lengthen")
+		return t, at("faults", "is empty: add a fault")
 	}
 	t.Precision = max(t.Longest/512, Duration(10*time.Millisecond))
 	stays := func(d Duration) (bool, error) {

@@ -213,7 +213,7 @@ func (c *checker) service(i int, seen map[string]bool) {
 	if v.Name == "" {
 		c.add(path+".name", "is missing")
 	} else if seen[v.Name] {
-		c.add(path+".name", "%q is there twice", v.Name)
+		c.add(path+".name", "%q appears twice", v.Name)
 	}
 	seen[v.Name] = true
 	c.number(path+".capacity", v.Capacity, 0, MaxRate)
@@ -228,7 +228,7 @@ func (c *checker) service(i int, seen map[string]bool) {
 	c.span(path+".retry_after", v.RetryAfter, time.Hour)
 	c.check(unknown(path+".law", "Service.law", v.Law))
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
-		c.add(path+".capacity", "is unlimited, so there is no queue to bound")
+		c.add(path+".capacity", "is unlimited, so it has no queue: set capacity")
 	}
 	if v.Capacity > 0 && v.Time > 0 {
 		c.add(path+".time", "follows from capacity and concurrency: set one")
@@ -301,7 +301,7 @@ func (c *checker) depth() {
 	}
 	for i := range c.s.Services {
 		if d := visit(i); d > MaxDepth {
-			c.add(fmt.Sprintf("services[%d]", i), "stands on %d layers: at most %d in all", d, MaxDepth)
+			c.add(fmt.Sprintf("services[%d]", i), "has %d layers below: want at most %d in all", d, MaxDepth)
 			return
 		}
 	}

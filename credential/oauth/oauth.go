@@ -83,7 +83,7 @@ func (c *ClientCredentials) Token(ctx context.Context) (credential.Token, error)
 	req, err := c.request(ctx, secret)
 	if err != nil {
 		// The parser's own words may quote a part of the address.
-		return credential.Token{}, errors.New("the address of the token endpoint cannot be read")
+		return credential.Token{}, errors.New("the address of the token endpoint is not a URL")
 	}
 	t, err := c.fetch(req)
 	if err != nil {

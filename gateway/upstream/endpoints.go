@@ -26,18 +26,18 @@ func (c *Config) checkEndpoints() error {
 	var errs []error
 	if c.DNS != "" {
 		if len(c.Endpoints) > 0 {
-			errs = append(errs, errors.New("endpoints: a list or dns, not both"))
+			errs = append(errs, errors.New("endpoints: want a list or dns, not both"))
 		}
 		errs = append(errs, checkAddress(c.DNS))
 	}
 	if len(c.Endpoints) > MaxEndpoints {
-		errs = append(errs, fmt.Errorf("endpoints: more than %d", MaxEndpoints))
+		errs = append(errs, fmt.Errorf("endpoints: want at most %d", MaxEndpoints))
 	}
 	seen := map[string]bool{}
 	for _, e := range c.Endpoints {
 		errs = append(errs, checkAddress(e))
 		if seen[e] {
-			errs = append(errs, fmt.Errorf("endpoints: %s is there twice", e))
+			errs = append(errs, fmt.Errorf("endpoints: %s appears twice", e))
 		}
 		seen[e] = true
 	}
@@ -47,7 +47,7 @@ func (c *Config) checkEndpoints() error {
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
-		return fmt.Errorf("endpoints: %q is not a host:port", address)
+		return fmt.Errorf("endpoints: %q is not HOST:PORT, such as 10.0.0.1:8443", address)
 	}
 	return nil
 }

@@ -205,13 +205,13 @@ func TestEndpointFaults(t *testing.T) {
 		c    upstream.Config
 		want string
 	}{
-		{upstream.Config{Endpoints: []string{"10.0.0.1"}}, `"10.0.0.1" is not a host:port`},
-		{upstream.Config{Endpoints: []string{"10.0.0.1:0"}}, `"10.0.0.1:0" is not a host:port`},
-		{upstream.Config{Endpoints: []string{":80"}}, `":80" is not a host:port`},
-		{upstream.Config{Endpoints: []string{"a:80", "b:80", "a:80"}}, "a:80 is there twice"},
+		{upstream.Config{Endpoints: []string{"10.0.0.1"}}, `"10.0.0.1" is not HOST:PORT`},
+		{upstream.Config{Endpoints: []string{"10.0.0.1:0"}}, `"10.0.0.1:0" is not HOST:PORT`},
+		{upstream.Config{Endpoints: []string{":80"}}, `":80" is not HOST:PORT`},
+		{upstream.Config{Endpoints: []string{"a:80", "b:80", "a:80"}}, "a:80 appears twice"},
 		{upstream.Config{Endpoints: []string{"a:80"}, DNS: "b:80"}, "a list or dns, not both"},
-		{upstream.Config{DNS: "b"}, `"b" is not a host:port`},
-		{upstream.Config{Endpoints: make([]string, 257)}, "more than 256"},
+		{upstream.Config{DNS: "b"}, `"b" is not HOST:PORT`},
+		{upstream.Config{Endpoints: make([]string, 257)}, "at most 256"},
 	} {
 		if _, err := upstream.New(tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got %v, want %q", err, tt.want)

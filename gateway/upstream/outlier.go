@@ -145,7 +145,7 @@ func (u *Upstream) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) func
 		slog.String("endpoint", e.address), slog.Int("failures", h.streak), slog.String("error_type", f.Type),
 		slog.Int64("for_ms", h.until.Sub(now).Milliseconds()), slog.Int("in", len(u.in)), slog.Int("endpoints", len(u.all)),
 	}
-	return func() { u.config.Logger.Warn("an endpoint is left out", attrs...) }
+	return func() { u.config.Logger.Warn("an endpoint is out of rotation", attrs...) }
 }
 
 // comeBack takes it in again. It returns what logs that.
@@ -153,7 +153,7 @@ func (u *Upstream) comeBack(e *endpoint, now time.Time) func() {
 	e.health.comeBack(now)
 	u.divide()
 	attrs := []any{slog.String("endpoint", e.address), slog.Int("in", len(u.in)), slog.Int("endpoints", len(u.all))}
-	return func() { u.config.Logger.Info("an endpoint is back", attrs...) }
+	return func() { u.config.Logger.Info("an endpoint is back in rotation", attrs...) }
 }
 
 // comeBack keeps what is known of the share of failures: from one good attempt nothing

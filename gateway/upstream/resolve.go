@@ -117,10 +117,10 @@ func (l *lookup) look(done chan struct{}) {
 // say logs that looks fail, once, and that they do no more.
 func (l *lookup) say() {
 	if l.err != nil {
-		l.log.Warn("the endpoints cannot be looked up, the old ones stay", slog.String("host", l.host), slog.String("error", fmt.Sprint(l.err)))
+		l.log.Warn("the endpoints cannot be looked up: the old ones stay in use", slog.String("host", l.host), slog.String("error", fmt.Sprint(l.err)))
 		return
 	}
-	l.log.Info("the endpoints are looked up again", slog.String("host", l.host))
+	l.log.Info("the endpoints can be looked up again", slog.String("host", l.host))
 }
 
 // addresses returns the addresses in order, each once, without those of a family

@@ -194,7 +194,7 @@ func TestNameWithManyAddresses(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	text := log.String()
-	if strings.Count(text, "cannot be looked up") != 1 || strings.Count(text, "are looked up again") != 1 {
+	if strings.Count(text, "cannot be looked up") != 1 || strings.Count(text, "can be looked up again") != 1 {
 		t.Errorf("the log says\n%s\nwant each change once", text)
 	}
 }

@@ -40,7 +40,7 @@ func (t *TLS) check() error {
 	case 0, tls.VersionTLS12, tls.VersionTLS13:
 		return nil
 	}
-	return fmt.Errorf("the least version of TLS is %s: want 1.2 or 1.3", tls.VersionName(t.MinVersion))
+	return fmt.Errorf("min_version of TLS is %s: want 1.2 or 1.3", tls.VersionName(t.MinVersion))
 }
 
 func (t *TLS) files() certfile.Files {

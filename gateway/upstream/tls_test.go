@@ -55,7 +55,7 @@ func TestOurCertificateIsRefused(t *testing.T) {
 		want string
 	}{
 		{"none", upstream.TLS{CA: trusted}, "the server wants a client certificate"},
-		{"of another authority", pair(stranger.Issue("client", nil)), "the server does not know the authority of our client certificate"},
+		{"of another authority", pair(stranger.Issue("client", nil)), "the server does not trust the authority that signed our client certificate"},
 		{"expired", pair(ca.Issue("client", past)), "our client certificate has expired"},
 	} {
 		for _, mode := range []upstream.HTTP2{upstream.HTTP2Off, upstream.HTTP2Auto, upstream.HTTP2Only} {
@@ -147,13 +147,13 @@ func TestErrorsSayWhich(t *testing.T) {
 			"unknown authority",
 			upstream.Config{TLS: upstream.TLS{CA: file(t, "ca", other.PEM)}},
 			certificate("127.0.0.1", nil),
-			forbear.ClassCertificate, "tls_certificate", "the server's certificate is from an unknown authority",
+			forbear.ClassCertificate, "tls_certificate", "the server's certificate is signed by an unknown authority",
 		},
 		{
 			"system's authorities",
 			upstream.Config{},
 			certificate("127.0.0.1", nil),
-			forbear.ClassCertificate, "tls_certificate", "the server's certificate is from an unknown authority",
+			forbear.ClassCertificate, "tls_certificate", "the server's certificate is signed by an unknown authority",
 		},
 		{
 			"expired",
@@ -189,13 +189,13 @@ func TestErrorsSayWhich(t *testing.T) {
 			"client certificate wanted, TLS 1.2",
 			upstream.Config{TLS: trust},
 			secure(&tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}),
-			forbear.ClassTerminal, "tls_alert", "the server refuses the handshake: it may want a client certificate, or other ciphers",
+			forbear.ClassTerminal, "tls_alert", "the server refused the handshake: it may want a client certificate or other ciphers",
 		},
 		{
 			"TLS too old",
 			upstream.Config{TLS: upstream.TLS{CA: trust.CA, MinVersion: tls.VersionTLS13}},
 			secure(&tls.Config{MaxVersion: tls.VersionTLS12}),
-			forbear.ClassTerminal, "tls_alert", "the server refuses this version of TLS",
+			forbear.ClassTerminal, "tls_alert", "the server refused this version of TLS",
 		},
 		{
 			"no HTTP/2 in the handshake",
@@ -213,7 +213,7 @@ func TestErrorsSayWhich(t *testing.T) {
 			"not HTTP",
 			upstream.Config{},
 			"http://" + hello("SSH-2.0-OpenSSH_9.6\r\n\r\n", true),
-			forbear.ClassTransient, "malformed_response", "what the server sent is not HTTP",
+			forbear.ClassTransient, "malformed_response", "the server's response is not HTTP",
 		},
 		{
 			"HTTP/2 wanted",
@@ -310,9 +310,9 @@ func TestServerNameIsAskedForAndVerified(t *testing.T) {
 
 func TestFaultyTLS(t *testing.T) {
 	for want, c := range map[string]upstream.TLS{
-		"no such file":             {CA: filepath.Join(t.TempDir(), "none")},
-		"belong together":          {Cert: "a"},
-		"the least version of TLS": {MinVersion: tls.VersionTLS10},
+		"no such file":       {CA: filepath.Join(t.TempDir(), "none")},
+		"belong together":    {Cert: "a"},
+		"min_version of TLS": {MinVersion: tls.VersionTLS10},
 	} {
 		if _, err := upstream.New(upstream.Config{TLS: c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", c, err, want)

@@ -76,7 +76,7 @@ func Start(c Config) (*Prober, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The text may hold a password, so the error does not repeat it.
-		return nil, errors.New("health endpoint is no http or https address")
+		return nil, errors.New("the health endpoint is not an http or https address")
 	}
 	if c.Interval < 0 || c.Timeout < 0 {
 		return nil, fmt.Errorf("health endpoint: interval %v or timeout %v is negative", c.Interval, c.Timeout)
@@ -117,7 +117,7 @@ func (p *Prober) run(ctx context.Context) {
 func (p *Prober) ask(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.config.URL, nil)
 	if err != nil {
-		return errors.New("the request cannot be made")
+		return errors.New("the request cannot be built")
 	}
 	req.Close = true // a connection that was kept may have died since, which says nothing of now
 	resp, err := p.client.Do(req)
@@ -140,7 +140,7 @@ func (p *Prober) record(err error) {
 	if err == nil {
 		p.failed = 0
 		if p.down.Swap(false) {
-			p.config.Logger.Info("health endpoint is healthy again: retries go on")
+			p.config.Logger.Info("health endpoint is healthy again: retries resume")
 		}
 		return
 	}

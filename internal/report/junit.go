@@ -66,7 +66,7 @@ func (r *Report) JUnit(w io.Writer) error {
 			}
 			text := fmt.Sprintf("%s: %s%s", Line(f.place().String()), Line(f.Message), after("\n", f.advice()))
 			if f.Severity == Error {
-				c.Failure = &junitFailure{f.ID + after(" ", f.Standard), Line(f.Message), text}
+				c.Failure = &junitFailure{f.ID + after(" ", f.rule()), Line(f.Message), text}
 				s.Failures++
 			} else {
 				c.Out = f.Severity.String() + ": " + text

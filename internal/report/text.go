@@ -38,7 +38,16 @@ func (r *Report) Text(w io.Writer) error {
 
 // Headline is the line of a finding in the text format.
 func Headline(f *Finding) string {
-	return fmt.Sprintf("%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
+	return fmt.Sprintf("%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.rule()), after("; confidence ", f.Confidence))
+}
+
+// rule is the rule of the standard on retries that a finding follows from, or "". The
+// numbers of companion standards say nothing to most readers; JSON and SARIF have them.
+func (f *Finding) rule() string {
+	if strings.HasPrefix(f.Standard, "INTG-") {
+		return ""
+	}
+	return f.Standard
 }
 
 // after returns s behind its separator, or nothing at all when s is empty.
@@ -82,7 +91,7 @@ func (r *Report) GitHub(w io.Writer) error {
 		fmt.Fprintf(b, "title=%s::%s\n", property.Replace(title), data.Replace(text))
 	}
 	for _, f := range r.Counting() {
-		annotate(f.Severity, f.place(), f.ID+after(" ", f.Standard), f.Message+after("\n", f.advice()))
+		annotate(f.Severity, f.place(), f.ID+after(" ", f.rule()), f.Message+after("\n", f.advice()))
 	}
 	for _, p := range r.Problems {
 		annotate(p.Severity(), p.Place(), p.Kind.Title(), p.Message)

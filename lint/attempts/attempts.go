@@ -19,11 +19,10 @@ var Doc = &rule.Doc{
 	ID:     "FB1011",
 	Name:   "TooManyAttempts",
 	Title:  "attempts over the allowed range",
-	Remedy: "attempt a call at most six times, an event at most eleven; max_attempts sets the limit",
+	Remedy: "allow at most 6 attempts for a call, 11 for an event; max_attempts sets the limit",
 	Text: `The standard allows 1 to 5 retries for synchronous calls and 1 to 10 for events. Source
-code does not show which kind a call is, so only counts above both ranges are reported. Set
-max_attempts in the settings or a policy file for a lower limit, for all code or for the code of
-one dependency.`,
+code does not show which kind a call is, so only counts above the wider range are reported. Set
+max_attempts, for everything or for the code of one dependency, in the settings or a policy file.`,
 	Bad:      `for i := 0; i < 50; i++ { ... }`,
 	Good:     `for i := 0; i < 4; i++ { ... }`,
 	Standard: "R-2",

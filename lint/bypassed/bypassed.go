@@ -20,10 +20,10 @@ var Doc = &rule.Doc{
 	Name:   "BypassedClient",
 	Title:  "retry client built but bypassed",
 	Remedy: "pass on StandardClient(), which retries, instead of the client inside",
-	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that uses it makes no
-retries, although it reads as if it did. Pass StandardClient() on instead.
+	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that uses it does not
+retry, although it looks as if it did. StandardClient() is the one to pass on.
 
-It reports that field when it is passed on, returned, stored or called, and retry clients that are
+Reported are that field passed on, returned, stored or called, and retry clients that are
 configured and then never used.`,
 	Bad:      `return &API{http: retryClient.HTTPClient}`,
 	Good:     `return &API{http: retryClient.StandardClient()}`,
@@ -44,14 +44,14 @@ func run(p *rule.Pass) {
 			if retry.CallsTo(c.Common(), pkg, "NewClient") {
 				built = true
 				if !used(c) {
-					p.ReportAt(c, rule.High, "the retry client is configured and then never used")
+					p.ReportAt(c, rule.High, "the retry client is configured but never used")
 				}
 			}
 		}
 		for fa := range retry.InstrsOf[*ssa.FieldAddr](fn) {
 			if retry.FieldName(fa) == "HTTPClient" && retry.IsNamed(fa.X.Type(), pkg, "Client") {
 				if c, taken := leaves(fa); taken { // out of a client that others built, it may be meant
-					p.ReportAt(fa, min(c, rule.Sure(built)), "takes the plain client out of the retry client: nothing is retried; use StandardClient()")
+					p.ReportAt(fa, min(c, rule.Sure(built)), "takes the plain client out of the retry client, so nothing is retried: use StandardClient()")
 				}
 			}
 		}

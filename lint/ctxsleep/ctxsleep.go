@@ -22,8 +22,8 @@ var Doc = &rule.Doc{
 	Name:   "SleepIgnoresContext",
 	Title:  "sleep that ignores a context in scope",
 	Remedy: "select on ctx.Done() and a timer instead of time.Sleep",
-	Text: `time.Sleep between attempts goes on after the caller has left: a shutdown hangs, a
-canceled request holds its resources. Wait for the context as well.`,
+	Text: `time.Sleep between attempts continues after the caller has left: a shutdown hangs, and a
+canceled request keeps its resources. Wait for the context too.`,
 	Bad: `time.Sleep(d)`,
 	Good: `select {
 case <-ctx.Done():

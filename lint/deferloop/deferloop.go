@@ -15,12 +15,12 @@ var Doc = &rule.Doc{
 	ID:     "FB1053",
 	Name:   "DeferInRetry",
 	Title:  "defer inside the retry loop",
-	Remedy: "move the attempt into its own function, at whose end its defers run",
+	Remedy: "move the attempt into its own function, so its defers run when it ends",
 	Text: `A deferred call runs when the function returns, not when the attempt ends: bodies stay
-open, and contexts and locks are held over all waits and attempts. Put the attempt in its own
-function.
+open, contexts and locks are held over all waits and attempts. Put the attempt into its
+own function.
 
-It reports defers after which another attempt may follow. A defer on the way out is fine.`,
+Reported are defers after which another attempt may follow. A defer on the way out is fine.`,
 	Bad: `for range 3 {
 	resp, err := client.Do(req)
 	...

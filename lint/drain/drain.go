@@ -20,12 +20,12 @@ var Doc = &rule.Doc{
 	Name:   "ResponseNotClosed",
 	Title:  "response body neither drained nor closed between attempts",
 	Remedy: "drain and close the response body before the next attempt",
-	Text: `A response that is dropped with its body open keeps its connection: each retry opens
-another one, to a server that already fails. Drain and close the body before the
+	Text: `A discarded response with an open body keeps its connection, so each retry opens
+another one to a server that is already failing. Drain and close the body before the
 next attempt.
 
-It reports retries on the status of a response in which nothing inside the loop closes the
-body or is given the response.`,
+Reported are retries on the status of a response where nothing in the loop closes the body
+or receives the response.`,
 	Bad: `if resp.StatusCode >= 500 {
 	time.Sleep(wait())
 	continue

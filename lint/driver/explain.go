@@ -15,18 +15,23 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
-// explain prints the documentation of a rule. Rules about directives have no examples.
+// explain prints the documentation of a rule.
 func explain(id string, stdout io.Writer) error {
-	d, ok := lint.Explain(id)
+	d, ok := lint.Explain(strings.ToUpper(id))
 	if !ok {
-		return fmt.Errorf("rule %q is unknown: forbear lint --rules lists them", id)
+		return fmt.Errorf("unknown rule %q: forbear lint --rules lists them", id)
 	}
+	Explain(stdout, d)
+	return nil
+}
+
+// Explain writes the documentation of a rule. Rules about directives have no examples.
+func Explain(stdout io.Writer, d *lint.Doc) {
 	fmt.Fprintf(stdout, "%s %s: %s (%s)\n\nFix: %s.\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Remedy, d.Text)
 	if d.Bad != "" {
 		indent := func(code string) string { return "\t" + strings.ReplaceAll(code, "\n", "\n\t") }
 		fmt.Fprintf(stdout, "\nReported:\n\n%s\n\nInstead:\n\n%s\n", indent(d.Bad), indent(d.Good))
 	}
-	return nil
 }
 
 // listRules prints the rules, as text or as JSON. JSON is for tools that render the
@@ -87,7 +92,7 @@ func (o *options) explainFinding(ctx context.Context, stdout, stderr io.Writer) 
 	case len(v.problems) > 0:
 		return ExitUnjudged, nil
 	case !found:
-		_, err = fmt.Fprintf(stdout, "%s:%d: no finding is here\n", at[1], line)
+		_, err = fmt.Fprintf(stdout, "%s:%d: no finding here\n", at[1], line)
 	}
 	return ExitPass, err
 }
@@ -106,6 +111,6 @@ func (v *verdict) account(w io.Writer, f *finding) {
 		fmt.Fprintf(w, "  %+d  %s\n", e.Weight, e.Text)
 	}
 	if len(f.of.Evidence) > 0 {
-		fmt.Fprintf(w, "  %d in all; a retry is certain from %d on, and shown from %d on\n", score, rule.Sufficient, rule.Likely)
+		fmt.Fprintf(w, "  %d in all; a retry is certain from %d, and shown from %d\n", score, rule.Sufficient, rule.Likely)
 	}
 }

@@ -51,12 +51,12 @@ func Fetch(ctx context.Context, url string) error {
 		{"fetch.go:10", ExitPass, []string{
 			"fetch.go:10:2: FB1001 FixedInterval (high): retries http.Get on failure and waits 1s every time\n",
 			"  +1  a success ends it\n",
-			"  +3  what it attempts leaves the process\n",
+			"  +3  the attempt leaves the process\n",
 		}, "against"},
 		{"./fetch.go:10:2", ExitPass, []string{"FB1001"}, ""},
 		{"fetch.go:13", ExitPass, []string{"FB1001"}, ""}, // inside of the loop
-		{"sub/random.go:18", ExitPass, []string{"sub/random.go:18: no finding is here\n"}, "FB1001"},
-		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no finding is here\n"}, ""},
+		{"sub/random.go:18", ExitPass, []string{"sub/random.go:18: no finding here\n"}, "FB1001"},
+		{"fetch.go:1", ExitPass, []string{"fetch.go:1: no finding here\n"}, ""},
 		{"fetch.go", ExitUnjudged, []string{`--explain-finding "fetch.go": want FILE.go:LINE`}, ""},
 		{"fetch.go:x", ExitUnjudged, []string{`want FILE.go:LINE`}, ""},
 		{"other.go:1", ExitUnjudged, []string{"other.go"}, "no finding"},

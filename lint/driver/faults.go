@@ -85,9 +85,9 @@ func (v *verdict) complain(stderr io.Writer) {
 // are shown some.
 func because(paths []string) string {
 	const most = 20
-	what, more := "packages, which do not compile or need one that does not", ""
+	what, more := "packages, which do not compile or import one that does not", ""
 	if len(paths) == 1 {
-		what = "package, which does not compile or needs one that does not"
+		what = "package, which does not compile or imports one that does not"
 	}
 	if len(paths) > most {
 		more = fmt.Sprintf(" and %d more", len(paths)-most)

@@ -123,7 +123,7 @@ func TestIdentityOfModule(t *testing.T) {
 func TestFixShowsWhatIsLeft(t *testing.T) {
 	dir := module(t, map[string]string{"m.go": strings.Replace(fixedRetry, "http.Get(url)", `http.Post(url, "", nil)`, 1)})
 	code, out, errs := lintIn(t, dir, "--fail-on", "medium")
-	if !strings.Contains(out, "m.go:10:2: error: retries POST") || !strings.Contains(out, "3 findings, 3 of them fail; for 1 there is a fix (--fix)\n") {
+	if !strings.Contains(out, "m.go:10:2: error: retries POST") || !strings.Contains(out, "3 findings, 3 of them fail; --fix can fix 1\n") {
 		t.Errorf("got %d\n%s%s", code, out, errs)
 	}
 	code, out, errs = lintIn(t, dir, "--fail-on", "medium", "--fix")

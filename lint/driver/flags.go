@@ -19,9 +19,9 @@ import (
 // and behind them. They are data, for those who show it elsewhere than in --help.
 const (
 	About = `
-Packages default to ./... Settings, and what a policy file says of dependencies,
-are described in docs/guides/lint-settings.md. Only findings of high confidence fail; those of medium
-confidence are shown as warnings, those of low confidence with --all.
+Packages default to ./... Findings of high confidence fail; those of medium
+confidence are warnings, and --all shows those of low confidence.
+docs/guides/lint.md describes the settings.
 Exit codes: 0 nothing fails, 1 findings fail, 2 could not judge.`
 	Examples = `
 forbear lint ./...
@@ -71,7 +71,7 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 	o := &options{readPolicy: reader}
 	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
+	fs.Func("o", "output `format[:file]`: text, json, sarif, github or junit; repeatable (default text)", func(s string) error {
 		format, file, toFile := strings.Cut(s, ":")
 		switch {
 		case !slices.Contains(report.Formats(), format):
@@ -82,30 +82,30 @@ func flags(reader PolicyReader) (*flag.FlagSet, *options) {
 		o.outputs = append(o.outputs, report.Output{Format: format, File: file})
 		return nil
 	})
-	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) error {
+	fs.Func("fail-on", "lowest `confidence` that fails: high, medium or low (default high)", func(s string) error {
 		o.confidence = s
 		_, err := rule.ParseConfidence(s)
 		return err
 	})
 	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
-	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings (JSON or SARIF): only new ones fail")
+	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings; only new ones fail")
 	fs.StringVar(&o.writeBaseline, "write-baseline", "", "write all findings to `file` and pass")
-	fs.StringVar(&o.since, "since", "", "show only findings in files that differ from the git `revision`, untracked ones included")
+	fs.StringVar(&o.since, "since", "", "only files that differ from this git `revision`")
 	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
 	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
-	fs.StringVar(&o.explainAt, "explain-finding", "", "say on which facts the findings at `file:line` rest, and exit")
-	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
-	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
+	fs.StringVar(&o.explainAt, "explain-finding", "", "show the facts behind the findings at `file:line`, and exit")
+	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit")
+	fs.StringVar(&o.config, "config", "", "settings `file` (default: .forbear-lint.yaml here or above)")
 	if reader != nil {
-		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, responses, headers and waivers (default: forbear.yaml here or above; none for none)")
-		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
+		fs.StringVar(&o.policy, "policy", "", "policy `file`, or none (default: forbear.yaml here or above)")
+		fs.StringVar(&o.signers, "allowed-signers", "", "`file` of those who may sign waivers (see ssh-keygen(1))")
 	}
-	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
-	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
+	fs.BoolVar(&o.printSettings, "print-settings", false, "print the effective settings, for go vet and golangci-lint, and exit")
+	fs.StringVar(&o.dir, "C", "", "run in this `directory`")
 	fs.StringVar(&o.tags, "tags", "", "build `tags`")
 	fs.IntVar(&o.parallel, "p", 0, "use at most `n` processors (default: all)")
 	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
-	fs.Bool("no-cache", false, "has no effect: nothing is kept for the next run")
+	fs.Bool("no-cache", false, "no effect: nothing is cached")
 	fs.BoolVar(&o.quiet, "q", false, "no progress")
 	return fs, o
 }
@@ -150,12 +150,12 @@ func single(fs *flag.FlagSet, patterns []string) (err error) {
 			continue
 		}
 		if len(patterns) > 0 {
-			return fmt.Errorf("--%s: %s has no part in it: it judges no packages", name, patterns[0])
+			return fmt.Errorf("--%s judges no packages: drop %s", name, patterns[0])
 		}
 		fs.Visit(func(f *flag.Flag) {
 			if f.Name != name && !slices.Contains(strings.Fields("C q "+with), f.Name) {
 				dashes := "--"[:min(len(f.Name), 2)]
-				err = fmt.Errorf("--%s: %s%s has no part in it", name, dashes, f.Name)
+				err = fmt.Errorf("--%s does not use %s%s: drop it", name, dashes, f.Name)
 			}
 		})
 	}
@@ -179,13 +179,13 @@ func (o *options) check() (err error) {
 	case err != nil:
 		return fmt.Errorf("-C: %w", err)
 	case !st.IsDir():
-		return fmt.Errorf("-C: %s is no directory", o.dir)
+		return fmt.Errorf("-C: %s is not a directory", o.dir)
 	case o.parallel < 0:
 		return fmt.Errorf("-p %d: want at least 1", o.parallel)
 	case o.writeBaseline != "" && o.baseline != "":
-		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
+		return errors.New("--baseline and --write-baseline cannot be combined")
 	case o.writeBaseline != "" && o.since != "":
-		return errors.New("--write-baseline and --since: a baseline holds the findings of all files")
+		return errors.New("--write-baseline and --since cannot be combined: a baseline covers all files")
 	case toStdout > 1 && !o.rules:
 		return errors.New("two outputs go to standard output: give one a file, as in -o sarif:forbear.sarif")
 	}

@@ -15,13 +15,13 @@ func TestSingle(t *testing.T) {
 	for _, tt := range []struct {
 		args, want string
 	}{
-		{"--explain FB1001 --fix", "--explain: --fix has no part in it"},
-		{"--explain FB1001 ./...", "--explain: ./... has no part in it: it judges no packages"},
+		{"--explain FB1001 --fix", "--explain does not use --fix: drop it"},
+		{"--explain FB1001 ./...", "--explain judges no packages: drop ./..."},
 		{"--rules -o json", ""},
-		{"--rules -o json --all", "--rules: --all has no part in it"},
-		{"--print-settings --since HEAD", "--print-settings: --since has no part in it"},
+		{"--rules -o json --all", "--rules does not use --all: drop it"},
+		{"--print-settings --since HEAD", "--print-settings does not use --since: drop it"},
 		{"--print-settings --config x.yaml", ""},
-		{"--explain-finding a.go:3 -o json", "--explain-finding: -o has no part in it"},
+		{"--explain-finding a.go:3 -o json", "--explain-finding does not use -o: drop it"},
 		{"--explain-finding a.go:3 --tags x -p 2 -q", ""},
 		{"--fix ./...", ""},
 	} {

@@ -44,7 +44,7 @@ func TestNewBesideKnown(t *testing.T) {
 			t.Errorf("%v: got %d\n%s\nwant FB1054, which is new", args, code, out)
 		}
 		accept()
-		if code, out := known(); code != ExitPass || out != "no findings in 1 package; 2 known to the baseline\n" {
+		if code, out := known(); code != ExitPass || out != "no findings in 1 package; 2 in the baseline\n" {
 			t.Errorf("%v: got %d\n%s\nwant that both are known", args, code, out)
 		}
 	}

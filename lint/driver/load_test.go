@@ -45,7 +45,7 @@ lacks/lacks.go:3:8: no required module provides package example.com/nowhere/x; t
 syntax/syntax.go:3:6: syntax error: unexpected {, expected name or (
 types/types.go:3:16: cannot use "text" (untyped string constant) as int value in variable declaration
 types/types.go:5:12: undefined: nowhere
-forbear lint: not judged: 5 packages, which do not compile or need one that does not: ` +
+forbear lint: not judged: 5 packages, which do not compile or import one that does not: ` +
 		"example.com/m/lacks, example.com/m/needed, example.com/m/needs, example.com/m/syntax, example.com/m/types\n"
 	if errs != want {
 		t.Errorf("got on standard error\n%s\nwant\n%s", errs, want)
@@ -108,7 +108,7 @@ func TestBrokenBaseline(t *testing.T) {
 	dir := halfBroken(t)
 	base := filepath.Join(dir, "baseline.json")
 	code, _, errs := lintIn(t, dir, "--write-baseline", base)
-	if _, err := os.Stat(base); err == nil || code != ExitUnjudged || !strings.Contains(errs, "is not written") {
+	if _, err := os.Stat(base); err == nil || code != ExitUnjudged || !strings.Contains(errs, "was not written") {
 		t.Errorf("got %d and %q, file %v; want %d and no file", code, errs, err, ExitUnjudged)
 	}
 }
@@ -141,7 +141,7 @@ func TestMissingModule(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := Main(t.Context(), nil, []string{"-C", dir, "-q", "./..."}, &out, &errs)
 		if code != ExitUnjudged || !strings.Contains(out.String(), "good/good.go:10:2: error: ") || !strings.Contains(errs.String(), "bad/bad.go:3:8: ") ||
-			!strings.Contains(errs.String(), "not judged: 1 package, which does not compile or needs one that does not: example.com/m/bad\n") {
+			!strings.Contains(errs.String(), "not judged: 1 package, which does not compile or imports one that does not: example.com/m/bad\n") {
 			t.Errorf("GOFLAGS=%s: got %d\n%s%s\nwant the finding in good, and bad named", flags, code, &out, &errs)
 		}
 	}

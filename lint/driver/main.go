@@ -107,7 +107,7 @@ func (o *options) gate(ctx context.Context, set *settings.Settings, stdout, stde
 		fmt.Fprintf(stderr, "forbear lint: %d findings written to %s\n", len(rep.Counting()), o.writeBaseline)
 		return ExitPass, v, report.ToFile(o.writeBaseline, rep.WriteBaseline)
 	case o.writeBaseline != "":
-		fmt.Fprintf(stderr, "forbear lint: %s is not written: it would lack the findings of what was not judged\n", o.writeBaseline)
+		fmt.Fprintf(stderr, "forbear lint: %s was not written: some packages could not be judged\n", o.writeBaseline)
 	}
 	switch {
 	case len(v.problems) > 0:

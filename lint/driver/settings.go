@@ -70,7 +70,7 @@ func printSettings(set *settings.Settings, stdout io.Writer) error {
 func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 	for _, w := range s.Waivers {
 		if !w.Used() {
-			fmt.Fprintf(stderr, "forbear lint: waiver %s lifts nothing: there is no finding of %s in %s until %s\n", w.Name(), w.Rule, w.Code, w.Expires)
+			fmt.Fprintf(stderr, "forbear lint: waiver %s lifts nothing: %[3]s has no finding of %[2]s (until %[4]s)\n", w.Name(), w.Rule, w.Code, w.Expires)
 		}
 	}
 }

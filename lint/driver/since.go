@@ -34,7 +34,7 @@ func since(ctx context.Context, dir, rev string) (differs func(file string) bool
 	// does not.
 	commit, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("--since: git knows no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
+		return nil, fmt.Errorf("--since: git has no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
 	}
 	list, err := git(ctx, top, "ls-tree", "-r", "-z", "--full-tree", strings.TrimSpace(string(commit)))
 	if err != nil {

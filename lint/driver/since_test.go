@@ -52,7 +52,7 @@ func TestSince(t *testing.T) {
 		if _, out, _ := lintIn(t, dir, "--since", "HEAD"); !strings.Contains(out, "m.go:10") {
 			t.Errorf("a changed file: got %q, want m.go too", out)
 		}
-		if code, _, errs := lintIn(t, dir, "--since", "no-such-revision"); code != ExitUnjudged || !strings.Contains(errs, "git knows no revision") {
+		if code, _, errs := lintIn(t, dir, "--since", "no-such-revision"); code != ExitUnjudged || !strings.Contains(errs, "git has no revision") {
 			t.Errorf("unknown revision: got %d, %q, want %d", code, errs, ExitUnjudged)
 		}
 	}

@@ -35,15 +35,15 @@ func summary(w io.Writer, rep *report.Report, d *details) error {
 		}
 	}
 	if known > 0 {
-		left = fmt.Sprintf("; %d known to the baseline", known)
+		left = fmt.Sprintf("; %d in the baseline", known)
 	}
 	if n := len(d.NotJudged); n > 0 {
 		left += "; " + report.Plural(n, "package") + " not judged"
 	} else if rep.Incomplete() {
-		left += "; there are faults"
+		left += "; some packages could not be judged"
 	}
 	if fixes > 0 {
-		left += fmt.Sprintf("; for %d there is a fix (--fix)", fixes)
+		left += fmt.Sprintf("; --fix can fix %d", fixes)
 	}
 	packages := report.Plural(judged, "package")
 	if d.Since != "" {

@@ -17,8 +17,7 @@ var Doc = &rule.Doc{
 	Name:   "EqualJitter",
 	Title:  "equal jitter",
 	Remedy: "draw the whole wait at random, rand.N(ceiling), with no fixed part",
-	Text: `Half a fixed wait plus half a random one keeps a guaranteed minimum, at which clients
-cluster. The standard forbids it; full jitter draws from zero to the ceiling.
+	Text: `Half a fixed wait plus half a random one has a minimum at which clients cluster. The standard forbids it; full jitter draws from zero to the ceiling.
 
 It reports waits of the form d/2 + random(d/2) in retries, and constructors of retry
 libraries that build such a schedule.`,

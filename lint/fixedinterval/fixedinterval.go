@@ -18,14 +18,14 @@ var Doc = &rule.Doc{
 	Title:  "fixed-interval retry",
 	Remedy: "wait rand.N(min(ceiling, base<<attempt)), or use forbear",
 	Text: `Clients that fail together and wait the same time come back together: a fixed
-interval keeps an overloaded service overloaded. Wait a random time between zero and a ceiling
-that doubles with each attempt.
+interval keeps an overloaded service overloaded. Retries wait a random time between zero
+and a ceiling that doubles with each attempt.
 
-It reports loops (and recursions) that run again because a call failed, and that wait a constant,
-an unchanged parameter or an unchanged field, or do not wait. It also reports loops that restart
-something that runs until it fails, and constructors of retry libraries with such a schedule. It
-does not report polling, tickers, pacing, periodic jobs, lock and compare-and-swap loops, and
-waits that are decided elsewhere.`,
+Reported are loops (and recursions) that run again because a call failed and that wait a
+constant, a parameter or a field that the loop does not change, or do not wait; loops that restart
+something that runs until it fails; and constructors of retry libraries with such a schedule. Not
+reported are polling, tickers, pacing, periodic jobs, lock and compare-and-swap loops, and waits
+that are chosen elsewhere.`,
 	Bad: `for range 3 {
 	if resp, err = client.Do(req); err == nil {
 		return resp, nil
@@ -50,7 +50,7 @@ func run(p *rule.Pass) {
 		case retry.Fixed: // parameters and fields too: the retry does not change them
 			message := "retries " + r.OpNames() + " on failure and waits " + rule.Wait(r) + " every time"
 			if r.Delay.Mixed {
-				message = "retries " + r.OpNames() + " after what the server says, and otherwise after the same time"
+				message = "retries " + r.OpNames() + " after the time that the server asks for, and otherwise always after the same time"
 			}
 			p.ReportRetry(r, rule.RetryConfidence(r), message, mend.Jitter(p, r)...)
 		case retry.Immediate: // the shortest fixed interval

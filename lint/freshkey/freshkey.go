@@ -23,11 +23,11 @@ var Doc = &rule.Doc{
 	Name:   "FreshKey",
 	Title:  "a new idempotency key for each attempt",
 	Remedy: "make the key once, before the first attempt, and send it with each one",
-	Text: `An idempotency key identifies the operation, not the attempt: with a new key the
-server takes each retry for a new order. Make the key before the first attempt.
+	Text: `An idempotency key identifies the operation, not the attempt: with a new key the server
+treats each retry as a new order. Make the key before the first attempt.
 
-It reports keys that are made inside the repeated region: in the loop, in a
-helper that the loop calls, or in a function that a retry helper calls again.`,
+Reported are keys made inside the repeated code: in the loop, in a helper that it calls, or in
+a function that a retry helper calls again.`,
 	Bad: `for range 3 {
 	req.Header.Set("Idempotency-Key", uuid.NewString())
 	...

@@ -19,9 +19,9 @@ var Doc = &rule.Doc{
 	ID:     "FB1040",
 	Name:   "NestedRetries",
 	Title:  "nested retrying layers",
-	Remedy: "retry in one layer, and switch the retries of the other one off",
+	Remedy: "retry in one layer, and turn the other's retries off",
 	Text: `Attempts multiply: three attempts of something that makes three attempts are nine, and
-with a third layer 27. Retry in one layer, the one right above the dependency.
+with a third layer 27. Retry only in the layer right above the dependency.
 
 It reports retries whose operation is known to retry, by its source, by the fact of another
 package, or by the table of clients that retry by default; with the product when the counts

@@ -24,19 +24,17 @@ var Doc = &rule.Doc{
 	Name:   "NonRetryable",
 	Title:  "retry on a non-retryable status, gRPC code or certificate error",
 	Remedy: "return such a response at once; retry 429, 502, 503, 504 and lost connections",
-	Text: `A server that refused a request for its content (400, 401, 403, 404, 409, 422; gRPC
-INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) refuses it again,
-and each retry is useless load. Certificate errors may mean an attack.
+	Text: `A request refused for what it is (400, 401, 403, 404, 409, 422; gRPC INVALID_ARGUMENT,
+NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) will be refused again, so each retry
+is wasted load. Certificate errors may mean an attack.
 
-The rule follows the branches of a retry, of its helpers and of predicates with "retry" in their
-name, and reports the statuses that lead to another attempt. It follows them through ranges and
-classes, lists and tables, bools, results, fields, and errors made of a status. The confidence
-depends on the statuses only.
-
-It leaves out statuses that an unclear branch may stop, a 401 next to a token refresh, and loops
-that ask an unknown function about the response. A single 404 or 409 has medium confidence,
-because some services are eventually consistent. Settings and policy files allow or forbid more
-statuses, for all code or for the code of one dependency.`,
+The rule follows the branches of a retry, of the helpers that it calls and of predicates
+with "retry" in their name, and reports the statuses that lead to another attempt: through ranges
+and classes, lists and tables, bools, results, fields and errors that hold a status. Statuses that
+an uncertain branch may end the loop on are left out. A 401 next to a token refresh is not
+reported. A lone 404 or 409 is reported with medium confidence, since some services are eventually
+consistent. A loop that passes the response to an unknown function is not reported. The settings
+or a policy file allow or forbid more, for everything or for the code of one dependency.`,
 	Bad: `if resp.StatusCode != http.StatusOK {
 	time.Sleep(wait())
 	continue

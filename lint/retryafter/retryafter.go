@@ -24,8 +24,8 @@ var Doc = &rule.Doc{
 	Text: `A server that sends Retry-After with a 429 or 503 says when to come back. Coming back
 earlier is another 429, and for some servers a ban.
 
-It reports retries on these statuses when neither the function nor a helper of the package that
-it calls mentions Retry-After (or a rate-limit reset); with high confidence when the code names 429.`,
+Reported are retries on these statuses when neither the function nor a helper of its package
+mentions Retry-After (or a rate-limit reset); with high confidence when the code names 429.`,
 	Bad: `if resp.StatusCode == http.StatusTooManyRequests {
 	time.Sleep(backoff(i))
 	continue

@@ -21,12 +21,13 @@ var Doc = &rule.Doc{
 	ID:     "FB1051",
 	Name:   "BodyNotRewound",
 	Title:  "request body not rewound",
-	Remedy: "build the request or its body anew for each attempt, or rewind it by GetBody",
-	Text: `The first attempt reads the request's body to its end; the second sends an empty
-body, or fails. net/http rewinds for redirects only, not for a second Do.
+	Remedy: "build the request or its body again for each attempt, or rewind it with GetBody",
+	Text: `The first attempt reads the request's body to its end; the second sends an empty one, or
+fails. net/http rewinds for redirects only, not for a second Do.
 
-It reports requests with a body that are built before the loop and sent in it, and readers made
-before the loop that each attempt reads. A Seek, Reset, GetBody or new Body in the loop is fine.`,
+Reported are requests with a body that are built before the loop and sent in it, and readers
+made before the loop that each attempt reads, with no Seek, Reset, GetBody or new Body in the
+loop.`,
 	Bad: `req, _ := http.NewRequest("PUT", url, bytes.NewReader(b))
 for range 3 {
 	resp, err = client.Do(req)

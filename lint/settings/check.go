@@ -28,7 +28,7 @@ func (c *checker) check(s *Settings) {
 	}
 	for i, h := range s.KeyHeaders {
 		if !headerRE.MatchString(h) {
-			c.fault(c.node("key_headers", i), "%q is no header's name", h)
+			c.fault(c.node("key_headers", i), "%q is not the name of a header", h)
 		}
 	}
 	c.limits(&s.Limits)
@@ -58,7 +58,7 @@ func (c *checker) check(s *Settings) {
 // is meant to count everywhere by omission.
 func (c *checker) code(list []Pattern, path ...any) {
 	if len(list) == 0 {
-		c.fault(c.node(path...), "code is missing: want patterns such as internal/payments/...")
+		c.fault(c.node(path...), "code is missing: write patterns such as internal/payments/...")
 	}
 	for i, pattern := range list {
 		if err := pattern.Check(); err != nil {
@@ -70,13 +70,13 @@ func (c *checker) code(list []Pattern, path ...any) {
 // limits checks what is said of attempts and responses.
 func (c *checker) limits(l *Limits, path ...any) {
 	if l.MaxAttempts < 0 {
-		c.fault(c.node(append(path, "max_attempts")...), "max_attempts is %d: want at least 1, or nothing", l.MaxAttempts)
+		c.fault(c.node(append(path, "max_attempts")...), "max_attempts is %d: want at least 1, or leave it out", l.MaxAttempts)
 	}
 	c.responses("retryable", l.Retryable, path...)
 	c.responses("final", l.Final, path...)
 	for i, a := range l.Final {
 		if slices.Contains(l.Retryable, a) {
-			c.fault(c.node(append(path, "final", i)...), "%s is both retryable and final", a)
+			c.fault(c.node(append(path, "final", i)...), "%s is both retryable and final: keep one", a)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (c *checker) waiver(w *Waiver, path ...any) {
 	if _, ok := lint.Explain(w.Rule); !ok && !standardRE.MatchString(w.Rule) {
 		why := "want a rule such as R-1 or FB1001"
 		if w.Rule == "R-9" {
-			why = "certificates cannot be waived"
+			why = "R-9 (certificates and credentials) cannot be waived"
 		}
 		c.fault(c.node(append(path, "rule")...), "rule is %q: %s", w.Rule, why)
 	}

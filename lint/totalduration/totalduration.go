@@ -17,8 +17,8 @@ var Doc = &rule.Doc{
 	Name:   "NoTotalDuration",
 	Title:  "retry without a total duration",
 	Remedy: "give all attempts one deadline: context.WithTimeout before the loop",
-	Text: `A count of attempts bounds no time: five attempts against a server that responds after
-a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
+	Text: `A count of attempts does not bound the time: five attempts against a server that responds
+after a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
 
 It reports, with low confidence, retries that have a count but no deadline or context;
 with medium confidence those whose constant waits alone exceed 30 s.`,

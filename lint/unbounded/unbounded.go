@@ -1,4 +1,4 @@
-// Package unbounded reports retries without an end (FB1010).
+// Package unbounded reports retries forever (FB1010).
 //
 // Experimental: what this package exports may change in any version.
 package unbounded
@@ -17,12 +17,11 @@ var Doc = &rule.Doc{
 	Name:   "Unbounded",
 	Title:  "unbounded retry",
 	Remedy: "stop after a number of attempts, and return the last error",
-	Text: `A retry needs an end: a number of attempts, or a limit in time. Without one a
-permanent fault becomes permanent load, and the caller never sees an error.
+	Text: `A retry needs an end: a number of attempts, or a time limit. Without one a permanent
+fault becomes permanent load, and the caller never learns of it.
 
-A caller's context alone does not bound it, because it may never end, and a channel that others
-close does not either. Both lower the confidence. So do names of supervisors, which are meant to
-run on.`,
+A caller's context is not a limit, since it may never end, and a channel that others close is not
+either. Both lower the confidence, as do names of supervisors, which are meant to run on.`,
 	Bad: `for {
 	if err := send(); err == nil {
 		return nil
@@ -39,7 +38,7 @@ return err`,
 	Standard: "R-2",
 }
 
-// Analyzer finds retries without an end.
+// Analyzer finds retries forever.
 var Analyzer = rule.New(Doc, run)
 
 // supervisor marks functions that keep something going for as long as the

@@ -26,15 +26,15 @@ var Doc = &rule.Doc{
 	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 
-It reports retries of a POST or PATCH request without a header, field or call that names an
-idempotency key. The method is followed through helpers, fields, builders and captured variables
-to the constant that sets it. Where callers choose the method, one finding at the retry names a
-caller that chooses a write. A round tripper, a middleware or a client's Do that repeats any
-request is reported by itself.
+Reported are retries of POST or PATCH requests without a header, field or call nearby that names
+an idempotency key. The method is followed through helpers, fields, builders and captured variables
+to the constant that sets it; if callers choose it, one finding at the retry names a caller that
+chooses a write. A round tripper, a middleware function, or a client's Do that repeats whatever it
+is given is reported itself.
 
-It does not report retries behind a branch that excludes writes, and retries of a request that was
-not carried out: after 429, a conflict, or a connection that was refused or not dialed. Suppress a
-POST that only reads (a search, a GraphQL query) with a reason.`,
+Not reported are retries behind a branch that excludes writes, and retries of requests that were
+not carried out: after 429, a conflict, or a refused connection. Suppress a POST that only reads (a
+search, a GraphQL query) with a reason.`,
 	Bad: `for range 3 {
 	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
 	if resp, err = client.Do(req); err == nil {

@@ -15,12 +15,12 @@ var Doc = &rule.Doc{
 	ID:     "FB1054",
 	Name:   "UselessSleep",
 	Title:  "useless sleep after the last attempt",
-	Remedy: "leave the loop before the wait when the last attempt has failed",
+	Remedy: "leave the loop before the wait if the last attempt failed",
 	Text: `After the last attempt there is nothing to wait for: the caller waits the longest
 backoff for an error that is already known.
 
-It reports, as advice, loops that count their attempts at the head only, and wait at the end
-of every turn.`,
+Reported, as advice, are loops that count attempts only at the top and wait at the end of every
+iteration.`,
 	Bad: `for i := 0; i < 3; i++ {
 	if err = send(); err == nil {
 		return nil

@@ -130,10 +130,10 @@ func (r *run) file(f *policyfile.File) {
 		r.add(deprecatedKey.at(d.Position, f.Service, "%s", d.Message).keyed(d.Message))
 	}
 	if f.Observability.NoMetrics {
-		r.add(silent.at(f.Place("observability.metrics"), f.Service, "the metrics of retries are switched off").keyed("metrics"))
+		r.add(silent.at(f.Place("observability.metrics"), f.Service, "retry metrics are turned off: drop observability.metrics: false").keyed("metrics"))
 	}
 	if f.Observability.NoLogs {
-		r.add(silent.at(f.Place("observability.logs"), f.Service, "the logs of retries are switched off").keyed("logs"))
+		r.add(silent.at(f.Place("observability.logs"), f.Service, "retry logs are turned off: drop observability.logs: false").keyed("logs"))
 	}
 	// Routes and the service's own promise belong to the file, whatever its
 	// dependencies.

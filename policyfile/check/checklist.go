@@ -116,7 +116,7 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 func (v *review) answer(q *question) (Verdict, []string) {
 	switch bad := v.found(q.findings); {
 	case v.foreign > 0:
-		return Unknown, []string{fmt.Sprintf("%d policies are configuration of others, whose behavior is not known here", v.foreign)}
+		return Unknown, []string{fmt.Sprintf("%d policies are settings of other software, whose behavior is not known here", v.foreign)}
 	case len(v.deps) == 0:
 		return Unknown, []string{"no dependency in these files"}
 	case bad != nil:
@@ -152,7 +152,7 @@ func (v *review) found(ids []string) (at []string) {
 // scrape holds.
 func (v *review) scraped(names []string) (Verdict, []string) {
 	if len(v.silent) > 0 {
-		return No, []string{strings.Join(v.silent, ", ") + ": metrics are switched off"}
+		return No, []string{strings.Join(v.silent, ", ") + ": metrics are turned off"}
 	}
 	if v.metrics == nil {
 		return Unknown, []string{"no metrics were scraped: give --metrics URL"}

@@ -93,24 +93,24 @@ func (d *directive) fault(now time.Time) string {
 		rule, ok := RuleOf(id)
 		switch {
 		case !ok:
-			return fmt.Sprintf("names %s, which is no finding of check", id)
+			return fmt.Sprintf("names %s, which is not a finding of check: see forbear rules list", id)
 		case !ignorable(rule):
-			return fmt.Sprintf("names %s, which no comment lifts", id)
+			return fmt.Sprintf("names %s, which no comment can lift", id)
 		}
 	}
 	switch {
 	case len(d.ids) == 0:
-		return "names no finding, as in forbear:ignore FC301 until=2027-03-01 REASON"
+		return "names no finding: write forbear:ignore FC301 until=2027-03-01 REASON"
 	case d.until.IsZero():
-		return "has no end: write until=2027-03-01 behind the finding"
+		return "has no end date: write until=2027-03-01 after the finding"
 	case d.reason == "":
-		return "has no reason"
+		return "has no reason: write one after the date"
 	case d.deeper:
-		return "stands further in than the line below it, as the end of a text does: put it above that line's first letter"
+		return "is indented further than the line below it: align it with that line"
 	case !now.Before(d.until):
-		return "has ended on " + lastDay(d.until)
+		return "expired on " + lastDay(d.until)
 	case d.until.Sub(now) > maxWaiver+24*time.Hour:
-		return "lasts longer than 180 days"
+		return "lasts longer than 180 days: choose an earlier end"
 	}
 	return ""
 }
@@ -160,7 +160,7 @@ func (r *run) comments() {
 			}
 			d.used = true
 			if policies[f.File] && f.rule.Waivable {
-				r.add(commentInvalid.at(d.at, f.Subject, "a comment does not lift %s in a policy file: that takes a signed waiver of %s", f.ID, f.Standard))
+				r.add(commentInvalid.at(d.at, f.Subject, "a comment cannot lift %s in a policy file: use a signed waiver of %s", f.ID, f.Standard))
 			} else if f.Suppressed == "" {
 				f.Suppressed, f.InSource = fmt.Sprintf("comment until %s: %s", lastDay(d.until), d.reason), true
 				r.findings[i] = f
@@ -172,7 +172,7 @@ func (r *run) comments() {
 			if fault := d.fault(r.Now); fault != "" {
 				r.add(commentInvalid.at(d.at, "", "the comment %s", fault))
 			} else if !d.used {
-				r.add(commentUnused.at(d.at, "", "the comment lifts nothing: there is no %s on line %d%s", strings.Join(d.ids, " or "), d.line, r.elsewhere(d)))
+				r.add(commentUnused.at(d.at, "", "the comment lifts nothing: line %[2]d has no %[1]s%[3]s", strings.Join(d.ids, " or "), d.line, r.elsewhere(d)))
 			}
 		}
 		delete(all, s.File.Name)

@@ -63,7 +63,7 @@ func TestCommentElsewhere(t *testing.T) {
 	text := strings.Replace(strings.Replace(proxied, "    COMMENT\n", "", 1), "    location", "    # forbear:ignore FC301 until=2027-03-01 the backend drops repetitions\n    location", 1)
 	for _, f := range Run([]Source{parse(t, "f.conf", text)}, Options{Now: today}).Findings {
 		if f.ID == "FC912" {
-			if want := "there is no FC301 on line 6, but on line 3"; !strings.Contains(f.Message, want) {
+			if want := "line 6 has no FC301, but on line 3"; !strings.Contains(f.Message, want) {
 				t.Errorf("got %q, want %q", f.Message, want)
 			}
 			return

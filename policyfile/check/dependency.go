@@ -43,7 +43,7 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	r.durable(d)
 	// Adapters are exempt: no proxy's configuration names an owner.
 	if d.Policy.Owner == "" {
-		r.add(ownerMissing.at(d.At, d.Name, "%s has no owner of its retries", d.Name))
+		r.add(ownerMissing.at(d.At, d.Name, "%s has no retry owner: set owner", d.Name))
 	}
 	r.breaker(d)
 }
@@ -69,21 +69,21 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	// by other means.
 	if (b.MinRetries > budget.DefaultMinRetries || b.MinRetries > 0 && s.File.Instances > 1) && !d.Policy.Kind.Durable() {
 		rate := float64(b.MinRetries) / b.Window.Seconds()
-		load := fmt.Sprintf("each instance adds up to %s retries/s (how many instances there are, the file does not say)", number(rate))
+		load := fmt.Sprintf("each instance adds up to %s retries/s (set instances to see the sum)", number(rate))
 		// With the number of instances the load can be stated, and a
 		// reviewer can accept it.
 		if n := s.File.Instances; n > 0 {
 			all := float64(b.AllowedEach(n, 0))
-			load = fmt.Sprintf("%d instances add up to %s retries/s, %s in a window", n, number(rate*float64(n)), number(all))
+			load = fmt.Sprintf("%d instances add up to %s retries/s, %s per window", n, number(rate*float64(n)), number(all))
 			if retries > 0 { // which a budget that the reader refused may not have
-				load += fmt.Sprintf(": more than %s while they make fewer than %s calls in it", percent(retries), number(all/retries))
+				load += fmt.Sprintf(": more than %s of their calls while they make fewer than %s per window", percent(retries), number(all/retries))
 			}
 		}
 		at, _ := d.Place("budget.min_retries")
-		found := quietClientFloor.at(at, d.Name, "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
+		found := quietClientFloor.at(at, d.Name, "a quiet client of %s may make %d retries in %v beyond the budget's share, and send one call %s times: %s",
 			d.Name, b.MinRetries, b.Window, number(b.Worst(attempts(&d.Policy)-1)), load)
 		if s.File.Instances > 0 {
-			found.Hint = "Write strict: true, share one floor among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
+			found.Hint = "Set strict: true, share one budget among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
 		}
 		r.add(found)
 	}
@@ -107,11 +107,11 @@ func (r *run) window(s Source, d *policyfile.Dependency) {
 	// policy.
 	const slack = 1e-9
 	at, _ := d.Place("budget.window")
-	found := retryBudgetWindow.at(at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window).degree(burst)
+	found := retryBudgetWindow.at(at, d.Name, "%s counts its budget over %v instead of 30s", d.Name, b.Window).degree(burst)
 	switch {
 	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
 	case burst > standard+slack && b.Window > budget.DefaultWindow:
-		found.Message = fmt.Sprintf("%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%", d.Name, b.Window, percent(burst))
+		found.Message = fmt.Sprintf("%s counts its budget over %v: within 30s retries may be %s of the requests instead of 20%%", d.Name, b.Window, percent(burst))
 	default:
 		return
 	}
@@ -135,7 +135,7 @@ func (r *run) tooLong(s Source, d *policyfile.Dependency) {
 	}
 	if l := worst(s, d); l.Duration < math.MaxInt64 && l.Duration > totalOf(d) {
 		at := written(d, "per_attempt", "max_retries")
-		r.add(totalDuration.at(at, d.Name, "%s has no total, and its attempts and waits may take %v: want at most %v", d.Name, l.Duration, totalOf(d)).degree(l.Duration.Seconds()).in(s, d.Route))
+		r.add(totalDuration.at(at, d.Name, "%s has no total, and its attempts and waits may take %v: set a total of at most %v", d.Name, l.Duration, totalOf(d)).degree(l.Duration.Seconds()).in(s, d.Route))
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
 	// A single retry has one wait: there is nothing that could grow.
 	if p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
-		r.add(backoffBase.at(written(d, "backoff.base", "backoff.cap"), d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
+		r.add(backoffBase.at(written(d, "backoff.base", "backoff.cap"), d.Name, "%s waits up to %v before every retry: base %v is not below cap %v",
 			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap).in(s, d.Route))
 	}
 	// That software cannot bound one attempt is said once, and not for each route.
@@ -169,19 +169,19 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 			rule = worstCaseOverTotal
 		}
 		if attempt >= p.Total || saturated(float64(attempts-1)*float64(attempt)) >= p.Total {
-			r.add(rule.at(at, d.Name, "%s may need %v for %d attempts of %v: none begins after %v, and the last goes on, so that a call may take %v",
+			r.add(rule.at(at, d.Name, "%s may need %v for %d attempts of %v: none starts after %v, but the last one continues, so a call may take %v",
 				d.Name, saturated(float64(attempts)*float64(attempt)), attempts, attempt, p.Total, d.Longest).in(s, d.Route))
 		}
 		return
 	}
 	if attempt >= p.Total {
-		r.add(timeoutsDoNotFit.at(at, d.Name, "one attempt on %s may take %v, the whole call %v: one that hangs leaves nothing for a retry", d.Name, attempt, p.Total).in(s, d.Route))
+		r.add(timeoutsDoNotFit.at(at, d.Name, "one attempt on %s may take %v and the whole call %v: an attempt that hangs leaves no time for a retry", d.Name, attempt, p.Total).in(s, d.Route))
 		return
 	}
 	// The total is hard, so that this is a warning: the last attempts will
 	// be missing.
 	if raw := unbounded(&d.Policy); raw > p.Total {
-		r.add(worstCaseOverTotal.at(at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total).in(s, d.Route))
+		r.add(worstCaseOverTotal.at(at, d.Name, "%s may need %v for %d attempts of %v and their waits, but its total is %v", d.Name, raw, attempts, attempt, p.Total).in(s, d.Route))
 	}
 }
 
@@ -199,10 +199,10 @@ func written(d *policyfile.Dependency, field, other string) policyfile.Position 
 // (RFC 9110 section 9.2.2).
 func (r *run) writes(d *policyfile.Dependency) {
 	if d.Policy.RetryUnsent {
-		r.about(d, "retry_unsent", retryUnsent, "writes to %s without a key are retried when they were not sent", d.Name)
+		r.about(d, "retry_unsent", retryUnsent, "writes to %s without a key are retried if they were not sent (retry_unsent)", d.Name)
 	}
 	if d.Policy.Idempotent && !d.Policy.Disabled {
-		r.about(d, "idempotent", declaredIdempotent, "%s says idempotent: true: its writes are repeated without a key", d.Name)
+		r.about(d, "idempotent", declaredIdempotent, "%s has idempotent: true, so its writes are repeated without a key", d.Name)
 	}
 	var writes []string
 	for _, m := range d.Methods {
@@ -214,7 +214,7 @@ func (r *run) writes(d *policyfile.Dependency) {
 	// The library is safe by default; the finding asks that someone has
 	// thought of it.
 	if len(writes) > 0 && !said && !d.Policy.Disabled && !d.Policy.Idempotent {
-		r.about(d, "methods", writeWithoutKey, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
+		r.about(d, "methods", writeWithoutKey, "%s receives %s, and the file does not say where idempotency keys come from", d.Name, strings.Join(writes, " and "))
 	}
 	// A position alone is asked for here: where nothing was written, the
 	// nearest section serves.
@@ -226,7 +226,7 @@ func (r *run) writes(d *policyfile.Dependency) {
 // unknown, and is no finding: nothing is known against it.
 func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(string) policyfile.Position) {
 	if k.MaxLength > maxKeyLength {
-		r.add(keyLength.at(place(section+".max_length"), subject, "%s takes keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength))
+		r.add(keyLength.at(place(section+".max_length"), subject, "%s accepts keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength))
 	}
 	if k.Retention != 0 && k.Retention < minRetention {
 		r.add(keyRetention.at(place(section+".retention"), subject, "%s forgets keys after %v: want at least %v", who, k.Retention, minRetention))
@@ -273,7 +273,7 @@ func (r *run) durable(d *policyfile.Dependency) {
 		r.about(d, "dead_letter", deadLetterMissing, "%s %s has no dead-letter queue", what, d.Name)
 	}
 	if d.DeadLetter.Alert == "" {
-		r.about(d, "dead_letter", deadLetterAlertMissing, "the dead letters of %s %s raise no alert", what, d.Name)
+		r.about(d, "dead_letter", deadLetterAlertMissing, "dead letters of %s %s raise no alert", what, d.Name)
 	}
 	// Only a consumer has to remember: a webhook's receiver does that on
 	// its own side.
@@ -281,9 +281,9 @@ func (r *run) durable(d *policyfile.Dependency) {
 		return
 	}
 	if at, ok := d.Place("dedup"); !ok {
-		r.add(dedupWindow.at(d.At, d.Name, "consumer %s does not say how long it remembers the events that it has seen", d.Name))
+		r.add(dedupWindow.at(d.At, d.Name, "consumer %s does not say how long it remembers events: set dedup", d.Name))
 	} else if d.Dedup < minDedup {
-		r.add(dedupWindow.at(at, d.Name, "consumer %s forgets the events that it has seen after %v: want at least 7 days", d.Name, d.Dedup))
+		r.add(dedupWindow.at(at, d.Name, "consumer %s forgets events after %v: want at least 7 days", d.Name, d.Dedup))
 	}
 }
 
@@ -309,10 +309,10 @@ func (r *run) breaker(d *policyfile.Dependency) {
 		r.about(d, "breaker.disabled", breakerOff, "%s has no circuit breaker", d.Name)
 	// The first retries alone ask for more than the budget has.
 	case b.OnBudget == breaker.BudgetOpens && p.Retries() > 0 && partialFailure > p.Budget.MaxAmplification()-1:
-		r.about(d, "breaker.on_budget", breakerSelfInflicted, "while %s of the attempts on %s fail, retries spend the budget, and the spent budget opens the breaker",
+		r.about(d, "breaker.on_budget", breakerSelfInflicted, "if %s of the attempts on %s fail, retries spend the budget, and the spent budget opens the breaker",
 			percent(partialFailure), d.Name)
 	case b.FailureRate < partialFailure:
-		r.about(d, "breaker.failure_rate", breakerSelfInflicted, "while %s of the attempts on %s fail, the breaker opens: its failure_rate is %s",
+		r.about(d, "breaker.failure_rate", breakerSelfInflicted, "if %s of the attempts on %s fail, the breaker opens: its failure_rate is %s",
 			percent(partialFailure), d.Name, percent(b.FailureRate))
 	}
 }

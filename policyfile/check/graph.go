@@ -191,7 +191,7 @@ func (r *run) limits(l *Load) {
 		r.add(amplificationLimit.at(l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s: the limit is %s",
 			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification)).degree(l.PathWith))
 	case l.AtLeast:
-		r.add(amplificationLimit.at(l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
+		r.add(amplificationLimit.at(l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, part of which could not be judged: the limit is %s",
 			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification)))
 	}
 	if r.MaxDuration > 0 && !l.kind.Durable() && (l.longer || l.Duration > r.MaxDuration) {
@@ -244,7 +244,7 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 	if longer > 1 {
 		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
 	}
-	r.add(callerGivesUpFirst.at(at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
+	r.add(callerGivesUpFirst.at(at, d.Name, "an attempt on %s ends after %v, but %s may keep calling %s for %s%s",
 		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).keyed(l.Dependency))
 }
 
@@ -358,7 +358,7 @@ func (r *run) owners() {
 				continue
 			}
 			if c.owner != d.Policy.Owner {
-				r.add(twoOwners.at(at, d.Name, "%s is owned by %s here, and by %s at %s", d.Name, d.Policy.Owner, c.owner, c.at).keyed(c.owner))
+				r.add(twoOwners.at(at, d.Name, "the retry owner of %s is %s here, but %s at %s", d.Name, d.Policy.Owner, c.owner, c.at).keyed(c.owner))
 			}
 		}
 	}

@@ -25,13 +25,13 @@ func (r *run) ingress(f *policyfile.File) {
 			r.add(ingressKeysShared.at(in.At, route.Dependency, "all callers of %s share their idempotency keys", where))
 		}
 		if header := cmp.Or(in.Principal.Header, policyfile.DefaultPrincipal); !in.Principal.Single && in.Principal.JWT == (policyfile.JWT{}) && !guarded(f) {
-			r.add(principalFromTheWire.at(in.At, route.Dependency, "%s believes the header %s from every peer", where, header))
+			r.add(principalFromTheWire.at(in.At, route.Dependency, "%s believes the header %s from any peer", where, header))
 		}
 		if in.Optional {
 			r.add(ingressKeyOptional.at(in.At, route.Dependency, "POST and PATCH to %s pass without an idempotency key", where))
 		}
 		if in.Rerunnable {
-			r.add(ingressRerunnable.at(in.At, route.Dependency, "what may have happened behind %s is done again", where))
+			r.add(ingressRerunnable.at(in.At, route.Dependency, "operations behind %s whose outcome is unknown are repeated", where))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (r *run) keysMeet() {
 func (r *run) meeting(k, o *keyed) {
 	where := fmt.Sprintf("the one on line %d", o.At.Line)
 	if o.file != k.file {
-		where = fmt.Sprintf("%s of %s, where their gateways share a database", o.Host+o.Prefix, o.file.Service)
+		where = fmt.Sprintf("%s of %s, if their gateways share a database", o.Host+o.Prefix, o.file.Service)
 	}
 	r.add(ingressKeysMeet.at(k.Idempotency.At, k.Dependency, "a key of the route %s is a key of %s too", k.Host+k.Prefix, where))
 }
@@ -130,7 +130,7 @@ func (r *run) routes(f *policyfile.File) {
 		}
 		if attempt := d.Policy.AttemptTimeout(); route.Timeout < attempt {
 			where := route.Host + route.Prefix
-			r.add(routeGivesUpFirst.at(route.At, d.Name, "the route %s ends a call after %v, while one attempt on %s may take %v", where, route.Timeout, d.Name, attempt).keyed(where))
+			r.add(routeGivesUpFirst.at(route.At, d.Name, "the route %s ends a call after %v, but one attempt on %s may take %v", where, route.Timeout, d.Name, attempt).keyed(where))
 		}
 	}
 }

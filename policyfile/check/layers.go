@@ -187,7 +187,7 @@ func (r *run) layers() []*unit {
 			continue
 		}
 		said[key] = true
-		r.add(twoOwners.at(at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
+		r.add(twoOwners.at(at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends (%s with budgets)",
 			at.dep.Name, strings.Join(texts, " and "), number(without), number(with)).keyed("layers").degree(without).routed(at.dep.Route))
 	}
 	return units

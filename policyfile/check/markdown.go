@@ -32,7 +32,7 @@ func Markdown(w io.Writer, read *Reading, rep *report.Report, r *Result) error {
 				lines = append(lines, line)
 			}
 		}
-		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, strings.Join(lines, "<br>"), strings.TrimSpace(f.ID+" "+f.Standard))
+		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, strings.Join(lines, "<br>"), strings.TrimSpace(f.ID+" "+retryRule(f.Standard)))
 	}
 	if len(rep.Problems) > 0 {
 		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(rep.Problems))
@@ -116,7 +116,7 @@ func Table(w io.Writer, r *Result) error {
 		b.WriteString(row + fitted(l.call(), max(tableWidth-len(row), leastName)) + "\n")
 	}
 	if n := len(r.Loads) - tableRows; n > 0 {
-		fmt.Fprintf(&b, "and %s with no greater load, which -o json lists\n", plural(n, "call"))
+		fmt.Fprintf(&b, "and %s with no greater load: see -o json\n", plural(n, "call"))
 	}
 	b.WriteString(summary(r))
 	_, err := io.WriteString(w, b.String())
@@ -204,4 +204,13 @@ func longest(loads []Load) string {
 		}
 	}
 	return l.duration()
+}
+
+// retryRule is a rule of the standard on retries, or "": the number of a companion
+// standard says nothing to most readers.
+func retryRule(standard string) string {
+	if strings.HasPrefix(standard, "INTG-") {
+		return ""
+	}
+	return standard
 }

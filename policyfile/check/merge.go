@@ -72,7 +72,7 @@ func limitsOf(one *report.Finding, group []report.Finding) {
 	if one.Standard = ""; len(rules) == 1 {
 		one.Standard = group[0].Standard
 	}
-	one.Message = fmt.Sprintf("%s cannot hold %s, whatever is written", foreign.Title(one.Subject), list(rules))
+	one.Message = fmt.Sprintf("%s cannot keep %s, whatever its file says", foreign.Title(one.Subject), list(rules))
 	if len(files) > 1 {
 		one.Message += fmt.Sprintf(" (in %d files)", len(files))
 	}
@@ -80,8 +80,8 @@ func limitsOf(one *report.Finding, group []report.Finding) {
 
 // gist is what a rule of the standard asks for, in a few words.
 var gist = map[string]string{
-	"R-1": "(full jitter)", "R-2": "(a bounded count)", "R-3": "(a bound in time)", "R-4": "(final failures)", "R-5": "(Retry-After)",
-	"R-6": "(writes with a key alone)", "R-7": "(a retry budget over 30 s)", "R-8": "(dead letters)", "R-9": "(no retry after a refused certificate)",
+	"R-1": "(full jitter)", "R-2": "(a bounded count)", "R-3": "(a time limit)", "R-4": "(permanent failures)", "R-5": "(Retry-After)",
+	"R-6": "(writes only with a key)", "R-7": "(a retry budget over 30 s)", "R-8": "(dead letters)", "R-9": "(no retry after a refused certificate)",
 }
 
 // floorsOf says once which dependencies quiet clients may retry beyond the budget's share.
@@ -97,7 +97,7 @@ func floorsOf(one *report.Finding, group []report.Finding) {
 	if n := len(names) - most; n > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", n))
 	}
-	one.Message = fmt.Sprintf("quiet clients may retry %s beyond the budget's share, as often as their floors say", list(names))
+	one.Message = fmt.Sprintf("quiet clients may retry %s beyond the budget's share, up to their floors", list(names))
 }
 
 // list joins words as a sentence has them.

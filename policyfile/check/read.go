@@ -115,7 +115,7 @@ func (t *intake) mistaken(inputs []Input, results []foreign.Result) {
 	for _, in := range inputs {
 		if here, read := held[in.Name]; in.Format != "" && read && !here {
 			t.Files--
-			t.problem(report.Unrecognized, policyfile.Position{File: in.Name}, "nothing in it is of the format "+in.Format, !in.Met)
+			t.problem(report.Unrecognized, policyfile.Position{File: in.Name}, "the file is not in the format "+in.Format, !in.Met)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (r *Reading) policy(name string, data []byte) {
 			r.problem(report.Faulty, f.Position, f.Message, true)
 		}
 		if faults.More > 0 {
-			r.problem(report.Faulty, policyfile.Position{File: name}, fmt.Sprintf("%d more faults", faults.More), true)
+			r.problem(report.Faulty, policyfile.Position{File: name}, fmt.Sprintf("%d more faults: fix those above first", faults.More), true)
 		}
 	}
 }
@@ -138,9 +138,9 @@ func (r *Reading) policy(name string, data []byte) {
 // unrecognized records a file that nothing reads. One that was named has to be
 // judged; one that was met is named when it speaks of retries.
 func (r *Reading) unrecognized(in Input, opened *foreign.Opened) {
-	at, message := policyfile.Position{File: in.Name}, "neither a policy file nor a configuration that check knows"
+	at, message := policyfile.Position{File: in.Name}, "neither a policy file nor a configuration that check reads: see --from in forbear check --help"
 	if opened.Retry.Line > 0 {
-		at, message = opened.Retry, "a setting for retries that check does not read: "+opened.Setting
+		at, message = opened.Retry, "a retry setting that check does not read: "+opened.Setting
 	}
 	r.problem(report.Unrecognized, at, cmp.Or(opened.Why, message), !in.Met)
 }

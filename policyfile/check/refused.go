@@ -35,7 +35,7 @@ func (r *run) refused(s Source) {
 		found := beyondTheProduct.at(f.Position, s.File.Format, "%s", f.Message).keyed(f.Rule)
 		found.Standard = f.Rule
 		if all := s.File.All(); len(all) > 0 && all[0].Policy.Kind.Durable() {
-			found.Hint = "Let forbear deliver or consume it instead, switch the retries off, or have a waiver signed."
+			found.Hint = "Let forbear deliver or consume it instead, turn the retries off, or have a waiver signed."
 		}
 		r.add(found)
 	}

@@ -59,18 +59,18 @@ func safeToRepeat(d *policyfile.Dependency) (Verdict, string) {
 	case d.Policy.Disabled:
 		return notRetried(d)
 	case d.Policy.Idempotent:
-		return Yes, fmt.Sprintf("%s: every operation of %s is said to be idempotent", place(d, "idempotent"), d.Name)
+		return Yes, fmt.Sprintf("%s: every operation of %s is declared idempotent", place(d, "idempotent"), d.Name)
 	case keys:
-		return Yes, fmt.Sprintf("%s: writes to %s are retried with a key alone", place(d, "idempotency"), d.Name)
+		return Yes, fmt.Sprintf("%s: writes to %s are retried only with a key", place(d, "idempotency"), d.Name)
 	case methods:
 		return Yes, fmt.Sprintf("%s: %s is only sent %s", place(d, "methods"), d.Name, strings.Join(d.Methods, ", "))
 	}
-	return Unknown, fmt.Sprintf("%s: %s says neither its methods nor who brings keys", d.At, d.Name)
+	return Unknown, fmt.Sprintf("%s: %s names neither its methods nor the source of its keys", d.At, d.Name)
 }
 
 // classified says that R-4's terminal failures stay terminal.
 func classified(d *policyfile.Dependency) (Verdict, string) {
-	return Yes, fmt.Sprintf("%s: %s retries what R-4 lists, and its overrides make none of 400, 401, 403, 404, 409 and 422 retryable", place(d, "classify"), d.Name)
+	return Yes, fmt.Sprintf("%s: %s retries what R-4 lists, and no override makes 400, 401, 403, 404, 409 or 422 retryable", place(d, "classify"), d.Name)
 }
 
 // obedient asks the policy about a throttled response: a short Retry-After has to be
@@ -89,7 +89,7 @@ func obedient(d *policyfile.Dependency) (Verdict, string) {
 	if !waits.Retry || waits.Wait < total/4 || gives.Retry {
 		return No, fmt.Sprintf("simulated: %s does not honor Retry-After", d.Name)
 	}
-	return Yes, fmt.Sprintf("simulated: told %v by 429, %s waits %v; told %v, more than it has, it fails at once",
+	return Yes, fmt.Sprintf("simulated: after a 429 that asks for %v, %s waits %v; after one that asks for %v, more than its total, it fails at once",
 		total/4, d.Name, waits.Wait.Round(time.Millisecond), 2*total)
 }
 
@@ -129,7 +129,7 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 	case d.Policy.Disabled:
 		return notRetried(d)
 	case leaves(d):
-		return Unknown, fmt.Sprintf("%s leaves the standard: its findings come first", d.Name)
+		return Unknown, fmt.Sprintf("%s breaks the standard: fix its findings first", d.Name)
 	}
 	// Each retry of a call is wanted as often as all attempts before it fail, and had
 	// while the budget lasts.
@@ -139,7 +139,7 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 		wanted += failing
 	}
 	had := min(wanted, d.Policy.WithDefaults().Budget.MaxAmplification()-1)
-	return Yes, fmt.Sprintf("calculated: while %s of the attempts fail, %s of the calls to %s succeed with retries, %s without",
+	return Yes, fmt.Sprintf("calculated: if %s of the attempts fail, %s of the calls to %s succeed with retries, %s without",
 		percent(transient), percent((1-transient)*(1+had)), d.Name, percent(1-transient))
 }
 
@@ -147,10 +147,10 @@ func helps(d *policyfile.Dependency) (Verdict, string) {
 // fails. A budget that the standard allows adds a quarter at most.
 func stops(d *policyfile.Dependency) (Verdict, string) {
 	if leaves(d) {
-		return Unknown, fmt.Sprintf("%s leaves the standard: its findings come first", d.Name)
+		return Unknown, fmt.Sprintf("%s breaks the standard: fix its findings first", d.Name)
 	}
 	load := min(float64(attempts(&d.Policy)), d.Policy.WithDefaults().Budget.MaxAmplification())
-	return Yes, fmt.Sprintf("calculated: while everything fails, the calls of a busy client to %s become %s times as many attempts", d.Name, number(load))
+	return Yes, fmt.Sprintf("calculated: if everything fails, a busy client's calls to %s become %s times as many attempts", d.Name, number(load))
 }
 
 // leaves reports whether the retries of a dependency leave the standard. Its breaker does not

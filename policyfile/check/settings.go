@@ -81,7 +81,7 @@ func (r *settingsReader) path(n *yaml.Node) (s pathSettings) {
 		},
 	})
 	if len(s.files) == 0 {
-		r.Fault(n, "files is missing: want patterns such as legacy/**")
+		r.Fault(n, "files is missing: write patterns such as legacy/**")
 	}
 	return s
 }
@@ -97,7 +97,7 @@ func (r *settingsReader) levels(n *yaml.Node) levels {
 			r.Fault(value, "%s is not a finding of check: see forbear rules list", id)
 			continue
 		case !ignorable(rule), id == notJudged.ID && value.Value == "off":
-			r.Fault(value, "%s keeps its severity", id)
+			r.Fault(value, "the severity of %s cannot be changed", id)
 			continue
 		}
 		words := []string{"error", "warning", "note", "off"}

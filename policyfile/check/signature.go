@@ -82,7 +82,7 @@ func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 // it could not be verified.
 var (
 	errSignature = errors.New("the signature is not valid")
-	errSelf      = errors.New("the key is the owner's")
+	errSelf      = errors.New("the key belongs to the owner")
 )
 
 // verifyTime bounds one run of ssh-keygen. A signing agent that asks for a
@@ -102,7 +102,7 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 	}
 	tool, err := exec.LookPath("ssh-keygen")
 	if err != nil {
-		return errors.New("ssh-keygen is not installed")
+		return errors.New("ssh-keygen is not installed: install OpenSSH")
 	}
 	// The signature has to be a file; the payload goes through stdin.
 	dir, err := os.MkdirTemp("", "forbear-waiver-")

@@ -77,7 +77,7 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 	r := &run{Options: o}
 	r.waiver(f, w, nameOf(w))
 	if w.Rule == "R-2" && !boardApproved(w) {
-		r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts %s without an approval of role iab", nameOf(w), w.Rule))
+		r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s of %s needs an approval with role: iab", nameOf(w), w.Rule))
 	}
 	return plain(r.findings), errors.Join(r.unjudged...)
 }
@@ -106,7 +106,7 @@ func Relied(f *policyfile.File, d *policyfile.Dependency, o Options) (relied []*
 			r := &run{Options: o}
 			r.waiver(f, w, nameOf(w))
 			if w.Rule == "R-2" && overRange(&d.Policy) && !boardApproved(w) {
-				r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s lifts the upper bound of %s without an approval of role iab", nameOf(w), d.Name))
+				r.add(waiverNeedsBoard.at(w.At, nameOf(w), "waiver %s of the upper bound of %s needs an approval with role: iab", nameOf(w), d.Name))
 			}
 			if errs = append(errs, r.unjudged...); len(r.findings) == 0 {
 				lifts = w
@@ -135,9 +135,9 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 	}
 	switch {
 	case w.Created.IsZero():
-		r.add(waiverTooLong.at(w.At, name, "waiver %s does not say since when it holds", name))
+		r.add(waiverTooLong.at(w.At, name, "waiver %s has no start: set created", name))
 	case w.Created.After(r.Now):
-		r.add(waiverTooLong.at(w.At, name, "waiver %s was created on %s, which is yet to come", name, w.Created.Format(time.DateOnly)))
+		r.add(waiverTooLong.at(w.At, name, "waiver %s was created on %s, which is in the future", name, w.Created.Format(time.DateOnly)))
 	// The day of expiry is included, and Expires is the moment after it.
 	case w.Expires.Sub(w.Created) > maxWaiver+24*time.Hour: // the last day counts
 		r.add(waiverTooLong.at(w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires)))
@@ -148,7 +148,7 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 		return
 	}
 	if len(w.Approvals) == 0 {
-		r.add(waiverIncomplete.at(w.At, name, "waiver %s has no approval", name).keyed("approvals"))
+		r.add(waiverIncomplete.at(w.At, name, "waiver %s has no approval: forbear policy payload prints what to sign", name).keyed("approvals"))
 		return
 	}
 	for i := range w.Approvals {
@@ -168,9 +168,9 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 	}
 	if a.Signature == "" || r.AllowedSigners == "" {
 		// Both cases need a different remedy, and so a different message.
-		what := "has no signature"
+		what := "has no signature: forbear policy payload prints what to sign"
 		if a.Signature != "" {
-			what = "cannot be verified without a file of allowed signers"
+			what = "cannot be verified: give --allowed-signers FILE"
 		}
 		r.add(waiverSignature.at(a.At, name, "the approval of waiver %s by %s %s", name, a.By, what).keyed(a.By))
 		return
@@ -180,10 +180,10 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 	case errors.Is(err, errSelf):
 		r.add(waiverSelfApproved.at(a.At, name, "waiver %s is signed with a key of its owner %s", name, w.Owner))
 	case errors.Is(err, errSignature):
-		r.add(waiverSignature.at(a.At, name, "the signature of %s under waiver %s is not valid%s", a.By, name, roleNote(a)).keyed(a.By))
+		r.add(waiverSignature.at(a.At, name, "the signature of %s on waiver %s is not valid%s", a.By, name, roleNote(a)).keyed(a.By))
 	case err != nil:
 		r.unjudged = append(r.unjudged, fmt.Errorf("%s: waiver %s: %w", a.At, name, err))
-		r.add(waiverSignature.at(a.At, name, "the signature of %s under waiver %s cannot be verified: %v", a.By, name, err).keyed(a.By))
+		r.add(waiverSignature.at(a.At, name, "the signature of %s on waiver %s cannot be verified: %v", a.By, name, err).keyed(a.By))
 	}
 }
 
@@ -191,7 +191,7 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 // the usual reason for such a signature to be refused.
 func roleNote(a *policyfile.Approval) string {
 	if a.Role == "iab" {
-		return " for role iab"
+		return " for role: iab"
 	}
 	return ""
 }
@@ -201,7 +201,7 @@ func roleNote(a *policyfile.Approval) string {
 func (r *run) liftOwn(w judged, about []int) {
 	d, ok := w.file.Dependency(w.Dependency)
 	if !ok {
-		r.add(waiverUnmatched.at(w.At, w.name, "waiver %s is for %s, which is not in this file", w.name, w.Dependency))
+		r.add(waiverUnmatched.at(w.At, w.name, "waiver %s is for %s, which this file does not have", w.name, w.Dependency))
 		return
 	}
 	used := false
@@ -249,9 +249,9 @@ func (r *run) lift(w judged, i int, over bool) (used bool) {
 	}
 	switch {
 	case f.value != "" && !slices.Contains(w.Lifts, f.value):
-		r.add(waiverIncomplete.at(w.At, w.name, "waiver %s does not say that it lifts %q, which is what %s has", w.name, f.value, f.File).keyed(f.value))
+		r.add(waiverIncomplete.at(w.At, w.name, "waiver %s does not list %q in lifts, which %s needs", w.name, f.value, f.File).keyed(f.value))
 	case f.rule == retryCount && over && !boardApproved(w.Waiver):
-		r.add(waiverNeedsBoard.at(w.At, w.name, "waiver %s lifts the upper bound of %s without an approval of role iab", w.name, f.Subject))
+		r.add(waiverNeedsBoard.at(w.At, w.name, "waiver %s of the upper bound of %s needs an approval with role: iab", w.name, f.Subject))
 	case w.valid:
 		f.Suppressed = fmt.Sprintf("waiver %s until %s: %s", w.name, lastDay(w.Expires), w.Reason)
 	}

@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	_, err = ParseSettings("s.yaml", []byte("severty: {}\nseverity: {FC601: note, FC999: error, FC201: grave, FC911: off, FC001: off}\npaths: [{severity: {}}]\ncomments: maybe\n"))
-	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\" in the settings: did you mean severity?", "FC601 keeps its severity", "FC999 is not a finding", `FC201 is "grave"`, "FC911 keeps", "FC001 keeps", "files is missing", `comments is "maybe"`} {
+	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\" in the settings: did you mean severity?", "the severity of FC601 cannot be changed", "FC999 is not a finding", `FC201 is "grave"`, "severity of FC911", "severity of FC001", "files is missing", `comments is "maybe"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -18,15 +18,15 @@ func TestWindows(t *testing.T) {
 	)
 	for _, tt := range []struct{ name, text, budget, want string }{
 		{"Gateway API", route, "percent: 20, interval: 30s", "busy 1.25;"},
-		{"Gateway API by default", route, "percent: 20", "busy 1.25; FC103 warning a.n counts its budget over 10s, and not over 30s"},
-		{"Gateway API for long", route, "percent: 20, interval: 10m", "busy 1.25; FC103 warning a.n counts its budget over 10m0s: within 30s it may spend 500% of that time's requests, and not 20%"},
+		{"Gateway API by default", route, "percent: 20", "busy 1.25; FC103 warning a.n counts its budget over 10s instead of 30s"},
+		{"Gateway API for long", route, "percent: 20, interval: 10m", "busy 1.25; FC103 warning a.n counts its budget over 10m0s: within 30s retries may be 500% of the requests instead of 20%"},
 		{"a long window and a small share", route, "percent: 10, interval: 1m", "busy 1.11;"},
 		{"Linkerd", profile, "retryRatio: 0.2, ttl: 30s", "busy 1.2;"},
-		{"Linkerd by default", profile, "retryRatio: 0.2", "busy 1.2; FC103 warning a.n.svc.cluster.local counts its budget over 10s, and not over 30s"},
-		{"Linkerd for a moment", profile, "retryRatio: 0.2, ttl: 1ms", "busy 1.2; FC103 warning a.n.svc.cluster.local counts its budget over 1ms, and not over 30s"},
+		{"Linkerd by default", profile, "retryRatio: 0.2", "busy 1.2; FC103 warning a.n.svc.cluster.local counts its budget over 10s instead of 30s"},
+		{"Linkerd for a moment", profile, "retryRatio: 0.2, ttl: 1ms", "busy 1.2; FC103 warning a.n.svc.cluster.local counts its budget over 1ms instead of 30s"},
 		{"Istio", mesh, "percent: 20", "busy 1.25;"},
-		{"Istio's interval", mesh, "percent: 20, budgetInterval: 30s", "busy 4; FC102 warning a: 20% of all requests of 30s may be retries in flight. That bounds none that are short, and even where each lasts 12s they may be 50% of the requests: leave the interval out"},
-		{"Istio's shorter interval", mesh, "percent: 20, budgetInterval: 10s", "busy 4; FC102 warning a: 20% of all requests of 10s may be retries in flight. That is over 20% of the requests where a retry lasts less than 10s: leave the interval out"},
+		{"Istio's interval", mesh, "percent: 20, budgetInterval: 30s", "busy 4; FC102 warning a: 20% of all requests of 30s may be retries in flight. That does not bound short retries, and even if each lasts 12s they may be 50% of the requests: leave the interval out"},
+		{"Istio's shorter interval", mesh, "percent: 20, budgetInterval: 10s", "busy 4; FC102 warning a: 20% of all requests of 10s may be retries in flight. That is over 20% of the requests if a retry lasts less than 10s: leave the interval out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Run(readText("a.yaml", strings.Replace(tt.text, "BUDGET", tt.budget, 1)).Sources, Options{})

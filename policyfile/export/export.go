@@ -83,17 +83,17 @@ func Write(format string, d *policyfile.Dependency, notes ...string) (*Export, e
 		return nil, err
 	}
 	if t.grpc && slices.Contains([]string{"nginx", "haproxy", "resilience4j"}, format) {
-		return nil, fmt.Errorf("%s is called by gRPC, whose codes %s does not see: want grpc, envoy, istio or linkerd", d.Name, format)
+		return nil, fmt.Errorf("%s is called over gRPC, whose codes %s cannot see: export to grpc, envoy, istio or linkerd", d.Name, format)
 	}
 	if t.grpc && format == "gatewayapi" {
 		// GRPCRouteRule of v1.7.0 has no such fields.
-		return nil, fmt.Errorf("%s is called by gRPC, and a GRPCRoute of Gateway API has neither retries nor timeouts: want grpc, envoy, istio or linkerd", d.Name)
+		return nil, fmt.Errorf("%s is called over gRPC, and a GRPCRoute of Gateway API has neither retries nor timeouts: export to grpc, envoy, istio or linkerd", d.Name)
 	}
 	if t.ip && strings.Contains(t.host, ":") && (format == "istio" || format == "linkerd") {
-		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
+		return nil, fmt.Errorf("%s is at %s, but %s finds services by name: use a host name in its url", d.Name, t.host, format)
 	}
 	if t.http2 && format == "nginx" {
-		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and few versions of nginx do: want envoy or haproxy", d.Name)
+		return nil, fmt.Errorf("%s speaks only HTTP/2, which few versions of nginx do: export to envoy or haproxy", d.Name)
 	}
 	w := &writer{export: &Export{Format: format}}
 	formats[i].write(w, t)
@@ -133,12 +133,12 @@ func (w *writer) lose(rule, lacks, chosen string) {
 func (w *writer) writes(t *target) {
 	switch {
 	case t.p.Idempotent:
-		w.lose("R-6", "nothing here says that every operation is idempotent", "every method is retried, as the policy has it")
+		w.lose("R-6", "no setting declares every operation idempotent", "every method is retried, as in the policy")
 	case t.p.Keys == forbear.KeyGenerate:
-		w.lose("R-6", "no idempotency key is made", "writes are retried whose callers send one")
+		w.lose("R-6", "no idempotency key is made", "writes are retried if their callers send one")
 	}
 	if t.unsent {
-		w.lose("R-6", "writes without a key that were not sent are not told from others", "they are not retried")
+		w.lose("R-6", "writes without a key that were not sent look like any others", "they are not retried")
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *writer) labels(t *target) {
 	}
 	if len(found) > 0 && t.retries > 0 {
 		slices.Sort(found)
-		w.lose("R-4", "no word for "+strings.Join(found, ", "), "what it stands for is retried as other failures of a connection are")
+		w.lose("R-4", "no setting for "+strings.Join(found, ", "), "it is retried like other connection failures")
 	}
 }
 
@@ -166,14 +166,14 @@ func (w *writer) waits(t *target) {
 		}
 	}
 	if len(unread) > 0 && t.retries > 0 {
-		w.lose("R-5", "the wait in "+strings.Join(unread, ", ")+" is not read", "the retry goes out all the same")
+		w.lose("R-5", "the wait in "+strings.Join(unread, ", ")+" is not read", "the retry is sent all the same")
 	}
 	switch {
 	case t.retries == 0 || !slices.Contains([]string{"envoy", "istio", "grpc", "resilience4j"}, w.export.Format):
 	case len(t.p.Backoff.Schedule) > 0:
-		w.lose("R-1", "no schedule of waits", "they double from the first retry's, up to the last one's")
+		w.lose("R-1", "no schedule of waits", "waits double, from the schedule's first to its last")
 	case t.p.Backoff.Jitter == forbear.JitterDecorrelated:
-		w.lose("R-1", "no decorrelated jitter", "its own, from the same base")
+		w.lose("R-1", "no decorrelated jitter", "its own jitter, from the same base")
 	}
 }
 
@@ -199,13 +199,13 @@ func (w *writer) guards(t *target) {
 		found = append(found, "health gate")
 	}
 	if t.p.MaxConcurrent > 0 {
-		found = append(found, "bound of the calls under way")
+		found = append(found, "limit of concurrent calls")
 	}
 	if t.pace {
-		found = append(found, "pace that follows 429s")
+		found = append(found, "pacing after 429s")
 	}
 	if len(found) > 0 {
-		w.lose("R-7", "no "+strings.Join(found, ", no "), "calls go on while the dependency fails")
+		w.lose("R-7", "no "+strings.Join(found, ", no "), "calls continue while the dependency fails")
 	}
 }
 
@@ -216,11 +216,11 @@ func (w *writer) trust(t *target) {
 	switch own := format == "nginx" || format == "haproxy"; {
 	case !t.tls:
 	case own && err == nil:
-		w.lose("R-9", "a certificate for an IP address is not recognized", "every call fails, unless tls.server_name is a name in it")
+		w.lose("R-9", "a certificate for an IP address is not recognized", "every call fails, unless tls.server_name is a name in the certificate")
 	case format == "haproxy" && t.cert != "":
 		w.lose("R-9", "certificate and key are one file", t.cert+" has to hold both")
 	case format == "istio" && t.minTLS != "":
-		w.lose("R-9", "no least version of TLS", "Istio's own, 1.2")
+		w.lose("R-9", "no minimum version of TLS", "Istio's own, 1.2")
 	}
 	if t.credentials {
 		w.lose("R-9", "no credentials are added", "callers bring their own")
@@ -252,7 +252,7 @@ func (w *writer) header(t *target, notes []string) {
 		w.line("# Callers connect to 127.0.0.1:10000: choose another address for each dependency.")
 	}
 	if len(w.export.Losses) > 0 {
-		w.line("# What %s cannot hold of it:", w.export.Format)
+		w.line("# What %s cannot do:", w.export.Format)
 	}
 	for _, l := range w.export.Losses {
 		w.line("#   %s", l)

@@ -184,7 +184,7 @@ func TestKeys(t *testing.T) {
 	}
 	// These send a write again that could not be sent, whatever the policy says.
 	for _, format := range []string{"nginx", "haproxy"} {
-		if out := write(t, format, "{owner: a, idempotency: refuse}"); !strings.Contains(losses(out, "R-6"), "only before they were sent") {
+		if out := write(t, format, "{owner: a, idempotency: refuse}"); !strings.Contains(losses(out, "R-6"), "only if they were not sent") {
 			t.Errorf("%s loses %q", format, out.Losses)
 		}
 	}
@@ -209,7 +209,7 @@ func TestClasses(t *testing.T) {
 		if !strings.Contains(config, "512") && !strings.Contains(lost, "512") {
 			t.Errorf("%s loses %q", format, lost)
 		}
-		if !strings.Contains(lost, "no word for connection_reset") {
+		if !strings.Contains(lost, "no setting for connection_reset") {
 			t.Errorf("%s loses %q", format, lost)
 		}
 	}
@@ -262,12 +262,12 @@ func TestPlaces(t *testing.T) {
 // What stops calls and what spaces retries is written, or named as lost.
 func TestGuards(t *testing.T) {
 	for _, c := range []struct{ format, policy, rule, want string }{
-		{"envoy", "", "R-7", "no circuit breaker, no pace that follows 429s; instead"},
-		{"linkerd", ", disabled: true", "R-7", "no circuit breaker, no pace that follows 429s; instead"},
-		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no bound of the calls under way, no pace that follows 429s; instead"},
-		{"resilience4j", ", breaker: {disabled: true}", "R-7", "the count alone bounds them"},
-		{"linkerd", "", "R-3", "no time-out for one attempt"},
-		{"nginx", "", "R-3", "when the last try begins"},
+		{"envoy", "", "R-7", "no circuit breaker, no pacing after 429s; instead"},
+		{"linkerd", ", disabled: true", "R-7", "no circuit breaker, no pacing after 429s; instead"},
+		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no limit of concurrent calls, no pacing after 429s; instead"},
+		{"resilience4j", ", breaker: {disabled: true}", "R-7", "only the count bounds them"},
+		{"linkerd", "", "R-3", "no timeout for one attempt"},
+		{"nginx", "", "R-3", "when the last try starts"},
 		{"envoy", ", backoff: {schedule: [0s, 1s, 2s, 4s]}", "R-1", "no schedule of waits"},
 		{"istio", ", backoff: {jitter: decorrelated}", "R-1", "no decorrelated jitter"},
 		{"istio", ", wait_headers: {X-B: unix, X-A: seconds}", "R-5", "the wait in X-A, X-B is not read"},
@@ -299,7 +299,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	d := dependency(t, "{owner: a, kind: batch}")
-	if _, err := Write("envoy", d); err == nil || !strings.Contains(err.Error(), "payments is of kind batch") {
+	if _, err := Write("envoy", d); err == nil || !strings.Contains(err.Error(), "payments has kind batch") {
 		t.Errorf("got %v", err)
 	}
 }

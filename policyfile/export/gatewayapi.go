@@ -38,19 +38,19 @@ func gatewayAPI(w *writer, t *target) {
 		gatewayRule(w, t, name, false, "")
 	}
 	if t.tls {
-		w.lose("R-9", "TLS to the service is another resource's", "none is begun: write a BackendTLSPolicy")
+		w.lose("R-9", "TLS to the service belongs to another resource", "none is used: write a BackendTLSPolicy")
 	}
 	if t.retries == 0 {
 		return
 	}
 	gatewayBudget(w, t, name, namespace)
 	w.writes(t)
-	w.lose("R-1", "no jitter, cap or schedule of the waits", "the policy's first wait; the rest is up to the implementation")
+	w.lose("R-1", "no jitter, cap or schedule of the waits", "the policy's first wait; the implementation decides the rest")
 	if _, others := only(t.statuses, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout); len(others) > 0 {
-		w.lose("R-4", "an implementation need not retry "+join(others, ", "), "they are written, and one that cannot refuses the route")
+		w.lose("R-4", "an implementation may not retry "+join(others, ", "), "they are written, and an implementation that cannot refuses the route")
 	}
-	w.lose("R-4", "failures of a connection are not chosen", "those before the request was sent are retried, and others as the implementation has it")
-	w.lose("R-5", "Retry-After is not in the API", "what the implementation does with it")
+	w.lose("R-4", "connection failures cannot be selected", "those before the request was sent are retried; the implementation decides on others")
+	w.lose("R-5", "Retry-After is not in the API", "the implementation decides")
 	w.lose("R-9", "a failed TLS handshake is a failed connection like any other", "it is retried")
 }
 
@@ -144,13 +144,13 @@ func gatewayBudget(w *writer, t *target, name, namespace string) {
 	w.line("    budget: {percent: %d, interval: %s}", percent, gatewayTime(window))
 	w.line("    minRetryRate: {count: %d, interval: %s}", count, gatewayTime(every))
 	// Istio gives the interval to Envoy (backend_policies.go): see countsRequests.
-	w.lose("R-7", "how retries are counted is up to the implementation, and Istio 1.31 counts those in flight against the requests of the interval",
-		fmt.Sprintf("by the API's words: of the requests in %s, retries included, %d %% may be retries", gatewayTime(window), percent))
+	w.lose("R-7", "the implementation decides how retries are counted: Istio 1.31 compares those in flight with the requests of the interval",
+		fmt.Sprintf("as the API says: of the requests in %s, retries included, %d %% may be retries", gatewayTime(window), percent))
 	if float64(percent) < exact-1e-6 {
 		w.lose("R-7", "its share is a whole number of percent", fmt.Sprintf("%d %%", percent))
 	}
 	if window != t.p.Budget.Window {
-		w.lose("R-7", "its interval is a second at least", gatewayTime(window))
+		w.lose("R-7", "its interval is at least a second", gatewayTime(window))
 	}
 	if t.p.Budget.MinRetries == 0 {
 		w.lose("R-7", "a floor of none means ten retries a second", "one retry in an hour")

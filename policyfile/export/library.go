@@ -22,7 +22,7 @@ func grpc(w *writer, t *target) {
 	})
 	switch {
 	case t.retries > 0 && len(codes) == 0:
-		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "nothing is retried, since the policy does not retry UNAVAILABLE")
+		w.lose("R-4", "throttling, timeouts and resets share codes with other failures", "nothing is retried, since the policy does not retry UNAVAILABLE")
 	case t.retries > 0:
 		method["retryPolicy"] = map[string]any{
 			"maxAttempts": min(t.retries+1, maxAttempts), "initialBackoff": seconds(t.p.Backoff.Base), "maxBackoff": seconds(t.p.Backoff.Cap),
@@ -33,12 +33,12 @@ func grpc(w *writer, t *target) {
 		if t.retries+1 > maxAttempts {
 			w.lose("R-2", "at most five attempts", "five")
 		}
-		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "of the standard's codes UNAVAILABLE alone is retried, with what the policy adds")
-		w.lose("R-6", "idempotency keys are not seen, and all methods share a policy", "name the methods that may be repeated instead of all")
+		w.lose("R-4", "throttling, timeouts and resets share codes with other failures", "only UNAVAILABLE is retried, and what the policy adds")
+		w.lose("R-6", "idempotency keys are invisible, and all methods share a policy", "list the methods that may be repeated instead of all")
 		w.lose("R-7", "no budget over 30 s", "retryThrottling: each success earns "+t.percent()+" % of a retry, from ten tokens")
 		w.lose("R-9", "a refused certificate is UNAVAILABLE like any failed connection", "it is retried; the credentials of the channel verify it")
 	}
-	w.lose("R-3", "no time-out for one attempt that all clients know", "the time-out of the whole call")
+	w.lose("R-3", "no timeout for one attempt that all clients support", "the timeout of the whole call")
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		panic(err) // strings and numbers alone
@@ -87,17 +87,17 @@ func resilience4j(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.lose("R-1", "waits lie around a time, and not between zero and it", "a randomized wait from 1 % to 199 % of it")
+	w.lose("R-1", "waits vary around a time instead of between zero and it", "a randomized wait from 1 % to 199 % of it")
 	w.lose("R-3", "nothing bounds a call and its retries together", "the time limiter of one attempt")
-	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for "+cmp.Or(join(written, ", "), "none"))
+	w.lose("R-4", "statuses are exceptions of the HTTP client", "those of Spring's RestClient for "+cmp.Or(join(written, ", "), "none"))
 	if len(dropped) > 0 {
 		w.lose("R-4", "Spring has no exception for "+join(dropped, ", "), "these go to the caller")
 	}
 	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
-	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")
-	instead := "the circuit breaker ends what goes on"
+	w.lose("R-6", "methods and keys are invisible", "use the instance only for calls that may be repeated")
+	instead := "the circuit breaker ends long outages"
 	if t.p.Breaker.Disabled {
-		instead = "the count alone bounds them"
+		instead = "only the count bounds them"
 	}
 	w.lose("R-7", "no retry budget", instead)
 	w.lose("R-9", "Spring hides a refused certificate in a ResourceAccessException", "it is retried; an SSLException by itself is not")

@@ -59,7 +59,7 @@ func envoy(w *writer, t *target) {
 	}
 	w.writes(t)
 	meshCodes(w, t)
-	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the time-out of the call")
+	w.lose("R-5", "a call whose Retry-After outlasts it does not end early, and dates are not read", "seconds are waited out, up to the call's timeout")
 	w.lose("R-7", noWindow+"budget_interval, from 1.39,"+countsRequests, "a retry_budget of the requests in flight: "+t.share())
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
 }
@@ -170,12 +170,12 @@ func meshCodes(w *writer, t *target) {
 	if !t.grpc {
 		return
 	}
-	w.lose("R-4", "a code is seen in the headers of a response, and not in its trailers", "a call that fails after its headers goes to the caller")
+	w.lose("R-4", "a code is seen in the headers of a response but not in its trailers", "a call that fails after its headers goes to the caller")
 	dropped := slices.DeleteFunc(slices.Clone(t.codes), func(code string) bool { return envoyCodes[code] != "" })
 	if len(dropped) > 0 {
 		w.lose("R-4", "it cannot retry "+strings.Join(dropped, ", "), "these go to the caller")
 	}
-	switch lacks := "methods that their .proto declares to be idempotent are not known"; {
+	switch lacks := "methods declared idempotent in a .proto are unknown"; {
 	case t.keyed():
 		w.lose("R-6", lacks, "calls with an idempotency key are retried")
 	case !t.p.Idempotent:
@@ -189,7 +189,7 @@ func meshCodes(w *writer, t *target) {
 // 30 s that allows every retry there is, which TestEnvoyIntervals shows. So it is not written.
 const (
 	noWindow       = "no budget over 30 s of retries: "
-	countsRequests = " counts the requests alone over a time, and would allow more"
+	countsRequests = " counts only the requests over a time, and would allow more"
 )
 
 // share is what may be retried of the requests in flight.
@@ -254,10 +254,10 @@ func istio(w *writer, t *target) {
 			files += fmt.Sprintf(", caCertificates: %q", t.ca)
 		}
 		w.line("    tls: {mode: %s, sni: %s, subjectAltNames: [%s]%s}", mode, scalar(t.serverName), scalar(t.serverName), files)
-		w.lose("R-4", "what the service encrypts itself is not seen", "the mesh begins TLS: call it by http")
+		w.lose("R-4", "traffic that the service encrypts itself is invisible", "the mesh begins TLS: call it by http")
 	}
 	if t.retries == 0 || !t.p.Idempotent {
-		w.lose("R-3", "no time-out for the attempt of a call that is not retried", "the time-out of the whole call")
+		w.lose("R-3", "no timeout for the attempt of a call that is not retried", "the timeout of the whole call")
 	}
 	if t.retries == 0 {
 		return
@@ -267,11 +267,11 @@ func istio(w *writer, t *target) {
 	if _, dropped := istioStatuses(t); len(dropped) > 0 {
 		w.lose("R-4", "it refuses statuses that have no name", "not retried: "+join(dropped, ", "))
 	}
-	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
+	w.lose("R-1", "no cap of the waits", "Envoy's cap, ten times the base")
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
 	w.lose("R-7", noWindow+"budgetInterval, from 1.31,"+countsRequests, "a retryBudget of the requests in flight: "+t.share())
 	if t.p.Budget.MinRetries == 0 {
-		w.lose("R-7", "a floor of none is taken for 3 retries at once", "1 retry at once")
+		w.lose("R-7", "a floor of 0 means 3 concurrent retries", "1 concurrent retry")
 	}
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; certificates are verified")
 }
@@ -318,35 +318,35 @@ func linkerd(w *writer, t *target) {
 		w.line("    timeout: %s", milliseconds(t.p.Total))
 		w.line("    isRetryable: %v", t.retries > 0 && (!write || t.p.Idempotent))
 	}
-	w.lose("R-3", "no time-out for one attempt", "the time-out of the whole call")
+	w.lose("R-3", "no timeout for one attempt", "the timeout of the whole call")
 	if t.retries == 0 {
 		return
 	}
 	window := min(t.p.Budget.Window, time.Minute)
 	floor := float64(t.p.Budget.MinRetries) / t.p.Budget.Window.Seconds()
 	w.line("  retryBudget: {retryRatio: %g, minRetriesPerSecond: %d, ttl: %s}", t.p.Budget.Ratio, int(floor), milliseconds(window))
-	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
-	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
+	w.lose("R-1", "no backoff", "retries are sent at once; only the budget limits them")
+	w.lose("R-2", "no count of retries", "the budget and the timeout bound them")
 	if t.tls {
-		w.lose("R-4", "what is encrypted before the proxy is not seen", "nothing of it is retried")
+		w.lose("R-4", "traffic encrypted before the proxy is invisible", "none of it is retried")
 	}
 	if t.grpc {
-		w.lose("R-4", "codes are not chosen", "those that Linkerd takes for failures are retried")
+		w.lose("R-4", "codes cannot be selected", "those that Linkerd considers failures are retried")
 	} else {
-		w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
+		w.lose("R-4", "statuses cannot be selected", "every 5xx is retried; 408 and 429 are not")
 	}
 	w.lose("R-5", "Retry-After is not read", "nothing")
 	if t.p.Idempotent {
 		w.writes(t)
 	} else {
-		w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+		w.lose("R-6", "idempotency keys are invisible", "POST and PATCH are not retried")
 	}
 	if window < t.p.Budget.Window {
-		w.lose("R-7", "its window is a minute at most", window.String())
+		w.lose("R-7", "its window is at most a minute", window.String())
 	}
 	// A second of one retry each would be thirty in the standard's window, which has ten.
 	if floor > 0 && floor != math.Trunc(floor) {
-		w.lose("R-7", "the floor is a whole number of retries a second", fmt.Sprintf("%d a second: a quiet client is retried less", int(floor)))
+		w.lose("R-7", "the floor is a whole number of retries a second", fmt.Sprintf("%d per second: a quiet client is retried less", int(floor)))
 	}
 }
 

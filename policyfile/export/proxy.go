@@ -62,21 +62,21 @@ func nginx(w *writer, t *target) {
 			w.lose("R-2", "no retry at the same address", "none until the upstream has several")
 		}
 		if t.retries > tries-1 {
-			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
+			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of the policy's count")
 		}
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, ", "), "these go to the caller")
 		}
-		w.lose("R-5", "Retry-After is not read", "the next server is asked")
+		w.lose("R-5", "Retry-After is not read", "the next server is called")
 		if t.p.Idempotent {
 			w.writes(t)
 		} else {
-			w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are retried only before they were sent, and every other method is")
+			w.lose("R-6", "idempotency keys are invisible", "POST, LOCK and PATCH are retried only if they were not sent, all other methods always")
 		}
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is an error like any other", "it is tried at the next server; certificates are verified")
 	}
-	w.lose("R-3", "its time-out bounds when the last try begins, and not when it ends", "each try has a time-out between two reads")
+	w.lose("R-3", "its timeout bounds when the last try starts, not when it ends", "each try has a timeout between two reads")
 	uri := ""
 	if t.path != "" {
 		uri = t.path + "$request_uri" // as it came: nginx would decode what it puts a path before
@@ -101,19 +101,19 @@ func haproxy(w *writer, t *target) {
 		w.line("    option redispatch")
 		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, " "))
 		haproxyWrites(w, t)
-		w.lose("R-1", "no backoff", "one retry, at once, or within a second where the connection failed")
+		w.lose("R-1", "no backoff", "one retry, at once, or within a second if the connection failed")
 		if t.retries > retries {
-			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
+			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of the policy's count")
 		}
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, ", "), "these go to the caller")
 		}
-		w.lose("R-4", "a request larger than a buffer, of 16 KiB by default, is not kept", "its failure goes to the caller")
-		w.lose("R-5", "Retry-After is not read", "the retry goes out all the same")
+		w.lose("R-4", "a request larger than a buffer (16 KiB by default) is not kept", "its failure goes to the caller")
+		w.lose("R-5", "Retry-After is not read", "the retry is sent all the same")
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is a failed connection like any other", "it is retried; certificates are verified")
 	}
-	w.lose("R-3", "nothing bounds a request and its retries together", "the time-out of each attempt")
+	w.lose("R-3", "nothing bounds a request and its retries together", "the timeout of each attempt")
 	w.line("    http-request set-header Host %s", t.authority)
 	if t.path != "" {
 		w.line("    http-request set-path %s%%[path]", strings.ReplaceAll(t.path, "%", "%%"))
@@ -166,10 +166,10 @@ func haproxyWrites(w *writer, t *target) {
 	}
 	w.line("    http-request disable-l7-retry if !repeatable%s", unless)
 	if t.p.Keys == forbear.KeyGenerate {
-		w.lose("R-6", "no idempotency key is made", "writes are retried whose callers send one")
+		w.lose("R-6", "no idempotency key is made", "writes are retried if their callers send one")
 	}
 	if !t.unsent {
-		w.lose("R-6", "no failed connection is spared for its method", "writes without a key are retried, but only before they were sent")
+		w.lose("R-6", "failed connections are retried for every method", "writes without a key are retried, but only if they were not sent")
 	}
 }
 

@@ -52,7 +52,7 @@ type target struct {
 func targetOf(d *policyfile.Dependency) (*target, error) {
 	p := d.Policy.WithDefaults()
 	if p.Kind.Durable() || p.Kind == forbear.Batch {
-		return nil, fmt.Errorf("%s is of kind %s: its retries outlast a call, and no proxy holds them", d.Name, p.Kind)
+		return nil, fmt.Errorf("%s has kind %s: its retries outlast a call, and no proxy can do that", d.Name, p.Kind)
 	}
 	t := &target{
 		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: min(p.AttemptTimeout(), p.Total),
@@ -98,7 +98,7 @@ func (t *target) locate(d *policyfile.Dependency) error {
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil {
-		return fmt.Errorf("%s has no URL that can be read", d.Name)
+		return fmt.Errorf("%s has no usable url: set one in the policy file", d.Name)
 	}
 	t.host, t.authority, t.path = u.Hostname(), u.Host, plainPath(u)
 	addr, err := netip.ParseAddr(t.host)

@@ -147,24 +147,24 @@ func (r *reader) argoStrategy(name string, n *tree.Node, s strategy) {
 	d := work(name, n.Fold("metadata", "namespace").Text(), s.At)
 	limit := s.Get("limit")
 	if limit == nil || limit.Text() == "" {
-		r.limitless(s.At, &d, "its retryStrategy has no limit: it is retried until it succeeds")
+		r.limitless(s.At, &d, "its retryStrategy has no limit, so it is retried until it succeeds")
 	} else if m, ok := count(limit); ok {
 		retries(&d, m, limit.At)
 	} else {
-		r.open(limit.At, &d, "limit %q is no number: how often %s is retried is not known", limit.Text(), name)
+		r.open(limit.At, &d, "limit %q is not a number: how often %s is retried is unknown", limit.Text(), name)
 	}
 	if d.Policy.Disabled {
 		r.quiet(s.At)
 		return
 	}
 	if s.inner {
-		r.open(s.At, &d, "%s retries steps that retry by themselves: their attempts multiply", name)
+		r.open(s.At, &d, "%s retries steps that also retry: their attempts multiply", name)
 	}
 	judged := r.argoTimes(&d, s)
 	unbounded(&d)
-	r.cannot(&d, "R-1", "", "Argo Workflows has no jitter: what failed together is run again together")
+	r.cannot(&d, "R-1", "", "Argo Workflows has no jitter: steps that failed together run again together")
 	if when := s.Get("expression"); when.Text() != "" {
-		r.unjudged(when.At, name, "%s is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged", name)
+		r.unjudged(when.At, name, "%s is retried where its expression is true: whether that excludes operations that must not run twice (R-6) is not judged", name)
 		r.unbudgeted(&d, "Argo Workflows")
 	} else {
 		r.repeated(&d, "Argo Workflows", "a step", s.sent)
@@ -181,9 +181,9 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 	factor, _ := back.Get("factor").Number()
 	switch {
 	case !back.Map():
-		r.refuse(s.At, "R-1", d, "backoff.base", "its retryStrategy has no backoff: it is run again at once")
+		r.refuse(s.At, "R-1", d, "backoff.base", "its retryStrategy has no backoff, so it runs again at once")
 	case known && factor <= 1 && fixed(back.Get("factor")) && d.Policy.Retries() > 1:
-		r.refuse(back.At, "R-1", d, "backoff.base", "it waits for %v before every retry: no factor makes the waits grow", first)
+		r.refuse(back.At, "R-1", d, "backoff.base", "it waits %v before every retry: set a factor, so that waits grow", first)
 	}
 	if known {
 		var most time.Duration
@@ -191,7 +191,7 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 		d.SetPlace("backoff.base", back.Get("duration").At)
 		wait(d, grows(first, max(factor, 1), most))
 	} else if v := given(back.Get("duration")); v != nil {
-		r.unjudged(v.At, d.Name, "%s: %q is no duration, and how it waits is not known", d.Name, v.Text())
+		r.unjudged(v.At, d.Name, "%s: %q is not a duration, so its waits are unknown", d.Name, v.Text())
 	}
 	var whole time.Duration
 	r.time(d, "total", back.Get("maxDuration"), argoTime, &d.Policy.Total)
@@ -204,7 +204,7 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 		d.Lacks = slices.DeleteFunc(d.Lacks, func(field string) bool { return field == "total.missing" })
 		return []string{"total"} // of all of the workflow, for which R-3 has no figure
 	}
-	r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
+	r.refuse(s.At, "R-3", d, "total.missing", "nothing bounds its retries in time: set maxDuration, or a deadline of the workflow")
 	return nil
 }
 

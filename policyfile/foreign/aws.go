@@ -115,7 +115,7 @@ func (r *reader) aws() {
 			}
 		}
 		if silent {
-			r.unjudged(part.Root.At, "", "no profile sets retry_mode or max_attempts: each SDK retries by its own default, which is %d attempts in standard mode, 4 for DynamoDB, and often more in legacy mode", awsStandard)
+			r.unjudged(part.Root.At, "", "no profile sets retry_mode or max_attempts, so each SDK uses its own default: %d attempts in standard mode, 4 for DynamoDB, often more in legacy mode", awsStandard)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	} else if standard {
 		r.open(place, &d, "%s: without max_attempts a client of DynamoDB makes 4 attempts, or up to 10 in SDKs before 10 November 2026", d.Name)
 	} else {
-		r.open(place, &d, "%s: without max_attempts each SDK has a number of its own in legacy mode: %d here, more for DynamoDB", d.Name, awsLegacy)
+		r.open(place, &d, "%s: without max_attempts each SDK has its own number in legacy mode: %d here, more for DynamoDB", d.Name, awsLegacy)
 	}
 	if retries(&d, int(min(attempts, 1<<20))-1, place); d.Policy.Disabled && !d.AtLeast {
 		r.quiet(p.At)
@@ -156,7 +156,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	// Full jitter below 2^n times the base, and below 20 s.
 	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = awsBase, awsCap
 	if !standard {
-		r.unjudged(placed(mode, p.At), d.Name, "%s: how it waits, and what it retries, is up to each SDK: set retry_mode to standard", d.Name)
+		r.unjudged(placed(mode, p.At), d.Name, "%s: each SDK decides how it waits and what it retries: set retry_mode to standard", d.Name)
 	}
 	unbounded(&d)
 	r.awsLacks(&d, standard, newer)
@@ -169,11 +169,11 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 // them back when it succeeds; a call that succeeds at once brings 1. Before, a retry took 5,
 // or 10 after a timeout. x-amz-retry-after is held between the SDK's own wait and 5 s more.
 func (r *reader) awsLacks(d *policyfile.Dependency, standard, newer bool) {
-	r.cannot(d, "R-3", "total.missing", "AWS's SDKs have no setting here for a call and its retries together")
-	r.cannot(d, "R-6", "", "AWS's SDKs retry every operation, also those that write without a token of the caller's")
+	r.cannot(d, "R-3", "total.missing", "AWS's SDKs have no setting here that bounds a call and its retries together")
+	r.cannot(d, "R-6", "", "AWS's SDKs retry every operation, including writes without a client token")
 	if !standard {
 		r.cannot(d, "R-5", "", "few of AWS's SDKs read Retry-After in legacy mode")
-		r.cannot(d, "R-7", "budget", "whether AWS's SDKs have a retry quota in legacy mode is up to each")
+		r.cannot(d, "R-7", "budget", "whether there is a retry quota in legacy mode depends on the SDK")
 		return
 	}
 	before := func(what string) string {
@@ -183,7 +183,7 @@ func (r *reader) awsLacks(d *policyfile.Dependency, standard, newer bool) {
 		return "; SDKs before 10 November 2026, and those for Java and Kotlin, have " + what + ", unless " + awsNewer + "=true"
 	}
 	r.cannot(d, "R-5", "", "AWS's SDKs wait for x-amz-retry-after at most 5 s longer than their own backoff (base %v), and few read Retry-After%s",
-		awsBase, before("a base of up to 1 s, and few heed either"))
-	r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket for each client, which is no share of 30 s: a burst of 35 retries, and after that one for 14 calls that succeed%s",
+		awsBase, before("a base of up to 1 s, and few honor either"))
+	r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket per client and not a share of the requests in 30 s: a burst of 35 retries, then one for every 14 calls that succeed%s",
 		before("a burst of 100, and one for five"))
 }

@@ -6,7 +6,7 @@ import "testing"
 func TestRetriesBeside(t *testing.T) {
 	const (
 		job   = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backoffLimit: 2, activeDeadlineSeconds: 60}\n---\n"
-		other = "a setting for retries that check does not read"
+		other = "a retry setting that check does not read"
 	)
 	for _, tt := range []struct {
 		name, file, text string

@@ -66,7 +66,7 @@ func TestSeveralOfOneName(t *testing.T) {
 		service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: n, annotations: {retry.linkerd.io/http: 5xx, retry.linkerd.io/limit: '50'}}\n"
 		profile = "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: s.n.svc.cluster.local}\nspec: {routes: []}\n"
 	)
-	holds(t, across("pr/s.yaml", service, "st/p.yaml", profile), []string{"what is annotated here does not hold beside a service profile, as the one in st/p.yaml:1:1"}, nil)
+	holds(t, across("pr/s.yaml", service, "st/p.yaml", profile), []string{"these annotations do not apply beside a service profile, such as the one in st/p.yaml:1:1"}, nil)
 }
 
 func TestNearness(t *testing.T) {

@@ -66,7 +66,7 @@ func (e *envoyReader) node(n *tree.Node) {
 		e.host(n, nil)
 	}
 	if v := n.Fold("max_connect_attempts"); v != nil {
-		e.unjudged(v.At, "", "how often a TCP proxy connects, and how it waits before it does so again, is not judged")
+		e.unjudged(v.At, "", "the connection attempts of a TCP proxy, and their waits, are not judged")
 	}
 }
 
@@ -146,10 +146,10 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	at := cmp.Or(x.policy, x.asks, to).At
 	d := policyfile.Dependency{Name: cmp.Or(name, "unnamed"), At: at, Protocol: "http", Route: x.identity()}
 	if name == "" {
-		e.open(to.At, &d, "a route whose cluster is not named here retries: it is chosen by a header or an extension")
+		e.open(to.At, &d, "a route retries whose cluster is not named here: a header or an extension chooses it")
 	}
 	if t := x.extension(); t != "" {
-		e.open(at, &d, "an extension decides here on retries: %s", t)
+		e.open(at, &d, "an extension decides on retries here: %s", t)
 	}
 	if x.asks != nil {
 		e.open(x.asks.At, &d, asksOpen, d.Name, x.asks.Text())
@@ -210,7 +210,7 @@ func flat(n *tree.Node) string {
 func (e *envoyReader) others(n *tree.Node) {
 	for _, p := range n.Pairs {
 		if tree.Same(p.Key, "retry_policy") && p.Value.Map() && !e.seen[p.Value] {
-			e.unjudged(p.At, "", "a retry policy that is no route's is not judged: what it repeats are calls of Envoy's own")
+			e.unjudged(p.At, "", "a retry policy that belongs to no route is not judged: it repeats calls of Envoy itself")
 		}
 	}
 }

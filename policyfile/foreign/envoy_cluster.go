@@ -90,7 +90,7 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 	}
 	d.Lacks = append(d.Lacks, "budget")
 	r.once(cluster.At, "R-7", d, "budget",
-		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
+		"the cluster has no retry_budget: only a fixed number of concurrent retries bounds it, whatever the traffic")
 }
 
 // share reads the percentage of a retry budget of Envoy's, which Istio hands on. A
@@ -101,7 +101,7 @@ func (r *reader) share(d *policyfile.Dependency, section, percentage *tree.Node)
 		ok := false
 		if share, ok = percentage.Number(); !ok {
 			d.Lacks = append(d.Lacks, "budget")
-			r.unjudged(percentage.At, d.Name, "%s: %q is no number, and the budget's share is not known", d.Name, percentage.Text())
+			r.unjudged(percentage.At, d.Name, "%s: %q is not a number, so the budget's share is unknown", d.Name, percentage.Text())
 			return
 		}
 		from = percentage
@@ -126,7 +126,7 @@ func (r *reader) inFlight(d *policyfile.Dependency, interval *tree.Node, field s
 		return
 	}
 	if over == 0 {
-		r.cannot(d, "R-7", "", "Envoy's retry budget holds the retries in flight to a share of the requests in flight, and not the retries of 30s to a share of that time's requests: %s counts the requests alone over a time, and allows more", field)
+		r.cannot(d, "R-7", "", "Envoy's retry budget is a share of the requests in flight, not of the requests of 30s: %s counts only the requests over a time, and allows more", field)
 		return
 	}
 	// No figure is bounded by it.
@@ -139,13 +139,13 @@ func (r *reader) inFlight(d *policyfile.Dependency, interval *tree.Node, field s
 	var fault *policyfile.Fault
 	switch longest := cmp.Or(d.Policy.Total, d.Policy.PerAttempt+d.Policy.Backoff.Cap); {
 	case over < shortest:
-		r.unjudged(interval.At, d.Name, "%s: an interval of %v ends before a request does, so that the least number of retries in flight holds alone: leave it out", d.Name, over)
+		r.unjudged(interval.At, d.Name, "%s: an interval of %v is shorter than a request, so only the minimum of retries in flight applies: leave it out", d.Name, over)
 		return
 	case longest > 0 && longest < enough:
-		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That bounds none that are short, and even where each lasts %v they may be %.0f%% of the requests: leave the interval out",
+		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That does not bound short retries, and even if each lasts %v they may be %.0f%% of the requests: leave the interval out",
 			share, over, longest, share*over.Seconds()/longest.Seconds())
 	default:
-		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That is over 20%% of the requests where a retry lasts less than %v: leave the interval out",
+		fault = r.refuse(interval.At, "R-7", d, "budget.interval", "%.4g%% of all requests of %v may be retries in flight. That is over 20%% of the requests if a retry lasts less than %v: leave the interval out",
 			share, over, enough)
 	}
 	fault.Uncertain, fault.Value = true, over.String()
@@ -159,7 +159,7 @@ func (r *reader) floor(d *policyfile.Dependency, n *tree.Node) {
 	d.Policy.Budget.MinRetries = min(floor, most)
 	if floor > most {
 		d.Lacks = append(d.Lacks, "budget")
-		r.once(at, "R-7", d, "budget.min_retries", "%d retries at a time are allowed whatever the budget's share: want at most %d", floor, most)
+		r.once(at, "R-7", d, "budget.min_retries", "%d concurrent retries are allowed whatever the budget's share: want at most %d", floor, most)
 	}
 }
 
@@ -214,11 +214,11 @@ func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) (verified
 	}
 	for _, context := range []*tree.Node{common.Fold("validation_context"), combined.Fold("default_validation_context")} {
 		if v := context.Fold("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
-			r.once(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
+			r.once(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED turns certificate verification off")
 			return false
 		}
 		if v := context.Fold("allow_expired_certificate"); v.True() {
-			r.once(v.At, "R-9", d, "tls.verify", "certificates that have expired are accepted")
+			r.once(v.At, "R-9", d, "tls.verify", "expired certificates are accepted")
 		}
 		verified = verified || slices.ContainsFunc(validators, func(key string) bool { return context.Fold(key) != nil })
 	}
@@ -234,6 +234,6 @@ func (e *envoyReader) handshakes(d *policyfile.Dependency, cluster *tree.Node, w
 	if e.tls(d, cluster) && slices.ContainsFunc(words, func(w string) bool {
 		return slices.Contains([]string{"connect-failure", "reset", "5xx", "gateway-error"}, w)
 	}) {
-		e.cannot(d, "R-9", "", "Envoy connects again when a certificate is refused, which is a failed connection to it")
+		e.cannot(d, "R-9", "", "Envoy retries when a certificate is refused, which it treats as a failed connection")
 	}
 }

@@ -92,14 +92,14 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 	// retry_on says.
 	hedge := cmp.Or(x.action.Fold("hedge_policy"), x.host.Fold("hedge_policy")).Fold("hedge_on_per_try_timeout")
 	if hedge.True() && !safe && d.Policy.PerAttempt < d.Policy.Total {
-		e.refuse(hedge.At, "R-6", d, "methods", "a hedge sends the request a second time beside the first, a POST without an Idempotency-Key too: match on :method")
+		e.refuse(hedge.At, "R-6", d, "methods", "a hedge sends the request a second time in parallel, even a POST without an Idempotency-Key: match on :method")
 	}
 	if responded {
 		e.retryAfter(d, x.policy)
 	}
 	if !x.removes("x-envoy-max-retries") {
 		if e.told.first(d.At.File, "internal") {
-			e.unjudged(d.At, d.Name, "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries: request_headers_to_remove takes it away")
+			e.unjudged(d.At, d.Name, "callers that Envoy considers internal may ask for any number of retries with x-envoy-max-retries: list it in request_headers_to_remove")
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 		// The name suggests all of 4xx; 409 is the one status that it
 		// retries.
 		case "retriable-4xx":
-			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
+			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409, and a conflict does not go away: drop it")
 		case "retriable-status-codes":
 			r.statuses(d, codes.List())
 		}
@@ -130,7 +130,7 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 		methodMatch += " in the route"
 	}
 	if repeats != "" && !idempotent && !d.Policy.Disabled {
-		r.refuse(on.At, "R-6", d, "methods", "%s repeats what the service may have done, a POST without an Idempotency-Key too: %s",
+		r.refuse(on.At, "R-6", d, "methods", "%s repeats operations that the service may have carried out, even a POST without an Idempotency-Key: %s",
 			repeats, methodMatch)
 	}
 	return responded
@@ -159,7 +159,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 		return strings.EqualFold(h.Get("name").Text(), "Retry-After")
 	})
 	if !named {
-		r.unheeded(d, placed(back, d.At), "Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it")
+		r.unheeded(d, placed(back, d.At), "Envoy ignores Retry-After here: name it in rate_limited_retry_back_off")
 		return
 	}
 	d.Lacks = append(d.Lacks, "backoff.cap") // the service chooses
@@ -169,7 +169,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 		most = t
 	}
 	if d.Policy.Total > most {
-		r.unheeded(d, placed(v, back.At), "a Retry-After of more than %v is ignored, and the call goes on for %v", most, d.Policy.Total)
+		r.unheeded(d, placed(v, back.At), "a Retry-After of more than %v is ignored, but the call may take %v", most, d.Policy.Total)
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 	}
 	// Zero switches the timeout off, in contrast to an absent field.
 	if d.Policy.Total == 0 && !d.Policy.Disabled {
-		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
+		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s turns the route's timeout off", timeout.Value)
 		if policy.Fold("per_try_timeout") == nil {
 			unbounded(d) // the idle timeout bounds a silence
 		}

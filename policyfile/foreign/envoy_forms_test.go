@@ -26,8 +26,8 @@ func TestEnvoyForms(t *testing.T) {
 		{"bounded stream", `{"virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [{"route": {"cluster": "a", "timeout": "0s", "max_stream_duration": {"max_stream_duration": "4s"}, "retry_policy": {"retry_on": "reset"}}}]}]}`, "a: 1 retries;-R-3"},
 		{"unbounded stream", `{"virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [{"route": {"cluster": "a", "timeout": "0s", "max_stream_duration": {"max_stream_duration": "0s"}, "retry_policy": {"retry_on": "reset"}}}]}]}`, "a: 1 retries;R-3 total.missing"},
 		{"hedge", `{"virtual_hosts": [{"name": "v", "domains": ["*"], "hedge_policy": {"hedge_on_per_try_timeout": true}, "routes": [{"route": {"cluster": "a", "retry_policy": {"retry_on": "connect-failure", "per_try_timeout": "1s"}}}]}]}`, "R-6 methods"},
-		{"TCP", `{"static_resources": {"listeners": [{"filter_chains": [{"filters": [{"typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", "cluster": "a", "max_connect_attempts": 9}}]}]}], "clusters": [` + cluster + `]}}`, "unjudged how often a TCP proxy connects"},
-		{"calls of a filter's own", `{"static_resources": {"listeners": [{"filter_chains": [{"filters": [{"http_filters": [{"typed_config": {"grpc_service": {"envoy_grpc": {"cluster_name": "a"}, "retry_policy": {"num_retries": 9}}}}]}]}]}]}}`, "unjudged a retry policy that is no route's"},
+		{"TCP", `{"static_resources": {"listeners": [{"filter_chains": [{"filters": [{"typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", "cluster": "a", "max_connect_attempts": 9}}]}]}], "clusters": [` + cluster + `]}}`, "unjudged the connection attempts of a TCP proxy"},
+		{"calls of a filter's own", `{"static_resources": {"listeners": [{"filter_chains": [{"filters": [{"http_filters": [{"typed_config": {"grpc_service": {"envoy_grpc": {"cluster_name": "a"}, "retry_policy": {"num_retries": 9}}}}]}]}]}]}}`, "unjudged a retry policy that belongs to no route"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			expect(t, judged(t, "e.json", tt.text), strings.Split(tt.want, ";"))
@@ -59,9 +59,9 @@ func TestEnvoyUnheededRoutes(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
 	}{
-		{"one", head + route("5xx") + route(heeded) + route("connect-failure"), "5 R-5 retry_after: Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it\n"},
-		{"two", head + route("5xx") + route(heeded) + route("5xx"), "names it (and in line 7)\n"},
-		{"many", head + strings.Repeat(route("5xx"), 9), "names it (and in line 6, 7, 8, 9 and 4 more)\n"},
+		{"one", head + route("5xx") + route(heeded) + route("connect-failure"), "5 R-5 retry_after: Envoy ignores Retry-After here: name it in rate_limited_retry_back_off\n"},
+		{"two", head + route("5xx") + route(heeded) + route("5xx"), "name it in rate_limited_retry_back_off (and in line 7)\n"},
+		{"many", head + strings.Repeat(route("5xx"), 9), "name it in rate_limited_retry_back_off (and in line 6, 7, 8, 9 and 4 more)\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("e.yaml", tt.text), []string{tt.want}, nil) })
 	}

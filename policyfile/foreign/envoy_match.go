@@ -104,7 +104,7 @@ func whole(pattern, value string) (matched, known bool) {
 var retryHeader = regexp.MustCompile(`(?i)^x-envoy-(retry-|retriable-|max-retries$)`)
 
 // asksOpen is said where a route adds such a header.
-const asksOpen = "%s: the route adds the header %s, which asks for retries: what it asks for is not judged"
+const asksOpen = "%s: the route adds the header %s, whose request for retries is not judged"
 
 // asksFor returns the key of such a header that one of these scopes adds, or nil.
 func asksFor(scopes []*tree.Node) *tree.Node {

@@ -160,7 +160,7 @@ func TestEnvoyAddedHeaders(t *testing.T) {
 		{"route", "routes: [{request_headers_to_add: [{header: {key: X-Envoy-Retry-On, value: 5xx}}], route: {cluster: a}}]", "a: 1 retries at least|unjudged a: the route adds the header X-Envoy-Retry-On"},
 		{"over the policy", "request_headers_to_add: [{header: {key: x-envoy-max-retries, value: '9'}}], routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "a: 1 retries at least|R-6 methods"},
 		{"one weighted cluster", "routes: [{route: {weighted_clusters: {clusters: [{name: a, weight: 1, request_headers_to_add: [{header: {key: x-envoy-retry-on, value: 5xx}}]}, {name: b, weight: 2}]}}}]", "a: 1 retries at least|quiet 1|-b:"},
-		{"callers may ask for more", "routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "unjudged callers that Envoy takes for internal"},
+		{"callers may ask for more", "routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "unjudged callers that Envoy considers internal"},
 		{"callers may not", "request_headers_to_remove: [X-Envoy-Max-Retries], routes: [{route: {cluster: a, retry_policy: {retry_on: reset}}}]", "a: 1|-unjudged callers that"},
 		{"another header", "request_headers_to_add: [{header: {key: x-envoy-upstream-rq-timeout-ms, value: '9'}}], routes: [{route: {cluster: a}}]", "quiet 1"},
 	} {
@@ -190,7 +190,7 @@ func TestEnvoyClusters(t *testing.T) {
 		{"budget of another priority", tls("circuit_breakers", "{thresholds: [{priority: HIGH, retry_budget: {}}]}"), "R-7 budget"},
 		{"budget by default", tls("circuit_breakers", "{thresholds: [{retry_budget: {}}]}"), "a: 1|-R-7"},
 		{"budget over the share", tls("circuit_breakers", "{thresholds: [{retry_budget: {budget_percent: {value: 50}}}]}"), "R-7 budget.ratio"},
-		{"a share that is not known", tls("circuit_breakers", "{thresholds: [{retry_budget: {budget_percent: {value: $P}}}]}"), "unjudged a: \"$P\" is no number"},
+		{"a share that is not known", tls("circuit_breakers", "{thresholds: [{retry_budget: {budget_percent: {value: $P}}}]}"), "unjudged a: \"$P\" is not a number"},
 		{"a floor that is none", tls("circuit_breakers", "{thresholds: [{retry_budget: {min_retry_concurrency: 1000}}]}"), "R-7 budget.min_retries"},
 		{"v3 without a CA", socket(v3, "validation_context: {}"), "R-9 tls.verify"},
 		{"v3 with a CA", socket(v3, "validation_context: {trusted_ca: {filename: /ca}}"), "-R-9"},

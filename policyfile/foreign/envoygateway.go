@@ -117,9 +117,9 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		kind := target.Get("kind").Text()
 		missing := kind + " " + d.Name + " is not in these files"
 		if kind == "Gateway" {
-			missing = "no route that " + policy.Get("metadata").Get("name").Text() + " holds for by way of Gateway " + d.Name + " is in these files"
+			missing = "no route that " + policy.Get("metadata").Get("name").Text() + " applies to through Gateway " + d.Name + " is in these files"
 		}
-		r.unjudged(target.At, d.Name, "%s: its methods, and so whether writes are retried (R-6), and its backends are not judged", missing)
+		r.unjudged(target.At, d.Name, "%s: its methods (and whether writes are retried, R-6) and its backends are not judged", missing)
 	}
 	r.egUnit(d, policy, nil)
 }
@@ -157,10 +157,10 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 		r.share(&d, budget, budget.Get("percent"))
 		r.inFlight(&d, nil, "Envoy's budget_interval")
 	} else {
-		r.cannot(&d, "R-7", "budget", "Envoy Gateway bounds retries by a number of concurrent ones, 1024 by default, whatever the traffic")
+		r.cannot(&d, "R-7", "budget", "Envoy Gateway only bounds concurrent retries, to 1024 by default, whatever the traffic")
 	}
 	if responded {
-		r.cannot(&d, "R-5", "", "Envoy Gateway has no setting by which Retry-After is heeded")
+		r.cannot(&d, "R-5", "", "Envoy Gateway has no setting that honors Retry-After")
 	}
 	r.add(d)
 }
@@ -171,7 +171,7 @@ func (r *reader) egTimes(d *policyfile.Dependency, spec, rule *tree.Node) {
 	d.Policy.Total = envoyTimeout
 	timeout := cmp.Or(rule.Get("timeouts").Get("request"), spec.Get("timeout").Get("http").Get("requestTimeout"))
 	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
-		r.refuse(timeout.At, "R-3", d, "total.missing", "a request timeout of %s switches it off: nothing bounds the call and its retries", timeout.Text())
+		r.refuse(timeout.At, "R-3", d, "total.missing", "a request timeout of %s turns it off: nothing bounds the call and its retries", timeout.Text())
 	}
 	per := spec.Get("retry").Get("perRetry")
 	r.envoyWaits(d, per.Get("timeout"), per.Get("backOff").Get("baseInterval"), per.Get("backOff").Get("maxInterval"), spec.Get("retry").At)

@@ -49,7 +49,7 @@ func (r *reader) time(d *policyfile.Dependency, field string, n *tree.Node, read
 	}
 	*into = 0
 	d.Lacks = append(d.Lacks, unread[field]...)
-	r.unjudged(n.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, n.Text())
+	r.unjudged(n.At, d.Name, "%s: %q is not a duration, so it was not judged", d.Name, n.Text())
 }
 
 // unread is what is not known to be bounded when a field cannot be read.
@@ -75,7 +75,7 @@ func (r *reader) number(d *policyfile.Dependency, n *tree.Node, absent int, at p
 	}
 	v, ok := count(n)
 	if !ok {
-		r.open(n.At, d, "%s: %q is no number: how often it is retried is not known", d.Name, n.Text())
+		r.open(n.At, d, "%s: %q is not a number: how often it is retried is unknown", d.Name, n.Text())
 		return absent, n.At
 	}
 	return v, n.At

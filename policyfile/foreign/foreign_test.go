@@ -28,12 +28,12 @@ func TestBrokenFiles(t *testing.T) {
 		{"f.conf", "http {\n  proxy_pass http://a;\n", "f.conf:3:1: a block has no end"},
 		{"f.conf", "server {} http }", `"http" has no end`},
 		{"f.conf", "proxy_pass http://a; listen 80", `"listen" has no end`},
-		{"f.conf", strings.Repeat("http {", 60), "more than 50 blocks"},
+		{"f.conf", strings.Repeat("http {", 60), "nested more than 50 deep"},
 		{"f.json", `{"methodConfig": [{"retryPolicy": `, "not JSON: the file ends in the middle of a value"},
-		{"f.json", "{\n  // three times\n  \"methodConfig\": [{\"retryPolicy\": {}}]}", "f.json:2:3: not JSON: comments are not part of it"},
+		{"f.json", "{\n  // three times\n  \"methodConfig\": [{\"retryPolicy\": {}}]}", "f.json:2:3: not JSON: it has comments"},
 		{"f.yaml", "a: {{ .Values.retries }}\nb: [\n", "a template: render it"},
-		{"f.yaml", "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http: [{retries: {attempts: 1, attempts: 50}}]\n", "f.yaml:4:34: a key stands twice here"},
-		{"f.yaml", "kind: Workflow\napiVersion: argoproj.io/v1alpha1\nspec:\n  source: {kind: Job, apiVersion: batch/v1, spec: {backoffLimit: 1, backoffLimit: 50}}\n", "f.yaml:4:69: a key stands twice here"},
+		{"f.yaml", "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http: [{retries: {attempts: 1, attempts: 50}}]\n", "f.yaml:4:34: a key appears twice here"},
+		{"f.yaml", "kind: Workflow\napiVersion: argoproj.io/v1alpha1\nspec:\n  source: {kind: Job, apiVersion: batch/v1, spec: {backoffLimit: 1, backoffLimit: 50}}\n", "f.yaml:4:69: a key appears twice here"},
 		{"f.yaml", "kind: ConfigMap\ndata:\n  envoy.json: |\n    {\"a\": 1, // retries\n    \"static_resources\": {}}\n", "f.yaml:4:"},
 	} {
 		opened := Open(tt.name, []byte(tt.data), "")

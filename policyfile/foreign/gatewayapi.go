@@ -90,7 +90,7 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 		if n, ok := count(attempts); ok { // those after the first, in spite of the name
 			retries(&d, n, attempts.At)
 		} else {
-			r.open(retry.At, &d, "the rule does not say how often %s is retried: each implementation has a number of its own", d.Name)
+			r.open(retry.At, &d, "the rule does not say how often %s is retried: each implementation has its own number", d.Name)
 		}
 		if d.Policy.Disabled {
 			r.duration(&d, "total", rule.Get("timeouts").Get("request"), &d.Longest)
@@ -102,11 +102,11 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 			r.terminals(code.At, &d, code.Text())
 		}
 		if !gatewayMethodBound(rule) {
-			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: match on method")
+			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, even POST without an Idempotency-Key: match on method")
 		}
 		r.gatewayBudget(&d, budgets)
-		r.cannot(&d, "R-1", "", "Gateway API sets the shortest wait before a retry, and neither jitter nor a longest one")
-		r.cannot(&d, "R-5", "", "Gateway API says nothing of Retry-After: what a gateway does with it, its file does not tell")
+		r.cannot(&d, "R-1", "", "Gateway API sets the shortest wait before a retry, but no jitter and no longest wait")
+		r.cannot(&d, "R-5", "", "Gateway API says nothing about Retry-After: what a gateway does with it depends on the implementation")
 		r.add(d)
 	}
 }
@@ -121,7 +121,7 @@ func (r *reader) retryFilters(rule *tree.Node) {
 	for _, f := range filters {
 		ref := f.Get("extensionRef")
 		if kind := ref.Get("kind").Text(); strings.Contains(strings.ToLower(kind), "retr") {
-			r.unjudged(ref.At, "", "%s %s decides on the retries of this rule, and is not judged", kind, ref.Get("name").Text())
+			r.unjudged(ref.At, "", "%s %s decides on this rule's retries, and is not judged", kind, ref.Get("name").Text())
 		}
 	}
 }
@@ -177,7 +177,7 @@ func idempotent(method string) bool {
 func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 	constraint, _ := budgets.in(r.part, d.Name)
 	if constraint == nil {
-		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: what fails is sent again whatever the load")
+		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: failures are sent again whatever the load")
 		return
 	}
 	window := constraint.Get("budget").Get("interval")
@@ -193,17 +193,17 @@ func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 	}
 	// By BudgetDetails a share of the requests of the interval may be retries. Istio hands it
 	// to Envoy (backend_policies.go in 1.31); see inFlight.
-	r.cannot(d, "R-7", "", "what the share of an XBackendTrafficPolicy bounds is up to the implementation: Istio 1.31 holds the retries in flight, and not those of the interval, to a share of the interval's requests")
+	r.cannot(d, "R-7", "", "what the share of an XBackendTrafficPolicy bounds depends on the implementation: Istio 1.31 bounds the retries in flight, not those of the interval")
 	rate := given(constraint.Get("minRetryRate"))
 	if rate == nil {
-		r.rate(d, 10, constraint.At, "minRetryRate is 10 in 1s, as it is by default", gatewayRate)
+		r.rate(d, 10, constraint.At, "minRetryRate is 10 in 1s, the default", gatewayRate)
 		return
 	}
 	count, counted := rate.Get("count").Number()
 	interval, timed := rate.Get("interval").Span()
 	if !counted || !timed || interval <= 0 {
 		d.Lacks = append(d.Lacks, "budget")
-		r.unjudged(rate.At, d.Name, "%s: minRetryRate cannot be read, and how much it allows is not known", d.Name)
+		r.unjudged(rate.At, d.Name, "%s: minRetryRate cannot be read, so what it allows is unknown", d.Name)
 		return
 	}
 	r.rate(d, count/interval.Seconds(), rate.At, fmt.Sprintf("minRetryRate is %g in %s", count, rate.Get("interval").Text()), gatewayRate)

@@ -31,7 +31,7 @@ func (r *reader) grpc() {
 			names := grpcNames(method)
 			if len(names) == 0 {
 				r.quiet(method.At)
-				r.unjudged(method.At, "", "a method config without names holds for no method: for all of them its name is {}")
+				r.unjudged(method.At, "", "a method config without names applies to no method: write {} for all of them")
 			}
 			for _, name := range names {
 				if twice[name.route] || name.service == "" && name.method != "" {
@@ -65,14 +65,14 @@ func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 		return
 	}
 	if tokens := throttling.Fold("max_tokens"); policy != hedging && grpcStifled(tokens) {
-		r.grpcNote(tokens.At, "maxTokens "+tokens.Text()+" lets no retry pass: one failure takes the bucket to half of it (gRFC A6)")
+		r.grpcNote(tokens.At, "maxTokens "+tokens.Text()+" allows no retry: one failure halves the bucket (gRFC A6)")
 		r.quiet(n.At)
 		return
 	}
 	v := policy.Fold("max_attempts")
 	m, _ := v.Number()
 	if m > grpcMaxAttempts {
-		r.unjudged(v.At, d.Name, "%s: maxAttempts %s is cut to %d by gRPC's clients, unless their code allows more", d.Name, v.Text(), grpcMaxAttempts)
+		r.unjudged(v.At, d.Name, "%s: gRPC clients cut maxAttempts %s to %d, unless their code allows more", d.Name, v.Text(), grpcMaxAttempts)
 	}
 	retries(&d, int(min(m, grpcMaxAttempts))-1, v.At)
 	if policy == hedging {
@@ -116,7 +116,7 @@ func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
 	if first == most || factor <= 1 {
 		r.refuse(policy.At, "R-1", d, "backoff.base", "the waits do not grow: %v before every retry", min(first, most))
 	}
-	r.cannot(d, "R-1", "", "gRPC's own retries wait within 20%% of the same time (gRFC A6): that is not full jitter")
+	r.cannot(d, "R-1", "", "gRPC's own retries vary by 20%% around one wait (gRFC A6): that is not full jitter")
 }
 
 // grpcHedging reads a policy that sends a call several times without waiting for a
@@ -165,7 +165,7 @@ func (r *reader) throttling(d *policyfile.Dependency, root, n *tree.Node) {
 	if n == nil {
 		d.Lacks = append(d.Lacks, "budget")
 		every := policyfile.Dependency{Name: "every method", At: root.At}
-		r.once(root.At, "R-7", &every, "budget", "no retryThrottling: every failed call of this service config is sent again")
+		r.once(root.At, "R-7", &every, "budget", "no retryThrottling: every failed call of this service config is retried")
 		return
 	}
 	share := n.Fold("token_ratio")

@@ -23,7 +23,7 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 	switch {
 	case throttling == nil:
 	case !throttling.Map():
-		wrong = append(wrong, "retryThrottling is no object")
+		wrong = append(wrong, "retryThrottling is not an object")
 	case !ok || !(most > 0 && most <= 1000):
 		wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")
 	case !sure || !(ratio > 0) || math.IsInf(ratio, 0):
@@ -47,7 +47,7 @@ func (r *reader) grpcRefuses(at policyfile.Position, d *policyfile.Dependency, w
 // method without its service.
 func (r *reader) grpcName(name grpcName, method *tree.Node) {
 	d := policyfile.Dependency{Name: name.route, Route: name.route, At: method.At, Protocol: "grpc"}
-	wrong := "the name " + name.route + " stands twice"
+	wrong := "the name " + name.route + " appears twice"
 	if name.service == "" && name.method != "" {
 		wrong = "the method " + name.method + " has no service"
 	}
@@ -77,7 +77,7 @@ func grpcWrong(policy *tree.Node, codes string) (wrong []string) {
 	}
 	for _, c := range policy.Fold(codes).List() {
 		if !slices.Contains(grpccode.Names[:], grpcCode(c)) {
-			wrong = append(wrong, c.Text()+" is no status code")
+			wrong = append(wrong, c.Text()+" is not a status code")
 		}
 	}
 	return wrong

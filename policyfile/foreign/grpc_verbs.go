@@ -54,10 +54,10 @@ func (r *reader) grpcWrites(d *policyfile.Dependency, name grpcName, at policyfi
 		if name.service == "" {
 			what = "every method of every service"
 		}
-		r.unjudged(at, d.Name, "%s is retried: whether those that write may be repeated (R-6) cannot be told here", what)
+		r.unjudged(at, d.Name, "%s is retried: whether its writes may be repeated (R-6) is unknown here", what)
 	case slices.Contains(writes, verb):
-		r.refuse(at, "R-6", d, "methods", "a method that writes is retried, and gRPC brings no idempotency key: it may be done twice")
+		r.refuse(at, "R-6", d, "methods", "a method that writes is retried without an idempotency key: it may be done twice")
 	case !slices.Contains(reads, verb) && !slices.Contains(replaces, verb):
-		r.unjudged(at, d.Name, "%s: the name %s does not tell whether the method writes, and may be repeated (R-6)", d.Name, name.method)
+		r.unjudged(at, d.Name, "%s: the name %s does not show whether the method writes and may be repeated (R-6)", d.Name, name.method)
 	}
 }

@@ -61,7 +61,7 @@ func (r *reader) haproxy() {
 			}
 			if p.bare && p.argument("timeout connect") == "" && !said {
 				said = true
-				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
+				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check too")
 			}
 			p.behind(fronts)
 			if f.global {
@@ -71,7 +71,7 @@ func (r *reader) haproxy() {
 			}
 		}
 		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
-			r.unjudged(f.last.at, "", "these defaults are judged with the backends that they are for: give their files to check as well")
+			r.unjudged(f.last.at, "", "these defaults are judged with their backends: give those files to check too")
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (r *reader) backend(p *proxy, verify configLine) {
 		n, err := strconv.Atoi(p.argument("retries"))
 		if count, at = n, l.at; err != nil {
 			count = 0
-			r.open(at, &d, "%s: retries %s is not known here", d.Name, p.argument("retries"))
+			r.open(at, &d, "%s: retries %s is unknown here", d.Name, p.argument("retries"))
 		}
 	}
 	// retry-on none leaves no retries, whatever retries says.
@@ -45,7 +45,7 @@ func (r *reader) backend(p *proxy, verify configLine) {
 		count, at, d.AtLeast = 0, on.at, false
 	}
 	if p.open.Line > 0 {
-		r.open(p.open, &d, "%s: this line sets retries where its condition holds, and is not judged", d.Name)
+		r.open(p.open, &d, "%s: this line sets retries under a condition, and is not judged", d.Name)
 	}
 	retries(&d, count, at)
 	verified := r.haproxyTLS(&d, p, verify)
@@ -57,15 +57,15 @@ func (r *reader) backend(p *proxy, verify configLine) {
 		return
 	}
 	// These hold for every HAProxy: no setting changes them.
-	r.cannot(&d, "R-7", "budget", "HAProxy has no retry budget: what fails is tried again as often as retries says, whatever the load")
-	r.cannot(&d, "R-1", "", "HAProxy waits a second or less after a failed connection, and not at all before another server or after a response")
-	r.cannot(&d, "R-3", "total.missing", "HAProxy has nothing that bounds a request and its retries together")
+	r.cannot(&d, "R-7", "budget", "HAProxy has no retry budget: failures are retried as often as retries says, whatever the load")
+	r.cannot(&d, "R-1", "", "HAProxy waits at most a second after a failed connection, and does not wait before another server or after a response")
+	r.cannot(&d, "R-3", "total.missing", "HAProxy cannot bound a request and its retries together")
 	// Only these come with a Retry-After that would be passed over.
 	if repeats && slices.ContainsFunc(on.words, func(w string) bool { return slices.Contains([]string{"429", "503", "all-retryable-errors"}, w) }) {
-		r.cannot(&d, "R-5", "", "HAProxy does not read Retry-After: a server that asks for a pause is asked again at once")
+		r.cannot(&d, "R-5", "", "HAProxy ignores Retry-After: a server that asks for a pause is called again at once")
 	}
 	if verified {
-		r.cannot(&d, "R-9", "", "HAProxy connects again when a certificate is refused")
+		r.cannot(&d, "R-9", "", "HAProxy retries when a certificate is refused")
 	}
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{haproxyWait}}
 	r.add(d)
@@ -134,7 +134,7 @@ func (r *reader) haproxyTLS(d *policyfile.Dependency, p *proxy, global configLin
 			r.refuse(s.at, "R-9", d, "tls.verify", "verify none accepts any certificate")
 		case unset(s.verify):
 			said[s.at] = true
-			r.unjudged(s.at, d.Name, "%s: verify %s is not known here", d.Name, s.verify)
+			r.unjudged(s.at, d.Name, "%s: verify %s is unknown here", d.Name, s.verify)
 		}
 		verified = verified || s.on && s.verify != "none"
 	}
@@ -179,7 +179,7 @@ func (r *reader) haproxyTimeout(d *policyfile.Dependency, p *proxy, keyword stri
 	}
 	t, ok := haproxyTime(value)
 	if !ok {
-		r.unjudged(p.lines[keyword].at, d.Name, "%s: %s %s is not known here", d.Name, keyword, value)
+		r.unjudged(p.lines[keyword].at, d.Name, "%s: %s %s is unknown here", d.Name, keyword, value)
 	}
 	return t, ok && t > 0
 }
@@ -192,10 +192,10 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 	}
 	for _, word := range on.words[1:] {
 		if slices.Contains(never, word) {
-			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is tried again: the same request gets the same response", word)
+			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is retried: the same request gets the same response", word)
 		}
 		if unset(word) {
-			r.unjudged(on.at, d.Name, "%s: retry-on %s is not known here", d.Name, word)
+			r.unjudged(on.at, d.Name, "%s: retry-on %s is unknown here", d.Name, word)
 		}
 		// But for none, these happen before the request has been sent.
 		repeats = repeats || !slices.Contains([]string{"conn-failure", "0rtt-rejected", "none"}, word)

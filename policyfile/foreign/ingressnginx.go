@@ -91,7 +91,7 @@ func (r *reader) ingressNginx() {
 		}
 		config, several := configs.in(part, "")
 		if several {
-			r.unjudged(part.Root.At, "", "there are several ConfigMaps of ingress-nginx: none of them is taken for this Ingress")
+			r.unjudged(part.Root.At, "", "there are several ConfigMaps of ingress-nginx: none of them is applied to this Ingress")
 		}
 		used[config] = true
 		if part.Root.Has("spec") {
@@ -151,7 +151,7 @@ func (r *reader) ingress(n, config *tree.Node, mains named) {
 		if orphan {
 			retries(&d, 0, d.At)
 			d.Longest, d.Lacks = nginxTimeout, []string{"total.missing"}
-			r.open(canary.At, &d, "%s is a canary, and the Ingress with the same host and path is not in these files: its annotations hold, and not those that stand here", n.Get("metadata").Get("name").Text())
+			r.open(canary.At, &d, "%s is a canary: the annotations of the Ingress with the same host and path apply instead, and it is not in these files", n.Get("metadata").Get("name").Text())
 			r.add(d)
 			return
 		}
@@ -185,7 +185,7 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	r.time(d, "per_attempt", s.get("proxy-read-timeout"), func(n *tree.Node) (time.Duration, bool) { return nginxTime(n.Text()) }, &d.Policy.PerAttempt)
 	for _, key := range []string{"configuration-snippet", "server-snippet", "location-snippet", "http-snippet"} {
 		if v := s.get(key); strings.Contains(v.Text(), "next_upstream") {
-			r.open(v.At, d, "%s of %s sets proxy_next_upstream past ingress-nginx's own settings, and is not read", key, d.Name)
+			r.open(v.At, d, "%s of %s sets proxy_next_upstream outside ingress-nginx's own settings, and is not read", key, d.Name)
 		}
 	}
 	r.ingressTLS(d, s)
@@ -210,7 +210,7 @@ func (r *reader) ingressTries(d *policyfile.Dependency, when directive, limit *t
 		tries = 1
 	case tries == 0:
 		tries = ingressTries
-		r.open(at, d, "proxy-next-upstream-tries 0 sets no limit: how often %s is tried is not known here", d.Name)
+		r.open(at, d, "proxy-next-upstream-tries 0 sets no limit: how often %s is tried is unknown here", d.Name)
 	}
 	retries(d, tries-1, at)
 }
@@ -227,7 +227,7 @@ func (r *reader) ingressTLS(d *policyfile.Dependency, s ingressSettings) {
 	}
 	switch verify := s.get("proxy-ssl-verify"); {
 	case verify.Text() != "on":
-		r.refuse(placed(verify, protocol.At), "R-9", d, "tls.verify", "proxy-ssl-verify is off, as it is by default: any certificate is accepted")
+		r.refuse(placed(verify, protocol.At), "R-9", d, "tls.verify", "proxy-ssl-verify is off, the default: any certificate is accepted")
 	case s.get("proxy-ssl-secret").Text() == "":
 		r.refuse(verify.At, "R-9", d, "tls.verify", "proxy-ssl-verify has no effect without proxy-ssl-secret: any certificate is accepted")
 	}

@@ -41,7 +41,7 @@ func TestIngressCanary(t *testing.T) {
 		want, not  []string
 	}{
 		{"of an Ingress beside it", ingress("main", "a.example", two+tls) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x2", "8 R-9"}, []string{"x9", "canary"}},
-		{"of none", ingress("main", "b.example", two) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x1 at least", "note 16: new is a canary, and the Ingress with the same host and path is not in these files"}, []string{"x9", "19 R-3"}},
+		{"of none", ingress("main", "b.example", two) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x1 at least", "note 16: new is a canary: the annotations of the Ingress with the same host and path apply"}, []string{"x9", "19 R-3"}},
 		{"of itself", ingress("new", "a.example", prefix+"canary: 'false'\n"+nine), []string{"new.n [n/new] x9"}, []string{"canary"}},
 		{"of an Ingress that says nothing", ingress("main", "a.example", prefix+"rewrite-target: /\n") + ingress("new", "a.example", canary+nine) + config, []string{"main.n [n/main] x4", "new.n [n/new] x4"}, []string{"x9"}},
 	} {
@@ -59,9 +59,9 @@ func TestIngressConfig(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"without a word of retries", config("allow-snippet-annotations: 'true'"), []string{"ingress-nginx [] x3", "R-3 total.missing: proxy-next-upstream-timeout is 0, as it is by default"}, nil},
+		{"without a word of retries", config("allow-snippet-annotations: 'true'"), []string{"ingress-nginx [] x3", "R-3 total.missing: proxy-next-upstream-timeout is 0, the default"}, nil},
 		{"of another controller", config("use-proxy-protocol: 'true', ssl-redirect: 'false'"), nil, []string{"x3"}},
-		{"a word that is not known", config("proxy-next-upstream: error $WHEN"), []string{"proxy-next-upstream $WHEN is not known here"}, nil},
+		{"a word that is not known", config("proxy-next-upstream: error $WHEN"), []string{"proxy-next-upstream $WHEN is unknown here"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("c.yaml", tt.text), tt.want, tt.not) })
 	}

@@ -118,7 +118,7 @@ func (m *istioReader) service(root *tree.Node) {
 		to := route.Get("route").List()
 		switch delegate := route.Get("delegate"); {
 		case delegate != nil:
-			m.unjudged(delegate.At, "", "the VirtualService %s, to which this route delegates, is judged without what this route says", delegate.Get("name").Text())
+			m.unjudged(delegate.At, "", "the VirtualService %s, to which this route delegates, is judged without this route's settings", delegate.Get("name").Text())
 		case len(to) == 0:
 			m.quiet(route.At) // a redirect or a direct response
 		}
@@ -161,7 +161,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	if policy == nil {
 		var several bool
 		if policy, several = m.mesh.in(m.part, ""); several {
-			m.open(d.At, &d, "%s says nothing of retries, and there are several defaultHttpRetryPolicy: which of them holds is not known", d.Name)
+			m.open(d.At, &d, "%s sets no retries, and there are several defaultHttpRetryPolicy: which one applies is unknown", d.Name)
 		}
 		x.silent = policy != nil
 	}
@@ -194,9 +194,9 @@ func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node) {
 	switch {
 	case policy == nil:
 		count = istioRetries
-		m.unjudged(d.At, d.Name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", d.Name, istioRetries)
+		m.unjudged(d.At, d.Name, "%s sets no retries, so Istio's default applies: %d unless the mesh says otherwise", d.Name, istioRetries)
 	case attempts == nil:
-		m.unjudged(policy.At, d.Name, "retries without attempts are none: Istio takes what is absent as 0")
+		m.unjudged(policy.At, d.Name, "retries without attempts means none: Istio reads a missing number as 0")
 	}
 	retries(d, min(count, math.MaxInt16), at)
 }
@@ -237,11 +237,11 @@ func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, at polic
 	}
 	if on == nil && !bound {
 		// The words are not in the file, so that the finding says what they do.
-		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats calls of gRPC that ended unavailable or cancelled, and before 1.24 any POST after a 503: write retryOn, or match on the method").Uncertain = !before124(m.revision)
+		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats gRPC calls that ended unavailable or cancelled, and before 1.24 any POST after a 503: set retryOn, or match on the method").Uncertain = !before124(m.revision)
 		bound = true
 	}
 	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {
-		m.cannot(d, "R-5", "", "Istio has no setting by which Envoy heeds Retry-After, short of an EnvoyFilter")
+		m.cannot(d, "R-5", "", "Istio cannot make Envoy honor Retry-After, except by an EnvoyFilter")
 	}
 	return words
 }

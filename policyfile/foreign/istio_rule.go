@@ -128,7 +128,7 @@ func (m *istioReader) subset(d *policyfile.Dependency, spec, destination *tree.N
 			m.inFlight(d, found.Get("budgetInterval"), "Istio's budgetInterval, from 1.31,")
 			if given(found.Get("percent")) == nil && m.told.first(found.At, "percent") {
 				// By applyRetryBudget in the tags of these versions.
-				m.unjudged(found.At, d.Name, "%s: a retryBudget without percent is one of 0.2%%, and not of 20%%, in Istio 1.27, in 1.28 before 1.28.6 and in 1.29 before 1.29.2: write percent", d.Name)
+				m.unjudged(found.At, d.Name, "%s: a retryBudget without percent means 0.2%% instead of 20%% in Istio 1.27, 1.28 before 1.28.6 and 1.29 before 1.29.2: set percent", d.Name)
 			}
 			return
 		}
@@ -160,7 +160,7 @@ func (m *istioReader) tls(d *policyfile.Dependency, policies []*tree.Node, port 
 
 func (m *istioReader) certificates(d *policyfile.Dependency, tls *tree.Node) {
 	if v := tls.Get("insecureSkipVerify"); v.True() {
-		m.once(v.At, "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+		m.once(v.At, "R-9", d, "tls.verify", "insecureSkipVerify turns certificate verification off")
 	}
 }
 
@@ -195,7 +195,7 @@ func (m *istioReader) inbound(d *policyfile.Dependency, policy *tree.Node) {
 	d.Lacks = append(d.Lacks, "total.missing", "per_attempt")
 	if on := policy.Get("retryOn"); on != nil && on.Text() != "reset-before-request" {
 		m.when(d, policy, policy.At, false)
-		m.open(on.At, d, "a sidecar retries here what its callers retry too: their attempts multiply")
+		m.open(on.At, d, "a sidecar retries here what its callers also retry: their attempts multiply")
 	}
 	m.add(*d)
 }

@@ -15,10 +15,10 @@ const toPayments = "route: [{destination: {host: payments}}]"
 // What Istio makes of a route's retries, by the documentation of HTTPRetry.
 func TestIstioRetries(t *testing.T) {
 	for _, tt := range []struct{ name, route, want string }{
-		{"silence", toPayments, "payments: 2 retries of payments.shop.svc;R-3 total.missing;R-6 methods;limit R-5;unjudged payments says nothing of retries"},
+		{"silence", toPayments, "payments: 2 retries of payments.shop.svc;R-3 total.missing;R-6 methods;limit R-5;unjudged payments sets no retries"},
 		{"attempts alone", toPayments + ", timeout: 5s, retries: {attempts: 3}", "payments: 3 retries;R-6 methods;-R-3"},
 		{"attempts alone, for GET", "match: [{method: {exact: GET}}], " + toPayments + ", timeout: 5s, retries: {attempts: 3}", "payments: 3 retries;-R-6"},
-		{"null", toPayments + ", retries: null, timeout: null", "payments: 2 retries;R-3 total.missing;unjudged payments says nothing of retries"},
+		{"null", toPayments + ", retries: null, timeout: null", "payments: 2 retries;R-3 total.missing;unjudged payments sets no retries"},
 		{"empty", toPayments + ", retries: {}", "payments: 0 retries;-R-;unjudged retries without attempts"},
 		{"without attempts", toPayments + ", retries: {retryOn: 5xx}", "payments: 0 retries;-R-;unjudged retries without attempts"},
 		{"none", toPayments + ", retries: {attempts: 0}", "payments: 0 retries;-R-;-unjudged"},
@@ -70,7 +70,7 @@ func TestIstioInbound(t *testing.T) {
 		"{}":            {"quiet 1", "-every"},
 		"{attempts: 9}": {"R-2 max_retries"},
 		"{attempts: 2, retryOn: reset-before-request}": {"every service of the mesh: 2 retries", "-R-6", "-unjudged"},
-		"{attempts: 2, retryOn: '5xx'}":                {"R-6 methods", "unjudged a sidecar retries here what its callers retry too"},
+		"{attempts: 2, retryOn: '5xx'}":                {"R-6 methods", "unjudged a sidecar retries here what its callers also retry"},
 		"{attempts: 2, retryOn: connect-failure}":      {"-R-6", "unjudged a sidecar retries here"},
 	} {
 		expect(t, judged(t, "m.yaml", "meshConfig: {defaultInboundHttpRetryPolicy: "+policy+"}\n"), want)

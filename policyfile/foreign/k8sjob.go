@@ -61,7 +61,7 @@ func (r *reader) job(n, spec *tree.Node) {
 	inPod := spec.Fold("template", "spec", "restartPolicy").Text() == "OnFailure"
 	if inPod && d.Policy.Disabled && !d.AtLeast {
 		// The controller counts restarts, and sees the first one when it has begun.
-		r.unjudged(limit, d.Name, "%s fails only once a container has been restarted, so that it may run twice: for none at all set restartPolicy: Never", d.Name)
+		r.unjudged(limit, d.Name, "%s fails only after a container was restarted, so it may run twice: for no retry set restartPolicy: Never", d.Name)
 		retries(&d, 1, limit)
 	}
 	if d.Policy.Disabled {
@@ -86,10 +86,10 @@ func (r *reader) job(n, spec *tree.Node) {
 		r.unjudged(limit, d.Name, "%s has no backoffLimit: Kubernetes %s up to %d times; batch items may be retried up to 5 times%s",
 			d.Name, again, jobRetries, endless(deadline))
 	case deadline == nil:
-		r.unjudged(limit, d.Name, "%s has no activeDeadlineSeconds: nothing bounds its attempts in time", d.Name)
+		r.unjudged(limit, d.Name, "%s has no activeDeadlineSeconds, so nothing bounds its attempts in time", d.Name)
 	}
 	r.jobPolicy(&d, spec)
-	r.cannot(&d, "R-1", "", "Kubernetes waits for 10s, 20s and so on up to %vm before it %s, without jitter", longest.Minutes(), again)
+	r.cannot(&d, "R-1", "", "Kubernetes waits 10s, 20s and so on, up to %vm, before it %s, without jitter", longest.Minutes(), again)
 	r.again(&d, "Kubernetes", what)
 	// R-3 has no figure for a batch as a whole: any deadline will do.
 	if written && read {
@@ -118,7 +118,7 @@ func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyf
 		m, ok := count(v)
 		switch {
 		case !ok:
-			r.open(v.At, d, "%q is no number: how often %s retries is not known", v.Text(), d.Name)
+			r.open(v.At, d, "%q is not a number: how often %s retries is unknown", v.Text(), d.Name)
 			at, written = v.At, true
 		case !written || m < n:
 			at, n, written = v.At, m, true
@@ -133,7 +133,7 @@ func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyf
 func (r *reader) jobPolicy(d *policyfile.Dependency, spec *tree.Node) {
 	for _, rule := range spec.Fold("podFailurePolicy", "rules").List() {
 		if rule.Get("action").Text() == "Ignore" && rule.Has("onExitCodes") {
-			r.limitless(rule.At, d, "failures with these exit codes are ignored: they do not count towards backoffLimit, so that nothing bounds their retries")
+			r.limitless(rule.At, d, "failures with these exit codes are ignored: they do not count towards backoffLimit, so nothing bounds their retries")
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles
 	}
 	if all := nearestOf(r.part, profiles[d.Name]); len(all) > 0 {
 		r.quiet(n.At)
-		r.unjudged(first.At, d.Name, "%s: what is annotated here does not hold beside a service profile, as the one in %s: it is not judged", d.Name, all[0].At)
+		r.unjudged(first.At, d.Name, "%s: these annotations do not apply beside a service profile, such as the one in %s: they are not judged", d.Name, all[0].At)
 		return
 	}
 	d.At = first.At
@@ -119,16 +119,16 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles
 	}
 	grpc := d.Policy.Kind == forbear.GRPC || codes == nil && annotation(n, "retry.linkerd.io/grpc") != nil
 	if !grpc && !gatewayMethodBound(rule) {
-		r.refuse(first.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: annotate a route that matches on method")
+		r.refuse(first.At, "R-6", &d, "methods", "every method is retried, even POST without an Idempotency-Key: annotate a route that matches on method")
 	}
-	r.cannot(&d, "R-7", "budget", "Linkerd's retries by annotations have no budget: that of a service profile does not hold for them")
+	r.cannot(&d, "R-7", "budget", "Linkerd's annotated retries have no budget: that of a service profile does not apply to them")
 	r.linkerdLimits(&d)
 	r.add(d)
 }
 
 func (r *reader) linkerdLimits(d *policyfile.Dependency) {
-	r.cannot(d, "R-1", "", "Linkerd sets its waits itself: 25 to 250 ms and not with full jitter, and none at all with a service profile")
-	r.cannot(d, "R-5", "", "Linkerd does not read Retry-After before it retries")
+	r.cannot(d, "R-1", "", "Linkerd chooses its own waits: 25 to 250 ms without full jitter, and none with a service profile")
+	r.cannot(d, "R-5", "", "Linkerd ignores Retry-After")
 }
 
 // profile reads a service profile. A route is retried as often as its budget and its
@@ -137,7 +137,7 @@ func (r *reader) profile(n *tree.Node) {
 	spec, name := n.Get("spec"), n.Get("metadata").Get("name")
 	retried := slices.ContainsFunc(spec.Get("routes").List(), func(route *tree.Node) bool { return route.Get("isRetryable").True() })
 	if retried && name != nil && !strings.Contains(name.Text(), ".") {
-		r.unjudged(name.At, name.Text(), "Linkerd finds a profile by the whole host name of a service, as %[1]s.NAMESPACE.svc.cluster.local, and none by the name %[1]s", name.Text())
+		r.unjudged(name.At, name.Text(), "Linkerd finds a profile by the full host name of a service, %[1]s.NAMESPACE.svc.cluster.local, not by %[1]s", name.Text())
 	}
 	for _, route := range spec.Get("routes").List() {
 		retryable := route.Get("isRetryable")
@@ -147,8 +147,8 @@ func (r *reader) profile(n *tree.Node) {
 		}
 		d := policyfile.Dependency{Name: name.Text(), Route: route.Get("name").Text(), At: retryable.At, Protocol: "http"}
 		d.SetPlace("max_retries", retryable.At)
-		r.cannot(&d, "R-2", "", "a service profile does not count the retries of a request: its timeout and its budget alone bound them")
-		r.open(retryable.At, &d, "%s is retried as often as its budget and its timeout allow: no count bounds it", d.Name)
+		r.cannot(&d, "R-2", "", "a service profile does not count the retries of a request: only its timeout and budget bound them")
+		r.open(retryable.At, &d, "%s is retried as often as its budget and timeout allow: no count bounds it", d.Name)
 		d.Policy.Total = linkerdTimeout
 		if r.duration(&d, "total", route.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
 			r.refuse(route.Get("timeout").At, "R-3", &d, "total.missing", "timeout %s bounds nothing", route.Get("timeout").Text())
@@ -160,7 +160,7 @@ func (r *reader) profile(n *tree.Node) {
 			d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC // always a POST, whose method says nothing
 			r.grpcWrites(&d, grpcName{method: path[strings.LastIndexByte(path, '/')+1:]}, retryable.At)
 		} else if !profileMethodBound(route.Get("condition")) {
-			r.refuse(retryable.At, "R-6", &d, "methods", "isRetryable repeats POST, with or without an Idempotency-Key: its condition lets more than idempotent methods through")
+			r.refuse(retryable.At, "R-6", &d, "methods", "isRetryable repeats POST, with or without an Idempotency-Key: limit its condition to idempotent methods")
 		}
 		r.profileBudget(&d, spec.Get("retryBudget"))
 		r.linkerdLimits(&d)
@@ -187,7 +187,7 @@ func profileMethodBound(n *tree.Node) bool {
 // profileBudget reads the budget: a share, and retries per second that are allowed
 // whatever the share says.
 func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
-	floor, at, how := linkerdFloor, d.At, ", as it is by default"
+	floor, at, how := linkerdFloor, d.At, ", the default"
 	d.Policy.Budget.Window = linkerdWindow
 	d.SetPlace("budget.window", placed(n, d.At))
 	r.duration(d, "budget.window", n.Get("ttl"), &d.Policy.Budget.Window)
@@ -201,7 +201,7 @@ func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 			d.Policy.Budget.Ratio = min(v, 1)
 		} else if share != nil {
 			d.Lacks = append(d.Lacks, "budget")
-			r.unjudged(share.At, d.Name, "%s: %q is no number, and the budget's share is not known", d.Name, share.Text())
+			r.unjudged(share.At, d.Name, "%s: %q is not a number, so the budget's share is unknown", d.Name, share.Text())
 		}
 		if v, ok := n.Get("minRetriesPerSecond").Number(); ok {
 			floor, at, how = v, n.Get("minRetriesPerSecond").At, ""
@@ -216,6 +216,6 @@ func (r *reader) rate(d *policyfile.Dependency, second float64, at policyfile.Po
 	window := second * budget.DefaultWindow.Seconds()
 	d.Policy.Budget.MinRetries = int(min(math.Ceil(second*cmp.Or(d.Policy.Budget.Window, budget.DefaultWindow).Seconds()), math.MaxInt16))
 	if window > budget.MaxMinRetries {
-		r.once(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write %s", what, window, budget.MaxMinRetries, write)
+		r.once(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, where the standard allows %d: set %s", what, window, budget.MaxMinRetries, write)
 	}
 }

@@ -128,7 +128,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 			// The included file may hold the directive that would change
 			// the verdict.
 			s.unread = true
-			w.note(d.at, "", "include "+d.args[1]+" is not among the files: give it to check as well")
+			w.note(d.at, "", "include "+d.args[1]+" is not among the files: give it to check too")
 		}
 	}
 	// What a condition sets is not known here.
@@ -215,7 +215,7 @@ func harmless(pattern string) bool {
 func (w *nginxWalk) setElsewhere(block []directive) {
 	for _, d := range block {
 		if strings.Contains(d.args[0], "_next_upstream") && nginxInherits(d.args[0]) && d.arg() != "off" {
-			w.note(d.at, "", d.args[0]+" holds where this file is included: no file that includes it and passes requests on is here")
+			w.note(d.at, "", d.args[0]+" applies where this file is included: no such file that proxies requests is here")
 		}
 		w.setElsewhere(d.block)
 	}

@@ -37,12 +37,12 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	if !u.stream {
 		u.words(words, at)
 	}
-	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: what fails goes on to the next server, whatever the load")
+	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: failures go to the next server, whatever the load")
 	// Only these come with a Retry-After that would be passed over.
 	if !u.stream && (slices.Contains(words, "http_429") || slices.Contains(words, "http_503")) {
-		u.r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
+		u.r.cannot(d, "R-5", "", "nginx ignores Retry-After: a server that asks for a pause is called again at once")
 	}
-	u.r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")
+	u.r.cannot(d, "R-1", "", "nginx calls the next server at once, without a wait")
 	// A schedule is the only form that can say so: a base of zero means the default.
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 	limit, ok := u.get("next_upstream_timeout")
@@ -59,7 +59,7 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	if d.Policy.Total == 0 {
 		why := ""
 		if !ok {
-			why = ", as it is by default" + u.unless()
+			why = ", the default" + u.unless()
 		}
 		u.r.refuse(at, "R-3", d, "total.missing", "%s is 0%s: nothing bounds the tries in time", u.name("next_upstream_timeout"), why)
 		return
@@ -94,14 +94,14 @@ func (u *nginxUnit) words(words []string, at policyfile.Position) {
 		status, ok := strings.CutPrefix(word, "http_")
 		switch {
 		case unset(word):
-			u.note(at, d.Name, fmt.Sprintf("%s %s is not known here", u.name("next_upstream"), word))
+			u.note(at, d.Name, fmt.Sprintf("%s %s is unknown here", u.name("next_upstream"), word))
 		case ok && slices.Contains(never, status), word == "not_found":
-			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same response", word)
+			u.r.refuse(at, "R-4", d, "classify."+word, "%s is retried: the same request gets the same response", word)
 		// Without this word nginx repeats no POST, LOCK or PATCH.
 		case word == "non_idempotent" && u.writes == writesArrive:
 			u.r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
 		case word == "non_idempotent" && u.writes == writesMayArrive:
-			u.note(at, d.Name, "non_idempotent repeats POST, with or without an Idempotency-Key, unless the conditions on the method here keep it out")
+			u.note(at, d.Name, "non_idempotent repeats POST, with or without an Idempotency-Key, unless the method conditions here exclude it")
 		}
 	}
 }

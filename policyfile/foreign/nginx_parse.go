@@ -113,7 +113,7 @@ const maxDepth = 50
 func (p *nginxParser) block(depth int) (all []directive, fault *policyfile.Fault) {
 	all = []directive{}
 	if depth > maxDepth {
-		return all, p.fault(p.part.at(p.line, p.column), "more than %d blocks within each other", maxDepth)
+		return all, p.fault(p.part.at(p.line, p.column), "blocks are nested more than %d deep", maxDepth)
 	}
 	var d directive
 	for {

@@ -118,7 +118,7 @@ func (u *nginxUnit) opened() {
 	if !u.upstream.named {
 		u.note(d.At, d.Name, fmt.Sprintf("%s %s: without %s each address is tried", d.Name, u.upstream.open, limit))
 	} else if u.told.first(d.At.File, "names") {
-		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
+		u.r.unjudged(d.At, d.Name, "%s %s, and without %s each of them is tried: the same applies to every name in this file", d.Name, u.upstream.open, limit)
 	}
 }
 
@@ -132,19 +132,19 @@ func (u *nginxUnit) verifies(scheme string) {
 	name := u.module.prefix + "_ssl_verify"
 	switch {
 	case ok && unset(verify.arg()):
-		u.note(verify.at, u.dep.Name, name+" is a template's variable: whether certificates are verified is not known")
+		u.note(verify.at, u.dep.Name, name+" is a template variable: whether certificates are verified is unknown")
 	case ok && verify.arg() == "on":
 		if on && !u.dep.Policy.Disabled {
-			u.r.cannot(&u.dep, "R-9", "", "nginx asks the next server too when a certificate is refused")
+			u.r.cannot(&u.dep, "R-9", "", "nginx tries the next server even when a certificate is refused")
 		}
 	case on && ok:
 		u.refused = true
 		u.r.refuse(verify.at, "R-9", &u.dep, "tls.verify", "%s is off: any certificate is accepted", name)
 	case on:
 		u.refused = true
-		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default%s: any certificate is accepted", name, u.unless())
+		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, the default%s: any certificate is accepted", name, u.unless())
 	case strings.HasPrefix(scheme, "$") && u.module.tls != "":
-		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is asked with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
+		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is called with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
 	}
 }
 
@@ -165,5 +165,5 @@ func (u *nginxUnit) duration(field, name string) time.Duration {
 
 // unread notes a value that a template fills in.
 func (u *nginxUnit) unread(d nginxSetting) {
-	u.note(d.at, u.dep.Name, fmt.Sprintf("%s %s is not known here", d.args[0], d.arg()))
+	u.note(d.at, u.dep.Name, fmt.Sprintf("%s %s is unknown here", d.args[0], d.arg()))
 }

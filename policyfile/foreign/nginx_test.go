@@ -118,8 +118,8 @@ func TestNginxUnread(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"beside", up + "server { include tls.conf; location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default" + unless + ": any", "proxy_next_upstream_timeout is 0, as it is by default" + unless + ": nothing"}, nil},
-		{"elsewhere", up + "server { location /b { include tls.conf; } location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default: any"}, []string{"unless"}},
+		{"beside", up + "server { include tls.conf; location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, the default" + unless + ": any", "proxy_next_upstream_timeout is 0, the default" + unless + ": nothing"}, nil},
+		{"elsewhere", up + "server { location /b { include tls.conf; } location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, the default: any"}, []string{"unless"}},
 		{"what the file says itself", up + "server { include tls.conf; location / { proxy_ssl_verify off; proxy_next_upstream_timeout 0; proxy_pass https://a; } }", []string{"proxy_ssl_verify is off: any"}, []string{"unless"}},
 		{"in a table", "map $host $b { include hosts.map; default a; }\ngeo $g { include geo.conf; }\n" + up + "server { location / { proxy_pass http://a; } }", []string{"a [] x2"}, []string{"include"}},
 	} {
@@ -161,7 +161,7 @@ func TestNginxKept(t *testing.T) {
 
 // What a file sets for those that include it does not go by unsaid when they are not here.
 func TestSetElsewhere(t *testing.T) {
-	const snippet, note = "proxy_next_upstream_tries 50;\n", "note 1: proxy_next_upstream_tries holds where this file is included"
+	const snippet, note = "proxy_next_upstream_tries 50;\n", "note 1: proxy_next_upstream_tries applies where this file is included"
 	holds(t, said("retries.conf", snippet), []string{note}, nil)
 	holds(t, said("off.conf", "proxy_next_upstream off;\n"), nil, []string{"note"})
 	opened := Open("nginx.conf", []byte("events {}\nhttp { include retries.conf; server { location / { proxy_pass http://a; } } }\n"), "")

@@ -132,10 +132,10 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 		for _, u := range found {
 			u.used = true
 		}
-		return &nginxUpstream{servers: 1, open: "is an upstream of several files, of which none can be told to be meant"}
+		return &nginxUpstream{servers: 1, open: "is an upstream of several files, and which one is meant is unclear"}
 	case strings.Contains(host, "$"):
 		w.variable = true
-		return &nginxUpstream{servers: 1, open: "is not known before nginx runs", explicit: w.keepsSome()}
+		return &nginxUpstream{servers: 1, open: "is known only while nginx runs", explicit: w.keepsSome()}
 	case !isAddress(hostOnly(host)):
 		return &nginxUpstream{servers: 1, named: true, open: "is a name and may have several addresses"}
 	}
@@ -164,7 +164,7 @@ func (w *nginxWalk) unused(root *nginxTree) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(root.upstreams)) {
 		if u := root.upstreams[name]; !u.used && (u.servers > 1 || u.open != "") {
-			w.note(u.at, u.name, fmt.Sprintf("no place among these files passes requests on to %s, and how its servers are tried is said there", u.name))
+			w.note(u.at, u.name, fmt.Sprintf("nothing in these files proxies requests to %s, where its retries are set", u.name))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (u *nginxUnit) repeats(words []string) bool {
 		if when == keptOfLate {
 			since = "since nginx 1.29.7 "
 		}
-		u.r.unjudged(u.dep.At, u.dep.Name, "%sconnections to %s are kept: what fails on one is sent again beside all tries, as often as there are such connections", since, u.dep.Name)
+		u.r.unjudged(u.dep.At, u.dep.Name, "%sconnections to %s are kept alive: a request that fails on one is sent again, beyond all tries, once for each such connection", since, u.dep.Name)
 	}
 	return true
 }

@@ -124,7 +124,7 @@ func (o *opener) fault(at policyfile.Position, format string, args ...any) {
 func (o *opener) text(called string, data []byte, in frame, depth int) {
 	const most = 5
 	if depth > most {
-		o.fault(in.at(policyfile.Position{}), "texts within each other, more than %d", most)
+		o.fault(in.at(policyfile.Position{}), "texts are nested more than %d deep", most)
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(called))
@@ -314,7 +314,7 @@ func (o *opener) unread() *policyfile.Fault {
 	if o.Retry.Line == 0 {
 		return nil
 	}
-	return &policyfile.Fault{Position: o.Retry, Message: "a setting for retries that check does not read: " + o.Setting}
+	return &policyfile.Fault{Position: o.Retry, Message: "a retry setting that check does not read: " + o.Setting}
 }
 
 // claimed gives n to the products that claim it, and reports whether one of them has
@@ -335,7 +335,7 @@ func (o *opener) claimed(n *tree.Node) bool {
 		}
 		// A part of what holds it has been looked at with it.
 		if at, twice := n.Repeated(); twice && !found && !slices.ContainsFunc(o.Faults, func(f *policyfile.Fault) bool { return f.Position == at }) {
-			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
+			o.fault(at, "a key appears twice here: programs differ in which one they use")
 		}
 		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
 		found = true

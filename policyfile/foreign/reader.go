@@ -177,7 +177,7 @@ func (r *reader) quiet(at policyfile.Position) { r.result(at.File).File.Quiet++ 
 // dropped without a word, and then something else holds than what is written.
 func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string) {
 	if n != nil && !n.Map() {
-		r.unjudged(n.At, d.Name, "%s: what stands here has not the form of the API, and is not read", d.Name)
+		r.unjudged(n.At, d.Name, "%s: this does not have the form of the API, and is not read", d.Name)
 	}
 	for _, p := range n.Fields() {
 		if !slices.Contains(known, p.Key) {

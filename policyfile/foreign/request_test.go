@@ -30,7 +30,7 @@ func TestRetriedRequests(t *testing.T) {
 		var refused, unknown bool
 		for _, r := range Read(Open("f.yaml", []byte(tt.text), "").Parts) {
 			for _, f := range r.Refused {
-				refused = refused || f.Rule == "R-6" && strings.Contains(f.Message, "is sent again, and no Idempotency-Key is among its headers")
+				refused = refused || f.Rule == "R-6" && strings.Contains(f.Message, "is sent again without the header Idempotency-Key")
 			}
 			for _, f := range r.File.Limits {
 				unknown = unknown || f.Rule == "R-6"

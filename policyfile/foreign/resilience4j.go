@@ -112,8 +112,8 @@ func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope
 	} else {
 		unbounded(&d)
 	}
-	r.cannot(&d, "R-3", "total.missing", "resilience4j's Retry has no bound for a call and its retries together: a TimeLimiter bounds one attempt")
-	r.cannot(&d, "R-6", "", "resilience4j repeats what it decorates, writes without an idempotency key too: keep Retry off methods that write")
+	r.cannot(&d, "R-3", "total.missing", "resilience4j's Retry cannot bound a call and its retries together: a TimeLimiter bounds one attempt")
+	r.cannot(&d, "R-6", "", "resilience4j repeats whatever it decorates, even writes without an idempotency key: keep Retry off methods that write")
 	r.cannot(&d, "R-7", "budget", "resilience4j has no retry budget")
 	r.add(d)
 }
@@ -123,7 +123,7 @@ func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope
 func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
 	at := placed(s.get("wait-duration"), d.At)
 	if own := s.get("interval-bi-function"); own != nil {
-		r.unjudged(own.At, d.Name, "%s: its waits are up to a class of its own", d.Name)
+		r.unjudged(own.At, d.Name, "%s: a custom class decides its waits", d.Name)
 		grow(d, 0, 1, 0)
 		return
 	}
@@ -153,9 +153,9 @@ func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
 	case !random:
 		r.refuse(at, "R-1", d, "backoff.jitter", "no jitter: set enableRandomizedWait")
 	default:
-		r.cannot(d, "R-1", "", "resilience4j's waits lie around the exponential value, by randomizedWaitFactor, which is below 1: that is not full jitter")
+		r.cannot(d, "R-1", "", "resilience4j's waits vary around the exponential value by randomizedWaitFactor, which is below 1: that is not full jitter")
 	}
-	r.cannot(d, "R-5", "", "resilience4j does not read Retry-After, unless an intervalBiFunction does: a server that asks for a pause is asked again too early")
+	r.cannot(d, "R-5", "", "resilience4j ignores Retry-After, unless an intervalBiFunction reads it: a server that asks for a pause is called again too early")
 }
 
 // terminalErrors are exceptions of Java's clients for responses that R-4 forbids to
@@ -189,21 +189,21 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 		case slices.ContainsFunc(terminalErrors, func(end string) bool { return strings.HasSuffix(name, end) }):
 			r.refuse(n.At, "R-4", d, "classify."+short, "%s is retried: the same request gets the same response", short)
 		case strings.HasPrefix(short, "SSL") || strings.HasPrefix(short, "Certificate"):
-			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: a certificate error is no fault that goes away", short)
+			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: certificate errors do not go away", short)
 		}
 	}
 	tls := slices.IndexFunc(list, func(n *tree.Node) bool { return slices.Contains(ioErrors, short(called(n))) })
 	if tls >= 0 && !every && !r.noted(list[tls].At) && !slices.ContainsFunc(ignored, func(n *tree.Node) bool {
 		return strings.HasPrefix(short(called(n)), "SSL") || slices.Contains(ioErrors, short(called(n)))
 	}) {
-		r.unjudged(list[tls].At, d.Name, "%s is retried, which certificate errors are too (R-9): add SSLException to ignoreExceptions", short(called(list[tls])))
+		r.unjudged(list[tls].At, d.Name, "%s is retried, which includes certificate errors (R-9): add SSLException to ignoreExceptions", short(called(list[tls])))
 	}
 	if every && len(ignored) == 0 {
 		what := "retries every exception"
 		if broad := slices.IndexFunc(list, func(n *tree.Node) bool { return slices.Contains(broadErrors, short(called(n))) }); broad >= 0 {
 			what = "retries every " + short(called(list[broad]))
 		}
-		r.unjudged(d.At, d.Name, "%s %s: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name, what)
+		r.unjudged(d.At, d.Name, "%s %s: this includes certificate errors (R-9), and 4xx where the client throws them (R-4)", d.Name, what)
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *reader) r4jUnread(d *policyfile.Dependency, s scope) {
 		for _, p := range section.Pairs {
 			about := slices.ContainsFunc(r4jWords, func(word string) bool { return strings.Contains(strings.ToLower(p.Key), word) })
 			if about && !r.noted(p.At) && !slices.ContainsFunc(r4jKeys, func(key string) bool { return tree.Same(key, p.Key) }) {
-				r.unjudged(p.At, d.Name, "%s is no setting of resilience4j's Retry, and nothing reads it", p.Key)
+				r.unjudged(p.At, d.Name, "%s is not a setting of resilience4j's Retry, and has no effect", p.Key)
 			}
 		}
 	}

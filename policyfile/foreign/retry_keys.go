@@ -16,13 +16,13 @@ type setting struct{ product, resource, key, means string }
 // settings are those whose meaning is known. Case, dashes and underscores in a key do not
 // matter. Others are known by [retryKey], and named without a meaning.
 var settings = []setting{
-	{"Amazon SQS", "", "maxReceiveCount", "how often a message is received before it goes to the dead-letter queue"},
-	{"AWS Lambda, EventBridge, Pipes and Scheduler", "", "MaximumRetryAttempts", "how often a failed event is tried again; -1 is without end"},
-	{"Google Cloud Tasks", "google_cloud_tasks_queue", "retry_config", "how often a task is tried, by max_attempts; -1 is without end"},
+	{"Amazon SQS", "", "maxReceiveCount", "how often a message is received before it is dead-lettered"},
+	{"AWS Lambda, EventBridge, Pipes and Scheduler", "", "MaximumRetryAttempts", "how often a failed event is retried; -1 means forever"},
+	{"Google Cloud Tasks", "google_cloud_tasks_queue", "retry_config", "how often a task is tried, by max_attempts; -1 means forever"},
 	{"Google Cloud Scheduler", "google_cloud_scheduler_job", "retry_count", "how often a job is run again"},
 	{"Google Pub/Sub", "", "max_delivery_attempts", "how often a message is delivered before it goes to the dead-letter topic"},
 	{"Azure Service Bus", "", "max_delivery_count", "how often a message is delivered before it is dead-lettered"},
-	{"the OpenTelemetry Collector", "", "retry_on_failure", "how an exporter tries again; max_elapsed_time 0 is without end"},
+	{"the OpenTelemetry Collector", "", "retry_on_failure", "how an exporter retries; max_elapsed_time 0 means forever"},
 	{"RocketMQ", "", "retry-times-when-send-failed", "how often a producer sends again"},
 	{"RocketMQ", "", "retry-times-when-send-async-failed", "how often a producer sends again"},
 	{"RocketMQ", "", "max-reconsume-times", "how often a message is consumed again"},

@@ -5,7 +5,7 @@ import "testing"
 // A product has no more of a map than its own settings: what stands beside them is
 // looked into, and so is a text of one line under the name of a file.
 func TestSharedMaps(t *testing.T) {
-	const other = "a setting for retries that check does not read"
+	const other = "a retry setting that check does not read"
 	for _, tt := range []struct {
 		name, file, text string
 		want, not        []string

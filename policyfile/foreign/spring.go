@@ -104,20 +104,20 @@ func (r *reader) feignClient(name, profile string, class *tree.Node, s scope) {
 		retries(&d, feignAttempts-1, d.At)
 	default:
 		retries(&d, 1, d.At)
-		r.open(d.At, &d, "%s: how its retryer retries is up to the class %s", name, text)
+		r.open(d.At, &d, "%s: the class %s decides how it retries", name, text)
 		unbounded(&d)
-		r.cannot(&d, "R-3", "total.missing", "a Retryer has no bound for a call and its retries together")
-		r.cannot(&d, "R-7", "budget", "no Retryer has a retry budget of its own")
+		r.cannot(&d, "R-3", "total.missing", "a Retryer cannot bound a call and its retries together")
+		r.cannot(&d, "R-7", "budget", "a Retryer has no retry budget")
 		r.add(d)
 		return
 	}
 	grow(&d, feignPeriod*3/2, feignFactor, feignMost)
 	d.Policy.PerAttempt = r.springTime(&d, "per_attempt", s.get("read-timeout"), feignRead)
 	r.refuse(d.At, "R-1", &d, "backoff.jitter", "Feign's Retryer.Default waits without jitter")
-	r.refuse(d.At, "R-6", &d, "methods", "Feign's Retryer.Default repeats every method after an I/O error, POST without an Idempotency-Key too")
-	r.cannot(&d, "R-3", "total.missing", "a Retryer has no bound for a call and its retries together")
-	r.cannot(&d, "R-5", "", "Feign's Retryer.Default cuts Retry-After to 1s: a server that asks for a pause is asked again too early")
-	r.cannot(&d, "R-7", "budget", "no Retryer has a retry budget of its own")
+	r.refuse(d.At, "R-6", &d, "methods", "Feign's Retryer.Default repeats every method after an I/O error, even POST without an Idempotency-Key")
+	r.cannot(&d, "R-3", "total.missing", "a Retryer cannot bound a call and its retries together")
+	r.cannot(&d, "R-5", "", "Feign's Retryer.Default cuts Retry-After to 1s: a server that asks for a pause is called again too early")
+	r.cannot(&d, "R-7", "budget", "a Retryer has no retry budget")
 	r.add(d)
 }
 
@@ -156,7 +156,7 @@ func (r *reader) springUnread(doc springDoc) {
 				for v := p.Value; len(v.Fields()) == 1; v = v.Pairs[0].Value {
 					below += "." + v.Pairs[0].Key // as it may stand in the file
 				}
-				r.unjudged(p.At, "", "%s says something of retries, and is not judged", below)
+				r.unjudged(p.At, "", "%s has retry settings, and is not judged", below)
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (r *reader) springFactor(d *policyfile.Dependency, n *tree.Node, def float6
 	case ok:
 		return v
 	case given(n) != nil:
-		r.unjudged(n.At, d.Name, "%s: %q is no number, and what it says is not known", d.Name, n.Text())
+		r.unjudged(n.At, d.Name, "%s: %q is not a number, so it was not judged", d.Name, n.Text())
 	}
 	return def
 }
@@ -170,7 +170,7 @@ func (r *reader) springRetries(d *policyfile.Dependency, n *tree.Node, def, lowe
 	at := placed(n, d.At)
 	v, ok := springNumber(n, float64(def))
 	if !ok {
-		r.open(at, d, "%s: how often it retries is up to the environment; %d attempts are counted here", d.Name, int(min(max(v, 0), 1<<20))+1-lower)
+		r.open(at, d, "%s: the environment decides how often it retries; %d attempts are assumed", d.Name, int(min(max(v, 0), 1<<20))+1-lower)
 	}
 	retries(d, int(min(max(v, 0), 1<<20))-lower, at)
 	return !d.Policy.Disabled || d.AtLeast

@@ -109,7 +109,7 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 		n := f.args.Fold("retries")
 		v, ok := springNumber(n, gatewayRetries)
 		if !ok {
-			r.open(f.at, &d, "%s: how often route %s retries is up to the environment", d.Name, id)
+			r.open(f.at, &d, "%s: the environment decides how often route %s retries", d.Name, id)
 		}
 		// The filters of a request share one count. On the servlet stack each has its own.
 		own := int(min(max(v, 0), 1<<10)) + 1
@@ -127,18 +127,18 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 		return
 	}
 	if len(filters) > 1 {
-		what := ", which share one count: the larger holds"
+		what := ", which share one count: the larger one applies"
 		if servlet {
 			what = ": their attempts multiply"
 		}
-		r.unjudged(last.at, d.Name, "route %s has %d filters Retry around each other%s", id, len(filters), what)
+		r.unjudged(last.at, d.Name, "route %s has %d nested Retry filters%s", id, len(filters), what)
 	}
 	r.gatewayWaits(&d, last, servlet)
 	for _, f := range filters {
 		r.gatewayConditions(&d, f)
 	}
 	r.springTimes(&d, last, servlet, route, all)
-	r.cannot(&d, "R-5", "", "Spring Cloud Gateway does not read Retry-After: a server that asks for a pause is asked again too early")
+	r.cannot(&d, "R-5", "", "Spring Cloud Gateway ignores Retry-After: a server that asks for a pause is called again too early")
 	r.cannot(&d, "R-7", "budget", "Spring Cloud Gateway has no retry budget")
 	r.add(d)
 }
@@ -167,7 +167,7 @@ func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet 
 	case jitter == nil:
 		r.refuse(backoff.At, "R-1", d, "backoff.jitter", "no jitter: set jitter with a randomFactor of 1")
 	case share < 1:
-		r.refuse(jitter.At, "R-1", d, "backoff.jitter", "the waits lie within %v of the same value: full jitter has a randomFactor of 1", share)
+		r.refuse(jitter.At, "R-1", d, "backoff.jitter", "the waits vary by only %v around one value: full jitter has a randomFactor of 1", share)
 	}
 }
 
@@ -180,12 +180,12 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	switch {
 	case d.Policy.Total > 0, slices.Contains(d.Lacks, "total.missing"):
 	case servlet:
-		r.cannot(d, "R-3", "total.missing", "Retry has no bound for all attempts together on the servlet stack")
+		r.cannot(d, "R-3", "total.missing", "on the servlet stack Retry cannot bound all attempts together")
 	case f.limited:
 		d.Lacks = append(d.Lacks, "total.missing")
-		r.unjudged(f.at, d.Name, "%s: the time limiter of the CircuitBreaker around Retry bounds all attempts together, by a time that its own settings have", d.Name)
+		r.unjudged(f.at, d.Name, "%s: the time limiter of the CircuitBreaker around Retry bounds all attempts together, by its own settings", d.Name)
 	default:
-		r.refuse(f.at, "R-3", d, "total.missing", "no timeout of Retry bounds all attempts together")
+		r.refuse(f.at, "R-3", d, "total.missing", "nothing bounds all attempts together: set Retry's timeout")
 	}
 	limit := cmp.Or(route.Fold("metadata", "response-timeout"), all.get("httpclient", "response-timeout"))
 	if d.Policy.PerAttempt = r.springTime(d, "per_attempt", limit, 0); d.Policy.PerAttempt == 0 {
@@ -215,7 +215,7 @@ func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
 	}
 	for _, n := range springList(f.args.Fold("methods")) {
 		if text, _ := resolved(n); strings.EqualFold(text, "POST") || strings.EqualFold(text, "PATCH") {
-			r.refuse(n.At, "R-6", d, "methods", "%s is retried, without an Idempotency-Key too", strings.ToUpper(text))
+			r.refuse(n.At, "R-6", d, "methods", "%s is retried, even without an Idempotency-Key", strings.ToUpper(text))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 			r.quiet(t.at.At)
 		} else {
 			r.springTemplate(t, false)
-			r.unjudged(t.at.At, t.name, "where a message goes after the last attempt (R-8) is up to the queue: without a dead-letter exchange it is dropped")
+			r.unjudged(t.at.At, t.name, "where a message goes after the last attempt (R-8) depends on the queue: without a dead-letter exchange it is dropped")
 		}
 	}
 	own, s := doc.scope[0].Fold(keys...), doc.scope.at(keys...)
@@ -38,7 +38,7 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 	d.Policy.Kind = forbear.Event
 	retries(&d, 1, at)
 	grow(&d, 0, 1, 0)
-	r.open(at, &d, "a message that fails is put back into its queue, without an end and a wait: set default-requeue-rejected to false, or retry.enabled to true")
+	r.open(at, &d, "a message that fails is requeued forever, without a wait: set default-requeue-rejected to false, or retry.enabled to true")
 	r.springLacks(&d)
 	unbounded(&d)
 	r.add(d)
@@ -56,7 +56,7 @@ func (r *reader) springKafka(doc springDoc) {
 		always := doc.scope[1:].at("spring", "kafka")
 		fresh := always.get("listener") == nil && always.get("consumer") == nil
 		if listener.Map() && fresh && !topics && doc.scope.get("spring", "cloud", "stream", "bindings") == nil {
-			r.unjudged(listener.At, "", "a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8), unless the code has an error handler or retry topics")
+			r.unjudged(listener.At, "", "a message that fails in a Kafka listener is tried 10 times without a wait and then skipped (R-1, R-8), unless the code has an error handler or retry topics")
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func (r *reader) springStream(doc springDoc) {
 		t.at = at
 		t.first, t.factor, t.most, t.multiplier = "back-off-initial-interval", "back-off-multiplier", "back-off-max-interval", 2
 		if r.springTemplate(t, false) && !doc.deadLetters(name) {
-			r.unjudged(at.At, name, "where a message of %s goes after the last attempt (R-8) is up to its binder: unless that has a queue for dead letters, it is dropped", name)
+			r.unjudged(at.At, name, "where a message of %s goes after the last attempt (R-8) depends on its binder: without a dead-letter queue it is dropped", name)
 		}
 	}
 	for _, p := range doc.scope[0].Fold(append(path, "bindings")...).Fields() {
@@ -157,9 +157,9 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 		at, _ := d.Place("backoff.base")
 		r.refuse(at, "R-1", &d, "backoff.base", "waits %v before every retry: set a multiplier", each(d.Policy.Backoff.Base))
 	case !random:
-		r.cannot(&d, "R-1", "", "Spring's waits have no jitter by configuration: it takes code")
+		r.cannot(&d, "R-1", "", "Spring's waits have no jitter by configuration: add it in code")
 	default:
-		r.cannot(&d, "R-1", "", "Spring's random waits lie between the exponential value and a multiple of it: that is not full jitter")
+		r.cannot(&d, "R-1", "", "Spring's random waits are between the exponential value and a multiple of it: that is not full jitter")
 	}
 	r.springLacks(&d)
 	unbounded(&d)
@@ -184,11 +184,11 @@ func (r *reader) springLacks(d *policyfile.Dependency) {
 	if sync {
 		what = "call"
 	}
-	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a %s and its retries together", what)
+	r.cannot(d, "R-3", "total.missing", "Spring cannot bound a %s and its retries together here", what)
 	if sync {
-		r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+		r.cannot(d, "R-5", "", "Spring ignores Retry-After: a server that asks for a pause is called again too early")
 	} else {
-		r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
+		r.cannot(d, "R-6", "", "Spring hands a message to its listener again: the file does not say whether it may run twice")
 	}
 	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
 }

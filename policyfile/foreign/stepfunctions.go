@@ -74,7 +74,7 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	for _, v := range retriers {
 		count, ok := statesCount(v)
 		if !ok {
-			m.open(v.Get("MaxAttempts").At, &d, "MaxAttempts %q is no number: how often %s is retried is not known", v.Get("MaxAttempts").Text(), d.Name)
+			m.open(v.Get("MaxAttempts").At, &d, "MaxAttempts %q is not a number: how often %s is retried is unknown", v.Get("MaxAttempts").Text(), d.Name)
 			open, count = true, 1
 		}
 		if all += count; count > worst {
@@ -94,12 +94,12 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	}
 	switch {
 	case bounded:
-		m.open(catch.At, &d, "a Catch of %s leads back to it: whether and how often that tries it again is up to the choice between", d.Name)
+		m.open(catch.At, &d, "a Catch of %s leads back to it: the choice between decides whether and how often it runs again", d.Name)
 	case catch != nil:
-		m.limitless(catch.At, &d, "its Catch leads back to it without a choice between: it is tried until it succeeds")
+		m.limitless(catch.At, &d, "its Catch leads back to it without a choice between, so it runs until it succeeds")
 	}
 	if inner {
-		m.open(n.At, &d, "%s retries states that retry by themselves: their attempts multiply", d.Name)
+		m.open(n.At, &d, "%s retries states that also retry: their attempts multiply", d.Name)
 	}
 	m.waits(&d, retriers)
 	m.errors(&d, retriers)
@@ -113,7 +113,7 @@ func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bo
 	var judged []string
 	if _, low, high := forbear.Event.Range(); all > high && all > worst {
 		judged = []string{"max_retries"}
-		m.refuse(place, "R-2", &d, "max_retries", "its retriers come to %d retries together: want %d-%d", all, low, high)
+		m.refuse(place, "R-2", &d, "max_retries", "its retriers add up to %d retries: want %d-%d", all, low, high)
 	}
 	m.add(d, judged...)
 	return true
@@ -155,7 +155,7 @@ func (m *machine) waits(d *policyfile.Dependency, retriers []*tree.Node) {
 		}
 		if v.Get("JitterStrategy").Text() != "FULL" && !plain {
 			plain = true
-			m.refuse(v.At, "R-1", d, "backoff.jitter", "a retrier without JitterStrategy FULL waits for the same time in all executions")
+			m.refuse(v.At, "R-1", d, "backoff.jitter", "a retrier without JitterStrategy FULL waits equally long in all executions")
 		}
 		first, rate := statesWait, statesRate
 		if t, ok := seconds(v.Get("IntervalSeconds")); ok {
@@ -165,7 +165,7 @@ func (m *machine) waits(d *policyfile.Dependency, retriers []*tree.Node) {
 			rate = f
 		}
 		if rate <= 1 && n > 1 {
-			m.refuse(v.At, "R-1", d, "backoff.base", "a retrier waits for up to %v before every retry: BackoffRate %v does not let it grow", first, rate)
+			m.refuse(v.At, "R-1", d, "backoff.base", "a retrier waits up to %v before every retry: with BackoffRate %v waits do not grow", first, rate)
 		}
 		most, _ := seconds(v.Get("MaxDelaySeconds"))
 		next := grows(first, rate, most)
@@ -214,7 +214,7 @@ func (m *machine) times(d *policyfile.Dependency, n *tree.Node) {
 		d.Lacks = append(d.Lacks, "total.missing")
 	default:
 		m.said = true // once a machine, whose setting it is
-		m.refuse(placed(n.Get("Retry"), n.At), "R-3", d, "total.missing", "no TimeoutSeconds bounds the state machine, nor this state with its retries")
+		m.refuse(placed(n.Get("Retry"), n.At), "R-3", d, "total.missing", "nothing bounds this state and its retries: set TimeoutSeconds of it or of the state machine")
 	}
 }
 

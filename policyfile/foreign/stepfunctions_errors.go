@@ -27,10 +27,10 @@ func (m *machine) errors(d *policyfile.Dependency, retriers []*tree.Node) {
 		for _, name := range v.Get("ErrorEquals").List() {
 			switch e := name.Text(); {
 			case (e == "States.ALL" || e == "States.TaskFailed") && !left:
-				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried, whatever failed: a request that is wrong stays wrong; name the errors that pass, or leave others out by a retrier with MaxAttempts 0", e)
+				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried, whatever failed: name the transient errors, or exclude the others by a retrier with MaxAttempts 0", e)
 			case slices.Contains(never, strings.TrimPrefix(e, "States.Http.StatusCode.")), slices.Contains(statesNever, e),
 				slices.ContainsFunc(statesEndNever, func(end string) bool { return strings.HasSuffix(e, end) }):
-				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried: the same request fails in the same way", e)
+				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried: the same request fails the same way", e)
 			}
 		}
 	}

@@ -70,8 +70,8 @@ func executable(name string, data []byte) bool {
 }
 
 const (
-	isTemplate = "a template: render it, and check what comes out"
-	isERB      = "a template: render it with erb, and check what comes out"
+	isTemplate = "a template: render it, and check the result"
+	isERB      = "a template: render it with erb, and check the result"
 )
 
 // template reports whether a text has the marks of a template's actions.

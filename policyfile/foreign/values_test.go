@@ -60,7 +60,7 @@ func TestValuesOfEveryKind(t *testing.T) {
 // A duration that cannot be read is said to be unknown. It neither means that there is none,
 // nor that the default holds.
 func TestUnreadDurations(t *testing.T) {
-	const unread = `"${T}" is no duration`
+	const unread = `"${T}" is not a duration`
 	gateway := func(filter string) string {
 		return "spring: {cloud: {gateway: {routes: [{id: a, uri: 'lb://b', filters: [{name: Retry, " + filter + "}]}]}}}\n"
 	}
@@ -93,7 +93,7 @@ func TestUnreadDurations(t *testing.T) {
 
 // A factor that cannot be read is said to be unknown, too.
 func TestUnreadFactors(t *testing.T) {
-	const unread = `"${F}" is no number`
+	const unread = `"${F}" is not a number`
 	for _, tt := range []struct{ name, text string }{
 		{"resilience4j's growth", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableExponentialBackoff: true, exponentialBackoffMultiplier: '${F}'}}}\n"},
 		{"resilience4j's jitter", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableRandomizedWait: true, randomizedWaitFactor: '${F}'}}}\n"},
@@ -107,7 +107,7 @@ func TestUnreadFactors(t *testing.T) {
 // What stands in one map with a product's settings, or inside of what it holds, is looked
 // at by itself.
 func TestSettingsOfOthersWithin(t *testing.T) {
-	const beside = "a setting for retries that check does not read"
+	const beside = "a retry setting that check does not read"
 	for _, tt := range []struct {
 		name, file, text string
 		want, not        []string
@@ -140,13 +140,13 @@ func TestOddFigures(t *testing.T) {
 		want, not        []string
 	}{
 		{"no throttling", "g.json", throttling("null"), []string{"R-7 budget: no retryThrottling"}, nil},
-		{"throttling of no form", "g.json", throttling("[]"), []string{"refuses the whole service config: retryThrottling is no object"}, nil},
+		{"throttling of no form", "g.json", throttling("[]"), []string{"refuses the whole service config: retryThrottling is not an object"}, nil},
 		{"no retry policy", "g.json", `{"methodConfig": [{"name": [{"service": "a.B"}], "retryPolicy": null, "hedgingPolicy": {"maxAttempts": 3}}]}`, []string{"a.B [a.B] x3"}, []string{"refuses"}},
 		{"an attempt of zero", "i.yaml", istio("attempts: 2, perTryTimeout: 0s"), []string{"attempt 25s"}, nil},
 		{"waits without an end", "i.yaml", istio("attempts: 2, perTryTimeout: 1s, backoff: 300000h"), []string{"R-1 backoff.base"}, []string{"waits up to -"}},
-		{"Argo's bound of zero", "w.yaml", workflow("'0'"), []string{"R-3 total.missing: neither maxDuration"}, []string{"is no duration"}},
-		{"Argo's bound of null", "w.yaml", workflow("null"), []string{"R-3 total.missing: neither maxDuration"}, []string{"is no duration"}},
-		{"a Job's template", "j.yaml", job("backoffLimit: '${N}'"), []string{`"${N}" is no number`, "x7 at least"}, []string{"R-2"}},
+		{"Argo's bound of zero", "w.yaml", workflow("'0'"), []string{"R-3 total.missing: nothing bounds its retries in time"}, []string{"is no duration"}},
+		{"Argo's bound of null", "w.yaml", workflow("null"), []string{"R-3 total.missing: nothing bounds its retries in time"}, []string{"is no duration"}},
+		{"a Job's template", "j.yaml", job("backoffLimit: '${N}'"), []string{`"${N}" is not a number`, "x7 at least"}, []string{"R-2"}},
 		{"a Job without a deadline", "j.yaml", job("backoffLimit: 2, activeDeadlineSeconds: null"), []string{"has no activeDeadlineSeconds"}, nil},
 		{"Spring's topics", "a.yaml", "spring: {kafka: {retry: {topic: {enabled: true, attempts: 4, delay: 1s, multiplier: 2}}}}\n", []string{"x4, waits up to 4s"}, nil},
 		{"nginx's tries", "n.conf", "server { location / { proxy_pass http://10.0.0.1; proxy_next_upstream_tries 200000000; proxy_next_upstream_timeout 5s; } }\n", nil, []string{"-"}},

@@ -28,7 +28,7 @@ func work(name, route string, at policyfile.Position) policyfile.Dependency {
 // again records what no file of a product can hold, where it does something again as
 // a whole.
 func (r *reader) again(d *policyfile.Dependency, product, what string) {
-	r.cannot(d, "R-6", "", "%s runs %s again from its start: whether that may be done twice, the file does not say", product, what)
+	r.cannot(d, "R-6", "", "%s runs %s again from its start: the file does not say whether it may run twice", product, what)
 	r.unbudgeted(d, product)
 }
 
@@ -51,7 +51,7 @@ func (r *reader) repeated(d *policyfile.Dependency, product, what string, sent r
 	switch {
 	case method == "POST" || method == "PATCH":
 		if !sent.keyed {
-			r.refuse(sent.method.At, "R-6", d, "methods", "%s is sent again, and no Idempotency-Key is among its headers", method)
+			r.refuse(sent.method.At, "R-6", d, "methods", "%s is sent again without the header Idempotency-Key", method)
 		}
 	case !idempotent(method):
 		r.again(d, product, what)
@@ -62,8 +62,8 @@ func (r *reader) repeated(d *policyfile.Dependency, product, what string, sent r
 
 // unbudgeted records that neither a Retry-After nor a budget holds a product back.
 func (r *reader) unbudgeted(d *policyfile.Dependency, product string) {
-	r.cannot(d, "R-5", "", "nothing in a file of %s makes it wait for as long as a Retry-After asks", product)
-	r.cannot(d, "R-7", "budget", "%s has no retry budget: whatever fails is run again", product)
+	r.cannot(d, "R-5", "", "no setting of %s makes it honor Retry-After", product)
+	r.cannot(d, "R-7", "budget", "%s has no retry budget: all failures run again", product)
 }
 
 // limitless refuses retries without an end. The figures show the default of the kind,
@@ -78,7 +78,7 @@ func (r *reader) batch(d policyfile.Dependency, judged ...string) {
 	_, low, high := forbear.Batch.Range()
 	if n := d.Policy.MaxRetries; n > high {
 		at, _ := d.Place("max_retries")
-		r.refuse(at, "R-2", &d, "max_retries", "%d retries are outside %d-%d, the range of batch items", n, low, high).Value = d.Value("max_retries")
+		r.refuse(at, "R-2", &d, "max_retries", "%d retries are outside %d-%d, the range for batch items", n, low, high).Value = d.Value("max_retries")
 	}
 	r.add(d, append(judged, "max_retries")...)
 }

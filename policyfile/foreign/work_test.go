@@ -12,10 +12,10 @@ func TestJobs(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"pods are replaced", job("  backoffLimit: 2\n", "Never"), []string{"Job a [] x3,", "cannot R-1 : Kubernetes waits for 10s, 20s and so on up to 6m before it replaces its pod", "runs a pod again"}, []string{"container"}},
-		{"containers are restarted", job("  backoffLimit: 2\n", "OnFailure"), []string{"Job a [] x3,", "up to 5m before it restarts its containers", "runs a container again"}, []string{"replaces"}},
+		{"pods are replaced", job("  backoffLimit: 2\n", "Never"), []string{"Job a [] x3,", "cannot R-1 : Kubernetes waits 10s, 20s and so on, up to 6m, before it replaces its pod", "runs a pod again"}, []string{"container"}},
+		{"containers are restarted", job("  backoffLimit: 2\n", "OnFailure"), []string{"Job a [] x3,", "up to 5m, before it restarts its containers", "runs a container again"}, []string{"replaces"}},
 		{"no limit", job("", "OnFailure"), []string{"has no backoffLimit: Kubernetes restarts its containers up to 6 times"}, []string{"replaces"}},
-		{"none, but one", job("  backoffLimit: 0\n", "OnFailure"), []string{"Job a [] x2,", "note 6: Job a fails only once a container has been restarted, so that it may run twice: for none at all set restartPolicy: Never"}, nil},
+		{"none, but one", job("  backoffLimit: 0\n", "OnFailure"), []string{"Job a [] x2,", "note 6: Job a fails only after a container was restarted, so it may run twice: for no retry set restartPolicy: Never"}, nil},
 		{"none", job("  backoffLimit: 0\n", "Never"), []string{"quiet 1\n"}, []string{"note", "x1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("job.yaml", tt.text), tt.want, tt.not) })
@@ -32,7 +32,7 @@ func TestConditionsOfWork(t *testing.T) {
 		want, not        []string
 	}{
 		{"Argo, whatever failed", "w.yaml", workflow(""), []string{"Workflow w/a [] x3", "cannot R-6"}, []string{"note"}},
-		{"Argo, by an expression", "w.yaml", workflow(", expression: 'asInt(lastRetry.exitCode) > 1'"), []string{"Workflow w/a [] x3", "note 8: Workflow w/a is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged"}, []string{"cannot R-6"}},
+		{"Argo, by an expression", "w.yaml", workflow(", expression: 'asInt(lastRetry.exitCode) > 1'"), []string{"Workflow w/a [] x3", "note 8: Workflow w/a is retried where its expression is true: whether that excludes operations that must not run twice (R-6) is not judged"}, []string{"cannot R-6"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
 	}
@@ -46,8 +46,8 @@ func TestStatesThatLoop(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"by a choice and a wait", machine(a + `"B": {"Type": "Choice", "Choices": [{"Next": "W"}], "Default": "C"}, "W": {"Type": "Wait", "Next": "A"}, "C": {"Type": "Succeed"}`), []string{"state A [A] x1 at least", "note 1: a Catch of state A leads back to it: whether and how often that tries it again is up to the choice between", "cannot R-7 budget"}, []string{"quiet", "R-2", "R-3"}},
-		{"to itself", machine(`"A": {"Type": "Task", "Catch": [{"Next": "A"}]}`), []string{"state A [A] x6 at least", "1 R-2 max_retries: its Catch leads back to it without a choice between: it is tried until it succeeds", "R-3 total.missing"}, []string{"R-1"}},
+		{"by a choice and a wait", machine(a + `"B": {"Type": "Choice", "Choices": [{"Next": "W"}], "Default": "C"}, "W": {"Type": "Wait", "Next": "A"}, "C": {"Type": "Succeed"}`), []string{"state A [A] x1 at least", "note 1: a Catch of state A leads back to it: the choice between decides whether and how often it runs again", "cannot R-7 budget"}, []string{"quiet", "R-2", "R-3"}},
+		{"to itself", machine(`"A": {"Type": "Task", "Catch": [{"Next": "A"}]}`), []string{"state A [A] x6 at least", "1 R-2 max_retries: its Catch leads back to it without a choice between, so it runs until it succeeds", "R-3 total.missing"}, []string{"R-1"}},
 		{"by a wait", machine(`"A": {"Type": "Task", "Catch": [{"Next": "W"}]}, "W": {"Type": "Wait", "Next": "A"}`), []string{"without a choice between"}, nil},
 		{"with retriers too", machine(`"A": {"Type": "Task", "TimeoutSeconds": 5, "Retry": [{"ErrorEquals": ["X"], "MaxAttempts": 2, "JitterStrategy": "FULL"}], "Catch": [{"Next": "A"}]}`), []string{"state A [A] x3 at least", "R-2 max_retries"}, nil},
 		{"within a Map", machine(`"A": {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Task", "Catch": [{"Next": "B"}]}}}}`), []string{"state B [A] x6 at least"}, nil},
@@ -61,7 +61,7 @@ func TestStatesThatLoop(t *testing.T) {
 // A template whose lines are no YAML says how it can be checked, at the first of them.
 func TestTemplates(t *testing.T) {
 	const text = "queues:\n<% if ENV['Q'] %>\n  - <%= ENV['Q'] %>\n<% end %>\n"
-	const want = "a template: render it with erb, and check what comes out"
+	const want = "a template: render it with erb, and check the result"
 	if opened := Open("a.yml", []byte(text), ""); opened.Why != want {
 		t.Errorf("got %q, want %q", opened.Why, want)
 	}

@@ -48,7 +48,7 @@ func (r *Reader) Document(data []byte, most int) *yaml.Node {
 		if r.Blank {
 			return &yaml.Node{Kind: yaml.MappingNode}
 		}
-		r.FaultAt(start, "the file is empty")
+		r.FaultAt(start, "the file is empty: forbear init writes one to start from")
 		return nil
 	} else if err != nil {
 		r.syntax(err, data)
@@ -57,14 +57,14 @@ func (r *Reader) Document(data []byte, most int) *yaml.Node {
 	// A second document would be ignored by many readers, and applied by
 	// some.
 	if err := loader.Load(&next); err == nil {
-		r.Fault(&next, "a second document: the file holds one")
+		r.Fault(&next, "a second YAML document: the file may hold only one")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
 		r.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) != 1 {
-		r.FaultAt(start, "the file is empty")
+		r.FaultAt(start, "the file is empty: forbear init writes one to start from")
 		return nil
 	}
 	root := doc.Content[0]
@@ -87,7 +87,7 @@ func (r *Reader) syntax(err error, data []byte) {
 		at.Line, at.Column = e.Mark.Line, max(e.Mark.Column, 1)
 	}
 	if tabAt(data, at) {
-		r.FaultAt(at, "not YAML: there is a tab, and lines are indented with spaces")
+		r.FaultAt(at, "not YAML: a line is indented with a tab: use spaces")
 		return
 	}
 	context := ""
@@ -150,7 +150,7 @@ func (r *Reader) boundedAliases(root *yaml.Node) bool {
 		r.Fault(loop, "alias *%s contains itself", loop.Value)
 		return false
 	} else if whole > maxExpanded {
-		r.Fault(root, "aliases multiply the file beyond %d values", maxExpanded)
+		r.Fault(root, "aliases expand the file beyond %d values", maxExpanded)
 		return false
 	}
 	return true

@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 		lines = append(lines, f.Error())
 	}
 	if e.More > 0 {
-		lines = append(lines, fmt.Sprintf("%d more faults", e.More))
+		lines = append(lines, fmt.Sprintf("%d more faults: fix those above first", e.More))
 	}
 	return strings.Join(lines, "\n")
 }

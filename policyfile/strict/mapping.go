@@ -52,7 +52,7 @@ func (r *Reader) Entries(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.
 			// Merge keys are gone from YAML 1.2, and hide where a value
 			// comes from.
 			case key.Tag == "!!merge":
-				r.Fault(key, "merge keys are not read: use profiles and extends")
+				r.Fault(key, "merge keys (<<) are not supported: use profiles and extends")
 				continue
 			case twice:
 				r.Fault(key, "key %s of %s appears twice, first on line %d", Quote(key.Value), what, first.Line)

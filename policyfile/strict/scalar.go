@@ -18,7 +18,7 @@ func (r *Reader) Scalar(n *yaml.Node, what, want string) (string, bool) {
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "":
 		r.Fault(n, "%s is %s: want %s", what, Describe(n), want)
 	case n.Style&yaml.TaggedStyle != 0:
-		r.Fault(n, "%s has the tag %s: tags are not read", what, n.Tag)
+		r.Fault(n, "%s has the tag %s: tags are not supported", what, n.Tag)
 	default:
 		return n.Value, true
 	}

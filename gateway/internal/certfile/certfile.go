@@ -54,7 +54,7 @@ type Source struct {
 // for slog.Default(), and leave what was read earlier in use.
 func Open(f Files, log *slog.Logger) (*Source, error) {
 	if (f.Cert == "") != (f.Key == "") {
-		return nil, errors.New("a certificate and its key belong together: one of the two is missing")
+		return nil, errors.New("a certificate and its key belong together: set both cert and key")
 	}
 	s := &Source{log: cmp.Or(log, slog.Default())}
 	if f.CA != "" {
@@ -98,12 +98,12 @@ func (s *Source) look(now time.Time) {
 		switch changed, err := p.load(&m); {
 		case err != nil && p.refused != err.Error():
 			p.refused = err.Error()
-			s.log.Error("the certificate files are not taken, what was read before stays",
+			s.log.Error("the new certificate files are unusable: the old ones stay in use",
 				slog.Any("files", p.paths), slog.String("error", p.refused))
 		case err == nil:
 			p.refused = ""
 			if changed {
-				s.log.Info("the certificate files have changed, new connections use them", slog.Any("files", p.paths))
+				s.log.Info("the certificate files have changed: new connections use them", slog.Any("files", p.paths))
 			}
 		}
 	}
@@ -136,9 +136,9 @@ func (s *Source) expiry(m *Material, now time.Time) {
 		return
 	}
 	s.warned = w
-	level, message := slog.LevelWarn, "our certificate expires soon"
+	level, message := slog.LevelWarn, "the gateway's certificate expires soon: renew it"
 	if w.expired {
-		level, message = slog.LevelError, "our certificate has expired"
+		level, message = slog.LevelError, "the gateway's certificate has expired: renew it"
 	}
 	s.log.Log(context.Background(), level, message, slog.String("file", s.pair.paths[0]), slog.Time("not_after", end))
 }

@@ -116,7 +116,7 @@ func TestHalfAPairIsNotTaken(t *testing.T) {
 		if !s.Current().Pool.Equal(other.Pool()) {
 			t.Error("the new authorities are not in use")
 		}
-		if n := strings.Count(log.String(), "are not taken"); n != 1 || !strings.Contains(log.String(), "private key does not match") {
+		if n := strings.Count(log.String(), "are unusable"); n != 1 || !strings.Contains(log.String(), "private key does not match") {
 			t.Errorf("logged %d times, want once, with the cause: %s", n, log)
 		}
 		write("tls.key", after.Key)
@@ -126,7 +126,7 @@ func TestHalfAPairIsNotTaken(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "tls.key")); err != nil {
 			t.Fatal(err)
 		}
-		if got := leafOf(s); got != "after.test" || strings.Count(log.String(), "are not taken") != 2 {
+		if got := leafOf(s); got != "after.test" || strings.Count(log.String(), "are unusable") != 2 {
 			t.Errorf("a key that is gone: %s, want after.test, and a line in the log: %s", got, log)
 		}
 		if strings.Contains(log.String(), "PRIVATE KEY") {
@@ -157,8 +157,8 @@ func TestFaultyFiles(t *testing.T) {
 		{"no certificate", Files{Key: key}, "a certificate and its key belong together"},
 		{"missing", Files{CA: filepath.Join(dir, "none")}, "no such file"},
 		{"a folder", Files{CA: dir}, "is not a regular file"},
-		{"empty", Files{CA: file("empty", nil)}, "empty: no certificate in PEM"},
-		{"a key for an authority", Files{CA: key}, "tls.key: no certificate in PEM"},
+		{"empty", Files{CA: file("empty", nil)}, "empty: it holds no PEM certificate"},
+		{"a key for an authority", Files{CA: key}, "tls.key: it holds no PEM certificate"},
 		{"a broken authority", Files{CA: file("broken", append(bytes.Clone(leaf.Cert), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"...))}, "broken: certificate 2: "},
 		{"another's key", Files{Cert: cert, Key: file("other.key", stranger.Key)}, "private key does not match"},
 		{"too large", Files{CA: file("large", make([]byte, maxSize+1))}, "is larger than"},
@@ -200,7 +200,7 @@ func TestExpiryIsLogged(t *testing.T) {
 		if got := until(59); strings.Count(got, "expires soon") != 10 || strings.Count(got, "not_after=") != 10 {
 			t.Errorf("the last ten days: %s", got)
 		}
-		if got := until(62); strings.Count(got, `level=ERROR msg="our certificate has expired"`) != 2 {
+		if got := until(62); strings.Count(got, `level=ERROR msg="the gateway's certificate has expired: renew it"`) != 2 {
 			t.Errorf("after its end: %s", got)
 		}
 	})

@@ -90,4 +90,4 @@ func parsePool(paths []string, data [][]byte, into *Material) error {
 	return nil
 }
 
-var errNoCertificate = errors.New("no certificate in PEM")
+var errNoCertificate = errors.New("it holds no PEM certificate")

@@ -16,7 +16,7 @@ const bufferSize = 32 << 10
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // errCallerLeft is why a body was not copied to its end.
-var errCallerLeft = errors.New("the caller has gone")
+var errCallerLeft = errors.New("the caller has disconnected")
 
 // headerHold is for how long the headers of a response of unknown length wait for its
 // first byte: a target that dies at once then becomes a 502 and not half a response.

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrPath is why a request target cannot be passed on as it came.
-var ErrPath = errors.New("the path cannot be passed on")
+var ErrPath = errors.New("the path cannot be forwarded")
 
 // Outgoing makes the request to the target out of r, under ctx. The caller may change
 // its headers before it is sent.

@@ -20,7 +20,7 @@ type Result struct {
 // BadResponse is a response that breaks the rules of HTTP.
 type BadResponse struct{ what string }
 
-func (e *BadResponse) Error() string { return "the response cannot be passed on: " + e.what }
+func (e *BadResponse) Error() string { return "the response cannot be forwarded: " + e.what }
 
 // check returns why a response to out cannot be passed on, or nil.
 func check(out *http.Request, resp *http.Response) error {
@@ -34,7 +34,7 @@ func check(out *http.Request, resp *http.Response) error {
 	}
 	for name := range resp.Header {
 		if !token(name) {
-			return &BadResponse{"there is a space in the name of a header"}
+			return &BadResponse{"a header name contains a space"}
 		}
 	}
 	return nil

@@ -35,16 +35,16 @@ func asked(r *http.Request) (string, error) {
 }
 
 // errUpgrade is for a protocol that has no name.
-var errUpgrade = fmt.Errorf("%w: the protocol to upgrade to has no printable name", ErrPath)
+var errUpgrade = fmt.Errorf("%w: the name of the protocol to upgrade to is not printable", ErrPath)
 
 // switched says what is wrong with a 101, or nil.
 func switched(out *http.Request, resp *http.Response) error {
 	want := strings.Join(out.Header["Upgrade"], ", ")
 	switch got := resp.Header.Get("Upgrade"); {
 	case want == "":
-		return &BadResponse{"it changes the protocol, and it was not asked to"}
+		return &BadResponse{"it switches protocols without being asked to"}
 	case !hasToken([]string{want}, got) && !strings.EqualFold(want, got):
-		return &BadResponse{"it changes to another protocol than was asked for"}
+		return &BadResponse{"it switches to a protocol that was not requested"}
 	}
 	return nil
 }
@@ -59,12 +59,12 @@ func (x *Exchange) upgrade(resp *http.Response) Result {
 	target, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
 		_ = resp.Body.Close()
-		return Result{Err: &BadResponse{"its connection cannot be written to"}}
+		return Result{Err: &BadResponse{"its connection is not writable"}}
 	}
 	defer target.Close()
 	conn, buffered, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		return Result{Err: fmt.Errorf("the caller's connection cannot change its protocol: %w", err)}
+		return Result{Err: fmt.Errorf("the caller's connection cannot switch protocols: %w", err)}
 	}
 	defer conn.Close()
 	framing.Unwatch(conn)

@@ -50,19 +50,19 @@ func main() {
 	}
 	exit(s.Apply())
 	// Flags are read by unitchecker.Main, before any analysis runs.
-	flag.Func("settings", "settings in `YAML`, which count more than those of a file", func(text string) error {
+	flag.Func("settings", "settings in `YAML`, which override those of a file", func(text string) error {
 		own, err := settings.Parse("-settings", []byte(text))
 		if err != nil {
 			return err
 		}
 		if len(own.Waivers) > 0 {
-			return errors.New("waivers: want them in a file, since the go command would keep what they lift beyond their last day")
+			return errors.New("waivers must be in a file: the go command caches results beyond their last day")
 		}
 		own.Merge(s)
 		s = own
 		return s.Apply()
 	})
-	flag.Func("confidence", "the least `confidence` that is reported: high, medium or low", func(text string) error {
+	flag.Func("confidence", "lowest `confidence` that is reported: high, medium or low", func(text string) error {
 		s.Confidence = text
 		return s.Apply()
 	})

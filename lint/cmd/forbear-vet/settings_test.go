@@ -112,7 +112,7 @@ func TestVersionOfWaivers(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	out, err := exec.Command(tool, "-settings={waivers: [{rule: R-1, code: [a], reason: r, expires: 2027-06-30}]}", "x.cfg").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "want them in a file") {
+	if err == nil || !strings.Contains(string(out), "must be in a file") {
 		t.Errorf("got %v, %s; want a refusal", err, out)
 	}
 }

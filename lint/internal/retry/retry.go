@@ -48,7 +48,7 @@ type Retry struct {
 	Starts bool
 	// WaitFirst retries wait before the first attempt too, as pollers do.
 	WaitFirst bool
-	Spoken    bool // its names speak of trying again
+	Spoken    bool // its names speak of retrying
 	Waiting   bool // its names speak of waiting for a state
 	Boundary  Boundary
 	Reaches   bool // its operations look as if they went to another machine

@@ -50,7 +50,7 @@ func ParseConfidence(s string) (Confidence, error) {
 			return c, nil
 		}
 	}
-	return Low, fmt.Errorf("confidence %q is none of low, medium, high", s)
+	return Low, fmt.Errorf("confidence %q is unknown: want low, medium or high", s)
 }
 
 // Least returns the least confidence that counts by the settings: high, when

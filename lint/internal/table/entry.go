@@ -107,12 +107,12 @@ func (e *Entry) Compile() error {
 	}
 	e.unless, e.unlessCall, e.requires = pattern(e.Unless), pattern(e.UnlessCall), pattern(e.Requires)
 	fault(subjects != 1, "want exactly one of call, value, literal, field")
-	fault(e.Scope != "" && e.Scope != "package", "scope %q is none: want package, or nothing", e.Scope)
+	fault(e.Scope != "" && e.Scope != "package", "scope %q is unknown: want package, or leave it out", e.Scope)
 	fault(len(e.Package) == 0, "package is missing")
-	fault(!slices.Contains(verdicts, string(e.Verdict)), "verdict %q is none of %s", e.Verdict, strings.Join(verdicts, ", "))
-	fault(e.Fix != nil, "fix is gone: forbear lint does not fix calls of libraries any more; leave the key out")
+	fault(!slices.Contains(verdicts, string(e.Verdict)), "verdict %q is unknown: want one of %s", e.Verdict, strings.Join(verdicts, ", "))
+	fault(e.Fix != nil, "fix is no longer supported: leave it out")
 	fault(strings.TrimSpace(e.Message) == "", "message is missing")
-	fault(!slices.Contains([]string{"", "low", "medium", "high"}, e.Confidence), "confidence %q is none of low, medium, high", e.Confidence)
+	fault(!slices.Contains([]string{"", "low", "medium", "high"}, e.Confidence), "confidence %q is unknown: want low, medium or high", e.Confidence)
 	return errors.Join(errs...)
 }
 

@@ -14,7 +14,7 @@ func TestAliases(t *testing.T) {
 	for i := 1; i < 30; i++ {
 		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}
-	if _, err := YAML("f", []byte(bomb.String())); err == nil || !strings.Contains(err.Error(), "aliases multiply the file") {
+	if _, err := YAML("f", []byte(bomb.String())); err == nil || !strings.Contains(err.Error(), "aliases expand the file") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := YAML("f", []byte("a: &a [*a]\n")); err == nil || !strings.Contains(err.Error(), "contains itself") {

@@ -26,7 +26,7 @@ func JSON(name string, data []byte) (*Node, *policyfile.Fault) {
 	p.dec.UseNumber()
 	root, fault := p.value(0)
 	if p.next(); fault == nil && p.pos < len(data) {
-		fault = p.fault(errors.New("more than one value"))
+		fault = p.fault(errors.New("the file holds more than one value"))
 	}
 	return root, fault
 }
@@ -70,14 +70,14 @@ func (p *jsonParser) fault(err error) *policyfile.Fault {
 	}
 	// What the decoder says of a comment helps no one.
 	if rest := p.data[p.pos:]; bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
-		message = "not JSON: comments are not part of it, and many programs refuse the file"
+		message = "not JSON: it has comments, which many programs refuse"
 	}
 	return &policyfile.Fault{Position: at, Message: message}
 }
 
 func (p *jsonParser) value(depth int) (*Node, *policyfile.Fault) {
 	if depth > maxDepth {
-		return nil, p.fault(fmt.Errorf("more than %d values within each other", maxDepth))
+		return nil, p.fault(fmt.Errorf("values are nested more than %d deep", maxDepth))
 	}
 	at := p.next()
 	token, err := p.dec.Token()

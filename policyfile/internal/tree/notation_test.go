@@ -76,7 +76,7 @@ func TestINI(t *testing.T) {
 		})
 	}
 	if root, _ := INI("f", []byte("[a]\nb=1\nb=2\n")); root.Pairs[0].Value.Twice.Line != 3 {
-		t.Error("a key that stands twice is not seen")
+		t.Error("a key that appears twice is not seen")
 	}
 }
 

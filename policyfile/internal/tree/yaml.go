@@ -41,7 +41,7 @@ func YAML(name string, data []byte) (roots []*Node, _ *policyfile.Fault) {
 		c := converter{name: name, done: map[*yaml.Node]*Node{}, size: map[*Node]int{}}
 		root := c.node(doc.Content[0])
 		if c.whole > mostExpanded+10*c.own {
-			return roots, fault(policyfile.Position{Line: root.At.Line, Column: root.At.Column}, "aliases multiply the file beyond what is read")
+			return roots, fault(policyfile.Position{Line: root.At.Line, Column: root.At.Column}, "aliases expand the file beyond the limit")
 		}
 		if c.loop != nil {
 			return roots, fault(policyfile.Position{Line: c.loop.Line, Column: c.loop.Column}, "alias *"+c.loop.Value+" contains itself")

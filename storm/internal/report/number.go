@@ -52,6 +52,22 @@ func Amount(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
+// Plain writes a number with about three digits, and without an exponent.
+func Plain(v float64) string {
+	if a := math.Abs(v); a >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Latency writes milliseconds for people: 0.23 ms, 944 ms or 1.72 s.
+func Latency(ms float64) string {
+	if ms >= 1000 {
+		return Plain(ms/1000) + " s"
+	}
+	return Plain(ms) + " ms"
+}
+
 // Peak returns the greatest of values, and 0 when none is above it. It passes over
 // what is not a number.
 func Peak(values []float64) float64 {

@@ -40,6 +40,11 @@ function amount(v) {
   return String(Number(v.toPrecision(3)));
 }
 
+// measure writes a value with its unit; a second is not "1 k ms".
+function measure(v, unit) {
+  return unit === " ms" && v >= 1000 ? amount(v / 1000) + " s" : amount(v) + unit;
+}
+
 function duration(v) {
   return v < 1 ? Math.round(v * 1000) + " ms" : v + " s";
 }
@@ -224,12 +229,12 @@ function show(response, took) {
     ["multiplier", s.multiplier.toFixed(3) + "x"], ["peak", s.peak_multiplier.toFixed(2) + "x"],
     ["time to recover", recovery(s)], ["good calls", percent(s.good / s.calls)],
     ["wasted work", percent(s.wasted)], ["longest queue", amount(s.max_queue_s) + " s"],
-    ["p50", amount(s.p50_ms) + " ms"], ["p99", amount(s.p99_ms) + " ms"],
+    ["p50", measure(s.p50_ms, " ms")], ["p99", measure(s.p99_ms, " ms")],
     ["attempts", amount(s.attempts)], ["refused by budget", amount(s.budget_refused)],
   ]);
   byId("notes").textContent = (r.notes || []).join(" ");
-  byId("engine").textContent = "Computed from " + (r.scale ? "one of every " + nice(r.scale).toLocaleString("en") + " requests" : "every request") +
-    ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms with the way here.";
+  byId("engine").textContent = "Simulated " + (r.scale ? "1 of every " + nice(r.scale).toLocaleString("en") + " requests" : "every request") +
+    ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms round trip.";
   table(response.results);
   draw();
 }
@@ -274,7 +279,7 @@ function table(results) {
 const colors = { fresh: "#2c7a7b", retry: "#dd6b20", good: "#2f855a", grey: "#718096", alarm: "#e53e3e" };
 const sum = (a, b) => a.map((v, i) => v + b[i]);
 const panels = [
-  { title: "Attempts a second", unit: "/s", lines: (r) => [["with retries", colors.retry, sum(r.fresh, r.retry), true], ["fresh", colors.fresh, r.fresh, true]] },
+  { title: "Attempts per second", unit: "/s", lines: (r) => [["with retries", colors.retry, sum(r.fresh, r.retry), true], ["fresh", colors.fresh, r.fresh, true]] },
   { title: "Goodput", unit: "/s", lines: (r) => [["offered", colors.grey, r.offered], ["good", colors.good, r.good, true]] },
   { title: "Multiplier", unit: "x", lines: (r) => [["multiplier", colors.retry, r.multiplier]], least: 1 },
   { title: "Latency", unit: " ms", lines: (r) => [["p99", colors.retry, r.p99_ms], ["p50", colors.fresh, r.p50_ms]] },
@@ -356,7 +361,7 @@ function plot(canvas, lines, o) {
   g.textAlign = "right";
   for (const part of [0, 0.5, 1]) {
     g.globalAlpha = 0.75;
-    g.fillText(amount(high * part) + o.unit, left - 4, Math.max(y(high * part) + 4, 10));
+    g.fillText(measure(high * part, o.unit), left - 4, Math.max(y(high * part) + 4, 10));
     g.globalAlpha = 0.15;
     g.beginPath();
     g.moveTo(left, y(high * part));

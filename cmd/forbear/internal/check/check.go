@@ -28,28 +28,25 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "check",
-		Summary: "hold policy files against the standard, as a gate",
+		Summary: "check policy files against the standard, as a gate",
 		Usage:   "[FLAGS] FILE|FOLDER|PATTERN|-...",
 		About: `
-Check judges policy files, and the retry settings of other software, which
---from lists. What a file is, is decided by its structure; lists, ConfigMaps,
-values of charts and dumps are opened. Files that are given together are judged
-together: who owns a dependency, and what the retries of several layers multiply
-to. A folder stands for the files below it that may hold settings, without what
-.forbearignore lists, as .gitignore does; "-" is standard input.
+Check judges policy files and the retry settings of other software (--from lists
+it). Files given together are judged together: retry owners, and how the retries
+of several layers multiply. A folder stands for the settings files below it,
+except those in .forbearignore; "-" is standard input.
 
-Every run ends with what was judged and what was not. Exit code 0 means that
-nothing was found at or above --fail-on, 1 that something was, and 2 that nothing
-was recognized, or that a file was not read, not recognized though it was named,
-or a question not judged.
+The last lines say what was judged and what was not. Exit code 0: nothing was
+found at or above --fail-on. 1: something was. 2: a file was not read or not
+recognized, or something could not be judged.
 
-A finding does not count that a valid waiver lifts, or, in other software's
-files, a comment on the line above it:
+A valid waiver lifts a finding. In other software's files a comment on the line
+above it does, too:
 
   # forbear:ignore FC301 until=2027-03-01 the backend drops repetitions
 
-.forbear-check.yaml, here or above up to the repository's root, says how grave
-findings are: severity: {FC208: error}, paths: [{files: ["old/**"], severity: {}}]
+.forbear-check.yaml, here or in a folder above, changes severities:
+severity: {FC208: error}, paths: [{files: ["old/**"], severity: {}}]
 and comments: "off".`,
 		Examples: `
 forbear check policy.yaml
@@ -75,7 +72,7 @@ forbear check --explain FC105
 		q.operands = files
 		// NaN fails every comparison, so that this one is negated.
 		if !(q.MaxAmplification >= 0) || q.MaxDuration < 0 {
-			return std.Fail("check: --max-amplification and --max-duration are bounds above 0, or 0 for none")
+			return std.Fail("check: --max-amplification and --max-duration must be above 0, or 0 for no limit")
 		}
 		if q.strict {
 			q.failOn = min(q.failOn, report.Warning)
@@ -116,45 +113,45 @@ type gate struct {
 func (q *gate) register(f *flag.FlagSet) {
 	// Formats may be repeated. A file after the colon leaves standard
 	// output to the others.
-	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; may be repeated", func(v string) error {
+	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; repeatable", func(v string) error {
 		format, file, _ := strings.Cut(v, ":")
 		if !slices.Contains(append(report.Formats(), "markdown"), format) {
 			return fmt.Errorf("unknown format %q: want %s or markdown", format, strings.Join(report.Formats(), ", "))
 		}
 		if file != "" && slices.ContainsFunc(q.outputs, func(o report.Output) bool { return o.File == file }) {
-			return fmt.Errorf("%s is written twice", file)
+			return fmt.Errorf("two outputs go to %s: give each its own file", file)
 		}
 		q.outputs = append(q.outputs, report.Output{Format: format, File: file})
 		return nil
 	})
-	f.Func("fail-on", "the least `severity` that fails: error, warning or note (default error)", func(v string) (err error) {
+	f.Func("fail-on", "lowest `severity` that fails: error, warning or note (default error)", func(v string) (err error) {
 		q.failOn, err = report.ParseSeverity(v)
 		return err
 	})
-	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail when an outage may multiply a dependency's load by more, budgets and their floors included")
-	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail when a synchronous call may take longer")
-	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "the `file` that says who may sign waivers (see ssh-keygen(1))")
-	f.StringVar(&q.config, "config", "", "the `file` of settings (default: "+check.SettingsName+", here or above)")
-	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")
+	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail if an outage may multiply a dependency's load by more")
+	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail if a synchronous call may take longer")
+	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "`file` of those who may sign waivers (see ssh-keygen(1))")
+	f.StringVar(&q.config, "config", "", "settings `file` (default: "+check.SettingsName+", here or above)")
+	f.StringVar(&q.baseline, "baseline", "", "ignore findings listed in this `file`")
 	// Writing a baseline passes on purpose: it is how a project with old
 	// findings begins.
-	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found, and what cannot be read, into this `file`, and pass")
-	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
+	f.StringVar(&q.writeBaseline, "write-baseline", "", "write all findings to this `file`, and pass")
+	f.StringVar(&q.explain, "explain", "", "explain the finding with this `id`, and exit")
 	formats := append([]string{"forbear"}, foreign.Formats()...)
-	f.Func("from", "what `format` the files have: "+strings.Join(formats, ", ")+" (default: by their contents)", func(v string) error {
+	f.Func("from", "`format` of the files: "+strings.Join(formats, ", ")+" (default: by content)", func(v string) error {
 		if !slices.Contains(formats, v) {
 			return fmt.Errorf("unknown format %q%s", v, nearest.Hint(v, formats, ": want "+strings.Join(formats, ", ")))
 		}
 		q.from = v
 		return nil
 	})
-	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on files of a folder that are not recognized and have settings for retries")
-	f.BoolVar(&q.errorsOnly, "errors-only", false, "show errors, and neither warnings nor notes nor the table; the exit code stays the same")
-	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
-	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
+	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on unrecognized files with retry settings")
+	f.BoolVar(&q.errorsOnly, "errors-only", false, "show only errors; the exit code stays the same")
+	f.BoolVar(&q.checklist, "checklist", false, "answer the review checklist, with evidence")
+	f.StringVar(&q.metrics, "metrics", "", "--checklist: scrape metrics from this `URL`")
 	// Waivers expire: with --now a pipeline can ask today what will fail
 	// next month, and tests do not depend on the day.
-	f.Func("now", "the present, as an RFC 3339 time", func(v string) (err error) {
+	f.Func("now", "the current time, in RFC 3339", func(v string) (err error) {
 		q.Now, err = time.Parse(time.RFC3339, v)
 		return err
 	})
@@ -187,7 +184,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 		return explain.Word(q.std, "check", q.explain, "text"), nil
 	}
 	if len(q.operands) == 0 {
-		return 0, errors.New("which files? see forbear check --help")
+		return 0, errors.New("no files given: name files or folders, such as forbear check .")
 	}
 	if err := q.configure(); err != nil {
 		return 0, err
@@ -232,7 +229,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 // nothing was judged, or an operand was no file at all.
 func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
 	if read.Files == 0 {
-		return 0, fmt.Errorf("%s is not written: nothing was judged", q.writeBaseline)
+		return 0, fmt.Errorf("%s was not written: nothing was judged", q.writeBaseline)
 	}
 	if err := report.ToFile(q.writeBaseline, rep.WriteBaseline); err != nil {
 		return 0, err
@@ -251,7 +248,7 @@ func (q *gate) adopt(read *check.Reading, rep *report.Report) (int, error) {
 	if left > 0 {
 		known += ", " + report.Plural(left, "place") + " that cannot be judged"
 	}
-	fmt.Fprintf(q.std.Err, "check: %s: known from now on (%s). Review %[1]s, commit it, and run forbear check --baseline %[1]s\n", q.writeBaseline, known)
+	fmt.Fprintf(q.std.Err, "check: wrote %s (%s). Review it, commit it, and run forbear check --baseline %[1]s\n", q.writeBaseline, known)
 	return cli.ExitOK, nil
 }
 
@@ -315,7 +312,7 @@ func (q *gate) read() *check.Reading {
 	if read.Files == 0 && !slices.ContainsFunc(read.Problems, func(p report.Problem) bool { return p.Fatal }) {
 		message := "no file to judge"
 		if n := len(inputs); n > 0 {
-			message = "nothing to judge in " + report.Plural(n, "file") + ": no policy file, and no configuration that check knows"
+			message = "nothing to judge in " + report.Plural(n, "file") + ": no policy file, and no settings that check reads (see --from)"
 		}
 		read.Problems = append([]report.Problem{{Kind: report.Unrecognized, Message: message, Fatal: true}}, read.Problems...)
 	}

@@ -145,7 +145,7 @@ func TestBaseline(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# moved\n"+failing), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := clitest.Run(t, Command(), "", "--baseline", known, path); r.Code != cli.ExitOK || !strings.Contains(r.Out, "known to the baseline") {
+	if r := clitest.Run(t, Command(), "", "--baseline", known, path); r.Code != cli.ExitOK || !strings.Contains(r.Out, "in the baseline") {
 		t.Errorf("exit code %d: %s", r.Code, r.Out)
 	}
 	if err := os.WriteFile(path, []byte(failing+"  c: {strict: true}\n"), 0o600); err != nil {

@@ -46,7 +46,7 @@ func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
 			return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": read.Names, "answers": answers, "problems": read.Problems})
 		}
 		// SARIF and JUnit are formats of findings, which questions are not.
-		return fmt.Errorf("--checklist is written as text or json, not %s", o.Format)
+		return fmt.Errorf("--checklist supports -o text or json, not %s", o.Format)
 	})
 	if err != nil || unread || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, err

@@ -33,14 +33,14 @@ func TestWhatWasNotJudgedDoesNotPass(t *testing.T) {
 		{"values of a chart", "values.yaml", "grpc:\n  config: |\n" + indent(`{"methodConfig": [{"name": [{"service": "b"}], "retryPolicy": {"maxAttempts": 50, "initialBackoff": "1s", "maxBackoff": "10s", "backoffMultiplier": 2, "retryableStatusCodes": ["NOT_FOUND"]}}]}`), 1, "NOT_FOUND"},
 		{"a merge key", "m.yaml", "x: &x {attempts: 50}\n---\n" + virtual, 1, "50 retries are outside 1-5"},
 		{"a document behind another", "m.yaml", "kind: Service\n---\n" + virtual, 1, "50 retries are outside 1-5"},
-		{"retries set twice", "v.yaml", strings.Replace(virtual, "attempts: 50", "attempts: 1, attempts: 50", 1), 2, "a key stands twice here"},
+		{"retries set twice", "v.yaml", strings.Replace(virtual, "attempts: 50", "attempts: 1, attempts: 50", 1), 2, "a key appears twice here"},
 		{"JSON with comments", "g.json", "{\n  // c\n  \"methodConfig\": [{\"retryPolicy\": {\"maxAttempts\": 50}}]}", 2, "g.json:2:3"},
 		{"a template", "t.yaml", "spec: {{ .Values.spec }}\nretries: 50\n", 2, "a template: render it"},
 		{"a broken file", "b.yaml", "spec: [\nretries: 50\n", 2, "not YAML"},
-		{"a count that a template fills in", "v.yaml", strings.Replace(virtual, "50", "$RETRIES", 1), 1, `"$RETRIES" is no number`},
+		{"a count that a template fills in", "v.yaml", strings.Replace(virtual, "50", "$RETRIES", 1), 1, `"$RETRIES" is not a number`},
 		{"a secret", "s.yaml", "kind: Secret\ndata: {vs.yaml: " + base64.StdEncoding.EncodeToString([]byte(virtual)) + "}\n", 1, "50 retries are outside 1-5"},
 		{"settings in Python", "celery.py", "task_annotations = {'a': {'max_retries': 50}}\n", 2, "celery.py:1:1: not read: Celery: forbear does not read this format"},
-		{"nothing that is known", "x.yaml", "client: {retries: 50}\n", 2, "a setting for retries that check does not read: retries"},
+		{"nothing that is known", "x.yaml", "client: {retries: 50}\n", 2, "a retry setting that check does not read: retries"},
 		{"an empty file", "e.yaml", "", 2, "not recognized"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestFolders(t *testing.T) {
 		{"without the ignore file", map[string]string{".forbearignore": ""}, nil, 1, "judged 4 units in 4 files; 2 files not recognized; 1 vendored folder left out\n"},
 		{"packages that pip installed", map[string]string{"fn/a-1.0.dist-info/RECORD": "a/__init__.py,sha256=x,1\na-1.0.dist-info/RECORD,,\n", "fn/a/policy.yaml": failing, "fn/policy.yaml": passing, "fn/own/policy.yaml": passing}, nil, 0, "judged 5 units in 5 files; 2 files not recognized; 1 file ignored; 3 vendored folders left out\n"},
 		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:42: "},
-		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or not as a whole"},
+		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or only in part"},
 		{"a broken file of something else", map[string]string{"b/x.yaml": "a: [\n"}, nil, 0, "3 files not recognized"},
 		{"broken YAML in a ConfigMap", map[string]string{"b/c.yaml": "kind: ConfigMap\ndata:\n  envoy.yaml: |\n    a: [\n    retries: 50\n"}, nil, 2, "c.yaml:"},
 		{"another program's notation", map[string]string{"pg/postgresql.conf": "wal_retry = 5s # e.g. '<%u%%%d> '\nb: [\n"}, nil, 0, "pg/postgresql.conf:1:1: not recognized"},
@@ -105,7 +105,7 @@ func TestFolders(t *testing.T) {
 		{"a script", map[string]string{"init.d/nginx": "#!/bin/sh\nfor retry in 1 2 3; do echo \"[ $retry: {{\"; done\n"}, nil, 0, "3 files not recognized"},
 		{"a binary", map[string]string{"sbin/nginx": "\x7fELF\x00\x00 proxy_next_upstream {{ retry: ["}, nil, 0, "3 files not recognized"},
 		{"a service that is no policy's", map[string]string{"charts/values.yaml": "service:\n  type: ClusterIP\n"}, nil, 0, "3 files not recognized"},
-		{"settings", map[string]string{"s/.forbear-check.yaml": "severity: {FC501: off}\n", "b/q.yaml": "service: a\ndependencies: {b: {strict: true, methods: [GET]}}\n"}, []string{"--config", "s/.forbear-check.yaml"}, 0, "; 1 file ignored; 1 vendored folder left out; 1 finding off by the settings\n"},
+		{"settings", map[string]string{"s/.forbear-check.yaml": "severity: {FC501: off}\n", "b/q.yaml": "service: a\ndependencies: {b: {strict: true, methods: [GET]}}\n"}, []string{"--config", "s/.forbear-check.yaml"}, 0, "; 1 file ignored; 1 vendored folder left out; 1 finding turned off by the settings\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := folder(t, files)
@@ -129,7 +129,7 @@ func TestFolders(t *testing.T) {
 func TestNothingInAFolder(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"a/x.yaml": "x: 1\n", "a/y.yaml": "y: 1\n"}))
 	r := clitest.Run(t, Command(), "", "a")
-	if want := "not recognized: nothing to judge in 2 files: no policy file, and no configuration that check knows\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
+	if want := "not recognized: nothing to judge in 2 files: no policy file, and no settings that check reads (see --from)\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
 		t.Errorf("exit code %d, want 2 with %q: %s", r.Code, want, r.Out)
 	}
 }
@@ -161,7 +161,7 @@ func TestOperands(t *testing.T) {
 func TestOneFileForTwoReports(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"p.yaml": passing}))
 	r := clitest.Run(t, Command(), "", "-o", "sarif:a.out", "-o", "json:a.out", "p.yaml")
-	if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "a.out is written twice") {
+	if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "two outputs go to a.out") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }

@@ -107,7 +107,7 @@ func more(n, most, all int) string {
 	if n < most || all <= most {
 		return ""
 	}
-	return fmt.Sprintf(" (and so in %s, which -o json lists)", report.Plural(all-most, "more place"))
+	return fmt.Sprintf(" (and %s: see -o json)", report.Plural(all-most, "more place"))
 }
 
 // few are the problems that people are shown, those that keep the run from passing first.
@@ -149,7 +149,7 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 	for i := range short.Findings {
 		if f := &short.Findings[i]; len(f.Covers) > 0 {
 			f.Related = nil // one line for all
-			f.Hint += " forbear check -o markdown has each."
+			f.Hint += " forbear check -o markdown lists each."
 		}
 	}
 	if err := short.Text(w); err != nil {
@@ -191,7 +191,7 @@ func (q *gate) sum(w io.Writer, read *check.Reading, result *check.Result) error
 	}
 	line := fmt.Sprintf("%s, %s, %s", report.Plural(count[report.Error], "error"), report.Plural(count[report.Warning], "warning"), report.Plural(count[report.Note], "note"))
 	if known > 0 {
-		line += fmt.Sprintf("; %d known to the baseline", known)
+		line += fmt.Sprintf("; %d in the baseline", known)
 	}
 	fmt.Fprintln(w, line)
 	return q.judged(w, read, result)
@@ -214,16 +214,34 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 		n          int
 		noun, what string
 	}{
-		{len(lost), "file", "not read, or not as a whole"},
+		{len(lost), "file", "not read, or only in part"},
 		{q.ignored[0], "file", "ignored"},
 		{q.ignored[1], "folder", "ignored"},
 		{len(q.vendored), "vendored folder", "left out"},
-		{result.Off, "finding", "off by the settings"},
+		{result.Off, "finding", "turned off by the settings"},
 	} {
 		if more.n > 0 {
 			line = append(line, report.Plural(more.n, more.noun)+" "+more.what)
 		}
 	}
-	_, err := fmt.Fprintln(w, strings.Join(line, "; "))
+	if _, err := fmt.Fprintln(w, strings.Join(line, "; ")); err != nil {
+		return err
+	}
+	return q.further(w, result)
+}
+
+// further names the command that explains the gravest finding.
+func (q *gate) further(w io.Writer, result *check.Result) error {
+	var gravest *report.Finding
+	for i := range result.Findings {
+		f := &result.Findings[i]
+		if f.Suppressed == "" && (!q.errorsOnly || f.Severity == report.Error) && (gravest == nil || f.Severity > gravest.Severity) {
+			gravest = f
+		}
+	}
+	if gravest == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "forbear explain %s says more\n", gravest.ID)
 	return err
 }

@@ -27,7 +27,7 @@ func TestAdoptsARepository(t *testing.T) {
 	if r := clitest.Run(t, Command(), "", "."); r.Code != cli.ExitUsage || !strings.Contains(r.Out, "\n12 errors, 0 warnings, 0 notes\n") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
-	const said = "check: known.json: known from now on (1 finding, 11 places that cannot be judged). Review known.json, commit it"
+	const said = "check: wrote known.json (1 finding, 11 places that cannot be judged). Review it, commit it"
 	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "."); r.Code != cli.ExitOK || !strings.Contains(r.Errors, said) {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
@@ -37,7 +37,7 @@ func TestAdoptsARepository(t *testing.T) {
 			t.Errorf("exit code %d, want %d with %q: %s%s", r.Code, code, want, r.Out, r.Errors)
 		}
 	}
-	check("0 errors, 0 warnings, 0 notes; 12 known to the baseline\n", cli.ExitOK)
+	check("0 errors, 0 warnings, 0 notes; 12 in the baseline\n", cli.ExitOK)
 	// What was judged then, and is not any longer, is no less than new.
 	for name, text := range map[string]string{"a/policy.yaml": broken, "new/policy.yaml": broken, "c/x.yml": files["c/x.yaml"]} {
 		change(t, dir, name, text)
@@ -51,7 +51,7 @@ func TestAdoptsARepository(t *testing.T) {
 	check("1 error, 0 warnings, 0 notes; ", cli.ExitUsage)
 	// What can be judged again is judged.
 	change(t, dir, "b/policy.yaml", failing)
-	check("1 error, 0 warnings, 0 notes; 11 known", cli.ExitFound)
+	check("1 error, 0 warnings, 0 notes; 11 in", cli.ExitFound)
 }
 
 func change(t *testing.T, dir, name, text string) {
@@ -66,7 +66,7 @@ func change(t *testing.T, dir, name, text string) {
 // Nothing is taken as given where nothing was judged, or where an operand is not there.
 func TestNoBaselineOfNothing(t *testing.T) {
 	t.Chdir(folder(t, map[string]string{"x.yaml": "a: [\nretries: 3\n", "p/policy.yaml": failing}))
-	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "x.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "known.json is not written: nothing was judged") {
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "x.yaml"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "known.json was not written: nothing was judged") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	if r := clitest.Run(t, Command(), "", "--write-baseline", "known.json", "p", "none.yaml"); r.Code != cli.ExitUsage {
@@ -91,7 +91,7 @@ func TestBaselineOfLimits(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	change(t, dir, "b/nginx.conf", upstream)
-	if r := run("--fail-on", "note", "--baseline", "known.json"); r.Code != cli.ExitFound || !strings.Contains(r.Out, "nginx cannot hold R-1 (full jitter) and R-7") {
+	if r := run("--fail-on", "note", "--baseline", "known.json"); r.Code != cli.ExitFound || !strings.Contains(r.Out, "nginx cannot keep R-1 (full jitter) and R-7") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	// Standard input is another file each time.
@@ -114,17 +114,17 @@ func TestNoise(t *testing.T) {
 	t.Chdir(folder(t, files))
 	for _, format := range []string{"text", "github", "json", "markdown", "sarif"} {
 		r := clitest.Run(t, Command(), "", "-o", format, ".")
-		last, first := strings.LastIndex(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot hold R-1 (full jitter)")
+		last, first := strings.LastIndex(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot keep R-1 (full jitter)")
 		if format == "sarif" { // its rules stand behind the results, or before them
 			r.Out = r.Out[strings.Index(r.Out, `"results"`):]
-			last, first = strings.Index(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot hold R-1 (full jitter)")
+			last, first = strings.Index(r.Out, "FC101"), strings.Index(r.Out, "nginx cannot keep R-1 (full jitter)")
 		}
-		if last < 0 || first < last || strings.Count(r.Out, "nginx cannot hold") != 1 || !strings.Contains(r.Out, "(in 30 files)") {
+		if last < 0 || first < last || strings.Count(r.Out, "nginx cannot keep") != 1 || !strings.Contains(r.Out, "(in 30 files)") {
 			t.Errorf("%s: %s%s", format, r.Out, r.Errors)
 		}
 	}
 	r := clitest.Run(t, Command(), "", ".")
-	if strings.Count(r.Out, "[FC210") != 3 || !strings.Contains(r.Out, "(and so in 27 more places, which -o json lists) [FC210") || strings.Count(r.Out, "[FC301 R-6]") != 30 {
+	if strings.Count(r.Out, "[FC210") != 3 || !strings.Contains(r.Out, "(and 27 more places: see -o json) [FC210") || strings.Count(r.Out, "[FC301 R-6]") != 30 {
 		t.Errorf("got %s", r.Out)
 	}
 	if floors := strings.Index(r.Out, "quiet clients may retry c and b beyond"); floors < 0 || floors > strings.Index(r.Out, "[FC001]") {

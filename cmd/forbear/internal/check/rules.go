@@ -16,7 +16,7 @@ import (
 func RulesCommand() *cli.Command {
 	c := &cli.Command{
 		Name:    "rules",
-		Summary: "list what check can find",
+		Summary: "list the findings of check, or explain one",
 		Usage:   "list [-o text|json] | explain ID [-o text|json]",
 		Examples: `
 forbear rules list
@@ -27,7 +27,7 @@ forbear rules explain R-7
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		format := f.String("o", "text", "output format: `text or json`")
+		format := f.String("o", "text", "output: `text or json`")
 		words, code, done := c.Operands(std, f, args)
 		switch {
 		case done:
@@ -35,7 +35,7 @@ forbear rules explain R-7
 		case len(words) == 2 && words[0] == "explain":
 			return explain.Word(std, "rules", words[1], *format)
 		case len(words) != 1 || words[0] != "list":
-			return std.Fail("rules: want list or explain ID (see forbear rules --help)")
+			return std.Fail("rules: want list, or explain ID (see forbear rules --help)")
 		}
 		// The text has the severity beside the id, because that is what
 		// --fail-on goes by.

@@ -31,7 +31,7 @@ func TestTree(t *testing.T) {
 	}
 	t.Chdir(dir)
 	got := clitest.Run(t, Command(), "", ".")
-	if want := "; 1 file not recognized\n"; got.Code != cli.ExitFound || !strings.HasSuffix(got.Out, want) || got.Errors != "" {
+	if want := "; 1 file not recognized\nforbear explain FC201 says more\n"; got.Code != cli.ExitFound || !strings.HasSuffix(got.Out, want) || got.Errors != "" {
 		t.Errorf("exit code %d, want %q at the end of %s%s", got.Code, want, got.Out, got.Errors)
 	}
 	for _, format := range append(foreign.Formats(), "policy") {

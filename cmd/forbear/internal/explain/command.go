@@ -18,28 +18,26 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "explain",
-		Summary: "say whether a failed call would be retried, when, and by which rule; or what a reason means",
-		Usage:   "[FLAGS] | --json < situations.jsonl | REASON [-o text|json]",
+		Summary: "say whether a failed call would be retried, or what a reason or finding means",
+		Usage:   "[FLAGS] | --json < situations.jsonl | WORD [-o text|json]",
 		About: `
-Explain asks the same decision that every part of forbear asks, about one
-situation given by flags, or about many given as JSON lines on standard input.
+Explain makes forbear's own decision about one situation given by flags,
+or about many given as JSON lines on standard input.
 
-One situation: exit code 0 means that the call would be retried or has
-succeeded, 1 that it would not be retried, 2 that explain could not judge.
+One situation: exit code 0 means retry or success, 1 means no retry, 2 means
+that explain could not judge.
 
-JSON lines: one verdict a line, in the same order. A situation that cannot be
-judged gets {"id","error"} instead; the others go on, and the exit code
-is 2.
+JSON lines: one verdict per line, in the same order. A situation that cannot
+be judged gets {"id","error"}, and the exit code is 2.
 
-A reason, as logs, metrics and refused responses have it: what it means, what
-the figures are beside it, and which setting changes it. A rule (R-7) and a
-finding of forbear check (FC207) are explained, too.
+WORD is a reason from logs, metrics or responses (budget_exhausted), a rule
+(R-7), or a finding (FC207, FB1001): what it means, and what to do.
 
-What --error takes, besides the error types of logs and metrics:
+--error takes the error types of logs and metrics, and:
 
 ` + nameLines(faults.Kinds()) + `
 
-What --code takes, besides their numbers:
+--code takes numbers, and:
 
 ` + nameLines(grpcretry.CodeNames()),
 		Examples: `
@@ -113,7 +111,7 @@ func (q *question) word(std *cli.Streams, f *flag.FlagSet, word string) int {
 	case err == nil:
 		return std.Fail("explain: unexpected argument %q: a status is --status %d (see forbear explain --help)", word, status)
 	case other != "":
-		return std.Fail("explain: unexpected argument %q: a reason goes without --%s (see forbear explain --help)", word, other)
+		return std.Fail("explain: unexpected argument %q: a word goes without --%s (see forbear explain --help)", word, other)
 	}
 	return Word(std, "explain", word, q.format)
 }

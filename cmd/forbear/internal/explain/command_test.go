@@ -80,21 +80,21 @@ func TestExplainUsage(t *testing.T) {
 		{"--error refused", "did you mean connection_refused or http2_refused_stream?"},
 		{"--error gremlins", `unknown error "gremlins": forbear explain --help lists them`},
 		{"--error http_999999", `unknown error "http_999999"`},
-		{"--error forrst_RATE_LIMITED", "give the response with --message"},
+		{"--error forrst_RATE_LIMITED", "give that response with --message"},
 		{"--code BUSY", `unknown code "BUSY": forbear explain --help lists them`},
 		{"--status 503 --attempts 0", "attempts count from 1"},
-		{"--status 503 --error connection_refused", "error does not go with protocol http"},
+		{"--status 503 --error connection_refused", "error does not apply to protocol http"},
 		{"--code UNAVAILABEL", "did you mean UNAVAILABLE?"},
 		{"--code UNAVAILABLE --method GET", `method "GET" is unknown for grpc`},
-		{"--code UNAVAILABLE --message {}", "code does not go with protocol forrst"},
+		{"--code UNAVAILABLE --message {}", "code does not apply to protocol forrst"},
 		{"--message {} --phase 4", "phase 4 is not 1, 2 or 3"},
 		{"--status 503 --profile bold", `unknown profile "bold"`},
 		{"--status 503 --kind bold", `unknown kind "bold"`},
 		{"--status 503 --breaker ajar", `unknown breaker state "ajar"`},
-		{"--status 503 --method G/T", `method "G/T" is no HTTP method`},
+		{"--status 503 --method G/T", `method "G/T" is not an HTTP method`},
 		{"--status 503 --budget 3", "want initial/retries"},
 		{"--status 503 --header x", "want 'Name: value'"},
-		{"--status 503 --now noon", `now "noon" is no RFC 3339 time`},
+		{"--status 503 --now noon", `now "noon" is not an RFC 3339 time`},
 		{"--status 503 --attempts -1", "attempts_made -1 is out of range"},
 		{"--status 503 -o yaml", `unknown format "yaml"`},
 		{"--status 503 --dependency x", "--dependency needs --config"},
@@ -370,7 +370,7 @@ waivers:
 func TestExplainKnowsTheOwner(t *testing.T) {
 	path := clitest.File(t, "policy.yaml", "service: checkout\ndependencies: {payments: {owner: gateway}}\n")
 	got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments")
-	if got.Code != 1 || !strings.Contains(got.Out, "not owner (R-7)") || !strings.Contains(got.Out, "gateway owns the retries, and the file is that of checkout") {
+	if got.Code != 1 || !strings.Contains(got.Out, "not owner (R-7)") || !strings.Contains(got.Out, "gateway owns the retries, but this is the file of checkout") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -20,34 +20,34 @@ import (
 func (q *question) register(f *flag.FlagSet) {
 	s := &q.Situation
 	f.BoolVar(&q.lines, "json", false, "read situations as JSON lines from standard input")
-	f.StringVar(&q.format, "o", "text", "output format: `text or json`")
-	f.StringVar(&q.config, "config", "", "take the policy from this policy `file`")
-	f.StringVar(&q.dependency, "dependency", "", "the `name` of the dependency in the policy file")
+	f.StringVar(&q.format, "o", "text", "output: `text or json`")
+	f.StringVar(&q.config, "config", "", "take the policy from this `file`")
+	f.StringVar(&q.dependency, "dependency", "", "`name` of the dependency in it")
 	f.StringVar(&s.Profile, "profile", "", "standard, cautious or lattice")
 	f.StringVar(&s.Kind, "kind", "", "sync, grpc, event, webhook or batch")
 	f.Func("policy", "policy fields as YAML or JSON, such as '{max_retries: 1}'", func(v string) error {
 		s.Policy = json.RawMessage(v)
 		return nil
 	})
-	f.StringVar(&s.Protocol, "protocol", "", "http, net, grpc or forrst (default: by the other flags)")
-	f.StringVar(&s.Method, "method", "", "the HTTP method, in any case (default GET)")
-	f.StringVar(&s.IdempotencyKey, "key", "", "the Idempotency-Key of the request")
-	f.IntVar(&s.Status, "status", 0, "the HTTP status of the response")
-	f.Func("header", "a header of the response, as 'Name: value'; may be repeated", pairs(&s.Headers, "want 'Name: value'"))
-	f.StringVar(&s.Error, "error", "", "the network error by its `name`, such as connection_refused, or by its label in logs and metrics")
-	f.StringVar(&s.Code, "code", "", "the gRPC `code`, such as UNAVAILABLE or 14")
-	f.Func("trailer", "a trailer of the gRPC response, as 'name: value'; may be repeated", pairs(&s.Trailers, "want 'name: value'"))
-	f.Func("message", "the Forrst response `envelope`, as JSON or as @FILE", s.readMessage)
-	f.IntVar(&s.Phase, "phase", 0, "the phase of the Forrst migration, 1 to 3 (default 1)")
+	f.StringVar(&s.Protocol, "protocol", "", "http, net, grpc or forrst (default: from the other flags)")
+	f.StringVar(&s.Method, "method", "", "HTTP method (default GET)")
+	f.StringVar(&s.IdempotencyKey, "key", "", "Idempotency-Key of the request")
+	f.IntVar(&s.Status, "status", 0, "HTTP status of the response")
+	f.Func("header", "response header, as 'Name: value'; repeatable", pairs(&s.Headers, "want 'Name: value'"))
+	f.StringVar(&s.Error, "error", "", "`name` of the network error, such as connection_refused")
+	f.StringVar(&s.Code, "code", "", "gRPC `code`, such as UNAVAILABLE or 14")
+	f.Func("trailer", "gRPC response trailer, as 'name: value'; repeatable", pairs(&s.Trailers, "want 'name: value'"))
+	f.Func("message", "Forrst response `envelope`, as JSON or @FILE", s.readMessage)
+	f.IntVar(&s.Phase, "phase", 0, "phase of the Forrst migration, 1 to 3 (default 1)")
 	f.Func("attempts", "attempts made so far (default 1)", func(v string) error {
 		n, err := strconv.Atoi(v)
 		if err == nil && n == 0 {
-			return errors.New("attempts count from 1: the one that failed is the first")
+			return errors.New("attempts count from 1, the one that failed")
 		}
 		s.AttemptsMade = n
 		return err
 	})
-	f.IntVar(&s.DNSFailures, "dns-failures", 0, "how many of them failed to resolve the name")
+	f.IntVar(&s.DNSFailures, "dns-failures", 0, "attempts whose name did not resolve")
 	f.Func("elapsed", "time since the call began, such as 2s", func(v string) error {
 		d, err := time.ParseDuration(v)
 		s.ElapsedMS = d.Milliseconds()
@@ -58,13 +58,13 @@ func (q *question) register(f *flag.FlagSet) {
 		s.RemainingMS = new(d.Milliseconds())
 		return err
 	})
-	f.StringVar(&s.Now, "now", "", "the present, as an RFC 3339 time")
-	f.BoolFunc("unreplayable", "the request's body cannot be sent again", opposite(&s.Replayable))
+	f.StringVar(&s.Now, "now", "", "current time, in RFC 3339")
+	f.BoolFunc("unreplayable", "the request body cannot be sent again", opposite(&s.Replayable))
 	f.BoolVar(&s.TokenRefresh, "token-refresh", false, "a source of fresh credentials is configured")
 	f.StringVar(&s.Breaker, "breaker", "", "closed, open or half-open")
 	f.BoolFunc("unhealthy", "the health gate stops retries", opposite(&s.Healthy))
 	f.BoolVar(&s.ExhaustedBelow, "exhausted-below", false, "a layer below has used its retries")
-	f.Func("budget", "requests and retries in the budget's window, as 100/3", s.readBudget)
+	f.Func("budget", "requests/retries in the budget's window, such as 100/3", s.readBudget)
 }
 
 // opposite reads a flag that says the opposite of a fact.

@@ -84,7 +84,7 @@ func (s *Situation) readLabel() error {
 		}
 	}
 	if strings.HasPrefix(s.Error, "forrst_") {
-		return fmt.Errorf("%s is the label of a Forrst response: give the response with --message", s.Error)
+		return fmt.Errorf("%s is the type of a Forrst response: give that response with --message", s.Error)
 	}
 	return nil
 }

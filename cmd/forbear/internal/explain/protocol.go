@@ -56,7 +56,7 @@ func (s *Situation) protocol() (protocol, error) {
 		{"phase", s.Phase != 0},
 	} {
 		if f.set && !slices.Contains(p.fields, f.name) {
-			return p, fmt.Errorf("%s does not go with protocol %s", f.name, s.Protocol)
+			return p, fmt.Errorf("%s does not apply to protocol %s", f.name, s.Protocol)
 		}
 	}
 	return p, nil

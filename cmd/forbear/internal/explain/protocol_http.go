@@ -48,7 +48,7 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 func (s *Situation) request(f *facts) (*http.Request, error) {
 	req, err := http.NewRequest(strings.ToUpper(cmp.Or(s.Method, http.MethodGet)), "http://dependency.test/", nil)
 	if err != nil {
-		return nil, fmt.Errorf("method %q is no HTTP method", s.Method)
+		return nil, fmt.Errorf("method %q is not an HTTP method", s.Method)
 	}
 	if s.IdempotencyKey != "" {
 		req.Header.Set(httpretry.HeaderKey, s.IdempotencyKey)

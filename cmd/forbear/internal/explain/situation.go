@@ -179,7 +179,7 @@ func (s *Situation) facts() (f facts, err error) {
 	f.now = time.Now()
 	if s.Now != "" {
 		if f.now, err = time.Parse(time.RFC3339, s.Now); err != nil {
-			return f, fmt.Errorf("now %q is no RFC 3339 time", s.Now)
+			return f, fmt.Errorf("now %q is not an RFC 3339 time", s.Now)
 		}
 	}
 	if f.policy, err = s.policy(); err != nil {
@@ -195,14 +195,14 @@ func (s *Situation) facts() (f facts, err error) {
 	}
 	if owner := f.policy.Owner; owner != "" && s.Service != "" && owner != s.Service {
 		f.state.NotOwner = true
-		f.note("%s owns the retries, and the file is that of %s (R-7)", owner, s.Service)
+		f.note("%s owns the retries, but this is the file of %s (R-7)", owner, s.Service)
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
 		return f, err
 	}
 	if f.state.NeedsKey && f.policy.Idempotent {
 		f.state.NeedsKey = false
-		f.note("the policy says that every operation is safe to repeat: no key is needed (R-6)")
+		f.note("the policy declares every operation safe to repeat: no key is needed (R-6)")
 	}
 	if f.state.NeedsKey && f.state.Key == "" && f.policy.Keys == forbear.KeyGenerate {
 		f.state.Key = "generated"

@@ -161,28 +161,28 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 func (f *facts) explain(d forbear.Decision) {
 	h := f.failure.Hint
 	if h.Floor > 0 && d.Class.Retryable() {
-		f.note("the server asks for %v (R-5)", brief(h.Floor))
+		f.note("the server asks for a wait of %v (R-5)", brief(h.Floor))
 	}
 	switch d.Reason {
 	case reason.NoKey:
 		switch {
 		case len(f.state.Key) > layer.MaxKeyLen:
-			f.note("the idempotency key has %d characters: at most %d are allowed", len(f.state.Key), layer.MaxKeyLen)
+			f.note("the idempotency key has %d characters: want at most %d", len(f.state.Key), layer.MaxKeyLen)
 		case f.policy.Keys == forbear.KeyRefuse:
 			f.note("the policy refuses to retry operations that need an idempotency key")
 		default:
-			f.note("this method is retried only with an Idempotency-Key")
+			f.note("this method is retried only with an Idempotency-Key: add --key to see")
 		}
 	case reason.Unknown:
-		f.note("an unknown failure is not retried")
+		f.note("unknown failures are not retried: classify this one in the policy if it goes away")
 	case reason.Unauthorized:
 		if !f.state.Refreshable {
-			f.note("with a source of fresh credentials there would be one more attempt (R-9)")
+			f.note("a source of fresh credentials would allow one more attempt (R-9)")
 		}
 	case reason.Certificate:
-		f.note("someone may be in the middle: look into it")
+		f.note("someone may be intercepting the connection: investigate")
 	case reason.DNSLimit:
-		f.note("a name that does not resolve gets two attempts")
+		f.note("a name that does not resolve gets at most two attempts")
 	}
 }
 
@@ -236,11 +236,14 @@ func explanation(x Explanation, budget *Budget) string {
 		line("note", "%s", n)
 	}
 	if len(x.Steps) == 0 {
+		if x.Decision == "stop" {
+			fmt.Fprintf(&b, "\n  forbear explain %s says more\n", x.Reason)
+		}
 		return b.String()
 	}
 	// The course is the worst case: every wait at its longest.
-	b.WriteString("\n  should every attempt fail like this one:\n\n")
-	fmt.Fprintf(&b, "    %-9s %-18s %s\n", "attempt", "wait", "sent at the latest after")
+	b.WriteString("\n  if every attempt fails like this one:\n\n")
+	fmt.Fprintf(&b, "    %-9s %-18s %s\n", "attempt", "wait", "sent after at most")
 	for _, s := range x.Steps {
 		if s.Retry {
 			fmt.Fprintf(&b, "    %-9d %-18s %v\n", s.Attempt, span(s.Floor, s.Ceiling), s.AtTheLatest.Round(time.Millisecond))

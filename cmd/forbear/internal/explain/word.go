@@ -9,18 +9,20 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/driver"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// Word writes what a word means that forbear's messages have: a reason, a rule of the
-// standard, or a finding of forbear check. Case does not matter, nor whether a reason is
-// written with spaces, and a slip gets the nearest word as a hint. format is text or json.
-// It returns the exit code; command is for its error.
+// Word explains a word from forbear's messages: a reason, a rule of the standard, or a
+// finding of forbear check or forbear lint. It ignores case, and accepts a reason written
+// with spaces. A slip gets the nearest word as a hint. format is text or json. It returns
+// the exit code; command is for its error.
 func Word(std *cli.Streams, command, word, format string) int {
 	text, value := lookUp(word)
 	switch {
 	case text == nil:
-		return std.Fail("%s: %.64q is no reason, rule or finding%s", command, word, nearest.Hint(word, words(), ": see docs/reference/reasons.md, or forbear rules list"))
+		return std.Fail("%s: %.64q is not a reason, rule or finding%s", command, word, nearest.Hint(word, words(), ": forbear rules list and forbear lint --rules list findings, docs/reference/reasons.md reasons"))
 	case format == "json":
 		_ = cli.WriteJSON(std.Out, value)
 	default:
@@ -39,6 +41,9 @@ func words() (all []string) {
 	}
 	for _, r := range check.Rules() {
 		all = append(all, r.ID)
+	}
+	for _, d := range lint.Rules() {
+		all = append(all, d.ID)
 	}
 	return all
 }
@@ -61,6 +66,9 @@ func lookUp(word string) (text func(io.Writer), value any) {
 	if r, ok := check.RuleOf(id); ok {
 		return func(w io.Writer) { writeFinding(w, r) }, r
 	}
+	if d, ok := lint.Explain(id); ok {
+		return func(w io.Writer) { driver.Explain(w, d) }, d
+	}
 	return nil, nil
 }
 
@@ -78,7 +86,7 @@ func (r Reason) write(w io.Writer) {
 		}
 	}
 	part("Figures", r.Figures)
-	part("What changes it", r.Change)
+	part("What to do", r.Change)
 	part("In the policy file", strings.Join(r.Settings, ", "))
 	part("Counted in", r.Metric)
 	fmt.Fprintf(w, "\n%s\n%s\n", r.Guide, r.Page)
@@ -101,7 +109,11 @@ func (r *rule) fill() {
 
 // write writes r for people.
 func (r rule) write(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n%s\n", r.ID, r.Means)
+	id := r.ID
+	if about := companions[id]; about != "" {
+		id += ", " + about
+	}
+	fmt.Fprintf(w, "%s\n\n%s\n", id, r.Means)
 	if len(r.Reasons) > 0 {
 		fmt.Fprintf(w, "\nReasons: %s\n", strings.Join(r.Reasons, ", "))
 	}
@@ -118,12 +130,23 @@ func writeFinding(w io.Writer, r report.Rule) {
 	if r.Waivable {
 		waivable = "A waiver of " + cmp.Or(r.Standard, "the rule that it names") + " lifts it"
 	}
-	fmt.Fprintf(w, "%s: %s\n\n%s\n\nWhy: %s\nFix: %s\n%s.\n", titled(r.ID+" "+r.Name, r.Standard), r.Severity, r.Summary, r.Why, r.Fix, waivable)
+	fmt.Fprintf(w, "%s: %s\n\n%s\n\nWhy: %s\nFix: %s\n%s.\n", titled(r.ID+" "+r.Name, r.Standard), r.Severity, strings.ToUpper(r.Summary[:1])+r.Summary[1:]+".", r.Why, r.Fix, waivable)
+	if about := companions[r.Standard]; about != "" {
+		fmt.Fprintf(w, "It follows from %s, %s.\n", r.Standard, about)
+	}
+	fmt.Fprintf(w, "\n%sreference/findings.md#%s\n", Docs, strings.ToLower(r.ID))
 }
 
-// titled is a name with its rule, where there is one.
+// companions are the standards beside the standard on retries.
+var companions = map[string]string{
+	"INTG-STD-033": "the companion standard on circuit breakers",
+	"INTG-STD-035": "the companion standard on timeouts",
+}
+
+// titled is a name with its rule, where there is one. The numbers of companion standards
+// say nothing to most readers.
 func titled(name, rule string) string {
-	if rule == "" {
+	if rule == "" || companions[rule] != "" {
 		return name
 	}
 	return name + " (" + rule + ")"
@@ -139,18 +162,18 @@ type rule struct {
 	Page     string   `json:"page"`
 }
 
-// rules are those of the standard, and of the two beside it that forbear keeps to.
+// rules are those of the standard, and the two companion standards that forbear follows.
 var rules = []rule{
-	{ID: "R-1", Means: "The wait before a retry is drawn at random between zero and a bound that doubles each time, up to a cap (full jitter), so that clients that failed together do not come back together."},
-	{ID: "R-2", Means: "Each kind of call has a maximum count of retries: 3 for a synchronous call, 1 to 5 by setting. More wants a waiver."},
-	{ID: "R-3", Means: "All attempts and all waits of a call end within one total: 30 s, or 24 h for events and webhooks."},
-	{ID: "R-4", Means: "What may go away is retried: lost connections, timeouts, 429, 502, 503, 504. What repeats itself is not: most other 4xx, and what is not recognized."},
-	{ID: "R-5", Means: "A wait that the server asks for (Retry-After) is kept: never shortened, and where it does not fit the call fails at once."},
-	{ID: "R-6", Means: "What is not idempotent by nature is repeated only with an idempotency key, one for all attempts; servers remember keys for a day at least."},
-	{ID: "R-7", Means: "Retries may be a fifth of the requests to a dependency in any 30 s, over all callers of a client; a circuit breaker stops calls to one that keeps failing; and one layer retries, no other."},
+	{ID: "R-1", Means: "Waits before retries are random, between zero and a bound that doubles each time, up to a cap (full jitter). Clients that failed together do not come back together."},
+	{ID: "R-2", Means: "Each kind of call has a maximum number of retries: 3 for a synchronous call by default, 1 to 5 by setting. More needs a waiver."},
+	{ID: "R-3", Means: "All attempts and waits of a call fit into one total: 30 s, or 24 h for events and webhooks."},
+	{ID: "R-4", Means: "Only failures that may go away are retried: lost connections, timeouts, 429, 502, 503, 504. Most other 4xx and unknown failures are not."},
+	{ID: "R-5", Means: "A wait that the server asks for (Retry-After) is never shortened. If it does not fit into the call, the call fails at once."},
+	{ID: "R-6", Means: "Operations that are not idempotent are repeated only with an idempotency key, the same for all attempts. Servers remember keys for at least a day."},
+	{ID: "R-7", Means: "Over all calls of a client, retries are at most 20 % of the requests to a dependency in any 30 s. A circuit breaker stops calls to a dependency that keeps failing. Only one layer retries."},
 	{ID: "R-8", Means: "Durable work that has used up its attempts goes to a dead-letter queue with an alert, and can be sent again from there."},
-	{ID: "R-9", Means: "Certificates are verified and their refusal is not retried; no retry goes out with weaker credentials; logs and errors hold no secrets."},
-	{ID: "R-10", Means: "Retries can be seen: in logs with the seven fields, in metrics with set names, and by a correlation id that all attempts share."},
-	{ID: "INTG-STD-033", Means: "Circuit breakers open above a failure rate or a share of slow calls, let probes through after a while, and bulkheads bound the calls that are under way."},
-	{ID: "INTG-STD-035", Means: "Timeouts fit into one another: an attempt into the total, and the call of a layer below into the attempt of the one above."},
+	{ID: "R-9", Means: "Certificates are verified, and a refused one is not retried. No retry is sent with weaker credentials. Logs and errors contain no secrets."},
+	{ID: "R-10", Means: "Retries are visible: in logs with seven fields, in metrics with fixed names, and by a correlation id that all attempts share."},
+	{ID: "INTG-STD-033", Means: "Circuit breakers open above a failure rate or a share of slow calls, and let probes through after a while. Bulkheads limit concurrent calls."},
+	{ID: "INTG-STD-035", Means: "Timeouts fit into one another: an attempt into the total, and a call of the layer below into an attempt of the layer above."},
 }

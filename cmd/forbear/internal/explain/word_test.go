@@ -60,16 +60,17 @@ func TestExplainWords(t *testing.T) {
 		{"breaker open", 0, "reasons.md#breaker_open\n"},
 		{"success", 0, "success\n"},
 		{"r-7", 0, "Reasons: server_said_stop, "},
-		{"fc207", 0, "FC207 timeouts-do-not-fit (INTG-STD-035): error\n"},
+		{"fc207", 0, "FC207 timeouts-do-not-fit: error\n"},
+		{"fb1001", 0, "FB1001 FixedInterval"},
 		{"-o json paced", 0, `"settings": [`},
 		{"paced -o json", 0, `"page": "https://`},
 		{"R-99", 2, "did you mean R-9?"},
-		{"gremlins", 2, "see docs/reference/reasons.md"},
+		{"gremlins", 2, "docs/reference/reasons.md"},
 		{"budget_exausted", 2, "did you mean budget_exhausted?"},
 		{"paced -o yaml", 2, `unknown format "yaml"`},
-		{"paced --status 503", 2, "a reason goes without --status"},
+		{"paced --status 503", 2, "a word goes without --status"},
 		{"503", 2, "a status is --status 503"},
-		{"paced --json", 2, "a reason goes without --json"},
+		{"paced --json", 2, "a word goes without --json"},
 	} {
 		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
 		if got.Code != tt.code || !strings.Contains(got.Out+got.Errors, tt.want) {

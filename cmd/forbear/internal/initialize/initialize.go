@@ -26,10 +26,9 @@ func Command() *cli.Command {
 		Summary: "write a commented policy file to start from",
 		Usage:   "[FLAGS]",
 		About: `
-Init takes what it needs from its flags and from an OpenAPI document, and writes the
-standard's default, with a comment, for everything else. It lists the POST and PATCH
-operations of the document that take no Idempotency-Key: a key would not protect
-them, so they are not retried.`,
+Init writes a policy file with the standard's defaults, commented. Names come from
+flags or an OpenAPI document. It lists the document's POST and PATCH operations
+without an Idempotency-Key, which are not retried.`,
 		Examples: `
 forbear init --service checkout --dependency payments=https://payments.internal/v1
 forbear init --service checkout --openapi payments.openapi.yaml
@@ -40,15 +39,15 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 		f := c.Flags()
 		var p plan
 		p.register(f)
-		file := f.String("file", "policy.yaml", "the `file` to write; - is standard output")
-		force := f.Bool("force", false, "replace the file when it exists")
+		file := f.String("file", "policy.yaml", "`file` to write; - is standard output")
+		force := f.Bool("force", false, "replace an existing file")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
 		// What init writes must load: a name or URL from the flags may not.
 		text := p.text()
 		if _, err := policyfile.Parse(*file, []byte(text)); err != nil {
-			return std.Fail("init: the flags do not make a policy file:\n%v", err)
+			return std.Fail("init: the flags do not make a valid policy file:\n%v", err)
 		}
 		if *file == "-" {
 			fmt.Fprint(std.Out, text)
@@ -89,10 +88,10 @@ type planned struct {
 // read while the flags are parsed, so that its faults are those of the flag.
 // Dependencies keep the order of the flags.
 func (p *plan) register(f *flag.FlagSet) {
-	f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
-	f.IntVar(&p.instances, "instances", 0, "the largest `number` of its instances")
-	f.StringVar(&p.owner, "owner", "", "the `owner` of the retries (default: the service)")
-	f.Func("dependency", "a dependency, as `name=url` or name; may be repeated", func(v string) error {
+	f.StringVar(&p.service, "service", "my-service", "`name` of the service")
+	f.IntVar(&p.instances, "instances", 0, "largest `number` of its instances")
+	f.StringVar(&p.owner, "owner", "", "`owner` of the retries (default: the service)")
+	f.Func("dependency", "dependency, as `name=url` or name; repeatable", func(v string) error {
 		name, url, _ := strings.Cut(v, "=")
 		if name == "" {
 			return errors.New("want name=url")
@@ -100,7 +99,7 @@ func (p *plan) register(f *flag.FlagSet) {
 		p.deps = append(p.deps, planned{name: name, url: url})
 		return nil
 	})
-	f.Func("openapi", "a dependency described by this OpenAPI `file`; may be repeated", func(v string) error {
+	f.Func("openapi", "dependency described by this OpenAPI `file`; repeatable", func(v string) error {
 		data, err := policyfile.Read(v)
 		if err != nil {
 			return err
@@ -117,7 +116,7 @@ func (p *plan) register(f *flag.FlagSet) {
 // a newcomer reads it for.
 const (
 	head = "# yaml-language-server: $schema=" + policyfile.SchemaURL + `
-# The retry policy of %[1]s. What is left out has the standard's default.
+# The retry policy of %[1]s. Keys that are left out have the standard's defaults.
 #
 #   forbear check policy.yaml            # is it within the standard?
 #   forbear serve --config policy.yaml   # a gateway with these retries, see below
@@ -127,7 +126,7 @@ service: %[1]s
 dependencies:
 `
 	tail = `
-# consumers:           # queues that the service works through
+# consumers:           # queues that the service reads
 #   orders:
 #     owner: %s
 #     dedup: 8d          # at least 7d
@@ -141,14 +140,14 @@ dependencies:
     per_attempt: 5s
     backoff: {base: 1s, cap: 30s}    # full jitter (R-1)
     budget: {ratio: 20%, window: 30s} # at most 20 % more load (R-7)
-    # strict: true         # takes away the three retries that a quiet instance always has
+    # strict: true         # drops the 3 retries that a quiet instance always has
 
 `
 )
 
 // text returns the file.
 func (p *plan) text() string {
-	instances := "# instances: 20        # how many of it run, for the load that they may add"
+	instances := "# instances: 20        # number of instances, for check"
 	if p.instances > 0 {
 		instances = fmt.Sprint("instances: ", p.instances)
 	}
@@ -202,15 +201,15 @@ func (d *planned) write(b *strings.Builder, owner string) {
 		line("    methods: [%s]", strings.Join(d.methods, ", "))
 	}
 	for _, op := range d.unkeyed {
-		line("    # %s takes no Idempotency-Key: a repetition may do it twice", op)
+		line("    # %s takes no Idempotency-Key: repeating it may do it twice", op)
 	}
 	switch {
 	case d.from == "": // nothing is known of its keys
-		line("    idempotency: reuse     # POST and PATCH only with the caller's key; generate, when the server honors keys")
+		line("    idempotency: reuse     # POST and PATCH only with the caller's key; or generate, if the server honors keys")
 	case len(d.unkeyed) == 0 && d.keyed > 0:
 		line("    idempotency: generate  # every write takes a key")
 	case d.keyed > 0:
-		line("    idempotency: reuse     # some writes take a key: the caller must bring it to those alone")
+		line("    idempotency: reuse     # some writes take a key: callers must send it only to those")
 	default:
 		line("    idempotency: refuse    # no write takes a key: POST and PATCH are not retried")
 	}

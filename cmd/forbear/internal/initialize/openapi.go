@@ -43,7 +43,7 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 		return planned{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.") {
-		return planned{}, fmt.Errorf("%s is no OpenAPI 3 document", name)
+		return planned{}, fmt.Errorf("%s is not an OpenAPI 3 document", name)
 	}
 	d := planned{name: label(doc.Info.Title), from: name}
 	// The first server is the one that clients are to use. A relative URL is that

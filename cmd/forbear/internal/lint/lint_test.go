@@ -185,7 +185,7 @@ func TestLintWaivers(t *testing.T) {
 		note         string
 	}{
 		{"signed", signed, true, ""},
-		{"unsigned", text, false, "forbear.yaml:11:5: a waiver does not count: waiver W-1 has no approval [FC905]"},
+		{"unsigned", text, false, "forbear.yaml:11:5: a waiver does not count: waiver W-1 has no approval: forbear policy payload prints what to sign [FC905]"},
 		{"a dependency's", dependency, true, ""},
 		{"a dependency's, whose code is more now", strings.Replace(dependency, "payments: [pay/...]", "payments: [pay/..., search]", 1), false, "is not valid [FC907]"},
 		{"another reason", strings.Replace(signed, "old vendor", "new vendor", 1), false, "is not valid [FC907]"},

@@ -20,19 +20,19 @@ import (
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "policy",
-		Summary: "schema, differences, canonical form, waiver payloads and exports of policy files",
+		Summary: "print the schema, compare, format and export policy files",
 		Usage:   "schema | diff OLD NEW | format FILE | payload FILE WAIVER | export --to SOFTWARE FILE",
 		About: `
-Schema prints the JSON Schema for editors. Diff says in words what a change
-means; exit code 1 says that there is one. Format prints a file with its
-profiles written out. Payload prints what the approvers of a waiver sign:
+Schema prints the JSON Schema for editors. Diff explains a change in words; exit
+code 1 means that there is one. Format prints a file with its profiles expanded.
+Payload prints what the approvers of a waiver sign:
 
   forbear policy payload policy.yaml W-1 | ssh-keygen -Y sign -n forbear-waiver -f KEY
 
-under the namespace forbear-waiver-iab for the architecture board. Export writes
-the policy of a dependency in the words of other software, and on standard error,
-rule by rule, what that cannot hold and what was chosen instead. A waiver that the
-policy relies on has to be signed: --allowed-signers says who may.`,
+Use the namespace forbear-waiver-iab for an approval with role: iab, the board that
+grants exceptions. Export writes a dependency's policy as settings of other
+software, and lists on standard error what that software cannot do. If the policy
+needs a waiver, give --allowed-signers.`,
 		Examples: `
 forbear policy schema > policy.schema.json
 forbear policy diff old.yaml new.yaml
@@ -43,10 +43,10 @@ forbear policy export --to istio --dependency payments policy.yaml
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		format := f.String("o", "text", "output format of diff and export: `text or json`")
-		to := f.String("to", "", "for export: the `software` to write for: "+strings.Join(export.Formats(), ", "))
-		dependency := f.String("dependency", "", "for export: the `name` of the dependency, when there are several")
-		signers := f.String("allowed-signers", "", "for export: the `file` that says who may sign the waivers that the dependency relies on (see ssh-keygen(1))")
+		format := f.String("o", "text", "output of diff and export: `text or json`")
+		to := f.String("to", "", "export: `software` to write for: "+strings.Join(export.Formats(), ", "))
+		dependency := f.String("dependency", "", "export: `name` of the dependency, if there are several")
+		signers := f.String("allowed-signers", "", "export: `file` of those who may sign waivers (see ssh-keygen(1))")
 		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code

@@ -18,7 +18,7 @@ const passing = "service: a\ndependencies:\n  b: {owner: a, strict: true, method
 
 func TestPolicyCommand(t *testing.T) {
 	old, is := clitest.File(t, "old.yaml", passing), clitest.File(t, "new.yaml", strings.Replace(passing, "strict: true", "strict: true, max_retries: 5, per_attempt: 1s", 1))
-	if r := clitest.Run(t, Command(), "", "diff", old, is); r.Code != cli.ExitFound || !strings.Contains(r.Out, "a call to b is now tried up to 6 times, before 4") {
+	if r := clitest.Run(t, Command(), "", "diff", old, is); r.Code != cli.ExitFound || !strings.Contains(r.Out, "a call to b is now tried up to 6 times, it was 4") {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 	if r := clitest.Run(t, Command(), "", "diff", old, old); r.Code != cli.ExitOK || r.Out != "" {
@@ -57,7 +57,7 @@ func TestExportRefuses(t *testing.T) {
 		{"", "b", "export to what? give --to envoy, istio"},
 		{"envoi", "b", "did you mean envoy?"},
 		{"envoy", "bb", "did you mean b?"},
-		{"envoy", "orders", "orders is of kind event"},
+		{"envoy", "orders", "orders has kind event"},
 	} {
 		r := clitest.Run(t, Command(), "", "export", "--to", c.to, "--dependency", c.dependency, path)
 		if r.Code != cli.ExitUsage || r.Out != "" || !strings.Contains(r.Errors, c.want) {
@@ -102,12 +102,12 @@ func TestExportRelies(t *testing.T) {
 		code                                int
 		want                                string // in the output, or in the errors of what is refused
 	}{
-		{"unsigned", file(expires, ""), "istio", "b", "", cli.ExitUsage, "waiver W-1 by iris has no signature: have it signed (forbear policy payload), and give --allowed-signers FILE"},
-		{"not verified", file(expires, signed), "istio", "b", "", cli.ExitUsage, "cannot be verified without a file of allowed signers: have it signed"},
+		{"unsigned", file(expires, ""), "istio", "b", "", cli.ExitUsage, "waiver W-1 by iris has no signature: forbear policy payload prints what to sign: have it signed (forbear policy payload), and give --allowed-signers FILE"},
+		{"not verified", file(expires, signed), "istio", "b", "", cli.ExitUsage, "cannot be verified: give --allowed-signers FILE: have it signed"},
 		{"verified", file(expires, signed), "istio", "b", signers, cli.ExitOK, header},
 		{"verified, for JSON", file(expires, signed), "grpc", "b", signers, cli.ExitOK, "methodConfig"},
-		{"another count", strings.Replace(file(expires, signed), "max_retries: 9", "max_retries: 10", 1), "istio", "b", signers, cli.ExitUsage, "the signature of iris under waiver W-1 is not valid"},
-		{"expired", file(created, signed), "istio", "b", signers, cli.ExitUsage, "its waiver ended on " + created},
+		{"another count", strings.Replace(file(expires, signed), "max_retries: 9", "max_retries: 10", 1), "istio", "b", signers, cli.ExitUsage, "the signature of iris on waiver W-1 is not valid"},
+		{"expired", file(created, signed), "istio", "b", signers, cli.ExitUsage, "its waiver expired on " + created},
 		{"a dependency that relies on none", file(expires, ""), "istio", "c", "", cli.ExitOK, "attempts: 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestServeAdminBeyondLoopback(t *testing.T) {
 	defer up.Close()
 	config := downPolicy(t, up.URL)
 	got := clitest.Run(t, Command(), "", "--config", config, "--admin", "0.0.0.0:0")
-	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "only with a token") {
+	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "needs a token") {
 		t.Errorf("without a token: %+v", got)
 	}
 	empty := filepath.Join(t.TempDir(), "empty")

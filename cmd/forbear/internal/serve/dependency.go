@@ -171,7 +171,7 @@ func (s *server) credentials(dep policyfile.Dependency) (*credential.Cache, erro
 		Connect:      dep.Policy.Connect,
 	}.Credentials()
 	if err != nil {
-		return nil, of("dependency "+dep.Name, err)
+		return nil, of(fmt.Sprintf("%s: credentials of %s", dep.At, dep.Name), err)
 	}
 	return made, nil
 }

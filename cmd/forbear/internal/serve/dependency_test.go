@@ -104,7 +104,7 @@ gateway:
 			t.Errorf("no %s in the metrics", want)
 		}
 	}
-	if log := s.log.String(); !strings.Contains(log, "an endpoint is left out") || !strings.Contains(log, "dependency=up") {
+	if log := s.log.String(); !strings.Contains(log, "an endpoint is out of rotation") || !strings.Contains(log, "dependency=up") {
 		t.Errorf("the log: %s", log)
 	}
 	stop := make(chan struct{})

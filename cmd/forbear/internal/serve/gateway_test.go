@@ -92,7 +92,7 @@ func TestServeWithoutItsCredentials(t *testing.T) {
 	t.Setenv("SERVE_TEST_MISSING", "")
 	path := clitest.File(t, "policy.yaml", "dependencies:\n  up: {url: 'http://127.0.0.1:1', credentials: {secret: {env: SERVE_TEST_MISSING}}}\ngateway:\n  routes:\n    - {prefix: /, dependency: up}\n")
 	got := clitest.Run(t, Command(), "", "--config", path)
-	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "dependency up: environment variable SERVE_TEST_MISSING is empty") {
+	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "policy.yaml:2:3: credentials of up: environment variable SERVE_TEST_MISSING is empty: set it where the gateway runs") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestReloadOnChange(t *testing.T) {
 	}
 	write("3", "")
 	eventually(t, "the change", func() bool {
-		return strings.Contains(s.log.String(), "a call to up is now tried up to 4 times, before 2")
+		return strings.Contains(s.log.String(), "a call to up is now tried up to 4 times, it was 2")
 	})
 	if s.get(t); sends.Load() != 8 {
 		t.Errorf("%d sends, want 8: the new policy", sends.Load())

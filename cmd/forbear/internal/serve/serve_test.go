@@ -249,9 +249,9 @@ func TestServeFaults(t *testing.T) {
 		{"faults", []string{"--config", bad}, bad + `:2:20: a: max_retries 9 is outside 1-5 (R-2)
 ` + bad + `:2:30: a: total 1h0m0s is over 30s for kind sync (R-3)
 ` + bad + `:3:13: kind is "grcp": did you mean grpc?
-` + bad + `:6:7: dependency a of this route has no url
+` + bad + `:6:7: dependency a of this route has no url: add one, such as url: https://a.internal
 `},
-		{"no routes", []string{"--no-delivery", "--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes: nothing to serve"},
+		{"no routes", []string{"--no-delivery", "--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes, so there is nothing to serve"},
 		{"no file", []string{"--config", "/does/not/exist"}, "no such file"},
 		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use: stop the process that listens there, or choose another address with --listen"},
 		{"a policy file without its flag", []string{bad}, "name the policy file with --config " + bad},

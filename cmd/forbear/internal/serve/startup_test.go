@@ -23,15 +23,15 @@ func TestCheckFindsWhatServeRefuses(t *testing.T) {
 		return listen + "  trusted_proxies: [127.0.0.1]\n  routes:\n    - {prefix: " + prefix + ", dependency: a" + more + "}\n"
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"no routes":                     {file(web, listen), "it has no gateway.routes: nothing to serve"},
+		"no routes":                     {file(web, listen), "it has no gateway.routes, so there is nothing to serve"},
 		"the delivery API":              {file(web, route("/v1", ", idempotency: on")), "the route /v1 is where the delivery API is"},
 		"below the delivery API":        {file(web, route("/v1/a", ", idempotency: on")), "the route /v1/a is where the delivery API is"},
-		"grpc without HTTP/2":           {file(web+", kind: grpc, http2: off", route("/a", "")), "of kind grpc, which needs HTTP/2"},
+		"grpc without HTTP/2":           {file(web+", kind: grpc, http2: off", route("/a", "")), "has kind grpc, which needs HTTP/2"},
 		"no url":                        {file("kind: sync", route("/a", "")), "has no url"},
-		"a port without a host":         {file("url: 'http://:/v1'", route("/a", "")), "url is no http or https address"},
-		"a durable kind":                {file(web+", kind: webhook", route("/a", "")), "which is delivered and not forwarded"},
-		"keys and credentials":          {file(web+", credentials: {secret: {file: s}}", route("/a", ", idempotency: on")), "has credentials, which it would not send"},
-		"the gateway's own":             {file(web, route("/health/x", "")), "is the gateway's own"},
+		"a port without a host":         {file("url: 'http://:/v1'", route("/a", "")), "url is not an http or https address"},
+		"a durable kind":                {file(web+", kind: webhook", route("/a", "")), "which is delivered and cannot be forwarded"},
+		"keys and credentials":          {file(web+", credentials: {secret: {file: s}}", route("/a", ", idempotency: on")), "drop the credentials of dependency a"},
+		"the gateway's own":             {file(web, route("/health/x", "")), "is reserved for the gateway"},
 		"an unclean path":               {file(web, route("/a/../b", "")), "want a clean path"},
 		"no such dependency":            {file(web, strings.Replace(route("/a", ""), "dependency: a", "dependency: b", 1)), "is not in this file"},
 		"two of a prefix":               {file(web, route("/a", "")+"    - {prefix: /a/, dependency: a}\n"), "a second route for /a"},

@@ -124,11 +124,11 @@ gateway:
 `)
 	beside := func(name string) string { return filepath.Join(filepath.Dir(path), name) }
 	want := strings.Join([]string{
-		"forbear: serve: dependency a: environment variable SERVE_TEST_EMPTY is empty",
+		"forbear: serve: " + path + ":3:3: credentials of a: environment variable SERVE_TEST_EMPTY is empty: set it where the gateway runs, or name a file with {file: PATH}",
 		"dependency a: stat " + beside("a.pem") + ": no such file or directory",
 		"dependency a: stat " + beside("a.crt") + ": no such file or directory",
 		"dependency a: stat " + beside("a.key") + ": no such file or directory",
-		"dependency b: " + beside("policy.yaml") + ": no certificate in PEM",
+		"dependency b: " + beside("policy.yaml") + ": it holds no PEM certificate",
 		"gateway.tls: stat " + beside("callers.pem") + ": no such file or directory",
 		"gateway.tls: stat " + beside("gw.crt") + ": no such file or directory",
 		"gateway.tls: stat " + beside("gw.key") + ": no such file or directory",

@@ -95,7 +95,7 @@ func TestServeBeyondLoopbackErrors(t *testing.T) {
 	}{
 		"the admin endpoint": {
 			[]string{"--admin", "0.0.0.0:0"},
-			[]string{"0.0.0.0:0", "only with a token", "--admin-token-file", "FORBEAR_ADMIN_TOKEN", "--admin 127.0.0.1:0", "--metrics"},
+			[]string{"0.0.0.0:0", "needs a token", "--admin-token-file", "FORBEAR_ADMIN_TOKEN", "--admin 127.0.0.1:0", "--metrics"},
 		},
 		"the delivery API": {
 			[]string{"--admin", "off", "--listen", "0.0.0.0:0"},

@@ -71,7 +71,7 @@ func (s *sim) read(operand string) (storm.Scenario, error) {
 		// The error of the missing file comes first: the operand may have
 		// been meant as one.
 		hint := nearest.Hint(operand, names, ": see forbear sim list")
-		return scenario, fmt.Errorf("%w, and no scenario of that name%s", err, hint)
+		return scenario, fmt.Errorf("%w, and no built-in scenario has that name%s", err, hint)
 	}
 	return scenario, err
 }

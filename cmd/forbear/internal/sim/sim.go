@@ -23,23 +23,21 @@ func Command() *cli.Command {
 		Summary: "see the retry storm before it happens",
 		Usage:   strings.Join(verbNames(), "|") + " [FLAGS] [FILE or NAME]",
 		About: `
-Sim simulates fleets of clients, the services that they call and the faults
-between them, with forbear's own decisions, budgets and breakers.
+Sim simulates clients, services and faults with forbear's own decisions, budgets
+and breakers.
 
-  run      one scenario
+  run      run one scenario
   compare  no backoff, backoff, jitter, budget, breaker, one layer: side by side
-  sweep    a map of loads and lengths of the first fault
-  curve    what ends well, by the share of attempts that the first fault fails
-  least    the shortest first fault after which the trouble stays
-  list     the scenarios that come with forbear
-  show     one of them, as a file to start from
-  schema   the JSON Schema of scenario files
-  serve    the page: drag the load towards 100 M requests a second and watch
+  sweep    map the outcome over the load and the length of the first fault
+  curve    successful calls, by the share of attempts that the first fault fails
+  least    find the shortest first fault that the service does not recover from
+  list     list the built-in scenarios
+  show     print one of them, as a file to start from
+  schema   print the JSON Schema of scenario files
+  serve    serve the interactive page
 
-A scenario is a YAML file, - for standard input, or the name of one that comes
-with forbear.
-Exit code 1 means that a run ended in trouble: metastable, overloaded or
-self-inflicted.`,
+A scenario is a YAML file, - for standard input, or a built-in scenario.
+Exit code 1: a run ended metastable, overloaded or self-inflicted.`,
 		Examples: `
 forbear sim run metastable
 forbear sim compare hundred-million -o html > storm.html
@@ -94,13 +92,13 @@ type sim struct {
 // stand before the verb too. A zero value leaves the scenario's own.
 func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.output, "o", "text", "output `format`: text, json, csv, svg or html")
-	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto or exact")
-	f.Uint64Var(&s.seed, "seed", 0, "`seed` instead of the scenario's")
-	f.DurationVar(&s.duration, "duration", 0, "simulated `time` instead of the scenario's")
-	f.BoolVar(&s.force, "force", false, "run what would need more than 2 GiB or 10 minutes")
-	f.StringVar(&s.policy, "policy", "", "policy of all fleets, from a policy file: `FILE#DEPENDENCY`")
-	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: least load, as a `factor`")
-	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: greatest load, as a `factor`")
+	f.StringVar(&s.engine, "engine", "", "`engine`, replacing the scenario's: auto or exact")
+	f.Uint64Var(&s.seed, "seed", 0, "`seed`, replacing the scenario's")
+	f.DurationVar(&s.duration, "duration", 0, "simulated `time`, replacing the scenario's")
+	f.BoolVar(&s.force, "force", false, "allow runs over 2 GiB or 10 minutes")
+	f.StringVar(&s.policy, "policy", "", "policy of all fleets: `FILE#DEPENDENCY`")
+	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: lowest load, as a `factor`")
+	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: highest load, as a `factor`")
 	f.IntVar(&s.loads, "loads", 12, "sweep: `number` of loads")
 	f.IntVar(&s.triggers, "triggers", 12, "sweep: `number` of fault lengths")
 	f.IntVar(&s.points, "points", 20, "curve: `number` of shares")
@@ -160,7 +158,7 @@ func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.C
 // output format must not show at their end.
 func (s *sim) check(operands []string) (v verb, err error) {
 	if len(operands) == 0 {
-		return v, fmt.Errorf("sim: say what to do: %s (see forbear sim --help)", strings.Join(verbNames(), ", "))
+		return v, fmt.Errorf("sim: want one of %s (see forbear sim --help)", strings.Join(verbNames(), ", "))
 	}
 	name := operands[0]
 	// The verb is an operand too, and one that there is.
@@ -172,7 +170,7 @@ func (s *sim) check(operands []string) (v verb, err error) {
 	case len(operands) > wants:
 		return v, fmt.Errorf("sim %s: unexpected argument %q", name, operands[wants])
 	case len(operands) < wants:
-		return v, fmt.Errorf("sim %s: name a scenario file, or one of forbear sim list", name)
+		return v, fmt.Errorf("sim %s: name a scenario file, or a scenario of forbear sim list", name)
 	case !slices.Contains(v.formats, s.output):
 		return v, fmt.Errorf("sim %s: output %q is unknown: want %s", name, s.output, cli.OneOf(v.formats))
 	}
@@ -191,7 +189,7 @@ func (s *sim) refuse(err error) int {
 	}
 	// Only this refusal has a way around it, which the message names.
 	if large, ok := errors.AsType[*storm.TooLargeError](err); ok {
-		return s.std.Fail("sim: %v (--force)", large)
+		return s.std.Fail("sim: %v: --force runs it all the same", large)
 	}
 	return s.std.Fail("sim: %v", err)
 }

@@ -36,7 +36,7 @@ func TestSim(t *testing.T) {
 		errors string
 	}{
 		{"help", []string{"--help"}, 0, "forbear sim serve", ""},
-		{"nothing", nil, 2, "", "say what to do"},
+		{"nothing", nil, 2, "", "want one of run"},
 		{"slip", []string{"rnu", "x"}, 2, "", "did you mean run?"},
 		{"no operand", []string{"run"}, 2, "", "name a scenario file"},
 		{"too many", []string{"run", "a", "b"}, 2, "", `unexpected argument "b"`},
@@ -58,8 +58,8 @@ func TestSim(t *testing.T) {
 		{"compare", []string{"compare", mine}, 0, "+ circuit breaker", ""},
 		{"compare as csv", []string{"compare", mine, "-o", "csv"}, 2, "", "want text, json or html"},
 		{"sweep", []string{"sweep", "contention-collapse", "--loads", "3", "--triggers", "3"}, 0, "1.00x", ""},
-		{"least", []string{"least", "contention-collapse", "--longest", "10s"}, 1, "sticks", ""},
-		{"least without", []string{"least", "standard-budget", "--longest", "2s"}, 0, "no fault of up to 2s sticks", ""},
+		{"least", []string{"least", "contention-collapse", "--longest", "10s"}, 1, "does not recover from a first fault", ""},
+		{"least without", []string{"least", "standard-budget", "--longest", "2s"}, 0, "recovers from every fault of up to 2s", ""},
 		{"partial", []string{"run", "partial"}, 0, "steady: the fault lasts", ""},
 		{"partial, self-inflicted", []string{"run", "partial", "--policy", policy + "#literal"}, 1, "SELF-INFLICTED", ""},
 		{"compare partial", []string{"compare", "partial", "--policy", policy + "#literal"}, 0, "self-inflicted", ""},

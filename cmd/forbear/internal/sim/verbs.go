@@ -30,7 +30,7 @@ func (s *sim) list(context.Context, string) int {
 func (s *sim) show(_ context.Context, name string) int {
 	scenario, ok := storm.FindNamed(name)
 	if !ok {
-		return s.std.Fail("sim show: no scenario is called %q: see forbear sim list", name)
+		return s.std.Fail("sim show: no scenario is called %q: forbear sim list shows them", name)
 	}
 	return s.json(scenario)
 }
@@ -157,11 +157,11 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 	}
 	// No fault up to the bound sticks, which is the good result.
 	if !t.Sticks {
-		fmt.Fprintf(s.std.Out, "%s: no fault of up to %v sticks (%d runs)\n", scenario.Name, t.Longest, t.Runs)
+		fmt.Fprintf(s.std.Out, "%s: recovers from every fault of up to %s (%d runs)\n", scenario.Name, t.Longest.Brief(), t.Runs)
 		return code
 	}
-	fmt.Fprintf(s.std.Out, "%s: a first fault of %.2f s or more sticks (to within %v; %d runs)\n",
-		scenario.Name, t.Least.Seconds(), t.Precision, t.Runs)
+	fmt.Fprintf(s.std.Out, "%s: does not recover from a first fault of %.2f s or more (within %s, %d runs)\n",
+		scenario.Name, t.Least.Seconds(), t.Precision.Brief(), t.Runs)
 	return code
 }
 

@@ -18,8 +18,8 @@ func TestTopShowsThePace(t *testing.T) {
 	}{
 		{nil, ""},
 		{&gateway.PaceStatus{Waiting: 3}, ""},
-		{&gateway.PaceStatus{Rate: 198.4, Waiting: 40}, "paced at 198/s, 40 wait"},
-		{&gateway.PaceStatus{Rate: 198.4, Waiting: 40, Closed: true}, "refuses everything, 40 wait"},
+		{&gateway.PaceStatus{Rate: 198.4, Waiting: 40}, "paced at 198/s, 40 waiting"},
+		{&gateway.PaceStatus{Rate: 198.4, Waiting: 40, Closed: true}, "refuses everything, 40 waiting"},
 	} {
 		now := gateway.Status{At: time.Now(), Dependencies: []gateway.DependencyStatus{{Dependency: "payments", Pace: tt.pace}}}
 		text := newView(gateway.Status{}, now).lines()

@@ -31,15 +31,12 @@ func Command() *cli.Command {
 		Usage:   "[--admin URL] [--interval 2s] [--count N] [-o text|json]",
 		About: `
 Top polls the admin endpoint of a running forbear serve. For each dependency it
-shows the rates of first attempts and retries, their ratio, the rest of the retry
-budget, the circuit breaker, the amplification (sends per call), and, by error_type,
-how many calls a retry saved and how many failed all the same. An open breaker gives
-its cause: failures, slow_calls, probe_failed, or budget, where the policy opens it
-when the retry budget is spent. "budget spent" alone opens nothing.
+shows the rates of first attempts and retries, the remaining retry budget, the
+circuit breaker and the sends per call; and, by error_type, how many calls a retry
+saved and how many failed anyway.
 
-On a terminal the view is refreshed in place. Elsewhere each dependency has a line
-for each interval. If the endpoint cannot be reached at the start, the exit code is
-2; if it is lost later, top waits for it.`,
+Outside a terminal each dependency has one line per interval. If the endpoint is
+unreachable at the start, the exit code is 2; if it is lost later, top waits for it.`,
 		Examples: `
 forbear top
 forbear top --admin http://127.0.0.1:9464 --interval 5s
@@ -49,11 +46,11 @@ forbear top --count 1 -o json
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
 		t := &top{out: std.Out, tty: cli.Terminal(std.Out), client: http.Client{Timeout: 5 * time.Second}} // what takes longer is out of date
-		f.StringVar(&t.admin, "admin", defaultAdmin, "the `URL` of the admin endpoint")
-		tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
-		f.DurationVar(&t.interval, "interval", 2*time.Second, "the `time` between two looks, at least 100ms")
-		f.StringVar(&t.format, "o", "text", "the output: text or json (a line for each look)")
-		f.IntVar(&t.count, "count", 0, "the `number` of views to show; 0 shows them until interrupted")
+		f.StringVar(&t.admin, "admin", defaultAdmin, "`URL` of the admin endpoint, which serve prints")
+		tokenFile := f.String("admin-token-file", "", "`file` with its bearer token (default: $"+cli.EnvAdminToken+")")
+		f.DurationVar(&t.interval, "interval", 2*time.Second, "`time` between two polls, at least 100ms")
+		f.StringVar(&t.format, "o", "text", "output: text or json (a line for each poll)")
+		f.IntVar(&t.count, "count", 0, "`number` of views; 0 means until interrupted")
 		code, done := c.Parse(std, f, args, 0)
 		if done {
 			return code
@@ -92,7 +89,7 @@ func (t *top) check() error {
 	u, err := url.Parse(t.admin)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
-		return errors.New("--admin is no http or https address without a user")
+		return errors.New("--admin is not an http or https address without a user, such as http://127.0.0.1:9464")
 	case t.interval < 100*time.Millisecond:
 		return fmt.Errorf("--interval %v is under 100ms", t.interval)
 	case t.format != "text" && t.format != "json":
@@ -151,14 +148,14 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	}
 	resp, err := t.client.Do(req)
 	if err != nil {
-		return s, fmt.Errorf("%w: is forbear serve running? It prints its admin address, which --admin names", err)
+		return s, fmt.Errorf("%w: is forbear serve running? Give the admin address that it prints with --admin", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return s, fmt.Errorf("%s responded %s", t.admin, resp.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return s, fmt.Errorf("%s sent no status: %w", t.admin, err)
+		return s, fmt.Errorf("%s is not the admin endpoint of forbear serve: %w", t.admin, err)
 	}
 	return s, nil
 }

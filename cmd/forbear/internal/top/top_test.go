@@ -72,7 +72,7 @@ func TestTopShowsEndpoints(t *testing.T) {
 		{Address: "10.0.0.1:80", In: true}, {Address: "10.0.0.2:80"}, {Address: "10.0.0.3:80", In: true},
 	}}}}
 	v := newView(gateway.Status{At: now.At.Add(-time.Second)}, now)
-	if got := v.lines(); !strings.Contains(got, `notes="2 of 3 endpoints in"`) {
+	if got := v.lines(); !strings.Contains(got, `notes="2 of 3 endpoints in rotation"`) {
 		t.Errorf("got %s", got)
 	}
 	data, err := json.Marshal(v)

@@ -208,7 +208,7 @@ func (v *view) table() string {
 	rates, saved := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0), &strings.Builder{}
 	types := tabwriter.NewWriter(saved, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rates, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
-	fmt.Fprintln(types, "DEPENDENCY\tERROR TYPE\tSAVED BY A RETRY\tFAILED ALL THE SAME")
+	fmt.Fprintln(types, "DEPENDENCY\tERROR TYPE\tSAVED BY A RETRY\tFAILED ANYWAY")
 	for _, l := range v.Dependencies {
 		fmt.Fprintf(rates, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
 			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes(v.At))
@@ -236,7 +236,7 @@ func (l *line) notes(at time.Time) string {
 		note("%d retries earned", l.Earned)
 	}
 	if l.Endpoints > 0 {
-		note("%d of %d endpoints in", l.EndpointsIn, l.Endpoints)
+		note("%d of %d endpoints in rotation", l.EndpointsIn, l.Endpoints)
 	}
 	if l.Layered > 0 {
 		note("a layer below retries")
@@ -247,9 +247,9 @@ func (l *line) notes(at time.Time) string {
 	switch p := l.Pace; {
 	case p == nil:
 	case p.Closed:
-		note("refuses everything, %d wait", p.Waiting)
+		note("refuses everything, %d waiting", p.Waiting)
 	case p.Rate > 0:
-		note("paced at %.0f/s, %d wait", p.Rate, p.Waiting)
+		note("paced at %.0f/s, %d waiting", p.Rate, p.Waiting)
 	}
 	return strings.Join(notes, ", ")
 }

@@ -43,7 +43,7 @@ forbear version -o json
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		format := f.String("o", "text", "output format: `text or json`")
+		format := f.String("o", "text", "output: `text or json`")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}

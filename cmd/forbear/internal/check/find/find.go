@@ -137,7 +137,7 @@ func (f *finder) operand(operand string) error {
 		return err
 	}
 	if len(matches) == 0 {
-		return errors.New("no file matches")
+		return errors.New("no file matches: check the path")
 	}
 	for _, name := range matches {
 		f.add(name, false)
@@ -179,7 +179,7 @@ func (f *finder) folder(root string) error {
 		return nil
 	})
 	if err == nil && !found {
-		err = errors.New("no file in this folder is one that is checked")
+		err = errors.New("this folder has no file that check reads")
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (f *finder) entry(root, name string, entry fs.DirEntry, ignores *ignoreList
 			return true
 		case info.IsDir():
 			if !slices.Contains(skipped, entry.Name()) && !slices.Contains(vendored, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
-				f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere, which is not followed: name it to have it judged")})
+				f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere is not followed: name that folder")})
 			}
 			return false
 		}
@@ -249,7 +249,7 @@ func within(root, link string) bool {
 func Read(name string, stdin io.Reader, limit int64) ([]byte, error) {
 	if name == Stdin {
 		if stdin == nil {
-			return nil, errors.New("there is no standard input")
+			return nil, errors.New("standard input is closed")
 		}
 		return io.ReadAll(io.LimitReader(stdin, limit+1))
 	}

@@ -57,7 +57,7 @@ func (l *ignoreList) read(folder string) error {
 			p.glob = line
 		}
 		if !doublestar.ValidatePattern(p.glob) {
-			return fmt.Errorf("%s:%d: %q is no pattern", name, number, line)
+			return fmt.Errorf("%s:%d: %q is not a pattern", name, number, line)
 		}
 		l.patterns = append(l.patterns, p)
 	}

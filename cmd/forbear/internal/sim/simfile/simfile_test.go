@@ -60,7 +60,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		want       []string
 	}{
 		{"not YAML", "a: [", []string{"bad.yaml:2:1: not YAML"}},
-		{"empty", "", []string{"bad.yaml:1:1: the file is empty"}},
+		{"empty", "", []string{"bad.yaml:1:1: the file is empty: forbear init writes one to start from"}},
 		{"a list", "- 1\n", []string{"bad.yaml:1:1: the file is a list: want a mapping"}},
 		{"a long list", "faults: [" + strings.Repeat("{}, ", 1001) + "]\n", []string{"bad.yaml:1:9: faults has 1001 entries: want at most 1000"}},
 		{"unknown field", "durations: 1m\n", []string{`bad.yaml:1:1: unknown key "durations" in the file: did you mean duration?`}},

@@ -102,12 +102,12 @@ func Policy() (string, error) {
 		return "", err
 	}
 	p := begin("Policy keys", "the schema of policy files")
-	p.line("All keys of a policy file. [The guide](../guides/policy.md) shows them at work; editors know them by\n[the JSON Schema](../../policyfile/schema.json). A duration is written as `500ms`, `1s`, `2m`, `24h` or `8d`, a share\nas `20%%` or `0.2`. Defaults are those of kind `sync`, unless said otherwise; the ranges are in [the rules](../rules.md).\n")
+	p.line("All keys of a policy file; [the guide](../guides/policy.md) shows examples, and editors use\n[the JSON Schema](../../policyfile/schema.json). Durations: `500ms`, `1s`, `2m`, `24h`, `8d`. Shares: `20%%` or `0.2`.\nDefaults are those of kind `sync`; [the rules](../rules.md) list the ranges.\n")
 	sections := []struct{ key, title, about string }{
 		{"dependencies", "A dependency", "Below `dependencies.NAME`: what the service calls."},
-		{"webhooks", "A webhook endpoint", "Below `webhooks.NAME`: whom the service sends webhooks to. All keys of a dependency; other defaults are:"},
-		{"consumers", "A consumer", "Below `consumers.NAME`: the queues that the service reads. All keys of a dependency; other defaults are:"},
-		{"profiles", "A profile", "Below `profiles.NAME`: a policy for dependencies to extend. The keys that say how calls are retried, without defaults of their own."},
+		{"webhooks", "A webhook endpoint", "Below `webhooks.NAME`: endpoints that the service sends webhooks to. All keys of a dependency, with these defaults:"},
+		{"consumers", "A consumer", "Below `consumers.NAME`: queues that the service reads. All keys of a dependency, with these defaults:"},
+		{"profiles", "A profile", "Below `profiles.NAME`: a policy for dependencies to extend. These keys, without defaults:"},
 	}
 	apart := map[string]bool{"gateway": true, "waivers": true}
 	var rows [][]string
@@ -146,7 +146,7 @@ func Policy() (string, error) {
 		}
 	}
 	p.heading(2, "The gateway")
-	p.line("Below `gateway`: what `forbear serve` listens on, and where it sends requests to.\n")
+	p.line("Below `gateway`: addresses and routes of `forbear serve`.\n")
 	p.table(head, keys(root.Properties["gateway"]))
 	p.heading(2, "A waiver")
 	p.line("An item of `waivers`: a signed exception from a rule, with an end.\n")

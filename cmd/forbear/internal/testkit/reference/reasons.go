@@ -35,7 +35,7 @@ func Reasons(root string) (string, error) {
 		return false
 	})
 	p := begin("Reasons", "`reason/reason.go`")
-	p.line("Why a decision fell as it did: in the field `reason` of logs, in the label `reason` of metrics, in `forbear explain`, in\nthe gateway's `Forbear-Stop`, and in Go as `forbear.Error.Reason`. The error is what `errors.Is` finds.\n`forbear explain REASON` says the same.\n")
+	p.line("Why a call was retried or ended: the field `reason` of logs and metrics, the gateway's `Forbear-Stop`, and in Go\n`forbear.Error.Reason`. Errors are for `errors.Is`. \"After 4 attempts in 7.2s\" in a message counts the first attempt.\n`forbear explain budget_exhausted` prints the same.\n")
 	p.heading(2, "Retried")
 	var stopped []forbear.Reason
 	for r := reason.None + 1; int(r) < len(said); r++ {
@@ -53,8 +53,8 @@ func Reasons(root string) (string, error) {
 		}
 		p.reason(r, name)
 	}
-	p.heading(2, "Of the moment")
-	p.line("A refusal of the moment (`budget_exhausted`, `breaker_open`, `unhealthy`, `bulkhead_full`, `paced`) says nothing about the\nwork itself: durable work is put off by it, and uses up no attempt.")
+	p.heading(2, "Momentary")
+	p.line("`budget_exhausted`, `breaker_open`, `unhealthy`, `bulkhead_full` and `paced` concern only the moment: durable work is\npostponed, and uses no attempt.")
 	return p.String(), nil
 }
 
@@ -66,8 +66,6 @@ func (p *page) reason(r forbear.Reason, name string) {
 	var facts []string
 	if rule := r.Rule(); strings.HasPrefix(rule, "R-") {
 		facts = append(facts, "["+rule+"](../rules.md)")
-	} else if rule != "" {
-		facts = append(facts, rule)
 	}
 	if name != "" {
 		facts = append(facts, tick(name))
@@ -81,9 +79,9 @@ func (p *page) reason(r forbear.Reason, name string) {
 	if x.Figures != "" {
 		p.line("\nFigures: %s", plain(x.Figures))
 	}
-	p.line("\nWhat changes it: %s", plain(x.Change))
+	p.line("\nFix: %s", plain(x.Change))
 	if len(x.Settings) > 0 {
-		p.line("In the [policy file](policy.md#a-dependency): %s.", tick(strings.Join(x.Settings, "`, `")))
+		p.line("[Keys](policy.md#a-dependency): %s.", tick(strings.Join(x.Settings, "`, `")))
 	}
 	guide := strings.TrimPrefix(x.Guide, explain.Docs)
 	p.line("More: [%s](../%s).", path.Base(guide), guide)

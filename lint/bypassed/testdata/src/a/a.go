@@ -31,7 +31,7 @@ func called(url string) (*http.Response, error) {
 }
 
 func unused(url string) (*http.Response, error) {
-	c := retryablehttp.NewClient() // want `FB1050: the retry client is configured and then never used`
+	c := retryablehttp.NewClient() // want `FB1050: the retry client is configured but never used`
 	c.RetryMax = 3
 	return http.Get(url)
 }
