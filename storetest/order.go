@@ -61,7 +61,7 @@ func testOrderRace(t *testing.T, s Store) {
 	}
 	wg.Wait()
 	if len(got) != total {
-		t.Fatalf("%d of %d came: the others are held for good", len(got), total)
+		t.Fatalf("%d of %d came: the others stay held", len(got), total)
 	}
 	for i, id := range got {
 		if id != fmt.Sprintf("m%03d", i) {

@@ -278,7 +278,7 @@ func openBreaker(t *testing.T, b Broker) {
 	// second.
 	time.Sleep(time.Second)
 	if n := decisions.Load(); n != 0 {
-		t.Errorf("%d events were taken up and put off", n)
+		t.Errorf("%d events were taken up and postponed", n)
 	}
 	k.keeps(40)
 	r.Breaker().Force(breaker.Closed, "test", time.Now())

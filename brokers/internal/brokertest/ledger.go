@@ -129,7 +129,7 @@ func (l *ledger) entry(payload []byte, where string) *entry {
 	x := l.entries[id]
 	switch {
 	case x == nil:
-		l.violated(nil, "%s: nobody published %.40q", where, payload)
+		l.violated(nil, "%s: %.40q was never published", where, payload)
 	case x.body() != string(payload):
 		l.violated(x, "%s: %d bytes that are not its body", where, len(payload))
 	}

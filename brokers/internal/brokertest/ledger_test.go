@@ -43,7 +43,7 @@ func TestLedger(t *testing.T) {
 			e.Data = e.Data[:len(e.Data)-1]
 			l.begin(1, 2, e)
 		}, "not its body"},
-		"no one's body":            {func(l *ledger, x, _ *entry) { l.begin(1, 2, consume.Event{Data: []byte("other")}) }, "nobody published"},
+		"no one's body":            {func(l *ledger, x, _ *entry) { l.begin(1, 2, consume.Event{Data: []byte("other")}) }, "was never published"},
 		"without its headers":      {func(l *ledger, x, _ *entry) { e := event(x); e.Headers = nil; l.begin(1, 2, e) }, "headers []"},
 		"an attempt twice":         {func(l *ledger, x, _ *entry) { l.begin(1, 1, event(x)) }, "attempt 1 after attempt 1"},
 		"an attempt after a crash": {func(l *ledger, x, _ *entry) { l.crash(1); l.begin(2, 1, event(x)) }, ""},
