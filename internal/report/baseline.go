@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Baseline is the list of known findings, and of files that are known not to be judged. Of
@@ -51,6 +52,7 @@ const baselineVersion = "forbear/baseline/v1"
 func (r *Report) WriteBaseline(w io.Writer) error {
 	b := Baseline{Schema: baselineVersion, Findings: []Known{}}
 	for _, f := range r.Counting() {
+		f = r.placed(f)
 		b.Findings = append(b.Findings, Known{f.Fingerprint(), f.ID, f.File, cmp.Or(f.Subject, f.Function), f.Message, f.Degree})
 	}
 	slices.SortFunc(b.Findings, func(x, y Known) int {
@@ -59,13 +61,30 @@ func (r *Report) WriteBaseline(w io.Writer) error {
 	b.Findings = slices.CompactFunc(b.Findings, func(x, y Known) bool { return x.Fingerprint == y.Fingerprint })
 	for _, p := range r.Problems {
 		if r.lasting(&p) {
-			b.Unjudged = append(b.Unjudged, KnownProblem{p.File, p.Kind, p.Message})
+			b.Unjudged = append(b.Unjudged, KnownProblem{r.place(p.File), p.Kind, p.Message})
 		}
 	}
 	slices.SortFunc(b.Unjudged, func(x, y KnownProblem) int {
 		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Message, y.Message))
 	})
 	return encode(w, b)
+}
+
+// place is the name of a file in a baseline.
+func (r *Report) place(file string) string {
+	if r.Place == nil || file == "" {
+		return file
+	}
+	return r.Place(file)
+}
+
+// placed is a finding as a baseline knows it.
+func (r *Report) placed(f Finding) Finding {
+	if to := r.place(f.File); to != f.File {
+		f.Identity, f.Subject, f.Key = strings.ReplaceAll(f.Identity, f.File, to), strings.ReplaceAll(f.Subject, f.File, to), strings.ReplaceAll(f.Key, f.File, to)
+		f.File = to
+	}
+	return f
 }
 
 // lasting reports whether a problem is of a file that was there, so that it may be the same
@@ -111,7 +130,8 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 	return b, nil
 }
 
-// Apply suppresses the findings that b knows, and marks the others as new. One that has
+// Apply suppresses the findings that b knows, by their place or by the name that the run
+// has for their file, and marks the others as new. One that has
 // become worse is new: ten times the retries are not what was accepted. A finding
 // that a directive or a waiver suppresses keeps that reason: it says more than the
 // baseline does.
@@ -131,15 +151,22 @@ func (b *Baseline) Apply(r *Report) {
 	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		if k := (KnownProblem{p.File, p.Kind, p.Message}); p.Fatal && left[k] > 0 {
-			left[k]--
-			p.Fatal, p.Known = false, true
+		for _, file := range []string{r.place(p.File), p.File} {
+			if k := (KnownProblem{file, p.Kind, p.Message}); p.Fatal && left[k] > 0 {
+				left[k]--
+				p.Fatal, p.Known = false, true
+			}
 		}
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Baseline = "new"
-		if most, ok := known[f.Fingerprint()]; ok && f.Degree <= most*slack {
+		placed := r.placed(*f)
+		most, ok := known[placed.Fingerprint()]
+		if !ok {
+			most, ok = known[f.Fingerprint()]
+		}
+		if ok && f.Degree <= most*slack {
 			f.Baseline = "unchanged"
 			if f.Suppressed == "" {
 				f.Suppressed = KnownToBaseline

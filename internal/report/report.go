@@ -195,6 +195,9 @@ type Report struct {
 	Extra any
 	// Root is the folder that files are relative to, as a URI; "" leaves it out.
 	Root string
+	// Place names a file in baselines, which may be read from another folder than they were
+	// written from; nil leaves its name as it is.
+	Place func(file string) string
 	// Source returns the contents of a file. Where it is set, columns count
 	// bytes, as those of Go tools do; else they count characters.
 	Source func(file string) ([]byte, error)

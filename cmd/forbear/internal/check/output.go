@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/check/find"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile/check"
@@ -29,8 +31,31 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 	// A file URL ends in a slash: paths are resolved below it.
 	if dir, err := os.Getwd(); err == nil {
 		rep.Root = "file://" + filepath.ToSlash(dir) + "/"
+		rep.Place = placeFrom(dir, cmp.Or(q.writeBaseline, q.baseline))
 	}
 	return rep
+}
+
+// placeFrom returns how a baseline names files: by their path from its own folder, so that it
+// means the same wherever check is run from, and whichever way a file was named.
+func placeFrom(dir, baseline string) func(file string) string {
+	absolute := func(name string) string {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name
+	}
+	folder := filepath.Dir(absolute(baseline))
+	return func(file string) string {
+		if file == find.StdinName {
+			return file
+		}
+		name, err := filepath.Rel(folder, absolute(file))
+		if err != nil {
+			return file
+		}
+		return filepath.ToSlash(name)
+	}
 }
 
 // writeReport writes what was found. Text and markdown are for readers, and have

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,5 +142,33 @@ func TestNoise(t *testing.T) {
 	r = clitest.Run(t, Command(), "", "--errors-only", ".")
 	if strings.Contains(r.Out, ": warning: ") || strings.Contains(r.Out, ": note: ") || strings.Contains(r.Out, "attempts ") || !strings.Contains(r.Out, "31 errors, 31 warnings, 2 notes\n") || r.Code != cli.ExitFound {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
+
+// A baseline means the same from wherever check is run, and however the files are named.
+func TestBaselineFromElsewhere(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"sv/nginx.conf":  "events {}\nhttp {\n  upstream payments { server 10.0.0.1; server 10.0.0.2; }\n  server { location / { proxy_pass http://payments; proxy_next_upstream error timeout http_500 non_idempotent; } }\n}\n",
+		"sv/broken.yaml": "retry: {{ .Values.retry }}\n",
+		"other/x":        "",
+	} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sv := filepath.Join(root, "sv")
+	for _, written := range [][3]string{{"other", "../sv/known.json", "../sv"}, {".", "sv/known.json", "sv"}, {"sv", "known.json", "."}, {"other", sv + "/known.json", sv}} {
+		t.Chdir(filepath.Join(root, written[0]))
+		if r := clitest.Run(t, Command(), "", "--write-baseline", written[1], written[2]); r.Code != cli.ExitOK {
+			t.Fatalf("%v: %d %s%s", written, r.Code, r.Out, r.Errors)
+		}
+		for _, read := range [][3]string{{"other", "../sv/known.json", "../sv"}, {".", "sv/known.json", "sv"}, {"sv", "known.json", "."}, {"sv", "known.json", sv}, {"sv", sv + "/known.json", "nginx.conf"}} {
+			t.Chdir(filepath.Join(root, read[0]))
+			if r := clitest.Run(t, Command(), "", "--baseline", read[1], read[2]); r.Code != cli.ExitOK || !strings.Contains(r.Out, "in the baseline") {
+				t.Errorf("written %v, read %v: %d %s%s", written, read, r.Code, r.Out, r.Errors)
+			}
+		}
 	}
 }
