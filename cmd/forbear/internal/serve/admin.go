@@ -40,7 +40,7 @@ func (a *adminFlags) register(f *flag.FlagSet) {
 // to the gateway's. A default address that is taken gives way to a free one: a
 // second gateway on the machine must start all the same. Without an endpoint l
 // is nil.
-func (a *adminFlags) listen(ctx context.Context, sockets *handover.Sockets, main net.Addr, token string) (net.Listener, error) {
+func (a *adminFlags) listen(ctx context.Context, sockets *handover.Sockets, main net.Addr, token string, log *slog.Logger) (net.Listener, error) {
 	if a.address == "off" {
 		return nil, nil
 	}
@@ -55,9 +55,16 @@ func (a *adminFlags) listen(ctx context.Context, sockets *handover.Sockets, main
 		return l, nil
 	}
 	if tcp, ok := main.(*net.TCPAddr); ok && tcp.Port < 65535 {
-		if l, err := sockets.One(ctx, "admin", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {
+		usual := net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))
+		l, err := sockets.One(ctx, "admin", usual)
+		if err == nil {
 			return l, nil
 		}
+		if l, other := sockets.One(ctx, "admin", "127.0.0.1:0"); other == nil {
+			log.Warn("the admin endpoint and its metrics are not at their usual address, which is in use: choose one with --admin", slog.String("usual", usual), slog.String("address", l.Addr().String()))
+			return l, nil
+		}
+		return nil, fmt.Errorf("admin address %s: %w: choose another one with --admin", usual, err)
 	}
 	return sockets.One(ctx, "admin", "127.0.0.1:0")
 }
@@ -88,7 +95,7 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 	if err != nil {
 		return "", nil, err
 	}
-	l, err := a.listen(ctx, sockets, main, token)
+	l, err := a.listen(ctx, sockets, main, token, w.log)
 	if err != nil {
 		stopMetrics()
 		return "", nil, err

@@ -70,6 +70,9 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 	if o.Cipher, err = d.keys.Cipher(); err != nil {
 		return err
 	}
+	if is, err := os.Stat(o.SecretsDir); o.SecretsDir != "" && (err != nil || !is.IsDir()) {
+		return fmt.Errorf("--secrets-dir %s is not a folder: make it, or name the one with the files of file: references", o.SecretsDir)
+	}
 	secure, err := d.secured(w.log)
 	if err != nil {
 		return err

@@ -28,8 +28,8 @@ type addresses struct {
 func (a *addresses) register(f *flag.FlagSet) {
 	f.Func("listen", "the `address`: HOST:PORT, unix:PATH, systemd: or systemd:NAME; may be repeated (default: systemd's sockets, the policy file's, or "+defaultListen+")",
 		func(v string) error {
-			if v == "" {
-				return errors.New("want HOST:PORT or unix:PATH")
+			if !strings.Contains(v, ":") {
+				return errors.New("want HOST:PORT, such as 127.0.0.1:8080, or unix:PATH")
 			}
 			a.list = append(a.list, v)
 			return nil

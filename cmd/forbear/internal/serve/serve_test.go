@@ -259,7 +259,7 @@ func TestServeFaults(t *testing.T) {
 		{"admin address taken", []string{"--listen", "127.0.0.1:0", "--admin", taken.Listener.Addr().String()}, "--admin: listen tcp " + taken.Listener.Addr().String()},
 		{"api address taken", []string{"--listen", "127.0.0.1:0", "--admin", "off", "--database", filepath.Join(t.TempDir(), "a.db"), "--api", taken.Listener.Addr().String()}, "--api: listen tcp " + taken.Listener.Addr().String()},
 		{"no folder", []string{"--listen", "unix:/does/not/exist.sock", "--admin", "off"}, "unix:/does/not/exist.sock: the folder /does/not does not exist: create it first"},
-		{"no address", []string{"--listen", "nowhere"}, "missing port in address"},
+		{"no address", []string{"--listen", "8080"}, "want HOST:PORT, such as 127.0.0.1:8080"},
 	} {
 		got := clitest.Run(t, Command(), "", tt.args...)
 		if got.Code != cli.ExitUsage || got.Out != "" || !strings.Contains(got.Errors, tt.want) {

@@ -56,7 +56,7 @@ func holdsCredentials(file *policyfile.File) bool {
 func (s *server) warnOfOwners(file *policyfile.File) {
 	for _, dep := range file.Dependencies {
 		if owner := dep.Policy.Owner; owner != "" && file.Service != "" && owner != file.Service {
-			s.log.Warn("calls to a dependency are not retried here: policy owner names another service",
+			s.log.Warn("calls to a dependency are not retried here: owner names another service; if no other service retries them, set owner to this one",
 				slog.String("dependency", dep.Name), slog.String("owner", owner), slog.String("service", file.Service))
 		}
 	}
