@@ -36,7 +36,8 @@ func Transport(connect time.Duration) http.RoundTripper {
 // Pinged returns the settings of HTTP/2 with pings, where there are none yet. They end what
 // no time bounds, such as a stream of events, on a connection that is dead. Servers of gRPC
 // close one that is pinged more often than once in five minutes (gRFC A8); attempts that
-// time out are pinged for by net/http at once.
+// time out are pinged for by net/http at once. A connection whose other side reads nothing,
+// and only floods it, goes as well.
 func Pinged(c *http.HTTP2Config) *http.HTTP2Config {
 	var pinged http.HTTP2Config
 	if c != nil {
@@ -44,6 +45,9 @@ func Pinged(c *http.HTTP2Config) *http.HTTP2Config {
 	}
 	if pinged.SendPingTimeout == 0 {
 		pinged.SendPingTimeout, pinged.PingTimeout = 6*time.Minute, 15*time.Second
+	}
+	if pinged.WriteByteTimeout == 0 {
+		pinged.WriteByteTimeout = 15 * time.Second
 	}
 	return &pinged
 }

@@ -70,11 +70,11 @@ func TestCopyOfTheDefault(t *testing.T) {
 	if !ok || base == http.DefaultTransport || !base.ForceAttemptHTTP2 || base.Proxy == nil {
 		t.Errorf("got %#v, want a copy of the default transport", base)
 	}
-	if base.HTTP2.SendPingTimeout < 5*time.Minute || base.HTTP2.PingTimeout == 0 {
+	if base.HTTP2.SendPingTimeout < 5*time.Minute || base.HTTP2.PingTimeout == 0 || base.HTTP2.WriteByteTimeout == 0 {
 		t.Errorf("pings: %+v", base.HTTP2)
 	}
-	own := below.Pinged(&http.HTTP2Config{SendPingTimeout: time.Second, MaxConcurrentStreams: 3})
-	if own.SendPingTimeout != time.Second || own.PingTimeout != 0 || own.MaxConcurrentStreams != 3 {
+	own := below.Pinged(&http.HTTP2Config{SendPingTimeout: time.Second, WriteByteTimeout: time.Hour, MaxConcurrentStreams: 3})
+	if own.SendPingTimeout != time.Second || own.WriteByteTimeout != time.Hour || own.PingTimeout != 0 || own.MaxConcurrentStreams != 3 {
 		t.Errorf("what the program has set became %+v", own)
 	}
 }

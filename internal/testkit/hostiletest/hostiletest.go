@@ -173,7 +173,10 @@ func Each(t *testing.T, hold func(t *testing.T, servers []Server, transport *htt
 	second.SetUnencryptedHTTP2(true)
 	t.Run("HTTP1.1", func(t *testing.T) { hold(t, Servers(), &http.Transport{DisableKeepAlives: true, Protocols: &first}) })
 	t.Run("HTTP2", func(t *testing.T) {
-		hold(t, HTTP2(), &http.Transport{DisableKeepAlives: true, Protocols: &second, IdleConnTimeout: time.Second})
+		hold(t, HTTP2(), &http.Transport{
+			DisableKeepAlives: true, Protocols: &second, IdleConnTimeout: time.Second,
+			HTTP2: &http.HTTP2Config{WriteByteTimeout: 2 * time.Second}, // as the transports of our own have it, longer
+		})
 	})
 }
 
