@@ -2,9 +2,11 @@ package dlq
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,7 +99,8 @@ func TestDLQVerbs(t *testing.T) {
 		{"redrive --all --dry-run", 0, "3 dead letters would be redriven"},
 		{"redrive l1 --dry-run", 0, "1 dead letter would be redriven"},
 		{"redrive --destination acme --dry-run -o json", 0, `{"count":3,"dry_run":true}`},
-		{"redrive l2 --rate 5", 0, "1 dead letter, at 5 a second; a running serve sends them"},
+		{"redrive l2 --rate 5", 0, "1 dead letter, at 5 a second; a running forbear serve sends them"},
+		{"redrive --all --queue orders", 1, "no letters of queue orders match"},
 		{"redrives", 0, "running  0     1      0          0        5/s"},
 		{"redrives --limit 1", 0, "there may be more: add --after rdr_"},
 		{"redrives --after none", 1, "no redrives"},
@@ -281,5 +284,30 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 		if err != nil || n != 3 {
 			t.Errorf("%s: read %d letters, %v", c.args, n, err)
 		}
+	}
+}
+
+// A caller that waits for a redrive sees from the exit code whether all letters have arrived.
+func TestRedriveThatIsWaitedFor(t *testing.T) {
+	for outcome, code := range map[deadletter.RedriveResult]int{deadletter.RedriveDelivered: 0, deadletter.RedriveDead: 1} {
+		path := deadDatabase(t, 2, "")
+		db, err := database.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letters := db.DeadLetters()
+		r := queue.NewRedriver(letters, "w", map[string]queue.Target{"webhooks": func(ctx context.Context, l deadletter.Letter) error {
+			return letters.RecordRedrive(ctx, l.ID, outcome)
+		}}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { r.Run(ctx); close(ended) }()
+		got := clitest.Run(t, Command(), "", "redrive", "--all", "--wait", "--database", path)
+		if got.Code != code || strings.Contains(got.Out, "forbear dlq stats says why") != (code == 1) {
+			t.Errorf("%s: got %+v, want the code %d", outcome, got, code)
+		}
+		cancel()
+		<-ended
+		_ = db.Close()
 	}
 }

@@ -38,7 +38,7 @@ func (q *dlq) redrive(ctx context.Context) error {
 		q.Say(map[string]any{"dry_run": true, "count": plan.Total}, "%s would be redriven", deadLetters(plan.Total))
 		return nil
 	case plan.Total == 0: // an empty job would be done at once, and look like a success
-		return verb.Negative("no dead letters to redrive: they are in another state (see forbear dlq stats), or were redriven too often (--max-redrives)")
+		return q.noneToRedrive(ctx)
 	}
 	// From here on the letters are sent whether or not this command goes on.
 	j, err := r.Start(ctx, q.job, webhook.NewID("rdr"))
@@ -48,16 +48,36 @@ func (q *dlq) redrive(ctx context.Context) error {
 	if q.wait {
 		return q.await(ctx, j)
 	}
-	q.Say(j, "%s: %s, at %v a second; a running serve sends them", j.ID, deadLetters(j.Total), j.Rate)
+	sender := "a running forbear serve"
+	if j.Filter.Queue != webhook.Queue {
+		sender = "a running consumer of " + j.Filter.Queue
+	}
+	q.Say(j, "%s: %s, at %v a second; %s sends them", j.ID, deadLetters(j.Total), j.Rate, sender)
 	return nil
+}
+
+// noneToRedrive says why there is nothing to do.
+func (q *dlq) noneToRedrive(ctx context.Context) error {
+	any, err := q.db.DeadLetters().Count(ctx, q.filter)
+	switch {
+	case err != nil:
+		return err
+	case any == 0:
+		return verb.Negative("no letters of queue %s match: forbear dlq stats counts those of each queue (--queue)", q.filter.Queue)
+	}
+	return verb.Negative("no dead letters to redrive: they are in another state (see forbear dlq stats), or were redriven too often (--max-redrives)")
 }
 
 // await waits for the end of a redrive, with its progress on a terminal: in a file it
 // would be thousands of lines. The job belongs to serve, and goes on when the operator
 // stops waiting.
 func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
-	live := cli.Terminal(q.Err)
+	live, begun, told := cli.Terminal(q.Err), time.Now(), false
 	for j.State.Open() {
+		if !told && j.Begun == 0 && time.Since(begun) > 5*time.Second {
+			told = true
+			fmt.Fprintf(q.Err, "forbear: dlq: nothing is sent yet: is forbear serve, or the queue's consumer, running on this database?\n")
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the redrive continues; to stop it: forbear dlq pause %s", j.ID)
@@ -75,8 +95,8 @@ func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 		fmt.Fprint(q.Err, "\r\x1b[K")
 	}
 	q.Say(j, "%s", progress(&j))
-	// Canceled, stopped by its failures, or had to leave some: not all letters were sent.
-	if j.State != queue.JobDone || j.Why != "" {
+	// Canceled, stopped, had to leave some, or some failed again: not all arrived.
+	if j.State != queue.JobDone || j.Why != "" || j.Failing > 0 {
 		return verb.ErrNegative
 	}
 	return nil
@@ -86,6 +106,9 @@ func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 // when it stopped itself, or had to leave letters that cannot be read.
 func progress(j *queue.Job) string {
 	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
+	if j.Failing > 0 && !j.State.Open() {
+		s += "; forbear dlq stats says why"
+	}
 	if j.Why != "" {
 		s += " (" + j.Why + ")"
 	}
