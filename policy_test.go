@@ -40,6 +40,8 @@ func TestViolations(t *testing.T) {
 		{forbear.Policy{MaxRetries: 2, Disabled: true}, "max_retries 2 contradicts disabled: set one of the two"},
 		{forbear.Policy{Total: -s}, "total -1s is negative"},
 		{forbear.Policy{PerAttempt: -s}, "per_attempt -1s is negative"},
+		{forbear.Policy{PerAttempt: 5}, "per_attempt 5ns is shorter than any call: is the unit missing, as in 5*time.Second?"},
+		{forbear.Policy{Classify: map[string]forbear.Class{"http_4004": forbear.ClassTransient}}, "classify.http_4004 names no HTTP status: want http_404, or http_4xx for a group"},
 		{forbear.Policy{Connect: -s}, "connect -1s is negative"},
 		{forbear.Policy{MinAttempt: -s}, "min_attempt -1s is negative"},
 		{forbear.Policy{Total: 31 * s}, "total 31s is over 30s for kind sync (R-3)"},

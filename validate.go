@@ -116,6 +116,8 @@ func (c *checker) durations(p *Policy) {
 	}{{"total", p.Total}, {"per_attempt", p.PerAttempt}, {"connect", p.Connect}, {"min_attempt", p.MinAttempt}} {
 		if f.value < 0 {
 			c.add(f.name, "", "%v is negative", f.value)
+		} else if f.value != 0 && f.value < time.Microsecond {
+			c.add(f.name, "", "%v is shorter than any call: is the unit missing, as in %d*time.Second?", f.value, f.value)
 		}
 	}
 	if limit := p.Kind.limits().total; p.Total > limit {
@@ -219,8 +221,17 @@ func (c *checker) classes(p *Policy) {
 			c.add("classify."+label, "R-9", "cannot be %s: certificate errors and cancellations are never reclassified", class)
 		case class > ClassCanceled:
 			c.add("classify."+label, "", "has an unknown class")
+		case !isStatus(label):
+			c.add("classify."+label, "", "names no HTTP status: want http_404, or http_4xx for a group")
 		}
 	}
+}
+
+// isStatus refuses a label that begins as one of HTTP does, and is none. Other labels
+// may be those of a program's own classifiers.
+func isStatus(label string) bool {
+	status, ok := strings.CutPrefix(label, "http_")
+	return !ok || len(status) == 3 && status[0] >= '1' && status[0] <= '5' && (status[1:] == "xx" || strings.Trim(status[1:], "0123456789") == "")
 }
 
 // maxWaitHeaders bounds the headers of one policy: each is looked for on every failure.
