@@ -62,6 +62,8 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	switch {
 	case len(s.Faults) == 0:
 		return nil, at("faults", "is empty: add a fault")
+	case s.Faults[0].At+s.Faults[0].For >= s.Duration:
+		return nil, at("faults[0].for", errEndless)
 	case b.Loads < 1 || b.Triggers < 1 || b.Loads*b.Triggers > MaxCells:
 		return nil, at("bounds", "%d loads x %d triggers: want 1 to %d cells", b.Loads, b.Triggers, MaxCells)
 	case b.LoadFrom <= 0 || b.LoadTo < b.LoadFrom:

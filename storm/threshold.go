@@ -27,6 +27,9 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	if len(s.Faults) == 0 {
 		return t, at("faults", "is empty: add a fault")
 	}
+	if s.Faults[0].At+s.Faults[0].For >= s.Duration {
+		return t, at("faults[0].for", errEndless)
+	}
 	t.Precision = max(t.Longest/512, Duration(10*time.Millisecond))
 	stays := func(d Duration) (bool, error) {
 		r, err := Run(ctx, s.lengthened(d), o)
@@ -57,6 +60,9 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	t.Least = high
 	return t, nil
 }
+
+// errEndless refuses a scenario in which nothing comes after the fault.
+const errEndless = "lasts to the end of the run: end it earlier, or ask for the curve of its share"
 
 // lengthened returns s with a first fault of length d, and as much time after
 // it as s has: a verdict on a longer fault needs as long a look. Faults that begin

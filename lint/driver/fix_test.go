@@ -127,7 +127,7 @@ func TestFixShowsWhatIsLeft(t *testing.T) {
 		t.Errorf("got %d\n%s%s", code, out, errs)
 	}
 	code, out, errs = lintIn(t, dir, "--fail-on", "medium", "--fix")
-	if code != ExitFindings || !strings.Contains(out, "m.go:11:2: error: retries POST") || !strings.Contains(errs, "1 fixes applied\n") {
+	if code != ExitFindings || !strings.Contains(out, "m.go:11:2: error: retries POST") || !strings.Contains(errs, "1 fix applied\n") {
 		t.Errorf("with --fix: got %d\n%s%s\nwant what is left, a line further down", code, out, errs)
 	}
 }

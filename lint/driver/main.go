@@ -89,7 +89,7 @@ func (o *options) gate(ctx context.Context, set *settings.Settings, stdout, stde
 		if err != nil {
 			return 0, v, err
 		}
-		fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", applied)
+		fmt.Fprintf(stderr, "forbear lint: %s applied\n", fixes(applied))
 		if applied > 0 {
 			whole := len(v.problems) == 0
 			o.fix = false
@@ -104,7 +104,7 @@ func (o *options) gate(ctx context.Context, set *settings.Settings, stdout, stde
 	switch {
 	case o.writeBaseline != "" && len(v.problems) == 0:
 		// The run passes, whatever it found: the baseline accepts it.
-		fmt.Fprintf(stderr, "forbear lint: %d findings written to %s\n", len(rep.Counting()), o.writeBaseline)
+		fmt.Fprintf(stderr, "forbear lint: %s written to %s\n", report.Plural(len(rep.Counting()), "finding"), o.writeBaseline)
 		return ExitPass, v, report.ToFile(o.writeBaseline, rep.WriteBaseline)
 	case o.writeBaseline != "":
 		fmt.Fprintf(stderr, "forbear lint: %s was not written: some packages could not be judged\n", o.writeBaseline)
@@ -151,4 +151,12 @@ func readBaseline(name string) (*report.Baseline, error) {
 		return nil, fmt.Errorf("--baseline %s: %w", name, err)
 	}
 	return b, nil
+}
+
+// fixes counts fixes in words.
+func fixes(n int) string {
+	if n == 1 {
+		return "1 fix"
+	}
+	return fmt.Sprintf("%d fixes", n)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -20,6 +21,9 @@ import (
 // the exit code; command is for its error.
 func Word(std *cli.Streams, command, word, format string) int {
 	text, value := lookUp(word)
+	if in := inside(word); text == nil && in != "" {
+		text, value = lookUp(in)
+	}
 	switch {
 	case text == nil:
 		return std.Fail("%s: %.64q is not a reason, rule or finding%s", command, word, nearest.Hint(word, words(), ": forbear rules list and forbear lint --rules list findings, docs/reference/reasons.md reasons"))
@@ -70,6 +74,33 @@ func lookUp(word string) (text func(io.Writer), value any) {
 		return func(w io.Writer) { driver.Explain(w, d) }, d
 	}
 	return nil, nil
+}
+
+// named is how a message names the word that says more of it.
+var named = regexp.MustCompile(`forbear explain ([\w-]+)`)
+
+// code is a finding or a rule.
+var code = regexp.MustCompile(`\b(F[BC]\d{3,4}|R-\d+)\b`)
+
+// apart is what stands between the words of a message.
+var apart = regexp.MustCompile(`[^a-z0-9]+`)
+
+// inside returns the word that a whole message is about, such as a line of a log: the one
+// that it names, or else the reason that it states, or a finding or rule in it. It is
+// "" where there is none.
+func inside(message string) string {
+	if m := named.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	text, found := "_"+apart.ReplaceAllString(strings.ToLower(message), "_")+"_", ""
+	for _, r := range Reasons() {
+		for _, name := range []string{r.Name, r.Error} {
+			if len(name) > len(found) && strings.Contains(text, "_"+name+"_") {
+				found = name
+			}
+		}
+	}
+	return cmp.Or(found, code.FindString(message))
 }
 
 // underscored makes of words what a reason is written like.
