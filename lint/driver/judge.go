@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -47,7 +48,26 @@ func (o *options) judge(ctx context.Context, stderr io.Writer) (*verdict, error)
 		return v, err
 	}
 	v.gather(graph)
+	if len(v.problems) > 0 && !inModule(l.dir) {
+		v.problems = []report.Problem{{Kind: report.Faulty, Message: "no Go module here: run go mod init first, or name the folder of a module with -C", Fatal: true}}
+	}
 	return v, nil
+}
+
+// inModule reports whether a folder belongs to a module or a workspace.
+func inModule(dir string) bool {
+	for {
+		for _, name := range []string{"go.mod", "go.work"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return false
+		}
+		dir = above
+	}
 }
 
 // gather takes the findings of the packages that were asked for, and says which

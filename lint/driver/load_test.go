@@ -189,3 +189,15 @@ func TestPanic(t *testing.T) {
 		t.Errorf("got %d\n%s%s\nwant m.go judged, and the panic with its stack", code, out, errs)
 	}
 }
+
+// Outside of a module the first thing to do is named.
+func TestNoModule(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := lintIn(t, dir)
+	if code != ExitUnjudged || !strings.Contains(out+errs, "no Go module here: run go mod init first") {
+		t.Errorf("got %d, %s%s", code, out, errs)
+	}
+}
