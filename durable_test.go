@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -202,5 +203,19 @@ func TestTakenBackIsNotCounted(t *testing.T) {
 	r.Breaker().Force(breaker.Closed, "ada", now)
 	if d := c.Ask(ctx, now); !d.Retry || c.State.Refreshes != 1 {
 		t.Errorf("when it is closed: %s, %+v", d.Reason, c.State)
+	}
+}
+
+// The log calls a retry that durable work makes later postponed: it has not stopped.
+func TestPostponedRetryInTheLog(t *testing.T) {
+	var log strings.Builder
+	r, now := webhooks(t, forbear.WithObserver(forbear.LogObserver(slog.New(slog.NewTextHandler(&log, nil)), nil))), time.Now()
+	c := edge.Durable(t.Context(), r, edge.Progress{})
+	c.Ask(t.Context(), now)
+	c.Fail(t.Context(), unavailable, time.Second, now)
+	c.Ask(t.Context(), now)
+	c.Postpone(t.Context(), c.Fail(t.Context(), unavailable, time.Second, now), now)
+	if got := log.String(); !strings.Contains(got, `msg="retry postponed"`) || !strings.Contains(got, "reason=budget_exhausted") || strings.Contains(got, "retries stopped") {
+		t.Errorf("the log: %s", got)
 	}
 }

@@ -56,7 +56,10 @@ func (o logObserver) retryScheduled(ctx context.Context, e RetryScheduled) {
 
 func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	var room [maxAttrs]slog.Attr
-	l, level := o.logger(), slog.LevelWarn
+	l, level, what := o.logger(), slog.LevelWarn, "retries stopped"
+	if e.postponed() {
+		what = "retry postponed"
+	}
 	switch e.Reason {
 	case reason.Certificate:
 		level = slog.LevelError
@@ -83,7 +86,7 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	case reason.Budget, reason.BreakerOpen, reason.HintTooLong: // these have figures
 		attrs = append(attrs, slog.String("why", e.Explain()))
 	}
-	l.LogAttrs(ctx, level, "retries stopped", attrs...)
+	l.LogAttrs(ctx, level, what, attrs...)
 }
 
 func (o logObserver) breakerMoved(e breaker.Transition) {

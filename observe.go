@@ -99,7 +99,7 @@ type Stopped struct {
 	Failure Failure
 	Elapsed time.Duration
 	// Attempts is how many were made; 0 for a call that was refused before its
-	// first.
+	// first, and for durable work whose retry is only postponed.
 	Attempts int
 	// Level is the budget's reading, when the budget said no.
 	Level budget.Level
@@ -115,6 +115,11 @@ func (s *Stopped) Explain() string {
 		s.r.figures(e, Decision{Reason: s.Reason, Level: s.Level}, time.Now())
 	}
 	return e.Explain()
+}
+
+// postponed reports whether the call has not ended: it is durable work, and asks again.
+func (s *Stopped) postponed() bool {
+	return s.r != nil && s.r.policy.Kind.Durable() && s.Reason.Momentary() && s.Attempts == 0 && s.Failure.Type != ""
 }
 
 // LayeredRetry is the event of another layer that retries by itself: one below
