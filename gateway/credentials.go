@@ -93,6 +93,10 @@ func (s CredentialSource) check() error {
 	if secret.Env == "" {
 		return nil
 	}
+	if s.TokenURL == "" {
+		_, err := s.stored(context.Background())
+		return err
+	}
 	_, err := secret.read()
 	return err
 }

@@ -220,12 +220,14 @@ func TestGatewayAsksForTokens(t *testing.T) {
 
 func TestFaultyCredentialSources(t *testing.T) {
 	t.Setenv("GATEWAY_TEST_EMPTY", "")
+	t.Setenv("GATEWAY_TEST_BARE", "planted")
 	env := gateway.Reference{Env: "GATEWAY_TEST_EMPTY"}
 	file := gateway.Reference{File: "/run/secrets/x"}
 	for want, s := range map[string]gateway.CredentialSource{
 		"secret needs":                   {},
 		"secret needs {env":              {Secret: gateway.Reference{Env: "A", File: "b"}},
 		"GATEWAY_TEST_EMPTY is empty":    {Secret: env},
+		"a whole Authorization value":    {Secret: gateway.Reference{Env: "GATEWAY_TEST_BARE"}},
 		"needs client_id and client_sec": {TokenURL: "https://auth.test/token", ClientSecret: file},
 		"and excludes secret":            {TokenURL: "https://auth.test/token", ClientID: "a", ClientSecret: file, Secret: file},
 		"is not https":                   {TokenURL: "http://auth.test/token", ClientID: "a", ClientSecret: file},
