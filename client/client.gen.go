@@ -1836,6 +1836,8 @@ type ListAlertsResponse struct {
 
 // ListAlertsWithResponse List alerts, newest first
 //
+// Every alert that was raised, whether it has been sent or not.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/alerts (the `ListAlerts` operationId).
@@ -1862,6 +1864,8 @@ type AlertHealthResponse struct {
 }
 
 // AlertHealthWithResponse Show the health of notifiers and background work
+//
+// Errors and the time of the last success of each.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2980,6 +2984,8 @@ type GetRedriveResponse struct {
 
 // GetRedriveWithResponse Show a redrive and its counts
 //
+// The counts grow while the redrive is running.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/redrives/{id} (the `GetRedrive` operationId).
@@ -3052,6 +3058,8 @@ type ResumeRedriveResponse struct {
 }
 
 // ResumeRedriveWithResponse Resume a paused redrive
+//
+// It goes on with the letters that were not sent.
 //
 // Returns a wrapper object for the known response body format(s).
 //

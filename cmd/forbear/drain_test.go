@@ -200,7 +200,7 @@ func TestDrainIsCutShort(t *testing.T) {
 // A gateway that is asked to stop before it serves has nothing to drain.
 func TestListenFaults(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"--listen=", "want HOST:PORT or unix:PATH"},
+		{"--listen=", "want HOST:PORT, such as"},
 		{"--listen=systemd:", "systemd passed no such socket"},
 		{"--listen=unix:/does/not/exist/g.sock", "no such file or directory"},
 		{"--socket-mode=rw", "want a mode such as 0660"},

@@ -189,7 +189,7 @@ func TestDatabaseThatCannotBe(t *testing.T) {
 			if err := os.Chmod(folder, 0o555); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"cannot be written to", "--database", "FORBEAR_DATABASE"}},
+		}, []string{"cannot write to the folder", "--database", "FORBEAR_DATABASE"}},
 		{"one that a gateway could do without", []string{"--config", "policy.yaml", "--allow-target", "127.0.0.0/8"}, func(t *testing.T, folder string) {
 			policy := filepath.Join(folder, "policy.yaml")
 			write(t, policy, egressPolicy("http://127.0.0.1:9", "/search", ""))
@@ -198,12 +198,12 @@ func TestDatabaseThatCannotBe(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, []string{"cannot be written to", "--database", "FORBEAR_DATABASE", "--no-delivery"}},
+		}, []string{"cannot write to the folder", "--database", "FORBEAR_DATABASE", "--no-delivery"}},
 		{
 			"a folder that is not there",
 			[]string{"--database", "gone/forbear.db"},
 			func(*testing.T, string) {},
-			[]string{"no folder", "gone", "--database"},
+			[]string{"does not exist", "gone", "--database"},
 		},
 		{"a database in a folder that is read-only", nil, func(t *testing.T, folder string) {
 			if err := os.WriteFile(filepath.Join(folder, "forbear.db"), nil, 0o600); err != nil {
@@ -217,7 +217,7 @@ func TestDatabaseThatCannotBe(t *testing.T) {
 			if err := os.Chmod(folder, 0o555); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"cannot be written to", "--database", "FORBEAR_DATABASE"}},
+		}, []string{"cannot write to the folder", "--database", "FORBEAR_DATABASE"}},
 		{"a database of another owner", nil, func(t *testing.T, folder string) {
 			if err := os.WriteFile(filepath.Join(folder, "forbear.db"), nil, 0o600); err != nil {
 				t.Fatal(err)
