@@ -125,7 +125,7 @@ func (e *Error) writeWhy(b *strings.Builder) {
 // keyless says what makes an operation without an idempotency key safe to repeat.
 func (e *Error) keyless() string {
 	if e.kind == GRPC {
-		return "declare the method with grpcretry.WithIdempotent if it is safe to repeat, or send an idempotency-key of 1 to 64 characters"
+		return "send an idempotency-key of 1 to 64 characters, or declare the method idempotent (grpcretry.WithIdempotent; at a gateway, idempotent in the policy file)"
 	}
 	return "send an Idempotency-Key of 1 to 64 characters, or declare the operation idempotent"
 }

@@ -21,7 +21,7 @@ func TestHTTP(t *testing.T) {
 		"come back in two minutes":                          1,
 		"WARN retry":                                        3,
 		"reason=after_exceeds_deadline":                     1,
-		"the server asked for 2m0s (R-5) after 1 attempt":   1,
+		"the server asked for a wait of 2m0s (R-5) after 1 attempt": 1,
 	})
 }
 

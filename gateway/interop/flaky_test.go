@@ -220,7 +220,7 @@ func TestDeadUpstream(t *testing.T) {
 	client := testpb.NewTestServiceClient(dial(t, address, insecure.NewCredentials()))
 	var trailer metadata.MD
 	_, err = client.EmptyCall(t.Context(), &testpb.Empty{}, grpc.Trailer(&trailer))
-	const want = "Upstream failed: not safe to send again: send an Idempotency-Key of 1 to 64 characters, or declare the operation idempotent; attempt 1 failed: connection_refused"
+	const want = "Upstream failed: not safe to send again: send an idempotency-key of 1 to 64 characters, or declare the method idempotent (grpcretry.WithIdempotent; at a gateway, idempotent in the policy file); attempt 1 failed: connection_refused"
 	if s := status.Convert(err); s.Code() != codes.Unavailable || s.Message() != want || len(trailer["x-correlation-id"]) != 1 {
 		t.Errorf("%v, %v", err, trailer)
 	}

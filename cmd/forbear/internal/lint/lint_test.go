@@ -117,7 +117,7 @@ func TestLintPolicyFaults(t *testing.T) {
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"out of range", "max_retries: 2", "max_retries: 20", "forbear.yaml:3:"},
 		{"pattern", "[pay/...]", "[/pay]", "not below the module's root"},
-		{"header", "[X-Request-Token]", `["X Token"]`, "no header's name"},
+		{"header", "[X-Request-Token]", `["X Token"]`, "is not the name of a header"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := lintModule(t, strings.Replace(lintPolicyText, tt.from, tt.to, 1))

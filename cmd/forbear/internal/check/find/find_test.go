@@ -86,11 +86,11 @@ func TestOf(t *testing.T) {
 	for _, m := range f.Missing {
 		missing = append(missing, m.Name+": "+m.Err.Error())
 	}
-	if want := []string{"none.yaml: no such file or directory", "n*.yaml: no file matches", "[: syntax error in pattern"}; !slices.Equal(missing, want) {
+	if want := []string{"none.yaml: no such file or directory", "n*.yaml: no file matches: check the path", "[: syntax error in pattern"}; !slices.Equal(missing, want) {
 		t.Errorf("got %q, want %q", missing, want)
 	}
 	write(t, dir, map[string]string{"c/.forbearignore": "[\n", "c/a.yaml": ""})
-	if f := Of([]string{"c"}, wanted); len(f.Missing) != 1 || !strings.Contains(f.Missing[0].Err.Error(), `.forbearignore:1: "**/[" is no pattern`) {
+	if f := Of([]string{"c"}, wanted); len(f.Missing) != 1 || !strings.Contains(f.Missing[0].Err.Error(), `.forbearignore:1: "**/[" is not a pattern`) {
 		t.Errorf("got %v", f.Missing)
 	}
 }
