@@ -29,7 +29,7 @@ type Session struct {
 
 // longest is how long a command may take, and how long what it shows may take to come: far
 // longer than either does on a busy machine.
-const longest = time.Minute
+const longest = 2 * time.Minute
 
 // Run runs blocks in their order, and reports each that does not do what the document says.
 func (s *Session) Run(t *testing.T, name string, blocks []Block) {

@@ -1,6 +1,8 @@
-package main
+//forbear:plain the program runs as its users have it, and other tests look for its races
+package guides
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,8 +17,40 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/commands"
 	"github.com/forbear-go/forbear/internal/testkit/transcript"
 )
+
+// programName is the name under which this test binary is the program.
+const programName = "forbear"
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == programName {
+		ctx, stop := cli.WithSignals(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := commands.Program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
+		stop()
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// program makes the program: a link to this test binary.
+func program(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), programName)
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// root is the repository.
+const root = "../../../../../"
 
 // guideOf is the variable that names the guide in the process that runs it.
 const guideOf = "FORBEAR_TEST_GUIDE"
@@ -28,16 +62,13 @@ func TestGuides(t *testing.T) {
 	if os.Getenv(guideOf) != "" {
 		t.Skip("this process runs one of them")
 	}
-	program, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	guides, err := filepath.Glob("../../docs/guides/*.md")
+	program := program(t)
+	guides, err := filepath.Glob(root + "docs/guides/*.md")
 	if err != nil || len(guides) < 20 {
 		t.Fatalf("%d guides: %v", len(guides), err)
 	}
 	var alone sync.Mutex
-	for _, guide := range append(guides, "../../README.md") {
+	for _, guide := range append(guides, root+"README.md") {
 		t.Run(strings.TrimSuffix(filepath.Base(guide), ".md"), func(t *testing.T) {
 			t.Parallel()
 			path, err := filepath.Abs(guide)
@@ -95,7 +126,7 @@ func TestGuide(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v", filepath.Base(guide), err)
 	}
-	clone, err := filepath.Abs("../..")
+	clone, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
