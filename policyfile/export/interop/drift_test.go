@@ -194,7 +194,7 @@ func TestAWS(t *testing.T) {
 	}
 	said := fmt.Sprint(read[0].File.Limits)
 	for _, want := range []string{
-		fmt.Sprintf("a burst of %d retries, and after that one for %d calls", retry.DefaultRetryRateTokens/o.RetryCost, o.RetryCost/o.NoRetryIncrement),
+		fmt.Sprintf("a burst of %d retries, then one for every %d calls", retry.DefaultRetryRateTokens/o.RetryCost, o.RetryCost/o.NoRetryIncrement),
 		fmt.Sprintf("(base %v)", d.Policy.Backoff.Base),
 	} {
 		if !strings.Contains(said, want) {
