@@ -105,6 +105,14 @@ func (e *Error) writeWhy(b *strings.Builder) {
 	}
 	b.WriteString(what)
 	switch e.Reason {
+	case reason.Disabled:
+		b.WriteString(": this call may have none")
+	case reason.DNSLimit:
+		b.WriteString(": a name that does not resolve is tried twice")
+	case reason.NotOwner:
+		b.WriteString(": the policy's owner is another service")
+	case reason.Unauthorized:
+		b.WriteString(": the credentials were refused")
 	case reason.NoKey:
 		b.WriteString(": " + e.keyless())
 	case reason.Unknown:

@@ -231,7 +231,7 @@ func (c *checker) classes(p *Policy) {
 // may be those of a program's own classifiers.
 func isStatus(label string) bool {
 	status, ok := strings.CutPrefix(label, "http_")
-	return !ok || len(status) == 3 && status[0] >= '1' && status[0] <= '5' && (status[1:] == "xx" || strings.Trim(status[1:], "0123456789") == "")
+	return !ok || status == "invalid" || len(status) == 3 && status[0] >= '1' && status[0] <= '9' && (status[1:] == "xx" || strings.Trim(status[1:], "0123456789") == "")
 }
 
 // maxWaitHeaders bounds the headers of one policy: each is looked for on every failure.

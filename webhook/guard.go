@@ -184,6 +184,6 @@ func (g Guard) Transport(connect time.Duration) *http.Transport {
 		// Of a connection over HTTP/2 that has died without a word nothing else is
 		// heard: all attempts would be made on it, each to its timeout. One whose other side
 		// floods it and reads nothing would be kept for as long as it does.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 10 * time.Second},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: time.Minute},
 	}
 }

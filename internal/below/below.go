@@ -37,7 +37,8 @@ func Transport(connect time.Duration) http.RoundTripper {
 // no time bounds, such as a stream of events, on a connection that is dead. Servers of gRPC
 // close one that is pinged more often than once in five minutes (gRFC A8); attempts that
 // time out are pinged for by net/http at once. A connection whose other side reads nothing,
-// and only floods it, goes as well.
+// and only floods it, goes as well; after minutes, since the write of an upload goes on only
+// when much of the system's buffer is empty again.
 func Pinged(c *http.HTTP2Config) *http.HTTP2Config {
 	var pinged http.HTTP2Config
 	if c != nil {
@@ -47,7 +48,7 @@ func Pinged(c *http.HTTP2Config) *http.HTTP2Config {
 		pinged.SendPingTimeout, pinged.PingTimeout = 6*time.Minute, 15*time.Second
 	}
 	if pinged.WriteByteTimeout == 0 {
-		pinged.WriteByteTimeout = 15 * time.Second
+		pinged.WriteByteTimeout = 5 * time.Minute
 	}
 	return &pinged
 }

@@ -15,6 +15,7 @@ import (
 // baseline lets a project adopt the gate before it has fixed its old findings: those are
 // suppressed, and new ones fail.
 type Baseline struct {
+	sarif    bool           // it names files as its own run did
 	Schema   string         `json:"schema"`
 	Findings []Known        `json:"findings"`
 	Unjudged []KnownProblem `json:"unjudged,omitempty"`
@@ -117,6 +118,7 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 		return nil, fmt.Errorf("the baseline is of schema %q: want %s, or SARIF", both.Schema, baselineVersion)
 	}
 	b := &both.Baseline
+	b.sarif = both.Schema != baselineVersion
 	for _, run := range both.Runs {
 		for _, x := range run.Results {
 			if print := x.Fingerprints[fingerprintKey]; print != "" {
@@ -130,8 +132,7 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 	return b, nil
 }
 
-// Apply suppresses the findings that b knows, by their place or by the name that the run
-// has for their file, and marks the others as new. One that has
+// Apply suppresses the findings that b knows, and marks the others as new. One that has
 // become worse is new: ten times the retries are not what was accepted. A finding
 // that a directive or a waiver suppresses keeps that reason: it says more than the
 // baseline does.
@@ -145,28 +146,26 @@ func (b *Baseline) Apply(r *Report) {
 		known[k.Fingerprint] = max(known[k.Fingerprint], k.Degree)
 	}
 	// One that is known stands for one: a second of its kind is new.
+	place, placed := r.place, r.placed
+	if b.sarif {
+		place, placed = func(file string) string { return file }, func(f Finding) Finding { return f }
+	}
 	left := map[KnownProblem]int{}
 	for _, k := range b.Unjudged {
 		left[k]++
 	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		for _, file := range []string{r.place(p.File), p.File} {
-			if k := (KnownProblem{file, p.Kind, p.Message}); p.Fatal && left[k] > 0 {
-				left[k]--
-				p.Fatal, p.Known = false, true
-			}
+		if k := (KnownProblem{place(p.File), p.Kind, p.Message}); p.Fatal && left[k] > 0 {
+			left[k]--
+			p.Fatal, p.Known = false, true
 		}
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Baseline = "new"
-		placed := r.placed(*f)
-		most, ok := known[placed.Fingerprint()]
-		if !ok {
-			most, ok = known[f.Fingerprint()]
-		}
-		if ok && f.Degree <= most*slack {
+		at := placed(*f)
+		if most, ok := known[at.Fingerprint()]; ok && f.Degree <= most*slack {
 			f.Baseline = "unchanged"
 			if f.Suppressed == "" {
 				f.Suppressed = KnownToBaseline

@@ -48,8 +48,8 @@ func (o *options) judge(ctx context.Context, stderr io.Writer) (*verdict, error)
 		return v, err
 	}
 	v.gather(graph)
-	if len(v.problems) > 0 && !inModule(l.dir) {
-		v.problems = []report.Problem{{Kind: report.Faulty, Message: "no Go module here: run go mod init first, or name the folder of a module with -C", Fatal: true}}
+	if len(v.problems) > 0 && os.Getenv("GOWORK") == "" && !inModule(l.dir) {
+		v.problems = append(v.problems, report.Problem{Kind: report.Faulty, Message: "there is no Go module here: run go mod init first, or name the folder of a module with -C", Fatal: true})
 	}
 	return v, nil
 }

@@ -197,7 +197,7 @@ func TestNoModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := lintIn(t, dir)
-	if code != ExitUnjudged || !strings.Contains(out+errs, "no Go module here: run go mod init first") {
+	if code != ExitUnjudged || !strings.Contains(out+errs, "there is no Go module here: run go mod init first") {
 		t.Errorf("got %d, %s%s", code, out, errs)
 	}
 }

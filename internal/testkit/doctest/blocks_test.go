@@ -41,8 +41,8 @@ func TestDocumentsStayShort(t *testing.T) {
 	}
 }
 
-// Every block of a guide is one that is run, compiled or read by a test, or says why not: an
-// indented one is none of them.
+// Every terminal of a guide is run, and every Go fragment compiled, or says why not: an
+// indented block would be neither.
 func TestBlocksOfGuidesAreHeld(t *testing.T) {
 	tests, code := map[string]bool{}, map[string]bool{}
 	var programs []string

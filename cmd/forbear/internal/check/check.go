@@ -186,6 +186,9 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if len(q.operands) == 0 {
 		return 0, errors.New("no files given: name files or folders, such as forbear check .")
 	}
+	if q.baseline != "" && q.writeBaseline != "" {
+		return 0, errors.New("--baseline and --write-baseline: give one of the two")
+	}
 	if err := q.configure(); err != nil {
 		return 0, err
 	}

@@ -145,6 +145,31 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// A file of the same name in another folder is another file.
+func TestBaselineOfAnotherFile(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"policy.yaml", "svc/policy.yaml"} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("service: a\ndependencies:\n  b: {methods: [POST]}\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	if r := clitest.Run(t, Command(), "", "--write-baseline", "base.json", "policy.yaml"); r.Code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	t.Chdir(filepath.Join(root, "svc"))
+	if r := clitest.Run(t, Command(), "", "--baseline", "../base.json", "policy.yaml"); r.Code != cli.ExitFound {
+		t.Errorf("another file passes: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "--baseline", "../base.json", "../policy.yaml"); r.Code != cli.ExitOK {
+		t.Errorf("the file itself: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "--baseline", "../base.json", "--write-baseline", "x.json", "policy.yaml"); r.Code != cli.ExitUsage {
+		t.Errorf("both flags: %+v", r)
+	}
+}
+
 // A baseline means the same from wherever check is run, and however the files are named.
 func TestBaselineFromElsewhere(t *testing.T) {
 	root := t.TempDir()

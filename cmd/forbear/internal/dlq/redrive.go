@@ -74,6 +74,10 @@ func (q *dlq) noneToRedrive(ctx context.Context) error {
 func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 	live, begun, told := cli.Terminal(q.Err), time.Now(), false
 	for j.State.Open() {
+		if !told && j.State == queue.JobPaused {
+			told = true
+			fmt.Fprintf(q.Err, "forbear: dlq: the redrive is paused: forbear dlq resume %s goes on\n", j.ID)
+		}
 		if !told && j.Begun == 0 && time.Since(begun) > 5*time.Second {
 			told = true
 			fmt.Fprintf(q.Err, "forbear: dlq: nothing is sent yet: is forbear serve, or the queue's consumer, running on this database?\n")
@@ -96,7 +100,7 @@ func (q *dlq) await(ctx context.Context, j queue.Job) (err error) {
 	}
 	q.Say(j, "%s", progress(&j))
 	// Canceled, stopped, had to leave some, or some failed again: not all arrived.
-	if j.State != queue.JobDone || j.Why != "" || j.Failing > 0 {
+	if j.State != queue.JobDone || j.Why != "" || j.Delivered < j.Total {
 		return verb.ErrNegative
 	}
 	return nil

@@ -1,18 +1,12 @@
 package explain
 
-import (
-	"slices"
-
-	"github.com/forbear-go/forbear/edge"
-	"github.com/forbear-go/forbear/reason"
-)
+import "github.com/forbear-go/forbear/reason"
 
 // Reason is what there is to know of a reason, as a decision, a log line or a refused
 // response names it.
 type Reason struct {
 	Name  string `json:"reason"`
 	Rule  string `json:"rule,omitempty"`
-	Error string `json:"-"` // what errors in Go begin with, underscored; of several the first has it
 	Means string `json:"means"`
 	// Figures says what the numbers are that messages have beside it.
 	Figures string `json:"figures,omitempty"`
@@ -33,9 +27,6 @@ const Docs = "https://github.com/forbear-go/forbear/blob/main/docs/"
 func Reasons() (all []Reason) {
 	for r := reason.None + 1; int(r) < len(about); r++ {
 		x := about[r]
-		if err := edge.Sentinel(r); err != nil && !slices.ContainsFunc(all, func(x Reason) bool { return x.Error == underscored(err.Error()) }) {
-			x.Error = underscored(err.Error())
-		}
 		x.Name, x.Rule, x.Page, x.Guide = r.String(), r.Rule(), r.URL(), Docs+x.Guide
 		switch {
 		case r.Exhausted():

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -26,13 +26,25 @@ func Word(std *cli.Streams, command, word, format string) int {
 	}
 	switch {
 	case text == nil:
-		return std.Fail("%s: %.64q is not a reason, rule or finding%s", command, word, nearest.Hint(word, words(), ": forbear rules list and forbear lint --rules list findings, docs/reference/reasons.md reasons"))
+		return std.Fail("%s: %.64q is not a reason, rule or finding%s", command, word, nearest.Hint(word, words(), elsewhere(word)))
 	case format == "json":
 		_ = cli.WriteJSON(std.Out, value)
 	default:
 		text(std.Out)
 	}
 	return cli.ExitOK
+}
+
+// elsewhere says what explains a word that is none of Word's.
+func elsewhere(word string) string {
+	name := underscored(strings.TrimSpace(word))
+	if status, ok := strings.CutPrefix(name, "http_"); ok && len(status) == 3 {
+		return ": a status is explained by forbear explain --status " + status
+	}
+	if slices.Contains(errorNames(), name) {
+		return ": an error is explained by forbear explain --error " + name
+	}
+	return ": docs/reference/reasons.md lists reasons, forbear rules list and forbear lint --rules findings"
 }
 
 // words are all that Word knows.
@@ -56,7 +68,7 @@ func words() (all []string) {
 func lookUp(word string) (text func(io.Writer), value any) {
 	name := underscored(strings.TrimSpace(word))
 	for _, r := range Reasons() {
-		if r.Name == name || r.Error == name {
+		if r.Name == name {
 			return r.write, r
 		}
 	}
@@ -74,33 +86,6 @@ func lookUp(word string) (text func(io.Writer), value any) {
 		return func(w io.Writer) { driver.Explain(w, d) }, d
 	}
 	return nil, nil
-}
-
-// named is how a message names the word that says more of it.
-var named = regexp.MustCompile(`forbear explain ([\w-]+)`)
-
-// code is a finding or a rule.
-var code = regexp.MustCompile(`\b(F[BC]\d{3,4}|R-\d+)\b`)
-
-// apart is what stands between the words of a message.
-var apart = regexp.MustCompile(`[^a-z0-9]+`)
-
-// inside returns the word that a whole message is about, such as a line of a log: the one
-// that it names, or else the reason that it states, or a finding or rule in it. It is
-// "" where there is none.
-func inside(message string) string {
-	if m := named.FindStringSubmatch(message); m != nil {
-		return m[1]
-	}
-	text, found := "_"+apart.ReplaceAllString(strings.ToLower(message), "_")+"_", ""
-	for _, r := range Reasons() {
-		for _, name := range []string{r.Name, r.Error} {
-			if len(name) > len(found) && strings.Contains(text, "_"+name+"_") {
-				found = name
-			}
-		}
-	}
-	return cmp.Or(found, code.FindString(message))
 }
 
 // underscored makes of words what a reason is written like.

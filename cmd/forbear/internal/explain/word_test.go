@@ -2,14 +2,18 @@ package explain
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/edge"
+	"github.com/forbear-go/forbear/reason"
 )
 
 const pages = "../../../../docs/"
@@ -48,6 +52,36 @@ func TestReasonsAreExplained(t *testing.T) {
 	}
 }
 
+// Whatever an error of the engine says, its reason is found in it.
+func TestErrorsAreUnderstood(t *testing.T) {
+	for r := reason.None + 1; r.String() != "invalid"; r++ {
+		if edge.Sentinel(r) == nil {
+			continue // no error of a call
+		}
+		for _, of := range []forbear.Error{
+			{Dependency: "payments", Attempts: 1, Type: "unknown_error", RetryAfter: time.Minute},
+			{Dependency: "payments", Attempts: 4, Type: "connection_closed", Err: errors.New("read tcp: EOF")},
+		} {
+			of.Reason = r
+			for _, text := range []string{of.Error(), of.Explain(), "level=WARN msg=\"retries stopped\" reason=" + r.String()} {
+				if got := inside(text); got != r.String() {
+					t.Errorf("%q is taken for %s, and is of %s", text, got, r)
+				}
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"2026/11/30 16:49:02 WARN retry correlation_id=3 dependency=payments attempt=2 error_type=http_503": "retryable",
+		"see forbear explain --help": "",
+		"svc/unknown/policy.yaml:1:1: error: success has no retry owner [FC501]": "FC501",
+		"": "", "the end": "",
+	} {
+		if got := inside(text); got != want {
+			t.Errorf("%q is taken for %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestExplainWords(t *testing.T) {
 	for _, tt := range []struct {
 		args string
@@ -64,6 +98,9 @@ func TestExplainWords(t *testing.T) {
 		{"'nginx.conf:9:7: error: payments: nothing bounds the tries [FC209 R-3]'", 0, "FC209 "},
 		{"'max_retries 9 is outside 1-5 (R-2)'", 0, "R-2\n"},
 		{"'some other text'", 2, "is not a reason, rule or finding"},
+		{"http_503", 2, "forbear explain --status 503"},
+		{"'connection refused'", 2, "forbear explain --error connection_refused"},
+		{"''", 2, "is not a reason, rule or finding"},
 		{"success", 0, "success\n"},
 		{"r-7", 0, "Reasons: server_said_stop, "},
 		{"fc207", 0, "FC207 timeouts-do-not-fit: error\n"},

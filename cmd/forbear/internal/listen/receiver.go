@@ -43,7 +43,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if err != nil {
 		http.Error(w, "the body is not whole, or too large", http.StatusBadRequest)
-		r.print(fmt.Sprintf("%s %s  the body did not arrive: %v  400\n", req.Method, req.URL.Path, err))
+		r.print(cli.Printable(fmt.Sprintf("%s %s  the body did not arrive: %v  400", req.Method, req.URL.Path, err)) + "\n")
 		return
 	}
 	attempt, status := attemptOf(req), http.StatusOK
