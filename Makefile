@@ -71,7 +71,8 @@ nightly: test long heavy tooling package-check site-check chart-check gates fuzz
 .PHONY: touched
 touched: ## run the parts of nightly whose folders the change touches (SINCE=commit: where it began)
 	@.ci/changed >/dev/null || exit 1; bad=0; run() { target=$$1; shift; ! .ci/changed "$$@" || $(MAKE) $$target || bad=1; }; \
-	run tooling tools/go.mod tools/release/ go.work; \
+	run tooling tools/go.mod tools/release/main.go tools/release/api.go tools/release/release_test.go go.work; \
+	run tooling-parts tools/release/internal/ tools/release/testdata/; \
 	run package-check tools/package/ deploy/package/ deploy/systemd/; \
 	run chart-check tools/chart/ deploy/helm/ deploy/kustomize/; \
 	run site-check tools/site/ site/; exit $$bad
@@ -127,6 +128,11 @@ package-check: deps package-tools ## hold what is given out against what it shou
 .PHONY: tooling
 tooling:
 	GOWORK=off GOFLAGS= $(GO) -C tools test -count=1 -timeout 30m ./...
+
+# The parts of the release's tool, without the rehearsal of a whole release.
+.PHONY: tooling-parts
+tooling-parts:
+	GOWORK=off GOFLAGS= $(GO) -C tools test -count=1 ./release/internal/...
 
 .PHONY: check
 check: lint test ## everything that a change must pass
