@@ -41,20 +41,20 @@ func match(want, got []string) (found int) {
 }
 
 // Contains says which line is not in the output, or nothing: lines may be between those that
-// are wanted, as of a log.
-func Contains(want []string, output string) error {
+// are wanted, as of a log. end is the number of lines up to the last of them.
+func Contains(want []string, output string) (end int, err error) {
 	got := strings.Split(output, "\n")
 	for _, line := range want {
 		if line == "..." {
 			continue
 		}
-		i := slices.IndexFunc(got, func(g string) bool { return same(line, g) })
+		i := slices.IndexFunc(got[end:], func(g string) bool { return same(line, g) })
 		if i < 0 {
-			return fmt.Errorf("no line is %q in what was printed:\n%s", line, output)
+			return 0, fmt.Errorf("no line is %q in what was printed:\n%s", line, output)
 		}
-		got = got[i+1:]
+		end += i + 1
 	}
-	return nil
+	return end, nil
 }
 
 // same compares a line with a pattern, in which "…" is any text.

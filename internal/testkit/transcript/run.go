@@ -106,10 +106,10 @@ func (s *Session) try(script string, want []string, keeps bool) error {
 		s.terms = append(s.terms, p)
 		return p.wait(want)
 	}
+	defer p.stop() // what it has left in the background
 	select {
 	case <-p.done:
 	case <-time.After(longest):
-		p.stop()
 		return fmt.Errorf("it did not end within %v; it printed:\n%s", longest, p.output())
 	}
 	if want != nil {
@@ -126,8 +126,9 @@ func (s *Session) shows(want []string) (err error) {
 	for end := time.Now().Add(longest); ; time.Sleep(20 * time.Millisecond) {
 		var all []error
 		for _, p := range s.terms {
-			err := Contains(want, p.output())
+			end, err := Contains(want, p.unseen())
 			if err == nil {
+				p.seen += end
 				return nil
 			}
 			all = append(all, err)
@@ -149,8 +150,15 @@ type running struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // once it is done
+	seen int   // lines that the document has shown
 	mu   sync.Mutex
 	text bytes.Buffer
+}
+
+// unseen is the output behind what the document has shown.
+func (p *running) unseen() string {
+	lines := strings.Split(p.output(), "\n")
+	return strings.Join(lines[min(p.seen, len(lines)):], "\n")
 }
 
 func (p *running) Write(b []byte) (int, error) {
@@ -188,7 +196,7 @@ func (p *running) wait(want []string) (err error) {
 		if text := p.output(); want == nil && strings.Contains(text, "\n") {
 			return nil
 		} else if want != nil {
-			if err = Contains(want, text); err == nil {
+			if p.seen, err = Contains(want, text); err == nil {
 				return nil
 			}
 		}

@@ -93,7 +93,7 @@ func TestMatch(t *testing.T) {
 		if err := Match(strings.Split(tt.want, "\n"), tt.got); (err == nil) != tt.all {
 			t.Errorf("Match %q in %q: %v", tt.want, tt.got, err)
 		}
-		if err := Contains(strings.Split(tt.want, "\n"), tt.got); (err == nil) != tt.some {
+		if _, err := Contains(strings.Split(tt.want, "\n"), tt.got); (err == nil) != tt.some {
 			t.Errorf("Contains %q in %q: %v", tt.want, tt.got, err)
 		}
 	}
@@ -120,6 +120,34 @@ func TestSteps(t *testing.T) {
 	s := Session{Dir: t.TempDir(), Env: os.Environ()}
 	if err := s.step(t, Step{Command: "echo ready; exit 1", Output: []string{"other"}}, false, true); err == nil || !strings.Contains(err.Error(), "it has ended") {
 		t.Errorf("a server that ends: %v", err)
+	}
+}
+
+// What a terminal has shown is not shown again, and nothing is left behind.
+func TestShownOnce(t *testing.T) {
+	s := Session{Dir: t.TempDir(), Env: os.Environ()}
+	if err := s.step(t, Step{Command: "echo ready; echo one; while [ ! -e more ]; do sleep 0.01; done; echo two; sleep 60", Output: []string{"ready"}}, false, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.shows([]string{"one"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Contains([]string{"one"}, s.terms[0].unseen()); err == nil {
+		t.Error("a line counts twice")
+	}
+	if err := s.step(t, Step{Command: "sleep 60 >/dev/null 2>&1 & echo $! >more", Output: nil}, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.shows([]string{"two"}); err != nil {
+		t.Error(err)
+	}
+	s.end()
+	pid, err := os.ReadFile(filepath.Join(s.Dir, "more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat"); err == nil && !strings.Contains(string(state), ") Z ") {
+		t.Errorf("a process is left: %s", state)
 	}
 }
 
