@@ -331,7 +331,7 @@ func (q *gate) lift(rep *report.Report) error {
 	}
 	data, err := os.ReadFile(q.baseline)
 	if err != nil {
-		return err
+		return fmt.Errorf("--baseline: %w (--write-baseline writes one)", err)
 	}
 	b, err := report.ReadBaseline(data)
 	if err != nil {

@@ -73,6 +73,9 @@ func lookUp(word string) (text func(io.Writer), value any) {
 		}
 	}
 	id := strings.ToUpper(strings.TrimSpace(word))
+	if number, ok := strings.CutPrefix(id, "R"); ok && number != "" && strings.Trim(number, "0123456789") == "" {
+		id = "R-" + number
+	}
 	for _, r := range rules {
 		if r.ID == id {
 			r.fill()

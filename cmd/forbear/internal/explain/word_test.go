@@ -103,6 +103,7 @@ func TestExplainWords(t *testing.T) {
 		{"''", 2, "is not a reason, rule or finding"},
 		{"success", 0, "success\n"},
 		{"r-7", 0, "Reasons: server_said_stop, "},
+		{"R7", 0, "Reasons: server_said_stop, "},
 		{"fc207", 0, "FC207 timeouts-do-not-fit: error\n"},
 		{"fb1001", 0, "FB1001 FixedInterval"},
 		{"-o json paced", 0, `"settings": [`},
