@@ -40,7 +40,7 @@ func TestPythonVerifies(t *testing.T) {
 	}
 	now := time.Now()
 	var calls []any
-	var want string
+	var want strings.Builder
 	for _, tt := range []struct {
 		headers map[string]string
 		body    string
@@ -54,7 +54,7 @@ func TestPythonVerifies(t *testing.T) {
 		{map[string]string{"webhook-id": "m1", "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": ""}, `{"n":1}`, false},
 	} {
 		calls = append(calls, []any{secret, tt.headers, tt.body})
-		want += map[bool]string{true: "True\n", false: "False\n"}[tt.valid]
+		want.WriteString(map[bool]string{true: "True\n", false: "False\n"}[tt.valid])
 	}
 	input, err := json.Marshal(calls)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestPythonVerifies(t *testing.T) {
 	}
 	python := exec.CommandContext(t.Context(), "python3", path)
 	python.Stdin = strings.NewReader(string(input))
-	if out, err := python.CombinedOutput(); err != nil || string(out) != want {
-		t.Errorf("got %s, %v; want %s", out, err, want)
+	if out, err := python.CombinedOutput(); err != nil || string(out) != want.String() {
+		t.Errorf("got %s, %v; want %s", out, err, want.String())
 	}
 }
