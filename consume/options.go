@@ -93,7 +93,7 @@ func New(handle Handler, o Options) (*Consumer, error) {
 		errs = append(errs, fmt.Errorf("retryer %q is of kind %v, want event", o.Retryer.Dependency(), o.Retryer.Policy().Kind))
 	}
 	if _, ok := o.Store.(Transactor); o.Transaction && o.Store != nil && !ok {
-		errs = append(errs, errors.New("Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
+		errs = append(errs, errors.New("option Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
 	}
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	if o.Lease < minLease {

@@ -117,7 +117,7 @@ func (o *Options) complete(store Store) error {
 		errs = append(errs, errors.New("the store is nil"))
 	}
 	if o.Scope == nil {
-		errs = append(errs, errors.New("Scope is nil: return the caller's identity, or use SingleTenant()"))
+		errs = append(errs, errors.New("option Scope is nil: return the caller's identity, or use SingleTenant()"))
 	}
 	o.Retention = cmp.Or(o.Retention, 48*time.Hour)
 	if o.Retention < MinRetention {
@@ -149,16 +149,16 @@ func (o *Options) complete(store Store) error {
 		}
 	}
 	if d, ok := store.(interface{ Durable() bool }); ok && o.Production && !d.Durable() {
-		errs = append(errs, errors.New("Production is set, but this store is in memory: use sqlstore or redisstore"))
+		errs = append(errs, errors.New("option Production is set, but this store is in memory: use sqlstore or redisstore"))
 	}
 	if _, ok := store.(Transactor); o.Transaction && !ok {
-		errs = append(errs, errors.New("Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
+		errs = append(errs, errors.New("option Transaction is set, but this store has none: use sqlstore with PostgreSQL"))
 	}
 	if o.Transaction && o.Stream {
-		errs = append(errs, errors.New("Transaction and Stream exclude each other: a streamed response is sent before the commit"))
+		errs = append(errs, errors.New("options Transaction and Stream exclude each other: a streamed response is sent before the commit"))
 	}
 	if o.Transaction && o.Former != nil {
-		errs = append(errs, errors.New("Transaction and Former exclude each other"))
+		errs = append(errs, errors.New("options Transaction and Former exclude each other"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
 	if o.Disposition == nil {

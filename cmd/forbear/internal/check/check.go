@@ -184,7 +184,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 		return explain.Word(q.std, "check", q.explain, "text"), nil
 	}
 	if len(q.operands) == 0 {
-		return 0, errors.New("no files given: name files or folders, such as forbear check .")
+		return 0, errors.New("no files given: name files or folders, as in: forbear check DIR")
 	}
 	if q.baseline != "" && q.writeBaseline != "" {
 		return 0, errors.New("--baseline and --write-baseline: give one of the two")
