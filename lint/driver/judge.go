@@ -48,7 +48,7 @@ func (o *options) judge(ctx context.Context, stderr io.Writer) (*verdict, error)
 		return v, err
 	}
 	v.gather(graph)
-	if len(v.problems) > 0 && os.Getenv("GOWORK") == "" && !inModule(l.dir) {
+	if len(v.problems) > 0 && !inModule(l.dir) {
 		v.problems = append(v.problems, report.Problem{Kind: report.Faulty, Message: "there is no Go module here: run go mod init first, or name the folder of a module with -C", Fatal: true})
 	}
 	return v, nil
@@ -56,6 +56,9 @@ func (o *options) judge(ctx context.Context, stderr io.Writer) (*verdict, error)
 
 // inModule reports whether a folder belongs to a module or a workspace.
 func inModule(dir string) bool {
+	if work := os.Getenv("GOWORK"); work != "" && work != "off" {
+		return true
+	}
 	for {
 		for _, name := range []string{"go.mod", "go.work"} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
