@@ -37,8 +37,8 @@ type Options struct {
 	// MaxRun ends the context of a run. Default 10 min.
 	MaxRun time.Duration
 	// Wait is how long a duplicate of a run under way waits for its response.
-	// Default: as long as the longest of the latest runs of its operation took, from
-	// 1 s to 30 s, and 5 s before any was seen; negative: not at all. The Retry-After
+	// Default: a quarter longer than the longest of the latest runs of its operation
+	// took, from 1 s to 30 s, and 5 s before any was seen; negative: not at all. The Retry-After
 	// of one that has waited in vain follows the same time.
 	Wait time.Duration
 	// Poll is how often on average a duplicate that waits asks the store for a run of

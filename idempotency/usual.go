@@ -63,12 +63,14 @@ func shapeOf(operation string) string {
 	return strings.Join(segments, "/")
 }
 
-// patience is how long a duplicate waits here.
+// patience is how long a duplicate waits here: a quarter longer than its operation usually
+// takes, since the response of one that waited for just that long would often come a moment
+// too late.
 func (h *handler) patience(operation string) time.Duration {
 	if h.Wait != 0 {
 		return h.Wait
 	}
-	return max(shortestWait, min(cmp.Or(h.usual.time(operation), unseenWait), longestWait))
+	return max(shortestWait, min(cmp.Or(h.usual.time(operation)*5/4, unseenWait), longestWait))
 }
 
 // retryAfter is when a duplicate that has waited is to come back: when the run will

@@ -28,12 +28,13 @@ func TestDuplicatesWaitAsLongAsItUsuallyTakes(t *testing.T) {
 	}{
 		{"none was seen", nil, "/pay/1", time.Minute, 409, 5 * time.Second, "5"},
 		{"slow", []time.Duration{20 * time.Second}, "/pay/1", 15 * time.Second, 201, 15 * time.Second, ""},
-		{"slow, and outlasted", []time.Duration{20 * time.Second}, "/pay/1", time.Minute, 409, 20 * time.Second, "10"},
+		{"as long as usual, and a moment", []time.Duration{20 * time.Second}, "/pay/1", 21 * time.Second, 201, 21 * time.Second, ""},
+		{"slow, and outlasted", []time.Duration{20 * time.Second}, "/pay/1", time.Minute, 409, 25 * time.Second, "10"},
 		{"quick", []time.Duration{20 * time.Millisecond}, "/pay/1", time.Minute, 409, time.Second, "1"},
 		{"very slow", []time.Duration{5 * time.Minute}, "/pay/1", 10 * time.Minute, 409, 30 * time.Second, "30"},
-		{"slow lately", append(make([]time.Duration, 18), 8*time.Second), "/pay/1", time.Minute, 409, 8 * time.Second, "4"},
+		{"slow lately", append(make([]time.Duration, 18), 8*time.Second), "/pay/1", time.Minute, 409, 10 * time.Second, "4"},
 		{"slow once, long ago", append([]time.Duration{8 * time.Second}, make([]time.Duration, 18)...), "/pay/1", time.Minute, 409, time.Second, "1"},
-		{"another operation is quick", []time.Duration{time.Second, 20 * time.Second}, "", time.Minute, 409, 20 * time.Second, "10"},
+		{"another operation is quick", []time.Duration{time.Second, 20 * time.Second}, "", time.Minute, 409, 25 * time.Second, "10"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
