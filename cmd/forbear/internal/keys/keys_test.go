@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,5 +104,14 @@ func TestFlagsComeFirst(t *testing.T) {
 	got := clitest.Run(t, Command(), "", "show", "tenant-7", "0eYw", "--database", "forbear.db")
 	if got.Code != cli.ExitUsage || !strings.Contains(got.Errors, "flags must come before other arguments") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A misspelt database is not made.
+func TestKeysOfNoDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "misspelt.db")
+	r := clitest.Run(t, Command(), "", "list", "--database", path)
+	if _, err := os.Stat(path); r.Code != cli.ExitUsage && r.Code != cli.ExitFound || !strings.Contains(r.Errors, "does not exist") || err == nil {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -45,6 +45,9 @@ func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 	if prefix != "" {
 		return nil, errors.New("--prefix needs a redis:// URL as --database")
 	}
+	if err := database.Exists(name); err != nil {
+		return nil, err
+	}
 	db, err := database.Open(ctx, name)
 	if err != nil {
 		return nil, err
