@@ -13,15 +13,15 @@ import (
 func TestHTTP(t *testing.T) {
 	printed := example(t, "http").ends(t)
 	has(t, printed, map[string]int{
-		`GET /orders/17 200 OK {"order": 17, "open": true}`:         1,
-		`POST /payments 200 OK {"payment": 1}`:                      1,
-		"  service: 503":                                            2,
-		"payment booked":                                            1,
-		"this key is known":                                         1,
-		"come back in two minutes":                                  1,
-		"WARN retry":                                                3,
-		"reason=after_exceeds_deadline":                             1,
-		"the server asked for a wait of 2m0s (R-5) after 1 attempt": 1,
+		`GET /orders/17 200 OK {"order": 17, "open": true}`: 1,
+		`POST /payments 200 OK {"payment": 1}`:              1,
+		"  service: 503":                                    2,
+		"payment booked":                                    1,
+		"this key is known":                                 1,
+		"come back in two minutes":                          1,
+		"WARN retry":                                        3,
+		"reason=after_exceeds_deadline":                     1,
+		"asked for a wait of 2m0s (R-5) after 1 attempt":    1,
 	})
 }
 

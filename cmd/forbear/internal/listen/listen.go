@@ -63,6 +63,9 @@ forbear listen --listen 127.0.0.1:9001 --fail 2
 		if r.status < 200 || r.status > 599 {
 			return std.Fail("listen: --status is %d: want 200 to 599", r.status)
 		}
+		if !strings.Contains(*address, ":") {
+			return std.Fail("listen: --listen is %q: want HOST:PORT, such as 127.0.0.1:9001", *address)
+		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *address)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return std.Fail("listen: %v: choose another address with --listen", err)

@@ -82,6 +82,7 @@ func TestRefuses(t *testing.T) {
 		"want whsec_... or a public key":            {"--secret", "hunter2"},
 		"invalid secret":                            {"--secret", "whsec_hunter2"},
 		"no such file or directory":                 {"--secret", "file:" + filepath.Join(t.TempDir(), "none")},
+		"want HOST:PORT, such as 127.0.0.1:9001":    {"--listen", "9001"},
 		"--status is 99: want 200 to 599":           {"--status", "99"},
 		"unexpected argument \"9001\"":              {"9001"},
 	} {
