@@ -75,7 +75,7 @@ func (r *Result) WriteText(w io.Writer) error {
 // origin says what a run was made of: its seed, and how much of it was run.
 func (r *Result) origin() string {
 	if r.Scale > 1 {
-		return fmt.Sprintf("1 of every %.4g requests, seed %d", r.Scale, r.Seed)
+		return fmt.Sprintf("1 of every %s requests, seed %d", report.Amount(r.Scale), r.Seed)
 	}
 	return fmt.Sprintf("seed %d", r.Seed)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/engine"
+	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
 // A scenario that would take too long is run as a sample: one of every so many
@@ -71,7 +72,7 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	// Counts and rates are scaled up; latencies, multipliers and shares are those of
 	// the whole already.
 	r.Scale = k
-	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %.4g requests, instances and servers was simulated, and the counts are scaled up", k))
+	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %s requests, instances and servers was simulated, and the counts are scaled up", report.Amount(k)))
 	r.refusals *= k
 	s := &r.Summary
 	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused, &s.Postponed} {

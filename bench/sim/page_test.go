@@ -41,7 +41,7 @@ func browser(t *testing.T, width, height int64) (ctx context.Context, url string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
-	srv := httptest.NewServer(stormpage.Handler())
+	srv := httptest.NewServer(stormpage.Handler(nil))
 	t.Cleanup(srv.Close)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(),
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WindowSize(int(width), int(height)),

@@ -15,6 +15,8 @@ type response struct {
 	Took    float64  `json:"took_ms"`
 	Results []result `json:"results"`
 	Herds   []herd   `json:"herds"`
+	// Dependencies are those of the policy file, in order.
+	Dependencies []string `json:"dependencies,omitempty"`
 }
 
 // result is one variant: what its curves are called, its numbers, and the curves.
@@ -78,7 +80,13 @@ func herds(ctx context.Context, q request) []herd {
 	c := q.Scenario.Fleets[0].Client
 	c.Breaker, c.RTT = false, 0
 	const milli = storm.Duration(time.Millisecond)
-	base := max(cmp.Or(c.Base, 1000*milli), milli)
+	base := cmp.Or(c.Base, 1000*milli)
+	if c.Policy != nil {
+		p := c.Policy.WithDefaults()
+		p.Breaker.Disabled = true
+		c.Policy, base = &p, storm.Duration(p.Backoff.Base)
+	}
+	base = max(base, milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
 		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
 		s := storm.Scenario{

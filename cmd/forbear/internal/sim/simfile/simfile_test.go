@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,38 @@ dependencies:
 	}
 	if _, err := storm.Run(t.Context(), s, storm.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The policies of a text are those of the file; faults have their places, and show no secret.
+func TestPolicies(t *testing.T) {
+	const text = `
+dependencies:
+  payments: {url: {env: NOT_SET_HERE}, owner: shop, max_retries: 7, credentials: {secret: {env: TOKEN}}}
+consumers:
+  orders: {owner: shop, dead_letter: {queue: q, alert: x}}
+waivers:
+  - {rule: R-2, dependency: payments, reason: approved by the board, expires: 2999-01-01}
+`
+	all, err := Policies([]byte(text))
+	if err != nil || len(all) != 2 || all["payments"].MaxRetries != 7 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	s, _ := storm.FindNamed("partial")
+	if _, err := storm.Run(t.Context(), s.WithPolicy(all["payments"]), storm.Options{}); err != nil {
+		t.Errorf("a policy with a waiver: %v", err)
+	}
+	_, err = Policies([]byte("dependencies:\n  payments: {owner: a, credentials: {secret: hunter2}, bakoff: 3}\n"))
+	var got []string
+	for _, f := range storm.FieldErrors(err) {
+		got = append(got, f.Error())
+	}
+	want := []string{
+		"line 2, column 46: credentials.secret of payments is in clear: write {env: NAME} or {file: PATH} (R-9)",
+		`line 2, column 56: unknown key "bakoff" in dependency payments: did you mean backoff?`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
