@@ -29,7 +29,14 @@ type result struct {
 	Trigger  []float64     `json:"trigger,omitempty"`
 	Notes    []string      `json:"notes,omitempty"`
 	Summary  storm.Summary `json:"summary"`
+	Services []service     `json:"services"`
 	storm.Series
+}
+
+// service is a service's name and its requests for each call.
+type service struct {
+	Name    string  `json:"name"`
+	PerCall float64 `json:"per_call"`
 }
 
 // resultOf returns what the page shows of one run, whose series it rounds. There may be
@@ -44,6 +51,9 @@ func resultOf(v storm.Variant, r *storm.Result) result {
 	shown := result{
 		Name: v.Name, Title: v.Title, Headline: r.Headline(), Scale: r.Scale,
 		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary, Series: *s,
+	}
+	for _, v := range r.Services {
+		shown.Services = append(shown.Services, service{v.Name, short(v.PerCall)})
 	}
 	if r.Trigger != nil {
 		shown.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}

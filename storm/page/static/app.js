@@ -70,6 +70,7 @@ function show(response, took) {
     ["calls", amount(s.calls), "that users made"], ["attempts", amount(s.attempts), "sent, with retries"],
     ["budget refused", amount(s.budget_refused), "retries not made"], ["breaker refused", amount(s.breaker_refused), "calls not sent"],
   ]);
+  note(byId("services"), r.services.length > 1 && "Requests for each call: " + r.services.map((v) => v.name + " " + amount(v.per_call)).join(", ") + ".");
   byId("notes").textContent = (r.notes || []).join(" ");
   byId("engine").textContent = "Simulated " + (r.scale ? "1 of every " + nice(r.scale).toLocaleString("en") + " requests" : "every request") +
     ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms round trip.";
