@@ -108,13 +108,13 @@ func (r *Result) rows() []report.Row {
 func (r *Result) chart() report.Chart {
 	s := &r.Series
 	return report.Chart{Title: r.Scenario, Subtitle: r.Headline(), Duration: r.Duration.D(), Fault: r.fault(), Panels: []report.Panel{
-		{Title: "Arrivals: fresh, and with retries", Unit: "/s", Lines: []report.Line{
+		{Title: "Attempts per second", Unit: "/s", Lines: []report.Line{
 			{Name: "with retries", Color: report.Orange, Values: s.attempts(), Area: true},
-			{Name: "fresh", Color: report.Teal, Values: s.Fresh, Area: true},
+			{Name: "first attempts", Color: report.Teal, Values: s.Fresh, Area: true},
 		}},
 		{Title: "Goodput", Unit: "/s", Lines: []report.Line{
-			{Name: "offered", Color: report.Grey, Values: s.Offered},
-			{Name: "good", Color: report.Green, Values: s.Good, Area: true},
+			{Name: "all calls", Color: report.Grey, Values: s.Offered},
+			{Name: "good calls", Color: report.Green, Values: s.Good, Area: true},
 		}},
 		{Title: "Multiplier", Unit: "x", Level: 1, Note: "no retries", Lines: []report.Line{
 			{Name: "multiplier", Color: report.Orange, Values: s.Multiplier},
@@ -127,8 +127,8 @@ func (r *Result) chart() report.Chart {
 			{Name: "queue", Color: report.Teal, Values: s.Queue, Area: true},
 		}},
 		{Title: "Budget used and breakers open", Level: 1, Note: "spent", Lines: []report.Line{
-			{Name: "budget", Color: report.Orange, Values: s.Budget},
-			{Name: "breaker", Color: report.Red, Values: s.Breaker, Area: true},
+			{Name: "budget used", Color: report.Orange, Values: s.Budget},
+			{Name: "breakers open", Color: report.Red, Values: s.Breaker, Area: true},
 		}},
 	}}
 }
