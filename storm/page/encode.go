@@ -76,7 +76,7 @@ func herds(ctx context.Context, q request) []herd {
 		return all
 	}
 	c := q.Scenario.Fleets[0].Client
-	c.Breaker, c.RTT = false, 0
+	c.Breaker, c.RTT = new(false), 0
 	const milli = storm.Duration(time.Millisecond)
 	base := max(cmp.Or(c.Base, 1000*milli), milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {

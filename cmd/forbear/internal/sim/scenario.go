@@ -42,8 +42,8 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 			return scenario, err
 		}
 		for i := range scenario.Fleets {
-			scenario.Fleets[i].Client.Policy = &p
-			scenario.Fleets[i].Client.Baseline = storm.Baseline{}
+			c := &scenario.Fleets[i].Client
+			*c = storm.Client{Policy: &p, RTT: c.RTT, RTTLaw: c.RTTLaw, Throttle: c.Throttle}
 		}
 	}
 	return scenario, scenario.Validate()
