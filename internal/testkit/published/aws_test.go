@@ -35,10 +35,7 @@ func awsStandard(t *testing.T) *tally {
 			MaxRetries: tc.retries, Backoff: forbear.Backoff{Base: second, Cap: tc.cap}, Budget: budget.Policy{MinRetries: tc.retries},
 		}
 		got := get(t, policy, math.Nextafter(1, 0), tc.responses...)
-		c.add(t, "case "+tc.name, got.waited(tc.status, tc.waits...), "")
-		if t.Failed() {
-			t.Logf("got %+v", got)
-		}
+		c.add(t, "case "+tc.name, got.waited(tc.status, tc.waits...), "", got)
 	}
 	return &c
 }

@@ -1,3 +1,5 @@
+//forbear:plain calls go one after the other; each edge is raced in its own package
+
 package published
 
 import (
@@ -16,13 +18,14 @@ type tally struct {
 	differences   map[string]int
 }
 
-// add takes one check. rule is why it is expected to differ, "" when it is to agree.
-func (c *tally) add(t *testing.T, name string, agrees bool, rule string) {
+// add takes one check, with what it got. rule is why it is expected to differ, "" when it
+// is to agree.
+func (c *tally) add(t *testing.T, name string, agrees bool, rule string, got any) {
 	t.Helper()
 	c.checks++
 	switch {
 	case agrees != (rule == ""):
-		t.Errorf("%s: agrees is %v, the expected difference is %q", name, agrees, rule)
+		t.Errorf("%s: agrees is %v, the expected difference is %q; got %+v", name, agrees, rule, got)
 	case agrees:
 		c.agree++
 	default:

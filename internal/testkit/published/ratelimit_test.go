@@ -57,12 +57,9 @@ func rateLimit(t *testing.T) *tally {
 		if tc.want < 0 {
 			agrees = got.waited(tc.status)
 		}
-		c.add(t, tc.name, agrees, tc.rule)
+		c.add(t, tc.name, agrees, tc.rule, got)
 		if tc.rule != "" && !got.waited(http.StatusOK, time.Second) {
 			t.Errorf("%s: got %+v, want a wait of 1 s", tc.name, got)
-		}
-		if t.Failed() {
-			t.Logf("got %+v", got)
 		}
 	}
 	return &c

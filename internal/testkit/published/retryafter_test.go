@@ -34,10 +34,7 @@ func retryAfter(t *testing.T) *tally {
 		if tc.want == stop {
 			agrees = got.waited(http.StatusServiceUnavailable)
 		}
-		c.add(t, tc.name, agrees, "")
-		if t.Failed() {
-			t.Logf("got %+v", got)
-		}
+		c.add(t, tc.name, agrees, "", got)
 	}
 	return &c
 }

@@ -2,6 +2,7 @@ package published
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -85,11 +86,14 @@ func trials() (all []trial) {
 
 // String names the trial, as in "2 PATCH buckets.patch: 503 503".
 func (t *trial) String() string {
-	return string(rune('0'+t.scenario)) + " " + t.verb + " " + t.name + ": " + strings.Join(t.faults, " ")
+	return strconv.Itoa(t.scenario) + " " + t.verb + " " + t.name + ": " + strings.Join(t.faults, " ")
 }
 
 // final reports whether the first fault ends the call, whoever sends it.
 func (t *trial) final() bool { return t.faults[0] == "400" || t.faults[0] == "401" }
+
+// large reports whether the body is more than a gateway keeps for a retry.
+func (t *trial) large() bool { return t.verb == "PUT" && t.name == "objects.insert" }
 
 // inBody reports whether the faults come after the headers of a good response.
 func (t *trial) inBody() bool { return strings.HasPrefix(t.faults[0], "broken") }

@@ -47,12 +47,9 @@ func standardWebhooks(t *testing.T) *tally {
 		}, ""},
 	} {
 		got := deliver(t, tc.status, tc.after)
-		c.add(t, tc.name, tc.want(got), tc.rule)
+		c.add(t, tc.name, tc.want(got), tc.rule, got)
 		if tc.rule == once && (len(got.sent) != 1 || got.state != store.StateDead) {
 			t.Errorf("%s: got %+v, want a dead letter after one send", tc.name, got)
-		}
-		if t.Failed() {
-			t.Logf("got %+v", got)
 		}
 	}
 	// The example of a schedule there, as far as eight attempts go, takes 31 hours.
@@ -63,7 +60,7 @@ func standardWebhooks(t *testing.T) *tally {
 	for _, wait := range got.waits {
 		took += wait
 	}
-	c.add(t, "days", took > 24*time.Hour, "at most 24 h (R-3)")
+	c.add(t, "days", took > 24*time.Hour, "at most 24 h (R-3)", got)
 	if took < 12*time.Hour {
 		t.Errorf("days: got %+v", got)
 	}
