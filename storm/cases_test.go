@@ -63,15 +63,15 @@ func cases(rate float64) map[string]Scenario {
 		}), down),
 		"breaker": change(withBudget(c), func(f *Fleet, _ *Service) {
 			f.Instances = 20
-			f.Client.Breaker = true
+			f.Client.Breaker = new(true)
 		}),
 		"breaker, outage": faulty(change(ample, func(f *Fleet, _ *Service) {
 			f.Instances = 20
-			f.Client.Breaker = true
+			f.Client.Breaker = new(true)
 		}), down),
 		"breaker, errors": faulty(change(withBudget(ample), func(f *Fleet, _ *Service) {
 			f.Instances = 20
-			f.Client.Breaker = true
+			f.Client.Breaker = new(true)
 		}), Fault{Kind: Errors, Rate: 0.3, At: seconds(10), For: seconds(10)}),
 		"closed loop": change(withBudget(c), func(f *Fleet, _ *Service) {
 			f.Users, f.Rate = int(2*rate), 0

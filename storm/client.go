@@ -15,14 +15,16 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	// A policy of the caller's own is taken as it is.
 	if c.Policy != nil {
 		p := *c.Policy
-		p.Breaker.Disabled = p.Breaker.Disabled || c.NoBreaker
-		return p, nil
+		if c.Breaker != nil {
+			p.Breaker.Disabled = !*c.Breaker
+		}
+		return p, c.besidePolicy()
 	}
 	p := forbear.Policy{
 		Total:      c.Total.D(),
 		PerAttempt: c.Timeout.D(),
 		Strict:     c.Strict,
-		Breaker:    breaker.Policy{Disabled: !c.Breaker},
+		Breaker:    breaker.Policy{Disabled: c.Breaker != nil && !*c.Breaker},
 		Backoff:    forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
 		Budget: budget.Policy{
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
@@ -60,6 +62,22 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 		p.Backoff.Cap = w
 	}
 	return p, nil
+}
+
+// besidePolicy returns an error for the first word of c that its policy sets already.
+func (c *Client) besidePolicy() error {
+	for _, word := range []struct {
+		name string
+		set  bool
+	}{
+		{"kind", c.Kind != ""}, {"retries", c.Retries != nil}, {"timeout", c.Timeout != 0}, {"total", c.Total != 0},
+		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"budget", c.Budget != Budget{}},
+	} {
+		if word.set {
+			return at(word.name, "is set by the policy as well: remove one of them")
+		}
+	}
+	return nil
 }
 
 // plan checks c and makes it ready for the engine.

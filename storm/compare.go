@@ -38,7 +38,7 @@ func Variants() []Variant {
 func (s Scenario) With(v Variant) Scenario {
 	return s.withClients(func(c *Client, _ *int) {
 		unchecked := c.Baseline.Unchecked
-		c.Baseline, c.Breaker, c.NoBreaker = v.baseline, v.breaker, !v.breaker
+		c.Baseline, c.Breaker = v.baseline, &v.breaker
 		c.Baseline.Unchecked = unchecked
 	})
 }

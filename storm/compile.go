@@ -36,7 +36,7 @@ func compile(s Scenario) (*compiled, error) {
 		}
 		m.Edges = append(m.Edges, model.Edge{Plan: p, To: index[f.Calls], FanOut: 1, Instances: f.Instances})
 		m.Fleets = append(m.Fleets, model.Fleet{
-			Rate: f.Rate, Regular: f.Regular, Users: f.Users, Think: f.Think.D(), Burst: f.Burst, BurstAt: f.BurstAt.D(),
+			Rate: f.Rate, Regular: f.Regular, Turns: f.Spread == "turns" || f.Burst > 0, Users: f.Users, Think: f.Think.D(), Burst: f.Burst, BurstAt: f.BurstAt.D(),
 		})
 	}
 	for i := range s.Services {

@@ -38,7 +38,7 @@ func ExampleRun() {
 	fmt.Printf("%.1fx the load\n", r.Summary.Multiplier)
 	// Output:
 	// recovered
-	// 1.1x the load
+	// 0.9x the load
 }
 
 func ExampleCompare() {
@@ -60,7 +60,7 @@ func ExampleCompare() {
 
 func ExampleLeastTrigger() {
 	s := scenario()
-	s.Fleets[0].Client.Baseline.NoBudget = true
+	s.Fleets[0].Client.Breaker, s.Fleets[0].Client.Baseline.NoBudget = new(false), true
 	t, err := storm.LeastTrigger(context.Background(), s, storm.Options{}, 20*time.Second)
 	if err != nil {
 		fmt.Println(err)
@@ -72,7 +72,7 @@ func ExampleLeastTrigger() {
 
 func ExampleRunSweep() {
 	s := scenario()
-	s.Fleets[0].Client.Baseline.NoBudget = true
+	s.Fleets[0].Client.Breaker, s.Fleets[0].Client.Baseline.NoBudget = new(false), true
 	w, err := storm.RunSweep(context.Background(), s, storm.SweepBounds{Loads: 2, Triggers: 3}, storm.Options{}, nil)
 	if err != nil {
 		fmt.Println(err)

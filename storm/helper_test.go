@@ -18,7 +18,7 @@ func brownout(rate, length float64) Scenario {
 		Name: "brownout", Duration: seconds(60), Engine: Exact,
 		Fleets: []Fleet{{Rate: rate, Client: Client{
 			Retries: new(3), Timeout: 1000 * ms, Base: 100 * ms, Cap: 2000 * ms,
-			Baseline: Baseline{NoBudget: true},
+			Breaker: new(false), Baseline: Baseline{NoBudget: true},
 		}}},
 		Services: []Service{{Name: "s", Capacity: rate / 0.7}},
 		Faults:   []Fault{{Kind: Brownout, At: seconds(10), For: seconds(length)}},

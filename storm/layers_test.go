@@ -21,7 +21,7 @@ func overDeadLeaf(client, middle Client) Scenario {
 func TestLayersKnowOfEachOther(t *testing.T) {
 	patient := Client{
 		Retries: new(2), Timeout: 5000 * ms, Base: 10 * ms, Cap: 20 * ms,
-		Baseline: Baseline{NoBudget: true},
+		Breaker: new(false), Baseline: Baseline{NoBudget: true},
 	}
 	// hasty leaves before the layer below has given up, so that its retries
 	// find a layer that has not.
@@ -63,7 +63,7 @@ func TestLayersKnowOfEachOther(t *testing.T) {
 func TestRetriesAreKnownAllTheWayDown(t *testing.T) {
 	slow := Client{
 		Retries: new(2), Timeout: 5000 * ms, Base: 1000 * ms, Cap: 2000 * ms,
-		Baseline: Baseline{NoBudget: true},
+		Breaker: new(false), Baseline: Baseline{NoBudget: true},
 	}
 	hasty := slow
 	hasty.Timeout, hasty.Base, hasty.Cap = 50*ms, 10*ms, 20*ms
@@ -78,7 +78,7 @@ func TestRetriesAreKnownAllTheWayDown(t *testing.T) {
 
 // TestOneFailedBranchFailsTheWhole, also when a good one ends after it.
 func TestOneFailedBranchFailsTheWhole(t *testing.T) {
-	once := Client{Retries: new(0), Timeout: 5000 * ms, Baseline: Baseline{NoBudget: true}}
+	once := Client{Retries: new(0), Timeout: 5000 * ms, Breaker: new(false), Baseline: Baseline{NoBudget: true}}
 	late := once
 	late.RTT = 200 * ms
 	client := once

@@ -61,7 +61,7 @@ func TestSpecAmplificationTable(t *testing.T) {
 			Duration: seconds(60), Engine: Exact,
 			Fleets: []Fleet{{Rate: tt.rate, Client: Client{
 				Kind: "event", Retries: &tt.retries, Timeout: seconds(1), Base: 200 * ms, Cap: 2000 * ms,
-				Baseline: Baseline{NoBudget: true, Unchecked: true},
+				Breaker: new(false), Baseline: Baseline{NoBudget: true, Unchecked: true},
 			}}},
 			Services: []Service{{Name: "s"}},
 			Faults:   []Fault{{Kind: Outage, At: seconds(1), For: seconds(59)}},
@@ -121,7 +121,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 		s := withBudget(brownout(2000, 5))
 		s.Fleets[0].Instances = 20
 		s.Engine = Auto
-		s.Fleets[0].Client.Breaker = true
+		s.Fleets[0].Client.Breaker = new(true)
 		bytesOf := func(s Scenario) ([]byte, error) {
 			r, err := Run(t.Context(), s, Options{Within: within})
 			if err != nil {

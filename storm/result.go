@@ -54,9 +54,13 @@ type Summary struct {
 	MaxQueue        float64 `json:"max_queue_s"`
 	// Wasted is the part of the services' work whose caller had given up.
 	Wasted float64 `json:"wasted"`
-	// BudgetRefused and BreakerRefused are calls that ended for that reason.
-	BudgetRefused  float64 `json:"budget_refused"`
-	BreakerRefused float64 `json:"breaker_refused"`
+	// Open are the calls that are under way at the end: Calls is Good + Failed + Open.
+	Open float64 `json:"open"`
+	// BudgetRefused, BreakerRefused and ConcurrencyRefused (max_concurrent) are the
+	// failed calls that ended for that reason.
+	BudgetRefused      float64 `json:"budget_refused"`
+	BreakerRefused     float64 `json:"breaker_refused"`
+	ConcurrencyRefused float64 `json:"concurrency_refused"`
 	// Postponed is how often calls of durable kinds were postponed: the budget was
 	// spent, or the breaker open.
 	Postponed float64 `json:"postponed"`
@@ -65,8 +69,8 @@ type Summary struct {
 	// not with the breakers. Both are 0 when breakers refused next to nothing.
 	FaultCost   float64 `json:"fault_cost"`
 	BreakerCost float64 `json:"breaker_cost"`
-	// Verdict is steady, recovered, self-inflicted, metastable, overloaded or
-	// undecided.
+	// Verdict is steady, recovered, self-inflicted, limited, metastable, overloaded
+	// or undecided.
 	Verdict Verdict `json:"verdict"`
 	// Recovery is the time from the end of the last fault until the goodput is
 	// back for good; -1 when it is not.
@@ -86,6 +90,9 @@ const (
 	Metastable Verdict = "metastable" // the fault is gone and the trouble stays
 	Overloaded Verdict = "overloaded" // trouble without a fault
 	Undecided  Verdict = "undecided"  // too little time after the fault
+	// Limited: trouble without a fault, and most of it is what the clients' own
+	// max_concurrent refuses. The service may be idle.
+	Limited Verdict = "limited"
 	// SelfInflicted: while the fault lasts, the circuit breakers cost more calls
 	// than it does. Summary.BreakerCost is greater than Summary.FaultCost, by
 	// more than chance: the calls lost to the breakers are those that end well in

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
@@ -17,12 +18,19 @@ func (r *Result) Headline() string {
 	s := &r.Summary
 	switch s.Verdict {
 	case Metastable:
-		return fmt.Sprintf("METASTABLE: the fault is over but the service does not recover, with a load of %.2fx and a goodput of %.0f %%", s.FinalMultiplier, 100*s.FinalGoodput)
+		return fmt.Sprintf("METASTABLE: the fault is over but the service does not recover, with %.2f attempts a call and a goodput of %.0f %% at the end", s.FinalMultiplier, 100*s.FinalGoodput)
 	case Recovered:
-		if s.Recovery == 0 {
-			return "recovered at once when the fault ended"
+		when := "at once when the fault ended"
+		if s.Recovery > 0 {
+			when = fmt.Sprintf("%.1f s after the fault ended", s.Recovery)
 		}
-		return fmt.Sprintf("recovered %.1f s after the fault ended", s.Recovery)
+		// Less than the fault costs is no alarm, and much all the same.
+		if s.BreakerCost >= 0.05 {
+			when += fmt.Sprintf("; meanwhile breakers cost %.0f %% of the calls", 100*s.BreakerCost)
+		}
+		return "recovered " + when
+	case Limited:
+		return fmt.Sprintf("LIMITED: max_concurrent of the clients turns away %.0f %% of the calls", 100*s.ConcurrencyRefused/max(s.Calls, 1))
 	case Overloaded:
 		return fmt.Sprintf("OVERLOADED, with or without a fault: goodput %.0f %%", 100*s.FinalGoodput)
 	case Undecided:
@@ -47,17 +55,19 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(b, "%s: %v simulated, %s\n%s\n\n", r.Scenario, r.Duration, r.origin(), r.Headline())
 	// Lines that would say nothing are left out.
 	s := &r.Summary
-	fmt.Fprintf(b, "calls %s   attempts %s   retries %s   good %s   failed %s\n",
-		report.Amount(s.Calls), report.Amount(s.Attempts), report.Amount(s.Retries), report.Amount(s.Good), report.Amount(s.Failed))
-	fmt.Fprintf(b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
-		s.Multiplier, s.PeakMultiplier, 100*s.Wasted, report.Amount(s.BudgetRefused), report.Amount(s.BreakerRefused))
+	fmt.Fprintf(b, "calls %s = good %s + failed %s + under way at the end %s\n",
+		report.Count(s.Calls), report.Count(s.Good), report.Count(s.Failed), report.Count(s.Open))
+	fmt.Fprintf(b, "attempts %s, of which retries %s   multiplier %.3f attempts a call (peak %.2f in a second)\n",
+		report.Count(s.Attempts), report.Count(s.Retries), s.Multiplier, s.PeakMultiplier)
+	fmt.Fprintf(b, "failed calls refused by the budget %s, by the breaker %s%s   wasted work %.1f %%\n",
+		report.Count(s.BudgetRefused), report.Count(s.BreakerRefused), s.concurrency(), 100*s.Wasted)
 	if s.Postponed > 0 {
-		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Amount(s.Postponed))
+		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Count(s.Postponed))
 	}
 	if s.FaultCost+s.BreakerCost > 0 {
-		fmt.Fprintf(b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
+		fmt.Fprintf(b, "lost while the fault lasts: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
 	}
-	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s\n\n", report.Latency(s.P50), report.Latency(s.P99), report.Plain(s.MaxQueue))
+	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(s.P50), report.Latency(s.P99), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
 		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
@@ -94,12 +104,27 @@ func (r *Result) rows() []report.Row {
 		{Name: "multiplier", Values: s.Multiplier, Top: report.Peak(s.Multiplier), Unit: "x"},
 		{Name: "p99", Values: s.P99, Top: report.Peak(s.P99), Unit: " ms"},
 		{Name: "queue", Values: s.Queue, Top: report.Peak(s.Queue), Unit: " s"},
-		{Name: "budget", Values: s.Budget, Top: 1},
+		{Name: "budget", Values: percent(s.Budget), Top: 100, Unit: " % used"},
 	}
 	if report.Peak(s.Breaker) > 0 {
-		rows = append(rows, report.Row{Name: "breaker", Values: s.Breaker, Top: 1})
+		rows = append(rows, report.Row{Name: "breaker", Values: percent(s.Breaker), Top: 100, Unit: " % open"})
 	}
 	return rows
+}
+
+// percent returns shares as parts of 100.
+func percent(shares []float64) []float64 {
+	all := slices.Clone(shares)
+	scale(all, 100)
+	return all
+}
+
+// concurrency names what max_concurrent refused, if anything.
+func (s *Summary) concurrency() string {
+	if s.ConcurrencyRefused == 0 {
+		return ""
+	}
+	return ", by max_concurrent " + report.Count(s.ConcurrencyRefused)
 }
 
 // chart returns the pictures of r, from the cause (arrivals) to the effect. The

@@ -75,7 +75,7 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %s requests, instances and servers was simulated, and the counts are scaled up", report.Amount(k)))
 	r.refusals *= k
 	s := &r.Summary
-	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused, &s.Postponed} {
+	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.Open, &s.BudgetRefused, &s.BreakerRefused, &s.ConcurrencyRefused, &s.Postponed} {
 		*v *= k
 	}
 	for _, all := range [][]float64{r.Series.Offered, r.Series.Fresh, r.Series.Retry, r.Series.Good, r.Series.Failed, r.Series.Wasted} {

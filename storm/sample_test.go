@@ -11,7 +11,7 @@ import (
 
 // three layers at 20,000 requests a second, each of which retries.
 func threeLayers(rate float64) Scenario {
-	k := Client{Retries: new(2), Timeout: seconds(1), Base: 100 * ms, Cap: seconds(1), Baseline: Baseline{NoBudget: true, Oblivious: true}}
+	k := Client{Retries: new(2), Timeout: seconds(1), Base: 100 * ms, Cap: seconds(1), Breaker: new(false), Baseline: Baseline{NoBudget: true, Oblivious: true}}
 	return Scenario{
 		Name: "three layers", Duration: seconds(40),
 		Fleets: []Fleet{{Rate: rate, Instances: 100, Client: k}},

@@ -44,7 +44,10 @@ type Fleet struct {
 	Burst     int      `json:"burst,omitzero" doc:"send this number of requests at once, and no others"`
 	BurstAt   Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
 	Regular   bool     `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
-	Calls     string   `json:"calls,omitzero" doc:"service that is called; default the first"`
+	// Spread matters where each instance has a breaker: by chance one opens later than
+	// another. The calls of a burst take turns.
+	Spread string `json:"spread,omitzero" doc:"how calls come to the instances: chance (default) or turns"`
+	Calls  string `json:"calls,omitzero" doc:"service that is called; default the first"`
 
 	Client Client `json:"client,omitzero" doc:"how the fleet calls and retries"`
 }
@@ -54,10 +57,10 @@ type Fleet struct {
 type Service struct {
 	Name        string  `json:"name" doc:"name, unique"`
 	Capacity    float64 `json:"capacity,omitzero" doc:"requests per second of all servers together; 0 is unlimited"`
-	Concurrency int     `json:"concurrency,omitzero" doc:"number of parallel servers; default 1"`
-	// Time is the mean service time when Capacity is 0; otherwise it follows
-	// from Concurrency and Capacity.
-	Time          Duration `json:"time,omitzero" doc:"mean service time when capacity is unlimited"`
+	Concurrency int     `json:"concurrency,omitzero" doc:"number of parallel servers; default capacity x time, or 1"`
+	// Time, beside a Capacity, sets the number of servers (Little's law). Without Time a
+	// request takes Concurrency / Capacity: with one server, next to nothing.
+	Time          Duration `json:"time,omitzero" doc:"mean service time; default concurrency / capacity"`
 	Law           string   `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
 	CV            float64  `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
 	PerConcurrent Duration `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
@@ -126,9 +129,11 @@ type Fault struct {
 }
 
 // Client is how a caller calls: a forbear policy in a scenario's words, or what
-// forbear forbids, as a baseline.
+// forbear forbids, as a baseline. A word that is left out has the default of a policy
+// file: what is switched off is written.
 type Client struct {
-	// Policy, when set, is used instead of the fields from Kind to Budget.
+	// Policy, when set, takes the place of the words from Kind to Budget, which must be
+	// zero then. Breaker still switches its breaker on or off.
 	Policy *forbear.Policy `json:"-"`
 	// PolicyRef names a policy of a policy file; the reader of the scenario
 	// resolves it into Policy.
@@ -143,7 +148,7 @@ type Client struct {
 	Jitter   string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
 	Strict   bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
 	Budget   Budget   `json:"budget,omitzero" doc:"retry budget"`
-	Breaker  bool     `json:"breaker,omitzero" doc:"use the circuit breaker"`
+	Breaker  *bool    `json:"breaker,omitzero" doc:"the default circuit breaker; default true"`
 	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
 	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
 	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
@@ -151,8 +156,6 @@ type Client struct {
 	// Baseline departs from what forbear allows.
 	Baseline Baseline `json:"baseline,omitzero" doc:"settings that forbear forbids, for comparison"`
 
-	// NoBreaker takes the breaker off Policy.
-	NoBreaker bool `json:"-"`
 	// NewBudget, when set, makes the budget of each instance.
 	NewBudget func() budget.Budget `json:"-"`
 }

@@ -34,6 +34,7 @@ var choices = map[string][]string{
 	"Client.rtt_law": {"fixed", "exponential"},
 	"Baseline.wait":  {"none", "fixed", "exponential", "equal"},
 	"Service.law":    {"exponential", "fixed", "lognormal"},
+	"Fleet.spread":   {"chance", "turns"},
 	"Budget.of":      {"initial", "total"},
 }
 

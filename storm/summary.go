@@ -34,6 +34,9 @@ func (c *compiled) result(rec *model.Record) *Result {
 	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
+	if sum := &res.Summary; sum.Verdict == Overloaded && sum.ConcurrencyRefused > sum.Failed/2 {
+		sum.Verdict = Limited
+	}
 	return res
 }
 
@@ -90,8 +93,10 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	if p50, p99, mean, ok := rec.Latency(); ok {
 		s.P50, s.P99, s.Mean = p50*1e3, p99*1e3, mean*1e3
 	}
+	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]
+	s.ConcurrencyRefused = rec.Refused[reason.BulkheadFull]
 	for _, n := range rec.Postponed {
 		s.Postponed += n
 	}

@@ -33,6 +33,7 @@ var looks = map[Verdict]struct {
 }{
 	Metastable:    {'X', "#fc8181"},
 	Overloaded:    {'O', "#cbd5e0"},
+	Limited:       {'O', "#cbd5e0"},
 	SelfInflicted: {'S', "#d6bcfa"},
 	Undecided:     {'?', "#edf2f7"},
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,14 +51,24 @@ func (s Scenario) WithDefaults() Scenario {
 		f := &s.Fleets[i]
 		f.Name = cmp.Or(f.Name, fmt.Sprintf("fleet%d", i+1))
 		f.Instances = cmp.Or(f.Instances, 1)
-		f.Think = cmp.Or(f.Think, Duration(time.Second))
 		f.Calls = cmp.Or(f.Calls, first)
+		if f.Users > 0 {
+			f.Think = cmp.Or(f.Think, Duration(time.Second))
+		}
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
-		v.Concurrency = cmp.Or(v.Concurrency, 1)
-		v.Law = cmp.Or(v.Law, "exponential")
-		v.CV = cmp.Or(v.CV, 1)
+		// By Little's law; what remains of Time is in their number.
+		if v.Capacity > 0 && v.Time > 0 && v.Concurrency == 0 {
+			v.Concurrency = max(1, int(v.Capacity*v.Time.Seconds()+0.5))
+			v.Time = 0
+		}
+		if v.Capacity > 0 {
+			v.Concurrency = cmp.Or(v.Concurrency, 1)
+		}
+		if v.Law = cmp.Or(v.Law, "exponential"); v.Law == "lognormal" {
+			v.CV = cmp.Or(v.CV, 1)
+		}
 		v.Calls = append([]Edge(nil), v.Calls...)
 		for j := range v.Calls {
 			v.Calls[j].FanOut = cmp.Or(v.Calls[j].FanOut, 1)
@@ -65,18 +77,24 @@ func (s Scenario) WithDefaults() Scenario {
 	}
 	for i := range s.Faults {
 		f := &s.Faults[i]
-		f.Service = cmp.Or(f.Service, first)
-		f.Rate = cmp.Or(f.Rate, 1)
-		f.Share = cmp.Or(f.Share, 1)
-		f.Mode = cmp.Or(f.Mode, Independent)
-		// What a factor is of, and so its default, depends on the kind.
+		if f.Kind != Spike {
+			f.Service = cmp.Or(f.Service, first)
+		}
+		// A kind has defaults for its own fields alone: see faultFields.
 		switch f.Kind {
+		case Outage:
+			f.Rate = cmp.Or(f.Rate, 1)
+		case Errors:
+			f.Rate = cmp.Or(f.Rate, 1)
+			f.Mode = cmp.Or(f.Mode, Independent)
+		case Brownout:
+			f.Factor = cmp.Or(f.Factor, 0.5)
 		case SlowStart:
 			f.Factor = cmp.Or(f.Factor, 0.1)
 		case Spike:
 			f.Factor = cmp.Or(f.Factor, 2)
-		default:
-			f.Factor = cmp.Or(f.Factor, 0.5)
+		case Partition:
+			f.Share = cmp.Or(f.Share, 1)
 		}
 	}
 	return s
@@ -197,6 +215,21 @@ func (c *checker) fleet(i int) {
 		c.add(path, "sets %d of rate, users and burst: want exactly one", set)
 	}
 	c.number(path+".rate", f.Rate, 0, MaxRate)
+	for _, of := range []struct {
+		name   string
+		stray  bool
+		belong string
+	}{
+		{"think", f.Think != 0 && f.Users == 0, "users"},
+		{"burst_at", f.BurstAt != 0 && f.Burst == 0, "burst"},
+		{"regular", f.Regular && f.Rate == 0, "rate"},
+		{"spread", f.Spread != "" && f.Burst != 0, "rate or users"},
+	} {
+		if of.stray {
+			c.add(path+"."+of.name, "belongs to a fleet with %s", of.belong)
+		}
+	}
+	c.check(unknown(path+".spread", "Fleet.spread", cmp.Or(f.Spread, "chance")))
 	c.number(path+".users", float64(f.Users), 0, 1e9)
 	c.number(path+".burst", float64(f.Burst), 0, 1e8)
 	c.number(path+".instances", float64(f.Instances), 1, MaxInstances)
@@ -217,8 +250,12 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}
 	seen[v.Name] = true
 	c.number(path+".capacity", v.Capacity, 0, MaxRate)
-	c.number(path+".concurrency", float64(v.Concurrency), 1, 1e6)
-	c.number(path+".cv", v.CV, 0.01, 20)
+	c.number(path+".concurrency", float64(v.Concurrency), min(1, v.Capacity), 1e9)
+	if v.Law == "lognormal" {
+		c.number(path+".cv", v.CV, 0.01, 20)
+	} else if v.CV != 0 {
+		c.add(path+".cv", "belongs to the lognormal: the law is %s", v.Law)
+	}
 	c.number(path+".queue_slowdown", v.QueueSlowdown, 0, 1e6)
 	c.number(path+".queue_length", float64(v.QueueLength), 0, 1e9)
 	c.span(path+".time", v.Time, time.Hour)
@@ -230,8 +267,14 @@ func (c *checker) service(i int, seen map[string]bool) {
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
 		c.add(path+".capacity", "is unlimited, so it has no queue: set capacity")
 	}
+	if v.Capacity == 0 && v.Concurrency > 0 {
+		c.add(path+".concurrency", "bounds nothing while capacity is unlimited: set capacity")
+	}
 	if v.Capacity > 0 && v.Time > 0 {
-		c.add(path+".time", "follows from capacity and concurrency: set one")
+		c.add(path+".time", "follows from capacity and concurrency: remove time or concurrency")
+	}
+	if v.Queue > 0 && v.QueueLength > 0 {
+		c.add(path+".queue_length", "bounds what queue bounds already: remove one of them")
 	}
 	for j := range v.Calls {
 		e := &v.Calls[j]
@@ -252,7 +295,10 @@ func (c *checker) fault(i int) {
 	} else {
 		c.check(unknown(path+".kind", "FaultKind", string(f.Kind)))
 	}
-	c.check(unknown(path+".mode", "ErrorMode", string(f.Mode)))
+	c.ofItsKind(path, f)
+	if f.Kind == Errors {
+		c.check(unknown(path+".mode", "ErrorMode", string(f.Mode)))
+	}
 	if f.For <= 0 || f.For.D() > maxFault {
 		c.add(path+".for", "%v is not positive, or longer than %v", f.For, time.Duration(maxFault))
 	}
@@ -270,7 +316,31 @@ func (c *checker) fault(i int) {
 	if f.Kind == Brownout || f.Kind == SlowStart {
 		c.number(path+".factor", f.Factor, 0.001, 1)
 	}
-	c.known(path+".service", f.Service)
+	if f.Kind != Spike {
+		c.known(path+".service", f.Service)
+	}
+}
+
+// faultFields are the fields that a kind of fault has besides those of every fault.
+var faultFields = map[FaultKind][]string{
+	Outage: {"service", "rate"}, Errors: {"service", "rate", "mode"}, Brownout: {"service", "factor"}, SlowStart: {"service", "factor"},
+	Pause: {"service"}, Spike: {"factor"}, Partition: {"service", "share"},
+}
+
+// ofItsKind complains about each field of a fault that its kind does not have: it would
+// be ignored, and the result would be that of another fault.
+func (c *checker) ofItsKind(path string, f *Fault) {
+	fields, ok := faultFields[f.Kind]
+	if !ok {
+		return // the kind is wrong itself
+	}
+	all := append([]string{"kind", "at", "for"}, fields...)
+	for field, value := range reflect.ValueOf(f).Elem().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !value.IsZero() && !slices.Contains(all, name) {
+			c.add(path+"."+name, "does not belong to %s: the fields are %s", f.Kind, strings.Join(all, ", "))
+		}
+	}
 }
 
 // depth refuses cycles and stacks of more than MaxDepth services: with a fan-out of

@@ -103,7 +103,7 @@ type contentionParams struct {
 // contention returns the mean time in ms and the mean number of writes.
 func contention(t *testing.T, p contentionParams) (time, writes float64) {
 	t.Helper()
-	k := Client{Base: millis(p.BaseMS), Cap: millis(p.CapMS)}
+	k := Client{Base: millis(p.BaseMS), Cap: millis(p.CapMS), Breaker: new(false)}
 	switch p.Strategy {
 	case "None":
 		k.Baseline.Wait = "none"

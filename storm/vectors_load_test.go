@@ -14,7 +14,7 @@ import (
 func brooker(clients int, rps, failing, duration float64, k Client) Scenario {
 	k.RTT, k.RTTLaw = 20*ms, "exponential" // 10 ms each way
 	k.Timeout = seconds(100)
-	k.Kind = "event"
+	k.Kind, k.Breaker = "event", new(false)
 	return Scenario{
 		Duration: seconds(duration), Engine: Exact,
 		Fleets:   []Fleet{{Rate: float64(clients) * rps, Instances: clients, Client: k}},
@@ -149,7 +149,8 @@ func vectorBrookerCollapse(t *testing.T, v *simVector) {
 	s := Scenario{
 		Duration: seconds(80), Bin: 100 * ms, Engine: Exact,
 		Fleets: []Fleet{{Rate: p.Base, Client: Client{
-			Kind: "event", Retries: new(p.Attempts - 1), Timeout: seconds(p.Timeout),
+			Breaker: new(false),
+			Kind:    "event", Retries: new(p.Attempts - 1), Timeout: seconds(p.Timeout),
 			Base: seconds(20), Cap: seconds(40), RTT: 200 * ms, RTTLaw: "exponential",
 		}}},
 		Services: []Service{{Name: "s", Time: seconds(1), Law: "fixed", PerConcurrent: 10 * ms}},
@@ -224,7 +225,7 @@ func vectorMM1(t *testing.T, v *simVector) {
 	lasts := ringtest.Size(1000.0, 3000)
 	r := mustRun(t, Scenario{
 		Duration: seconds(lasts), Bin: seconds(1), Engine: Exact,
-		Fleets:   []Fleet{{Rate: p.Lambda, Client: Client{Retries: new(0), Timeout: seconds(60)}}},
+		Fleets:   []Fleet{{Rate: p.Lambda, Client: Client{Retries: new(0), Timeout: seconds(60), Breaker: new(false)}}},
 		Services: []Service{{Name: "s", Capacity: p.Mu}},
 	})
 	near(t, "mean sojourn", r.Summary.Mean, want.Mean, tol.Rel*want.Mean)
@@ -250,6 +251,7 @@ func vectorAdaptive(t *testing.T, v *simVector) {
 	r := mustRun(t, Scenario{
 		Duration: seconds(2.5 * p.Window), Bin: seconds(1), Engine: Exact,
 		Fleets: []Fleet{{Rate: share * p.Offered, Client: Client{
+			Breaker: new(false),
 			Retries: new(0), Throttle: Throttle{K: p.K, Window: seconds(p.Window)},
 		}}},
 		Services: []Service{{Name: "s", Capacity: share * p.Capacity, QueueLength: 100}},
@@ -274,7 +276,8 @@ func vectorGRPCThrottle(t *testing.T, v *simVector) {
 	s := Scenario{
 		Duration: seconds(60), Engine: Exact,
 		Fleets: []Fleet{{Burst: 1, Client: Client{
-			Kind: "event", Retries: new(1000), Base: ms, Baseline: Baseline{Wait: "none", Unchecked: true},
+			Breaker: new(false),
+			Kind:    "event", Retries: new(1000), Base: ms, Baseline: Baseline{Wait: "none", Unchecked: true},
 			NewBudget: func() budget.Budget { return budget.NewGRPC(p.MaxTokens, p.Ratio) },
 		}}},
 		Services: []Service{{Name: "s"}},

@@ -27,6 +27,7 @@ func (p *metastableParams) scenario(length float64, seed uint64) Scenario {
 	return Scenario{
 		Duration: seconds(50 + length), Engine: Exact, Seed: seed,
 		Fleets: []Fleet{{Rate: p.Rate, Client: Client{
+			Breaker: new(false),
 			Retries: &p.Retries, Timeout: seconds(p.Timeout), Base: millis(p.BaseMS), Cap: millis(p.CapMS),
 			Baseline: Baseline{NoBudget: true},
 		}}},

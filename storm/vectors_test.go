@@ -128,6 +128,7 @@ func vectorHerd(t *testing.T, v *simVector) {
 	r := mustRun(t, Scenario{
 		Duration: millis(last + 500), Bin: ms, Engine: Exact,
 		Fleets: []Fleet{{Burst: p.Clients, Client: Client{
+			Breaker: new(false),
 			Retries: &p.Retries, Base: millis(p.BaseMS), RTT: millis(p.RTTMS), Timeout: seconds(60),
 			Baseline: Baseline{Wait: "exponential", NoBudget: true, Unchecked: true},
 		}}},
@@ -151,7 +152,7 @@ func vectorHerd(t *testing.T, v *simVector) {
 // stack returns so many services that call each other; every caller makes so
 // many attempts, and the deepest service is down.
 func stack(layers, attempts int, oblivious bool) Scenario {
-	k := Client{Retries: new(attempts - 1), Timeout: seconds(10), Baseline: Baseline{
+	k := Client{Retries: new(attempts - 1), Timeout: seconds(10), Breaker: new(false), Baseline: Baseline{
 		Wait: "none", NoBudget: true, Oblivious: oblivious, Unchecked: true,
 	}}
 	s := Scenario{
@@ -254,6 +255,7 @@ func vectorFleet(t *testing.T, v *simVector) {
 	r := mustRun(t, Scenario{
 		Duration: seconds(20), Engine: Exact,
 		Fleets: []Fleet{{Burst: p.Clients, Instances: p.Clients, Client: Client{
+			Breaker: new(false),
 			Retries: &p.Retries, Baseline: Baseline{Wait: "none", NoBudget: true, Unchecked: true},
 		}}},
 		Services: []Service{{Name: "s"}},

@@ -70,7 +70,7 @@ func BenchmarkExactBudget(b *testing.B) { run(b, named(b, "budgeted", storm.Exac
 // The same with a circuit breaker in each of them.
 func BenchmarkExactGuarded(b *testing.B) {
 	s := named(b, "budgeted", storm.Exact)
-	s.Fleets[0].Client.Breaker = true
+	s.Fleets[0].Client.Breaker = new(true)
 	run(b, s)
 }
 

@@ -40,12 +40,21 @@ func TestSelfInflictedAsTheSimulatorSays(t *testing.T) {
 		s, _ := storm.FindNamed("partial")
 		s.Bin = storm.Duration(time.Second)
 		s.Fleets[0].Client = storm.Client{Policy: &p, Baseline: storm.Baseline{Unchecked: true}}
-		result, err := storm.Run(context.Background(), s, storm.Options{})
-		if err != nil {
-			t.Fatal(err)
+		// At the edge, chance decides a single run.
+		const seeds = 5
+		harmed := 0
+		for seed := range uint64(seeds) {
+			s.Seed = seed + 1
+			result, err := storm.Run(context.Background(), s, storm.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Summary.Verdict == storm.SelfInflicted {
+				harmed++
+			}
 		}
-		if want := result.Summary.Verdict == storm.SelfInflicted; got != want {
-			t.Errorf("%s: warned %v, the simulator says %v", name, got, result.Summary.Verdict)
+		if want := harmed > seeds/2; got != want {
+			t.Errorf("%s: warned %v, in the simulator %d of %d runs are self-inflicted", name, got, harmed, seeds)
 		}
 	}
 }

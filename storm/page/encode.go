@@ -88,13 +88,11 @@ func herds(ctx context.Context, q request) []herd {
 		return all
 	}
 	c := q.Scenario.Fleets[0].Client
-	c.Breaker, c.RTT = false, 0
+	c.Breaker, c.RTT = new(false), 0
 	const milli = storm.Duration(time.Millisecond)
 	base := cmp.Or(c.Base, 1000*milli)
 	if c.Policy != nil {
-		p := c.Policy.WithDefaults()
-		p.Breaker.Disabled = true
-		c.Policy, base = &p, storm.Duration(p.Backoff.Base)
+		base = storm.Duration(c.Policy.WithDefaults().Backoff.Base)
 	}
 	base = max(base, milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {

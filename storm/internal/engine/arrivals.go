@@ -8,9 +8,8 @@ type fleetState struct {
 	gen uint32
 	// factor is that on the load, of the spikes that hold now.
 	factor float64
-	// next is the instance that takes the next request: they take turns, as behind
-	// a load balancer.
-	next int32
+	// next is the instance whose turn it is, where they take turns.
+	next int
 }
 
 // seed puts in what is known from the start: the first requests of every fleet,
@@ -37,14 +36,23 @@ func (x *engine) seed() {
 	x.push(int64(x.m.Bin)-1, evBin, 0, 0) // before whatever happens on the boundary
 }
 
-// request begins a call of the fleet, at the instance whose turn it is.
+// request begins a call of the fleet.
 func (x *engine) request(fleet int) {
-	f := &x.fleets[fleet]
-	i := f.next
-	if f.next++; int(f.next) == x.m.Edges[fleet].Instances {
-		f.next = 0
+	i := x.anyOf(fleet)
+	if f := &x.fleets[fleet]; x.m.Fleets[fleet].Turns {
+		i = f.next
+		f.next = (i + 1) % x.m.Edges[fleet].Instances
 	}
-	x.begin(fleet, i, -1, 0, false)
+	x.begin(fleet, int32(i), -1, 0, false)
+}
+
+// anyOf returns an instance of edge e by chance. That is why one breaker opens later
+// than another.
+func (x *engine) anyOf(e int) int {
+	if n := x.m.Edges[e].Instances; n > 1 {
+		return x.spread.IntN(n)
+	}
+	return 0
 }
 
 // nextArrival schedules the fleet's next request, at its present rate. It makes

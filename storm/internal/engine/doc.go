@@ -4,7 +4,7 @@
 //
 // Time is an int64 of nanoseconds since the start of the run, which the clock of
 // budgets and breakers sees as [model.StartOfTime] and later. All randomness comes
-// from four streams that the seed starts, so that a change in the one (a policy
+// from five streams that the seed starts, so that a change in the one (a policy
 // that draws more waits) does not move the others (the arrivals): two policies are
 // compared under the same load.
 //

@@ -125,7 +125,7 @@ func TestFirstAttemptsArePutOff(t *testing.T) {
 // A baseline in the place of the budget has no pace: what it refuses is over.
 func TestBaselinesEndWhatTheyRefuse(t *testing.T) {
 	s := partial(forbear.Policy{}, 0.3)
-	s.Fleets[0].Client = storm.Client{Kind: "event", Baseline: storm.Baseline{Bucket: storm.Bucket{Deposit: 0.1, Size: 10}}}
+	s.Fleets[0].Client = storm.Client{Kind: "event", Breaker: new(false), Baseline: storm.Baseline{Bucket: storm.Bucket{Deposit: 0.1, Size: 10}}}
 	got := mustRun(t, s).Summary
 	if got.Postponed > 0 || got.BudgetRefused == 0 {
 		t.Errorf("put off %.0f times, refused %.0f", got.Postponed, got.BudgetRefused)

@@ -32,8 +32,9 @@ type engine struct {
 	w     *wheel
 
 	// One stream of random numbers for each purpose; see the package comment.
-	arrivals, servers, draws, luck *rand.Rand
-	draw                           func() float64 // of draws, for the Retryers
+	arrivals, servers, draws, luck, spread *rand.Rand
+
+	draw func() float64 // of draws, for the Retryers
 
 	fleets   []fleetState
 	services []serviceState
@@ -65,7 +66,7 @@ func Run(m *model.Model, stop func() bool) *model.Record {
 func newEngine(m *model.Model) *engine {
 	x := &engine{m: m, end: int64(m.Duration), epoch: model.StartOfTime(), rec: model.NewRecord(m)}
 	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.Seed, i)) }
-	x.arrivals, x.servers, x.draws, x.luck = stream(1), stream(2), stream(3), stream(4)
+	x.arrivals, x.servers, x.draws, x.luck, x.spread = stream(1), stream(2), stream(3), stream(4), stream(5)
 	x.draw = x.draws.Float64
 	for i := range m.Edges {
 		e := &m.Edges[i]

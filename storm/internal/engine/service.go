@@ -294,7 +294,7 @@ func (x *engine) below(t, service int32) {
 		g := &x.m.Edges[e]
 		for range g.FanOut {
 			x.tasks[t].pending++
-			x.begin(e, int32(int(k.call)%g.Instances), t, deadline, inner)
+			x.begin(e, int32(x.anyOf(e)), t, deadline, inner)
 		}
 	}
 	if r := &x.tasks[t]; r.pending == 1 {

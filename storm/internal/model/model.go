@@ -43,6 +43,8 @@ type Fleet struct {
 	// thinks, for Think in the mean, before the next request.
 	Users int
 	Think time.Duration
+	// Turns lets the instances take turns; otherwise a call comes to one by chance.
+	Turns bool
 	// Burst is the number of requests at the instant BurstAt.
 	Burst   int
 	BurstAt time.Duration

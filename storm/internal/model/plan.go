@@ -56,8 +56,8 @@ type Baseline struct {
 type Bucket struct{ Deposit, Size float64 }
 
 // Keeps reports whether something must outlive the attempts of p: the permits of
-// a breaker, or postponed calls.
-func (p *Plan) Keeps() bool { return p.Breaker || p.Durable }
+// a breaker, places in a bulkhead, or postponed calls.
+func (p *Plan) Keeps() bool { return p.Breaker || p.Durable || p.Policy.MaxConcurrent > 0 }
 
 // What follows is not forbear's: the baselines. They exist to be compared with, and
 // nothing outside the simulator can have them.

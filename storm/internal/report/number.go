@@ -52,6 +52,19 @@ func Amount(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
+// Count writes a number of things for people: to the last one below a million, so that
+// counts which add up are seen to, and as an amount above.
+func Count(v float64) string {
+	if math.Abs(v) >= 1e6 {
+		return Amount(v)
+	}
+	s := strconv.FormatFloat(v, 'f', 0, 64)
+	if len(s) > 3 && v > 0 {
+		s = s[:len(s)-3] + "," + s[len(s)-3:]
+	}
+	return s
+}
+
 // Plain writes a number with about three digits, and without an exponent.
 func Plain(v float64) string {
 	if a := math.Abs(v); a >= 100 {

@@ -43,6 +43,7 @@ function draw() {
     const lines = [["attempts", "retry", sum(r.fresh, r.retry), true], ["good calls", "good", r.good, true]];
     plots.push([figure("policies", r.name, r.title, lines), lines, { unit: "/s", top, trigger: r.trigger, duration: r.duration_s, title: r.title + ": " + r.headline }]);
   });
+  byId("herd").hidden = !last.herds.some((h) => Math.max(...h.counts) > 0);
   last.herds.forEach((h, i) => {
     const peak = Math.max(...h.counts);
     const lines = [["fullest millisecond: " + peak, "retry", h.counts, true]];

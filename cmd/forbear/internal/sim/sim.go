@@ -37,7 +37,7 @@ and breakers.
   serve    serve the interactive page
 
 A scenario is a YAML file, - for standard input, or a built-in scenario.
-Exit code 1: a run ended metastable, overloaded or self-inflicted.`,
+Exit code 1: a run ended metastable, overloaded, limited or self-inflicted.`,
 		Examples: `
 forbear sim run metastable
 forbear sim compare hundred-million -o html > storm.html

@@ -63,7 +63,7 @@ func judged(r *storm.Result) int {
 	// The other verdicts end well: the system recovers when the fault
 	// is over.
 	switch r.Summary.Verdict {
-	case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
+	case storm.Metastable, storm.Overloaded, storm.Limited, storm.SelfInflicted:
 		return cli.ExitFound
 	}
 	return cli.ExitOK

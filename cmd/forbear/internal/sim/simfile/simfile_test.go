@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Fleets[0].Client
-	if s.Duration.D() != 2*time.Minute || s.Fleets[0].Rate != 2000 || *c.Retries != 3 || !c.Breaker ||
+	if s.Duration.D() != 2*time.Minute || s.Fleets[0].Rate != 2000 || *c.Retries != 3 || !*c.Breaker ||
 		c.Budget.Ratio != 0.1 || c.Budget.Of != "total" || s.Faults[0].Rate != 0.8 || s.Faults[0].Kind != storm.Outage {
 		t.Errorf("read %+v", s)
 	}
