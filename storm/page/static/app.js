@@ -62,6 +62,8 @@ function show(response, took) {
   const verdict = byId("verdict");
   if (verdict.textContent !== r.headline) verdict.textContent = r.headline;
   verdict.className = s.verdict;
+  const word = [...document.querySelectorAll("#words dt")].find((dt) => dt.textContent.toLowerCase() === s.verdict);
+  note(byId("meaning"), word && word.textContent + ": " + word.nextElementSibling.textContent);
   numbers([
     ["good calls", percent(s.good / s.calls), "of all calls"], ["time to recover", recovery(s), "after the fault"],
     ["multiplier", s.multiplier.toFixed(3) + "x", "attempts for a call"], ["peak", s.peak_multiplier.toFixed(2) + "x", "highest multiplier"],
