@@ -67,7 +67,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if s.FaultCost+s.BreakerCost > 0 {
 		fmt.Fprintf(b, "lost while the fault lasts: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
 	}
-	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(s.P50), report.Latency(s.P99), report.Plain(s.MaxQueue))
+	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
 		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
@@ -87,7 +87,7 @@ func (r *Result) origin() string {
 	if r.Scale > 1 {
 		return fmt.Sprintf("1 of every %s requests, seed %d", report.Amount(r.Scale), r.Seed)
 	}
-	return fmt.Sprintf("seed %d", r.Seed)
+	return fmt.Sprintf("every request, seed %d", r.Seed)
 }
 
 // rows returns the series of r that a text shows, with what they have in common

@@ -95,7 +95,7 @@ func TestScriptsFindTheirElements(t *testing.T) {
 func TestWordsAreExplained(t *testing.T) {
 	page := get(t, "/")
 	_, words, _ := strings.Cut(page, `id="words"`)
-	for _, word := range []string{"Multiplier", "peak", "Goodput", "Metastable", "Wasted work", "Budget used", "Breaker open", "Self-inflicted", "Overloaded", "p99", "orange band"} {
+	for _, word := range []string{"Multiplier", "peak", "Goodput", "Metastable", "Wasted work", "Budget used", "Breaker open", "Self-inflicted", "Overloaded", "Limited", "p99", "orange band"} {
 		if !strings.Contains(words, word) {
 			t.Errorf("%q is not explained", word)
 		}

@@ -71,6 +71,7 @@ function show(response, took) {
     ["p50", measure(s.p50_ms, " ms"), "half are faster"], ["p99", measure(s.p99_ms, " ms"), "1 in 100 is slower"],
     ["calls", amount(s.calls), "that users made"], ["attempts", amount(s.attempts), "sent, with retries"],
     ["budget refused", amount(s.budget_refused), "retries not made"], ["breaker refused", amount(s.breaker_refused), "calls not sent"],
+    ["max_concurrent refused", amount(s.concurrency_refused), "calls not sent"], ["still open", amount(s.open), "calls at the end"],
   ]);
   note(byId("services"), r.services.length > 1 && "Requests for each call: " + r.services.map((v) => v.name + " " + amount(v.per_call)).join(", ") + ".");
   byId("notes").textContent = (r.notes || []).join(" ");

@@ -35,7 +35,9 @@ function draw() {
   const plots = []; // drawn when all figures are there, as each makes the others smaller
   panels.forEach((p, i) => {
     const lines = p.lines(mine);
-    plots.push([figure("charts", i, p.title, lines, p.about), lines, { unit: p.unit, least: p.least, trigger: mine.trigger, duration: mine.duration_s, title: p.title }]);
+    const canvas = figure("charts", i, p.title, lines, p.about);
+    canvas.parentNode.hidden = lines.every(([, , values]) => values.every((v) => v === null)); // a sample may have no latencies
+    plots.push([canvas, lines, { unit: p.unit, least: p.least, trigger: mine.trigger, duration: mine.duration_s, title: p.title }]);
   });
   const top = Math.max(...others.map((r) => Math.max(...sum(r.fresh, r.retry))));
   if (byId("policies").children.length > others.length) byId("policies").replaceChildren(); // a case had one more

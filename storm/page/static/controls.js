@@ -51,6 +51,7 @@ function amount(v) {
 
 // measure writes a value with its unit; a second is not "1 k ms".
 function measure(v, unit) {
+  if (v === null) return "-";
   return unit === " ms" && v >= 1000 ? amount(v / 1000) + " s" : amount(v) + unit;
 }
 

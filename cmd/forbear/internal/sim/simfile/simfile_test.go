@@ -72,6 +72,27 @@ func TestMistakesHavePlaces(t *testing.T) {
 			`bad.yaml:2:7: seed is "-1": want a number of this kind`,
 			`bad.yaml:3:9: fleets is "3": want a list`,
 		}},
+		{"zeros that are defaults", `duration: 0s
+fleets: [{users: 5, think: 0s, client: {base: 0s, retries: 0, budget: {min_retries: 0}}}]
+services: [{name: s}]
+faults: [{kind: outage, for: 1s, rate: 0}, {kind: brownout, for: 1s, factor: 0.0}]
+`, []string{
+			"bad.yaml:1:11: duration: 0s stands for the default, 1m0s: leave it out, or write what is meant",
+			"bad.yaml:2:28: fleets[0].think: 0s stands for the default, 1s: leave it out, or write what is meant",
+			"bad.yaml:2:47: fleets[0].client.base: 0s stands for the default: leave it out, or write baseline: {wait: none}",
+			"bad.yaml:2:85: fleets[0].client.budget.min_retries: 0 stands for the default: leave it out, or write strict: true",
+			"bad.yaml:4:40: faults[0].rate: 0 stands for the default, 1: leave it out, or write what is meant",
+			"bad.yaml:4:78: faults[1].factor: 0.0 stands for the default, 0.5: leave it out, or write what is meant",
+		}},
+		{"fields of another kind", `fleets: [{rate: 5, think: 1s}]
+services: [{name: s, cv: 2}]
+faults: [{kind: errors, for: 1s, share: 0.5}, {kind: spike, for: 1s, service: s}]
+`, []string{
+			"bad.yaml:1:27: fleets[0].think: belongs to a fleet with users",
+			"bad.yaml:2:26: services[0].cv: belongs to the lognormal: the law is exponential",
+			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, mode",
+			"bad.yaml:3:79: faults[1].service: does not belong to spike: the fields are kind, at, for, factor",
+		}},
 		{"ranges", `
 fleets:
   - rate: 100
