@@ -69,12 +69,12 @@ function show(response, took) {
     ["multiplier", s.multiplier.toFixed(3) + "x", "attempts for a call"], ["peak", s.peak_multiplier.toFixed(2) + "x", "highest multiplier"],
     ["wasted work", percent(s.wasted), "done too late"], ["longest queue", amount(s.max_queue_s) + " s", "of work waits"],
     ["p50", measure(s.p50_ms, " ms"), "half are faster"], ["p99", measure(s.p99_ms, " ms"), "1 in 100 is slower"],
-    ["calls", amount(s.calls), "that users made"], ["attempts", amount(s.attempts), "sent, with retries"],
+    ["attempts", amount(s.attempts), "sent, with retries"],
     ["budget refused", amount(s.budget_refused), "retries not made"], ["breaker refused", amount(s.breaker_refused), "calls not sent"],
-    ["max_concurrent refused", amount(s.concurrency_refused), "calls not sent"], ["still open", amount(s.open), "calls at the end"],
+    ["limit refused", amount(s.concurrency_refused), "max_concurrent"],
   ]);
   note(byId("services"), r.services.length > 1 && "Requests for each call: " + r.services.map((v) => v.name + " " + amount(v.per_call)).join(", ") + ".");
-  byId("notes").textContent = (r.notes || []).join(" ");
+  byId("notes").textContent = (r.notes || []).join("; ");
   byId("engine").textContent = "Simulated " + (r.scale ? "1 of every " + nice(r.scale).toLocaleString("en") + " requests" : "every request") +
     ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms round trip.";
   table(response.results);

@@ -209,7 +209,7 @@ function scenario() {
   }
   const capacity = s.load / (s.use / 100);
   // As many servers as make a service take 5 ms.
-  const service = { name: "service", capacity, concurrency: Math.max(1, Math.min(1e6, Math.round(capacity * 0.005))) };
+  const service = { name: "service", capacity, concurrency: Math.max(1, Math.min(1e9, Math.round(capacity * 0.005))) };
   if (s.queue > 0) service.queue = secs(s.queue);
   if (s.after > 0) service.retry_after = secs(s.after);
   if (s.drop) service.drop_expired = true;
