@@ -2,10 +2,14 @@ package foreign
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -59,6 +63,76 @@ var envoyWords = map[string]condition{
 	"unavailable":                reaches | responds,
 }
 
+// conditionNames are the words that a request or a policy may have.
+var conditionNames = slices.Sorted(maps.Keys(envoyWords))
+
+// envoyCode returns the gRPC code that a condition is about.
+func envoyCode(word string) (name string, ok bool) {
+	name = strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	_, ok = grpccode.Parse(name)
+	return name, ok && envoyWords[word] != 0
+}
+
+// usual reports whether a condition stands in the defaults of a product, and so in many files.
+func usual(word string) bool {
+	return slices.Contains(strings.Split(istioRetryOn+","+egTriggers, ","), word)
+}
+
+// only500 says how each product retries of 5xx what R-4 lists.
+var only500 = map[string]string{
+	"envoy":        "write gateway-error,retriable-status-codes with retriable_status_codes: [500]",
+	"istio":        "write gateway-error,500",
+	"envoygateway": "write gateway-error and retriable-status-codes with httpStatusCodes: [500]",
+}
+
+// misspeltWords looks for words that are not in a list of conditions.
+func (r *reader) misspeltWords(on *tree.Node, d *policyfile.Dependency, known []string, becomes string) {
+	for word := range strings.SplitSeq(on.Text(), ",") {
+		word = strings.TrimSpace(word)
+		if word == "" || slices.Contains(known, word) {
+			continue
+		}
+		hint := nearest.Hint(word, known, "")
+		if _, err := strconv.Atoi(word); err == nil {
+			hint = numbers[r.format]
+		}
+		r.misspelt(on.At, d, word, becomes, hint)
+	}
+}
+
+// envoyMisspelt looks for words that Envoy ignores in a policy, and in the header that asks
+// for retries. They may be all that the policy has.
+func (e *envoyReader) envoyMisspelt(x *envoyRoute, cluster string) {
+	on := x.policy.Fold("retry_on")
+	d := policyfile.Dependency{Name: cmp.Or(cluster, "unnamed"), Route: x.identity(), At: placed(on, x.node.At)}
+	becomes := "is not a condition, and Envoy ignores it"
+	if !x.retries() && x.asks == nil {
+		becomes += ", so nothing is retried"
+	}
+	e.misspeltWords(on, &d, conditionNames, becomes)
+	e.asked(&d, x.asks.Get("key").Text(), x.asks.Get("value"))
+}
+
+// numbers say where each product has its statuses, which are not conditions.
+var numbers = map[string]string{
+	"envoy":        ": list it in retriable_status_codes, with retriable-status-codes here",
+	"istio":        ": Istio takes only statuses that have a name",
+	"envoygateway": ": list it in httpStatusCodes, with retriable-status-codes here",
+}
+
+// asked looks for unknown words in what a header asks Envoy for.
+func (r *reader) asked(d *policyfile.Dependency, header string, value *tree.Node) {
+	if strings.Contains(value.Text(), "%") {
+		return // from the request
+	}
+	grpc := strings.EqualFold(header, "x-envoy-retry-grpc-on")
+	if !grpc && !strings.EqualFold(header, "x-envoy-retry-on") {
+		return
+	}
+	known := slices.DeleteFunc(slices.Clone(conditionNames), func(word string) bool { _, code := envoyCode(word); return code != grpc })
+	r.misspeltWords(value, d, known, "is not a word of "+header+", and Envoy ignores it")
+}
+
 // words returns the conditions of the policy that have an effect. The lists of codes and
 // headers count only with their words, and the words only with their lists.
 func (x *envoyRoute) words(on string) (words []string) {
@@ -108,17 +182,23 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 // Conditions that may repeat a request the service has seen need idempotent
 // methods. It reports whether responses are retried, and not only connections.
 func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idempotent bool) (responded bool) {
+	r.misspeltWords(on, d, conditionNames, "is not a condition, and the resource is refused")
 	repeats := ""
 	for word := range strings.SplitSeq(on.Text(), ",") {
 		word = strings.TrimSpace(word)
 		means := envoyWords[word]
 		switch word {
+		case "5xx":
+			r.terminals(on.At, d, word, only500[r.format])
 		// The name suggests all of 4xx; 409 is the one status that it
 		// retries.
 		case "retriable-4xx":
 			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409, and a conflict does not go away: drop it")
 		case "retriable-status-codes":
 			r.statuses(d, codes.List())
+		}
+		if name, ok := envoyCode(word); ok {
+			r.code(on.At, d, name, word)
 		}
 		responded = responded || means&responds != 0
 		if means&reaches != 0 {
@@ -142,11 +222,13 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 		if h.Get("name").Text() != ":status" {
 			continue
 		}
-		for _, status := range never {
-			if accepts(h, status) {
-				r.terminals(h.At, d, status)
+		var all []int
+		for status := lowest; status <= highest; status++ {
+			if accepts(h, strconv.Itoa(status)) {
+				all = append(all, status)
 			}
 		}
+		r.retried(h.At, d, ":status", all, "")
 	}
 }
 
