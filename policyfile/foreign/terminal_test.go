@@ -265,3 +265,14 @@ func TestSpans(t *testing.T) {
 		}
 	}
 }
+
+// What several routes share is found once.
+func TestSharedConditions(t *testing.T) {
+	text := "virtual_hosts: [{name: v, domains: ['*'], retry_policy: {retry_on: '5xx,internal,restet'}, routes: [{match: {prefix: /a}, route: {cluster: a}}, {match: {prefix: /b}, route: {cluster: b}}]}]\n"
+	lines := judged(t, "e.yaml", text)
+	for _, line := range []string{"R-4 unlisted.5xx", "R-4 unlisted.internal", " word.restet"} {
+		if n := strings.Count("\n"+strings.Join(lines, "\n")+"\n", "\n"+line+"\n"); n != 1 {
+			t.Errorf("%q %d times, want once, in:\n%s", line, n, strings.Join(lines, "\n"))
+		}
+	}
+}
