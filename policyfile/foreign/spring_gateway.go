@@ -205,17 +205,20 @@ var (
 // gatewayConditions judges the statuses and methods that are retried: 5xx and GET by
 // default.
 func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
+	series := springList(f.args.Fold("series"))
 	for _, n := range springList(f.args.Fold("statuses")) {
 		text, _ := resolved(n)
-		if code := statusNamed(text); code > 0 {
+		switch code := statusNamed(text); {
+		case code > 0:
 			text = strconv.Itoa(code)
-		} else if span(text) == nil {
+		case slices.Contains(seriesNames, strings.ToUpper(text)):
+			series = append(series, n) // in the shortcut of the servlet stack
+		case span(text) == nil:
 			r.misspelt(n.At, d, text, "is not a status, and the gateway does not start", nearest.Hint(text, springStatuses, ""))
 		}
 		r.terminals(n.At, d, text, "")
 	}
-	series := springList(f.args.Fold("series"))
-	if f.args.Fold("series") == nil && r.told.first(d.At.File, "series") {
+	if len(series) == 0 && f.args.Fold("series") == nil && r.told.first(d.At.File, "series") {
 		series = []*tree.Node{{Value: "SERVER_ERROR", At: f.at}} // the default
 	}
 	for _, n := range series {

@@ -208,6 +208,7 @@ func TestMisspeltWords(t *testing.T) {
 		{"Spring's statuses", "application.yml", spring, "statuses: BAD_GATWAY", "did you mean BAD_GATEWAY?"},
 		{"Spring's series", "application.yml", spring, "series: SERVER_EROR", "did you mean SERVER_ERROR?"},
 		{"Spring, well spelt", "application.yml", spring, "statuses: 'BAD_GATEWAY,NotImplemented,425', series: server_error", ""},
+		{"Spring's shortcut on the servlet stack", "application.yml", "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: ['Retry=3,SERVER_ERROR,GET']}]", "", ""},
 		{"Step Functions", "s.json", machine, "States.Timout", `"States.Timout" is not an error of Step Functions, and nothing matches it: did you mean States.Timeout?`},
 		{"Step Functions and a service's own", "s.json", machine, "Lambda.Timout", ""},
 		{"AWS", "config", "[default]\nretry_mode = standart\n", "", "did you mean standard?"},
