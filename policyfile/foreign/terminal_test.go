@@ -45,10 +45,11 @@ func TestEveryStatusAsTheLibrary(t *testing.T) {
 		{"Spring", "application.yml", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: [{name: Retry, args: {series: [], statuses: STATUS}}]}]"},
 		{"Istio", "i.yaml", istioFile("retries: {attempts: 1, retryOn: 'STATUS'}")},
 		{"Linkerd", "l.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/http: 'STATUS'}}\n"},
+		{"nginx", "nginx.conf", "http { upstream a { server 10.0.0.1; server 10.0.0.2; } server { location / { proxy_pass http://a; proxy_next_upstream http_STATUS; } } }"},
 	} {
 		for status := lowest; status <= highest; status++ {
-			if product.name == "Istio" && http.StatusText(status) == "" {
-				continue // which Istio refuses
+			if product.name == "Istio" && http.StatusText(status) == "" || product.name == "nginx" && !slices.Contains(nginxNext, "http_"+strconv.Itoa(status)) {
+				continue // which it refuses
 			}
 			var want []string
 			switch code := strconv.Itoa(status); {
@@ -250,6 +251,14 @@ func TestNamedStatuses(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+// The second argument of Spring's shortcut is a series on the servlet stack.
+func TestShortcutOfTheServletStack(t *testing.T) {
+	text := "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: ['Retry=3,CLIENT_ERROR,GET']}]"
+	if got := about(t, "application.yml", text); !slices.Equal(got, []string{"classify.http_4xx"}) {
+		t.Errorf("got %v, want classify.http_4xx", got)
 	}
 }
 
