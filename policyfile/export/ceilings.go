@@ -38,6 +38,6 @@ func (w *writer) envoyWaits(t *target, most time.Duration) {
 	if policy == written {
 		return
 	}
-	w.lose("R-1", "its documentation has waits of up to "+written+", not "+policy,
+	w.lose("R-1", "Envoy's documentation has waits of up to "+written+", not "+policy,
 		"full jitter from the policy's base; the code of Envoy 1.38 stays below "+ceilings(t.p.Backoff.Base, most, t.retries, doubled))
 }
