@@ -10,7 +10,7 @@ import (
 // when there is no other attempt and its upload goes on.
 func TestReleaseLeavesNoHole(t *testing.T) {
 	const text = "abcdefghij"
-	r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text))), 4)
+	r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text))), 4, nil)
 	first := r.reader(nil, nil)
 	_, _ = io.ReadFull(first, make([]byte, 3))
 	if !r.hold() {
@@ -35,7 +35,7 @@ func TestReleaseLeavesNoHole(t *testing.T) {
 // reads it after all on the next one.
 func TestClosedBeforeItWasRead(t *testing.T) {
 	source := &closing{Reader: strings.NewReader("payload")}
-	r := newReplay(source, 1<<10)
+	r := newReplay(source, 1<<10, nil)
 	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{}, source: r.reader(nil, nil)}} {
 		_ = body.Close()
 		if got, err := io.ReadAll(body); err != nil || string(got) != "payload" {

@@ -313,6 +313,13 @@ var (
 		Fix:     "Lower total, or raise --max-duration.",
 	})
 
+	bodiesInMemory = newRule(report.Rule{
+		ID: "FC506", Name: "bodies-in-memory", Severity: note,
+		Summary: "long request bodies are kept in memory for a retry",
+		Why:     "The memory grows with each request at once. forbear serve has a limit for all, and a body that does not fit is sent once.",
+		Fix:     "Limit the requests at once, lower the limit of each body, or send long bodies in parts.",
+	})
+
 	// FC6xx: security and observability.
 	tlsVerificationOff = newRule(report.Rule{
 		ID: "FC601", Name: "tls-verification-off", Standard: "R-9", Severity: fail,
