@@ -36,7 +36,7 @@ func TestEnvoy(t *testing.T) {
 		}
 		retried := 0
 		host := virtualHost(t, &bootstrap)
-		if got := host.GetRequestBodyBufferLimit().GetValue(); got == bodyLimit != retries(&p) {
+		if got := host.GetRequestBodyBufferLimit().GetValue(); (got == bodyLimit) != (p.Retries() > 0) {
 			t.Errorf("%d bytes of a body are kept, with %d retries in the policy", got, p.Retries())
 		}
 		for _, r := range host.GetRoutes() {
