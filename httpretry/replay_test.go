@@ -67,3 +67,39 @@ func (c *closing) Close() error {
 	c.closed++
 	return nil
 }
+
+// TestFinishKeepsWhatIsUnread: after the last attempt the beginning is kept for a reader
+// that is behind it, until that has read it or is closed.
+func TestFinishKeepsWhatIsUnread(t *testing.T) {
+	text := strings.Repeat("0123456789abcdef", 20<<10)
+	for _, closes := range []bool{false, true} {
+		memory := NewBodyMemory(1 << 20)
+		r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text[:200<<10]), strings.NewReader(text[200<<10:]))), 1<<20, memory)
+		first := r.reader(nil, nil)
+		_, _ = io.ReadFull(first, make([]byte, 200<<10))
+		if !r.hold() {
+			t.Fatal("what is kept is not enough")
+		}
+		r.next()
+		second := r.reader(nil, nil)
+		_ = first.Close()
+		r.finish()
+		if memory.Used() == 0 {
+			t.Error("what the second reader has not read is given up")
+		}
+		if closes {
+			_ = second.Close()
+		} else {
+			got := make([]byte, 201<<10)
+			if _, err := io.ReadFull(second, got); err != nil || string(got) != text[:201<<10] {
+				t.Errorf("the second reader got something else, or %v", err)
+			}
+		}
+		if used := memory.Used(); used != 0 {
+			t.Errorf("closes %v: %d bytes stay taken", closes, used)
+		}
+		if rest, err := io.ReadAll(second); !closes && (err != nil || string(rest) != text[201<<10:]) {
+			t.Errorf("then it got %d bytes, or others, and %v", len(rest), err)
+		}
+	}
+}
