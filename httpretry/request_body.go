@@ -3,6 +3,7 @@ package httpretry
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/reason"
 )
 
 // prepareBody readies the request's body for replay: by the request's own GetBody,
@@ -110,9 +110,9 @@ func (x *exchange) closeNext() {
 	}
 }
 
-// unreplayable says why the body of a call that ended for it cannot be sent again.
-func (x *exchange) unreplayable(d forbear.Decision, f *forbear.Failure) {
-	if d.Reason != reason.NotReplayable {
+// unreplayable says why the body of a call cannot be sent again, if it cannot.
+func (x *exchange) unreplayable(s *forbear.State, f *forbear.Failure) {
+	if !s.Unreplayable {
 		return
 	}
 	if _, said := f.Err.(*bodyError); !said {
@@ -150,20 +150,26 @@ type unreplayableError struct {
 // Error returns "http status 503 Service Unavailable; body of 210 KiB without GetBody
 // or Seek; WithBodyLimit (in a gateway's route body_limit) is 64 KiB".
 func (e *unreplayableError) Error() string {
+	if e.last == nil {
+		return e.why()
+	}
+	return e.last.Error() + "; " + e.why()
+}
+
+// LogValue returns what of it may go into a log: nothing of the last failure.
+func (e *unreplayableError) LogValue() slog.Value { return slog.StringValue(e.why()) }
+
+// why names the size of the body and what was too small for it.
+func (e *unreplayableError) why() string {
 	size := "of unknown length"
 	if e.size > 0 {
 		size = "of " + bytesText(e.size)
 	}
 	text := "body " + size + " without GetBody or Seek; "
 	if e.memory != nil {
-		text += "the " + bytesText(e.memory.Limit()) + " for the bodies of all requests are taken"
-	} else {
-		text += "WithBodyLimit (in a gateway's route body_limit) is " + bytesText(int64(e.limit))
+		return text + "the " + bytesText(e.memory.Limit()) + " for the bodies of all requests are taken"
 	}
-	if e.last == nil {
-		return text
-	}
-	return e.last.Error() + "; " + text
+	return text + "WithBodyLimit (in a gateway's route body_limit) is " + bytesText(int64(e.limit))
 }
 
 func (e *unreplayableError) Unwrap() error { return e.last }
