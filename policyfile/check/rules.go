@@ -316,8 +316,8 @@ var (
 	bodiesInMemory = newRule(report.Rule{
 		ID: "FC506", Name: "bodies-in-memory", Severity: note,
 		Summary: "long request bodies are kept in memory for a retry",
-		Why:     "The memory grows with each request at once. forbear serve has a limit for all, and a body that does not fit is sent once.",
-		Fix:     "Limit the requests at once, lower the limit of each body, or send long bodies in parts.",
+		Why:     "Each concurrent request adds to the memory. forbear serve limits the sum, and sends a body once if it does not fit.",
+		Fix:     "Limit the concurrent requests, lower the limit of each body, or send long bodies in parts.",
 	})
 
 	// FC6xx: security and observability.

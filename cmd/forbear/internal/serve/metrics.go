@@ -70,15 +70,15 @@ func (w *watch) followBodies(m *httpretry.BodyMemory) {
 	if w.registry == nil {
 		return
 	}
-	for name, gauge := range map[string]struct {
-		help  string
-		bytes func() int64
-	}{
-		"gateway_body_memory_bytes":       {"Memory of request bodies that are kept for a retry, beyond the first 64 KiB of each.", m.Used},
-		"gateway_body_memory_limit_bytes": {"Limit of gateway_body_memory_bytes; a body that does not fit is sent once.", m.Limit},
-	} {
-		w.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help}, func() float64 { return float64(gauge.bytes()) }))
-	}
+	of := func(bytes func() int64) func() float64 { return func() float64 { return float64(bytes()) } }
+	w.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_body_memory_bytes", Help: "Memory of request bodies that are kept for a retry, beyond the first 64 KiB of each.",
+		}, of(m.Used)),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_body_memory_limit_bytes", Help: "Limit of gateway_body_memory_bytes; a body that does not fit is sent once.",
+		}, of(m.Limit)),
+	)
 }
 
 // options returns the observers that each Retryer is built with. Each Retryer gets
