@@ -29,6 +29,9 @@ func (r *run) bodies(f *policyfile.File) {
 			continue
 		}
 		where, most := route.Host+route.Prefix, int64(cmp.Or(route.MaxConcurrent, d.Policy.MaxConcurrent))
+		if own := int64(d.Policy.MaxConcurrent); own > 0 {
+			most = min(most, own)
+		}
 		cost := fmt.Sprintf("%s for the max_concurrent of %d", inBytes(each*policyfile.Size(most)), most)
 		if fit := sharedBodies / int64(each); most == 0 || most > fit {
 			cost = fmt.Sprintf("%d at once fill the %s for all routes (a quarter of GOMEMLIMIT, if set), and the next is sent once", fit, inBytes(sharedBodies))
