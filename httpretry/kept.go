@@ -1,6 +1,9 @@
 package httpretry
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // BodyMemory bounds what transports keep of request bodies together: a limit for each
 // body alone does not bound the memory of many requests. The first 64 KiB of each
@@ -19,11 +22,21 @@ type BodyMemory struct {
 func NewBodyMemory(bytes int64) *BodyMemory { return &BodyMemory{limit: max(bytes, 0)} }
 
 // Limit returns the bound in bytes.
-func (m *BodyMemory) Limit() int64 { return m.limit }
+func (m *BodyMemory) Limit() int64 {
+	if m == nil {
+		return math.MaxInt64
+	}
+	return m.limit
+}
 
 // Used returns how many bytes are taken now. It may exceed the limit by 64 KiB for each
 // request that is between two attempts: what was read of its body must not be lost.
-func (m *BodyMemory) Used() int64 { return m.used.Load() }
+func (m *BodyMemory) Used() int64 {
+	if m == nil {
+		return 0 // it is not counted
+	}
+	return m.used.Load()
+}
 
 // take takes n bytes, and reports whether they fit. What must be kept is taken anyway.
 func (m *BodyMemory) take(n int64, must bool) bool {
@@ -85,7 +98,7 @@ func (k *kept) from(off int) []byte {
 
 // full reports whether another block might not fit.
 func (k *kept) full() bool {
-	return k.memory != nil && k.size >= block && k.memory.used.Load() >= k.memory.limit
+	return k.size >= block && k.memory.Used() >= k.memory.Limit()
 }
 
 // drop empties it.
