@@ -69,7 +69,7 @@ func (s Scenario) WithDefaults() Scenario {
 		if v.Law = cmp.Or(v.Law, "exponential"); v.Law == "lognormal" {
 			v.CV = cmp.Or(v.CV, 1)
 		}
-		if v.Limit.Rate > 0 {
+		if v.Limit.Rate != 0 {
 			v.Limit.Burst = cmp.Or(v.Limit.Burst, max(v.Limit.Rate, 1))
 		}
 		v.Calls = append([]Edge(nil), v.Calls...)
