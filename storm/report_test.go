@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,15 +84,26 @@ func TestGapsInCurvesStayGaps(t *testing.T) {
 }
 
 func TestSweepReports(t *testing.T) {
-	s := brownout(1000, 5)
+	s := brownout(150, 5)
+	s.Duration = seconds(40)
 	calls := 0
 	w, err := RunSweep(t.Context(), s, SweepBounds{LoadFrom: 0.6, LoadTo: 1.1, Loads: 6, Triggers: 5, Longest: seconds(10)}, Options{},
 		func(done, of int) { calls++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if calls != 30 {
-		t.Errorf("%d calls of progress, want 30", calls)
+	// Three runs of each cell, and nine more of those along the edge.
+	runs, mixed := 0, 0
+	for _, c := range slices.Concat(w.Cells...) {
+		if runs += c.Runs; c.Stuck > 0 && c.Stuck < c.Runs {
+			mixed++
+			if c.Runs != edgeSeeds || !(c.Interval[0] < float64(c.Stuck)/edgeSeeds && float64(c.Stuck)/edgeSeeds < c.Interval[1]) {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	if calls != runs || runs <= 30*fewSeeds || runs >= 30*edgeSeeds || mixed == 0 {
+		t.Errorf("%d calls of progress for %d runs of 30 cells, %d of which chance decides", calls, runs, mixed)
 	}
 	// More load and longer faults never make it better.
 	bad := func(c Cell) bool { return c.Verdict == Metastable || c.Verdict == Overloaded }
@@ -106,7 +118,7 @@ func TestSweepReports(t *testing.T) {
 			}
 		}
 	}
-	if stuck == 0 || stuck == 30 {
+	if stuck == 0 || stuck == len(slices.Concat(w.Cells...)) {
 		t.Errorf("%d of 30 cells are stuck: the map shows nothing", stuck)
 	}
 	var text, table, picture bytes.Buffer
@@ -237,7 +249,7 @@ func TestDurationText(t *testing.T) {
 func TestLeastTriggerNeedsAFault(t *testing.T) {
 	s := brownout(100, 1)
 	s.Faults = nil
-	if _, err := LeastTrigger(t.Context(), s, Options{}, 0); err == nil {
+	if _, err := LeastTrigger(t.Context(), s, Options{}, 0, nil); err == nil {
 		t.Error("a scenario without a fault was accepted")
 	}
 }

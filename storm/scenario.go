@@ -88,7 +88,7 @@ type Service struct {
 
 // Limit is a token bucket, which is full at the start.
 type Limit struct {
-	Rate       float64  `json:"rate,omitzero" doc:"requests per second; 0 is no limit"`
+	Rate       float64  `json:"rate,omitzero" doc:"requests per second; 0 is unlimited"`
 	Burst      float64  `json:"burst,omitzero" doc:"requests that the bucket holds; default one second's worth, and at least 1"`
 	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 429 responses"`
 }

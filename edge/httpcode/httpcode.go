@@ -9,8 +9,9 @@ import (
 )
 
 // Class is R-4's table. Statuses that it does not list are terminal: unknown
-// means do not retry.
-func Class(status int) forbear.Class {
+// means do not retry. A delivery is good with a 2xx only: to a webhook, a redirect is a
+// failure.
+func Class(status int, delivery bool) forbear.Class {
 	switch status {
 	case 408, 504: // Request Timeout, Gateway Timeout
 		return forbear.ClassTimeout
@@ -21,7 +22,7 @@ func Class(status int) forbear.Class {
 	case 401: // Unauthorized
 		return forbear.ClassUnauthorized
 	}
-	if status >= 100 && status < 400 {
+	if status/100 == 2 || status >= 100 && status < 400 && !delivery {
 		return forbear.ClassSuccess
 	}
 	return forbear.ClassTerminal

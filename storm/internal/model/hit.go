@@ -64,7 +64,7 @@ func (f *Fault) alike(g *Fault) bool {
 // Response returns the failure that the HTTP edge makes of a response of that status,
 // with a Retry-After if that is above 0: a floor, and 10 % of it (at most 5 s) as a spread.
 func Response(status int, retryAfter time.Duration) forbear.Failure {
-	f := forbear.Failure{Class: httpcode.Class(status), Type: httpcode.Label(status)}
+	f := forbear.Failure{Class: httpcode.Class(status, false), Type: httpcode.Label(status)}
 	if retryAfter > 0 {
 		f.Hint.Floor = retryAfter
 		f.Hint.Spread = hint.Spread(retryAfter, hint.SpreadShare)
