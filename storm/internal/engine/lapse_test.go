@@ -10,26 +10,50 @@ import (
 
 // Twenty requests come at once to a server that takes 100 ms for each and has a timeout of
 // 500 ms: four are done before it. The others get a response at that moment, though the
-// client would wait for seconds, and their work is waste.
+// client would wait for seconds, and their work is waste. That holds from the moment on,
+// and not from when the response is there.
 func TestServersTimeoutRespondsAndWorksOn(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		drop bool
+		rtt  time.Duration
 		want sums
 	}{
-		{"the work goes on", false, sums{calls: 20, good: 4, failed: 16, served: 20, wasted: 16}},
-		{"what is queued is thrown away", true, sums{calls: 20, good: 4, failed: 16, served: 5, wasted: 1, shed: 15}},
+		{"the work goes on", false, 0, sums{calls: 20, good: 4, failed: 16, served: 20, wasted: 16}},
+		{"the work goes on, far away", false, 400 * time.Millisecond, sums{calls: 20, good: 4, failed: 16, served: 20, wasted: 16}},
+		{"what is queued is thrown away", true, 0, sums{calls: 20, good: 4, failed: 16, served: 5, wasted: 1, shed: 15}},
+		{"what is queued is thrown away, far away", true, 400 * time.Millisecond, sums{calls: 20, good: 4, failed: 16, served: 5, wasted: 1, shed: 15}},
 	} {
 		m := burst(20, plan(0))
-		m.Edges[0].Plan.Timeout = int64(5 * time.Second)
+		m.Edges[0].Plan.Timeout, m.Edges[0].Plan.RTT = int64(5*time.Second), int64(tt.rtt)
 		m.Services[0].Timeout, m.Services[0].DropExpired = 500*time.Millisecond, tt.drop
 		r, got := mustRun(t, m)
 		if got != tt.want {
 			t.Errorf("%s: got  %+v\nwant %+v", tt.name, got, tt.want)
 		}
-		if r.Bins[5].Failed != 16 {
-			t.Errorf("%s: %v failed when the timeout was over, want all 16", tt.name, r.Bins[5].Failed)
+		if n := r.Bins[(500*time.Millisecond+tt.rtt)/m.Bin].Failed; n != 16 {
+			t.Errorf("%s: %v failed when the timeout was over, want all 16", tt.name, n)
 		}
+	}
+}
+
+// What is in time has another task's place when the timeout of that one is over, in the
+// service or on its way to it.
+func TestServersTimeoutIsOfOneTask(t *testing.T) {
+	m := burst(0, plan(0))
+	m.Fleets[0] = model.Fleet{Rate: 5, Regular: true}
+	m.Services[0].Timeout = 450 * time.Millisecond
+	if _, got := mustRun(t, m); got.failed != 0 || got.good < 48 {
+		t.Errorf("%+v: each is done in 100 of 450 ms", got)
+	}
+	m = burst(1, plan(0))
+	m.Services[0].Timeout = 500 * time.Millisecond
+	far := plan(0)
+	far.RTT = int64(400 * time.Millisecond)
+	m.Fleets = append(m.Fleets, model.Fleet{Burst: 1, BurstAt: 450 * time.Millisecond})
+	m.Edges = append(m.Edges, model.Edge{Plan: far, FanOut: 1, Instances: 1})
+	if _, got := mustRun(t, m); got.good != 2 {
+		t.Errorf("%+v: want 2 good", got)
 	}
 }
 
