@@ -138,7 +138,7 @@ func (x *engine) send(i int32) {
 		return // lost on the way: only the timeout will show it
 	}
 	t := x.newTask()
-	x.tasks[t] = task{at: -1, call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
+	x.tasks[t] = task{at: onItsWay, call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
 	if e.Plan.RTT > 0 {
 		x.push(x.now+x.oneWay(e.Plan), evArrive, uint32(t), 0)
 		return

@@ -13,11 +13,11 @@ func Cost(m *model.Model) (events, memory float64, took time.Duration) {
 	attempts, pending := worst(m)
 	// A pending call is an event, a task and a call, and what is kept of it; a caller
 	// is a Retryer with its budget, and as much again with a breaker.
-	callers, perCall := 0.0, 16.0+40+72
+	callers, perCall := 0.0, 16.0+32+72
 	for i := range m.Edges {
 		each := 4096.0
 		if m.Edges[i].Plan.Keeps() {
-			each, perCall = 8192, 16+40+72+176
+			each, perCall = 8192, 16+32+72+176
 		}
 		callers += each * float64(m.Edges[i].Instances)
 	}

@@ -17,10 +17,10 @@ func (x *engine) watch(t int32, v *serviceState) {
 func (x *engine) onLapse(t int32) {
 	k := &x.tasks[t]
 	v := &x.services[k.service]
-	if x.abandoned(k) || k.at < 0 || k.at+int64(v.v.Timeout) != x.now {
+	if x.abandoned(k) || k.at == onItsWay || k.at+int64(v.v.Timeout) != x.now {
 		return
 	}
-	k.responded = true
+	k.at = responded
 	response := *k
 	response.failure = v.failures + timedOut
 	r := x.newTask() // may move the tasks

@@ -9,7 +9,7 @@ import (
 // task is one attempt, as its service sees it. It outlives the attempt: a service
 // does not know that a client has given up, and works on.
 type task struct {
-	// at is when it reached the service; -1 is not yet.
+	// at is when it reached the service, or onItsWay or responded.
 	at   int64
 	call int32
 	// callGen is the call's generation when the attempt was sent: when the call
@@ -23,9 +23,13 @@ type task struct {
 	failure uint16
 	retry   bool
 	status  status
-	// responded says that its client has a response. Its server may work on.
-	responded bool
 }
+
+// The times of a task that is not in its service: at 32 bytes it has no room for more.
+const (
+	onItsWay  = -1 // to the service
+	responded = -2 // its client has a response, but its server may work on
+)
 
 // status is how a task ends, from good to bad: of several calls below, the worst
 // counts.
@@ -259,18 +263,18 @@ func (x *engine) done(t int32) {
 
 // abandoned reports whether no client waits for k: it has given up, or has its response.
 func (x *engine) abandoned(k *task) bool {
-	return k.responded || x.calls[k.call].gen != k.callGen
+	return k.at == responded || x.calls[k.call].gen != k.callGen
 }
 
 // reply sends the response of task t to its caller, with that failure unless s is good.
 // One that the server's timeout has responded for is over.
 func (x *engine) reply(t int32, s status, failure uint16) {
 	k := &x.tasks[t]
-	if k.responded {
+	if k.at == responded {
 		x.freeTask = append(x.freeTask, t)
 		return
 	}
-	k.responded, k.failure = true, failure
+	k.at, k.failure = responded, failure
 	x.respond(t, s)
 }
 
