@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,10 +55,16 @@ func TestReports(t *testing.T) {
 	if bytes.Contains(picture.Bytes(), []byte("<script")) || bytes.Contains(page.Bytes(), []byte("<script")) {
 		t.Error("the scenario's name is not escaped")
 	}
-	// Self-contained: nothing is fetched.
+	// Self-contained: nothing is fetched, and links lead to the documents alone.
+	links := regexp.MustCompile(`<a href="https://github\.com/forbear-go/forbear/blob/main/docs/`)
 	for _, bad := range []string{"src=", "href=", "@import", "url("} {
-		if strings.Contains(page.String(), bad) {
+		if strings.Contains(links.ReplaceAllString(page.String(), ""), bad) {
 			t.Errorf("the report holds %q", bad)
+		}
+	}
+	for _, word := range []string{"Multiplier", "Metastable", "Wasted work", "Budget used", "Self-inflicted", "the time of the fault"} {
+		if !strings.Contains(page.String(), word) {
+			t.Errorf("the report does not explain %q", word)
 		}
 	}
 	if _, err := json.Marshal(r); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/sim/simfile"
 	"github.com/forbear-go/forbear/storm"
 	"github.com/forbear-go/forbear/storm/page"
 )
@@ -200,7 +201,7 @@ func (s *sim) serve(ctx context.Context, _ string) int {
 		return s.std.Fail("sim serve: %v", err)
 	}
 	srv := &http.Server{
-		Handler:           page.Handler(),
+		Handler:           page.Handler(simfile.Policies),
 		ReadHeaderTimeout: 5 * time.Second,
 		// A scenario is a few kilobytes: a slow sender has no business
 		// here.
