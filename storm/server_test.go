@@ -67,7 +67,7 @@ func TestLimitAsksToWait(t *testing.T) {
 	s.Services[0].Limit = Limit{Rate: 0.5, Burst: 1, RetryAfter: seconds(2)}
 	r := mustRun(t, s)
 	near(t, "good", r.Summary.Good, 2, 0)
-	near(t, "p99, ms", r.Summary.P99, 2110, 110) // 2 s and up to 10 % more
+	near(t, "p99, ms", float64(r.Summary.P99), 2110, 110) // 2 s and up to 10 % more
 	s.Services[0].Limit.RetryAfter = 0
 	near(t, "good without Retry-After", mustRun(t, s).Summary.Good, 1, 0)
 }
@@ -148,7 +148,7 @@ func TestFaultsAskToWait(t *testing.T) {
 			s.Faults[0].For = seconds(0.011)
 		}
 		// The single call ends well after its wait; a backoff is at most 100 ms.
-		if r := mustRun(t, s); r.Summary.Good != 1 || r.Summary.P50 < tt.floor || r.Summary.P50 > 1.15*tt.floor+130 {
+		if r := mustRun(t, s); r.Summary.Good != 1 || float64(r.Summary.P50) < tt.floor || float64(r.Summary.P50) > 1.15*tt.floor+130 {
 			t.Errorf("%s: %v good after %v ms, want at least %v", tt.name, r.Summary.Good, r.Summary.P50, tt.floor)
 		}
 	}
@@ -211,8 +211,8 @@ func TestSlowTenth(t *testing.T) {
 	sum := mustRun(t, s).Summary
 	near(t, "attempts a call", sum.Multiplier, 1.1, 0.005)
 	near(t, "failed", sum.Failed/sum.Calls, 0.01, 0.002)
-	near(t, "p50, ms", sum.P50, 10, 0.5)
-	near(t, "p99, ms", sum.P99, 1100, 30) // a timeout, and most of the wait
+	near(t, "p50, ms", float64(sum.P50), 10, 0.5)
+	near(t, "p99, ms", float64(sum.P99), 1100, 30) // a timeout, and most of the wait
 	if sum.Verdict != Steady {
 		t.Errorf("the verdict is %s for what a timeout and a retry cure", sum.Verdict)
 	}
@@ -223,7 +223,7 @@ func TestSlowRequestsShareTheCapacity(t *testing.T) {
 	s := steady(1, 0)
 	s.Services[0] = Service{Name: "s", Capacity: 100, Concurrency: 1, Law: "fixed"}
 	s.Faults = append(always(Fault{Kind: Slow, Time: 200 * ms}), always(Fault{Kind: Brownout, Factor: 0.5})...)
-	near(t, "p50, ms", mustRun(t, s).Summary.P50, 400, 10)
+	near(t, "p50, ms", float64(mustRun(t, s).Summary.P50), 400, 10)
 }
 
 // A service whose own timeout is shorter than what it calls responds first; the deadline
