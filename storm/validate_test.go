@@ -118,7 +118,19 @@ func TestPoliciesOutsideTheStandardAreRefused(t *testing.T) {
 // An event costs no allocation: a run's are those of its start and of its
 // peak.
 func TestExactAllocatesNothingPerEvent(t *testing.T) {
-	for _, s := range []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10))} {
+	all := []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10))}
+	for i := range all {
+		s := change(all[i], func(f *Fleet, v *Service) {
+			v.Limit, v.Timeout = Limit{Rate: 7000, RetryAfter: seconds(1)}, 500*ms
+			f.Client.Method, f.Client.Key = "POST", true
+		})
+		s.Faults = append([]Fault{
+			{Kind: Slow, Rate: 0.1, Time: 20 * ms, At: seconds(5), For: seconds(30)},
+			{Kind: Errors, Rate: 0.1, Status: 429, Method: "POST", At: seconds(15), For: seconds(20)},
+		}, s.Faults...)
+		all = append(all, s)
+	}
+	for _, s := range all {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r := mustRun(t, s)

@@ -21,6 +21,7 @@ const (
 	evReply          // a response reaches its caller; idx is the task
 	evChange         // a fault begins or ends
 	evBin            // a bin of the record ends
+	evLapse          // a service's own timeout; idx is the task
 )
 
 // engine is one run. It belongs to one goroutine.
@@ -45,8 +46,9 @@ type engine struct {
 	kept  []kept
 	keeps bool
 	// passing is a call that is not kept, for one decision.
-	passing edge.DurableCall
-	tasks   []task
+	passing  edge.DurableCall
+	tasks    []task
+	failures failures
 	// freeCall and freeTask are what has ended, to be used again.
 	freeCall, freeTask []int32
 
@@ -77,10 +79,12 @@ func newEngine(m *model.Model) *engine {
 		x.callers = append(x.callers, group)
 		x.keeps = x.keeps || e.Plan.Keeps()
 	}
+	x.failures = failuresOf(m)
 	x.services = make([]serviceState, len(m.Services))
 	for i := range x.services {
 		x.services[i].init(&m.Services[i])
-		x.services[i].cond = m.Condition(i, 0)
+		x.services[i].failures = uint16(1 + perService*i)
+		x.setFaults(i)
 	}
 	for _, f := range m.Faults {
 		if f.Failing[model.FailLoad] > 0 {
@@ -91,7 +95,7 @@ func newEngine(m *model.Model) *engine {
 	// As many slots as there are events when all goes wrong; in quiet times some
 	// stay empty, which costs less than full ones.
 	attempts, _ := worst(m)
-	x.w = newWheel(attempts * perAttempt)
+	x.w = newWheel(attempts * perAttempt(m))
 	x.seed()
 	return x
 }
@@ -152,6 +156,8 @@ func (x *engine) handle(e event) {
 		x.change()
 	case evBin:
 		x.closeBin()
+	case evLapse:
+		x.onLapse(int32(e.idx))
 	}
 }
 
@@ -168,9 +174,16 @@ func (x *engine) change() {
 		}
 	}
 	for i := range x.services {
-		x.services[i].cond = x.m.Condition(i, x.now)
+		x.setFaults(i)
 		x.kick(int32(i)) // a pause may have ended
 	}
+}
+
+// setFaults applies the faults that hold now to service i.
+func (x *engine) setFaults(i int) {
+	v := &x.services[i]
+	v.cond = x.m.Condition(i, x.now)
+	v.hits = x.m.Hits(i, x.now, v.hits[:0])
 }
 
 // closeBin records what is a level and not a count. Of a large fleet it looks at
