@@ -23,9 +23,9 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	p := forbear.Policy{
 		Total:      c.Total.D(),
 		PerAttempt: c.Timeout.D(),
-		Strict:     c.Strict,
-		Breaker:    breaker.Policy{Disabled: c.Breaker != nil && !*c.Breaker},
-		Backoff:    forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
+		Strict:     c.Strict, MaxConcurrent: c.MaxConcurrent,
+		Breaker: breaker.Policy{Disabled: c.Breaker != nil && !*c.Breaker},
+		Backoff: forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
 		Budget: budget.Policy{
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
 		},
@@ -71,7 +71,7 @@ func (c *Client) besidePolicy() error {
 		set  bool
 	}{
 		{"kind", c.Kind != ""}, {"retries", c.Retries != nil}, {"timeout", c.Timeout != 0}, {"total", c.Total != 0},
-		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"budget", c.Budget != Budget{}},
+		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"max_concurrent", c.MaxConcurrent != 0}, {"budget", c.Budget != Budget{}},
 	} {
 		if word.set {
 			return at(word.name, "is set by the policy as well: remove one of them")
@@ -105,5 +105,9 @@ func (c *Client) plan() (*model.Plan, error) {
 	// A batch is not durable by its kind, and is postponed all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
+	// A call of another kind holds its place in the bulkhead to its end.
+	if !p.Kind.Durable() && p.Kind != forbear.Batch {
+		w.MaxConcurrent = p.MaxConcurrent
+	}
 	return w, w.Check()
 }

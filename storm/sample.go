@@ -28,7 +28,7 @@ func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 	rate := 0.0
 	for i := range c.s.Fleets {
 		f := &c.s.Fleets[i]
-		rate += f.Rate + float64(f.Users)/max(f.Think.Seconds(), 0.01)
+		rate += f.mean(c.s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
 	}
 	return max(1, min(math.Ceil(k), rate/100))
 }
@@ -48,6 +48,7 @@ func (s Scenario) sampled(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate /= k
+		f.Load = scaled(f.Load, 1/k)
 		f.Users = part(f.Users)
 	}
 	for i := range s.Services {

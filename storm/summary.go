@@ -18,8 +18,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)
 	res.refusals = rec.Refused[reason.BreakerOpen] + rec.Postponed[reason.BreakerOpen]
-	for i := range rec.Services {
-		t := &rec.Services[i]
+	for i, t := range merged(c.m, rec) {
 		v := ServiceResult{
 			Name: s.Services[i].Name, Arrivals: t.Arrivals, Retries: t.Retries, Served: t.Served,
 			Wasted: t.Wasted, Shed: t.Shed, MaxQueue: t.MaxQueue,

@@ -32,7 +32,7 @@ func (s *Scenario) lasting() float64 {
 		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage {
 			return 0
 		}
-		pass *= 1 - f.Rate
+		pass *= 1 - f.Rate*s.part(&f)
 	}
 	return pass
 }

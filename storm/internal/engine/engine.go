@@ -11,16 +11,18 @@ import (
 
 // The kinds of events. There is room for 16 in an [event].
 const (
-	evArrival = iota // of a fleet's next request; idx is the fleet
-	evThink          // a user of a closed loop begins anew; idx is the fleet
-	evBurst          // idx is the fleet
-	evTimeout        // idx is the call
-	evRetry          // idx is the call
-	evArrive         // a request reaches its service; idx is the task
-	evDone           // a server is done; idx is the task
-	evReply          // a response reaches its caller; idx is the task
-	evChange         // a fault begins or ends
-	evBin            // a bin of the record ends
+	evArrival   = iota // of a fleet's next request; idx is the fleet
+	evThink            // a user of a closed loop begins anew; idx is the fleet
+	evBurst            // idx is the fleet
+	evTimeout          // idx is the call
+	evRetry            // idx is the call
+	evArrive           // a request reaches its service; idx is the task
+	evDone             // a server is done; idx is the task
+	evReply            // a response reaches its caller; idx is the task
+	evChange           // a fault begins or ends
+	evBin              // a bin of the record ends
+	evConnected        // a connection is free for an attempt; idx is the task
+	evLoad             // the next step of a fleet's load; idx is the fleet
 )
 
 // engine is one run. It belongs to one goroutine.
@@ -40,7 +42,9 @@ type engine struct {
 	services []serviceState
 	// callers are by edge and instance.
 	callers [][]*model.Caller
-	calls   []call
+	// pools are likewise, of the edges whose connections are bounded.
+	pools [][]pool
+	calls []call
 	// kept goes with calls when any plan keeps something.
 	kept  []kept
 	keeps bool
@@ -75,6 +79,7 @@ func newEngine(m *model.Model) *engine {
 			group[j] = e.Plan.Caller(x.draw)
 		}
 		x.callers = append(x.callers, group)
+		x.pools = append(x.pools, newPools(e))
 		x.keeps = x.keeps || e.Plan.Keeps()
 	}
 	x.services = make([]serviceState, len(m.Services))
@@ -83,14 +88,14 @@ func newEngine(m *model.Model) *engine {
 		x.services[i].cond = m.Condition(i, 0)
 	}
 	for _, f := range m.Faults {
-		if f.Failing[model.FailLoad] > 0 {
-			x.services[f.Service].loadFaults = true
+		for i := range x.services {
+			x.services[i].loadFaults = x.services[i].loadFaults || f.Failing[model.FailLoad] > 0 && f.Hits(i)
 		}
 	}
 	x.fleets = make([]fleetState, len(m.Fleets))
 	// As many slots as there are events when all goes wrong; in quiet times some
 	// stay empty, which costs less than full ones.
-	attempts, _ := worst(m)
+	attempts, _ := worst(m, (*model.Fleet).Peak)
 	x.w = newWheel(attempts * perAttempt)
 	x.seed()
 	return x
@@ -152,6 +157,10 @@ func (x *engine) handle(e event) {
 		x.change()
 	case evBin:
 		x.closeBin()
+	case evConnected:
+		x.onConnected(int32(e.idx))
+	case evLoad:
+		x.onLoad(int(e.idx))
 	}
 }
 
@@ -160,11 +169,12 @@ func (x *engine) change() {
 	spike := x.m.Spike(x.now)
 	for i := range x.fleets {
 		s := &x.fleets[i]
-		if s.factor != spike {
+		switch {
+		case s.factor == spike:
+		case x.m.Fleets[i].Open():
+			x.retime(i, s.rate, spike)
+		default:
 			s.factor = spike
-			if x.m.Fleets[i].Rate > 0 {
-				x.nextArrival(i) // the gaps of a Poisson process have no memory
-			}
 		}
 	}
 	for i := range x.services {
