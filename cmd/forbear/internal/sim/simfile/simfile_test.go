@@ -86,7 +86,7 @@ faults:
     for: 1s
     service: t
 `, []string{
-			"bad.yaml:3:5: fleets[0]: sets 2 of rate, users and burst",
+			"bad.yaml:3:5: fleets[0]: sets 2 of rate, load, users and burst",
 			`bad.yaml:7:15: fleets[0].client.jitter: "equal" is unknown`,
 			"bad.yaml:9:5: services[0].capacity: is unlimited",
 			`bad.yaml:12:11: faults[0].kind: "meteor" is unknown`,
