@@ -91,6 +91,27 @@ func TestReplicasQueueEachForItself(t *testing.T) {
 	}
 }
 
+// A sample keeps the service times: no replica is left with less than a server.
+func TestASampleKeepsTheReplicas(t *testing.T) {
+	s := Scenario{
+		Name: "sample", Duration: seconds(30),
+		Fleets:   []Fleet{{Rate: 4000, Client: Client{Retries: new(0), Breaker: new(false)}}},
+		Services: []Service{{Name: "s", Capacity: 8000, Time: 20 * ms, Law: "fixed", Replicas: 10}},
+	}
+	for _, name := range []string{"time", "quantiles"} {
+		r, err := Run(t.Context(), s, Options{Within: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		about(t, name+": part", r.Scale, 16, 0)
+		if r.Summary.P50 < 19.5 || r.Summary.P50 > 28 {
+			t.Errorf("%s: p50 %v ms, want 20 and a wait", name, r.Summary.P50)
+		}
+		s.Services[0].Time, s.Services[0].Law = 0, ""
+		s.Services[0].Quantiles = []Quantile{{0.5, 20 * ms}, {0.9, 20 * ms}}
+	}
+}
+
 // The bound of a queue is a part for each replica, and not less than one place.
 func TestReplicasShareTheBound(t *testing.T) {
 	s := Scenario{

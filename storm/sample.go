@@ -30,7 +30,20 @@ func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 		f := &c.s.Fleets[i]
 		rate += f.mean(c.s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
 	}
-	return max(1, min(math.Ceil(k), rate/100))
+	return max(1, min(math.Ceil(k), rate/100, c.divisible()))
+}
+
+// divisible returns how small a part still has a server of each replica, and of each
+// service whose times were measured: less than one server would be one, and faster or
+// slower than it is.
+func (c *compiled) divisible() float64 {
+	k := math.Inf(1)
+	for i := range c.m.Services {
+		if v := &c.m.Services[i]; v.Capacity > 0 && (v.Measured != nil || v.Replicas > 1 && v.Concurrency > 1) {
+			k = min(k, float64(v.Concurrency))
+		}
+	}
+	return k
 }
 
 // sampled returns s with one of k of everything that there is many of: requests,
