@@ -23,12 +23,13 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	p := forbear.Policy{
 		Total:      c.Total.D(),
 		PerAttempt: c.Timeout.D(),
-		Strict:     c.Strict, MaxConcurrent: c.MaxConcurrent,
-		Breaker: breaker.Policy{Disabled: c.Breaker != nil && !*c.Breaker},
-		Backoff: forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
+		Strict:     c.Strict,
+		Breaker:    breaker.Policy{Disabled: c.Breaker != nil && !*c.Breaker},
+		Backoff:    forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
 		Budget: budget.Policy{
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
 		},
+		MaxConcurrent: c.MaxConcurrent,
 	}
 	if err := p.Kind.UnmarshalText([]byte(cmp.Or(c.Kind, "sync"))); err != nil {
 		return p, at("kind", "%v", err)
@@ -71,7 +72,8 @@ func (c *Client) besidePolicy() error {
 		set  bool
 	}{
 		{"kind", c.Kind != ""}, {"retries", c.Retries != nil}, {"timeout", c.Timeout != 0}, {"total", c.Total != 0},
-		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"max_concurrent", c.MaxConcurrent != 0}, {"budget", c.Budget != Budget{}},
+		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"budget", c.Budget != Budget{}},
+		{"max_concurrent", c.MaxConcurrent != 0},
 	} {
 		if word.set {
 			return at(word.name, "is set by the policy as well: remove one of them")

@@ -1,6 +1,9 @@
 package storm
 
-import "testing"
+import (
+	"runtime/debug"
+	"testing"
+)
 
 // bounded is a service of 100 ms for each request, and calls that end after one attempt.
 func bounded(f Fleet) Scenario {
@@ -64,10 +67,32 @@ func TestTimeoutsRunInTheLine(t *testing.T) {
 	}
 }
 
-// A line of many calls that end at once is no deep stack.
+// Whoever has left the line gets no connection, although another in it waits on.
+func TestALineOfDifferentTimeouts(t *testing.T) {
+	once := func(at Duration, n int, timeout Duration) Fleet {
+		return Fleet{Burst: n, BurstAt: at, Client: Client{Retries: new(0), Breaker: new(false), Timeout: timeout}}
+	}
+	s := Scenario{
+		Name: "line", Duration: seconds(10), Engine: Exact,
+		Fleets: []Fleet{once(0, 1, seconds(5)), once(10*ms, 3, 300*ms), once(500*ms, 1, seconds(5))},
+		Services: []Service{
+			{Name: "front", DropExpired: true, Calls: []Edge{{To: "back", Client: Client{
+				Retries: new(0), Breaker: new(false), Timeout: seconds(8), Connections: 1,
+			}}}},
+			{Name: "back", Time: seconds(1), Law: "fixed"},
+		},
+	}
+	r := mustRun(t, s)
+	if r.Summary.Good != 2 || r.Services[1].Arrivals != 2 {
+		t.Errorf("%v good, %v sent on, want the first and the last", r.Summary.Good, r.Services[1].Arrivals)
+	}
+}
+
+// A line of calls that end at once does not become a deep stack.
 func TestALongLineEndsAtOnce(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(4 << 20))
 	s := bounded(Fleet{Burst: 300_000, Client: Client{Connections: 1}})
-	s.Faults = []Fault{{Kind: Outage, For: seconds(10)}}
+	s.Faults = []Fault{{Kind: Outage, At: 50 * ms, For: seconds(9)}}
 	about(t, "arrivals", mustRun(t, s).Services[0].Arrivals, 300_000, 0)
 }
 

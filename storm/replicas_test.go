@@ -32,9 +32,10 @@ func TestABadReplicaFailsItsPart(t *testing.T) {
 		{"half of its requests", func(s *Scenario) { s.Faults[0].Rate = 0.5 }, 0.25},
 		{"no capacity", func(s *Scenario) { s.Faults[0].Kind, s.Services[0].Capacity = Pause, 4000 }, 0.5},
 		{"cut off", func(s *Scenario) { s.Faults[0].Kind = Partition }, 0.5},
-		{"above its half of the nominal load", func(s *Scenario) {
+		{"what exceeds a half of its nominal load, at twice the load", func(s *Scenario) {
 			s.Faults[0] = Fault{Kind: Errors, Mode: LoadCoupled, Rate: 0.5, For: seconds(100), Replicas: 1}
-		}, 0.25},
+			s.Faults = append(s.Faults, Fault{Kind: Spike, For: seconds(100)})
+		}, 0.75 / 2},
 		{"both", func(s *Scenario) { s.Faults[0].Replicas = 0 }, 1},
 		{"one of four", func(s *Scenario) { s.Services[0].Replicas = 4 }, 0.25},
 		{"and a retry", func(s *Scenario) {

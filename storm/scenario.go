@@ -34,19 +34,18 @@ const (
 )
 
 // Fleet is a population of clients that share a policy. Exactly one of Rate, Load,
-// Users and Burst is set.
+// Users and Burst is set. Where one number is wanted, the greatest rate of a Load is the
+// nominal one, that a service is built for.
 type Fleet struct {
-	Name      string  `json:"name,omitzero" doc:"name in reports"`
-	Instances int     `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
-	Rate      float64 `json:"rate,omitzero" doc:"open loop: new requests per second of the whole fleet"`
-	// Load is what a monitoring system has measured, or a day in steps. Where one number is
-	// wanted, the greatest rate of the run is the nominal load, that a service is built for.
-	Load    []Step   `json:"load,omitzero" doc:"open loop, instead of rate: a rate in steps, the first at 0s; the last one stays"`
-	Users   int      `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
-	Think   Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
-	Burst   int      `json:"burst,omitzero" doc:"send this number of requests at once, and no others"`
-	BurstAt Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
-	Regular bool     `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
+	Name      string   `json:"name,omitzero" doc:"name in reports"`
+	Instances int      `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
+	Rate      float64  `json:"rate,omitzero" doc:"open loop: new requests per second of the whole fleet"`
+	Load      []Step   `json:"load,omitzero" doc:"open loop, instead of rate: a rate in steps, the first at 0s; the last one stays"`
+	Users     int      `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
+	Think     Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
+	Burst     int      `json:"burst,omitzero" doc:"send this number of requests at once, and no others"`
+	BurstAt   Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
+	Regular   bool     `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
 	// Spread matters where each instance has a breaker: by chance one opens later than
 	// another. The calls of a burst take turns.
 	Spread string `json:"spread,omitzero" doc:"how calls come to the instances: chance (default) or turns"`
@@ -69,15 +68,15 @@ type Service struct {
 	Concurrency int     `json:"concurrency,omitzero" doc:"number of parallel servers; default capacity x time, or 1"`
 	// Time, beside a Capacity, sets the number of servers (Little's law). Without Time a
 	// request takes Concurrency / Capacity: with one server, next to nothing.
-	Time Duration `json:"time,omitzero" doc:"mean service time; default concurrency / capacity"`
-	Law  string   `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
-	CV   float64  `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
-	// Quantiles take the place of Time, Law and CV: measured times, between which the
-	// logarithm is linear on the scale of the normal distribution. So two of them make a
-	// lognormal. The outer slopes go on beyond the first and the last, to 10 times the last.
-	// With a Capacity, their mean sets the number of servers, which is rounded.
-	Quantiles     []Quantile `json:"quantiles,omitzero" doc:"measured service times, instead of time, law and cv: two or more quantiles"`
-	PerConcurrent Duration   `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
+	Time          Duration `json:"time,omitzero" doc:"mean service time; default concurrency / capacity"`
+	Law           string   `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
+	CV            float64  `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
+	PerConcurrent Duration `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
+	// Quantiles take the place of Time, Law and CV. Between them, the logarithm of the time
+	// is linear on the scale of the normal distribution, so that two make a lognormal. The
+	// outer slopes go on below the first and above the last, up to 10 times its time. With a
+	// Capacity, their mean sets the number of servers, which is rounded.
+	Quantiles []Quantile `json:"quantiles,omitzero" doc:"measured service times, instead of time, law and cv: two or more quantiles"`
 	// QueueSlowdown divides the capacity by 1 + QueueSlowdown x queue seconds:
 	// a queue that costs memory costs speed.
 	QueueSlowdown float64 `json:"queue_slowdown,omitzero" doc:"capacity is divided by 1 + this x queue in seconds"`
@@ -86,9 +85,8 @@ type Service struct {
 	Queue       Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
 	QueueLength int      `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
 	Shed        Duration `json:"shed,omitzero" doc:"load shedding: respond with 503 while the expected wait is longer"`
-	// Replicas are equal: each has this part of the capacity and of the servers, at
-	// least one, and a queue of its own with this part of the bound. An attempt comes to
-	// one of them by chance.
+	// Replicas are equal: each has this part of the capacity, of the servers and of the
+	// queue's bound, at least one server and one place. An attempt comes to one by chance.
 	Replicas int `json:"replicas,omitzero" doc:"number of equal replicas; an attempt comes to one by chance; default 1"`
 	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
 	// outages, as a Retry-After header would.
@@ -165,26 +163,27 @@ type Client struct {
 	// resolves it into Policy.
 	PolicyRef string `json:"policy,omitzero" doc:"a dependency's policy from a policy file: FILE or FILE#DEPENDENCY"`
 
-	Kind    string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
-	Retries *int     `json:"retries,omitzero" doc:"retries; the kind's default; 0 for none"`
-	Timeout Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
-	Total   Duration `json:"total,omitzero" doc:"limit of the whole call; the kind's default"`
-	Base    Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
-	Cap     Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
-	Jitter  string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
-	Strict  bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
-	Budget  Budget   `json:"budget,omitzero" doc:"retry budget"`
-	Breaker *bool    `json:"breaker,omitzero" doc:"the default circuit breaker; default true"`
-	// MaxConcurrent is a bulkhead: a call holds a place from its first attempt to its end,
-	// waits included; one of a durable kind holds it for each attempt. A call that finds
-	// none fails at once.
+	Kind     string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
+	Retries  *int     `json:"retries,omitzero" doc:"retries; the kind's default; 0 for none"`
+	Timeout  Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
+	Total    Duration `json:"total,omitzero" doc:"limit of the whole call; the kind's default"`
+	Base     Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
+	Cap      Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
+	Jitter   string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
+	Strict   bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
+	Budget   Budget   `json:"budget,omitzero" doc:"retry budget"`
+	Breaker  *bool    `json:"breaker,omitzero" doc:"the default circuit breaker; default true"`
+	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
+	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
+	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
+
+	// MaxConcurrent is the policy's: a call holds a place from its first attempt to its end,
+	// waits included, and one that finds none fails at once. A call of a durable kind holds
+	// a place for each attempt.
 	MaxConcurrent int `json:"max_concurrent,omitzero" doc:"calls of each instance under way at once; more are refused; default no bound"`
-	// Connections is as http.Transport.MaxConnsPerHost: an attempt holds a connection until
-	// its response or its timeout. One that times out in line has not been sent.
-	Connections int      `json:"connections,omitzero" doc:"connections of each instance; an attempt waits for a free one within its timeout; default no bound"`
-	RTT         Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
-	RTTLaw      string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
-	Throttle    Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
+	// Connections are as http.Transport.MaxConnsPerHost says: an attempt holds one until its
+	// response or its timeout. One that times out in line is never sent.
+	Connections int `json:"connections,omitzero" doc:"connections of each instance; an attempt waits for a free one within its timeout; default no bound"`
 
 	// Baseline departs from what forbear allows.
 	Baseline Baseline `json:"baseline,omitzero" doc:"settings that forbear forbids, for comparison"`

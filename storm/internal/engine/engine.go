@@ -11,18 +11,18 @@ import (
 
 // The kinds of events. There is room for 16 in an [event].
 const (
-	evArrival   = iota // of a fleet's next request; idx is the fleet
-	evThink            // a user of a closed loop begins anew; idx is the fleet
-	evBurst            // idx is the fleet
-	evTimeout          // idx is the call
-	evRetry            // idx is the call
-	evArrive           // a request reaches its service; idx is the task
-	evDone             // a server is done; idx is the task
-	evReply            // a response reaches its caller; idx is the task
-	evChange           // a fault begins or ends
-	evBin              // a bin of the record ends
-	evConnected        // a connection is free for an attempt; idx is the task
-	evLoad             // the next step of a fleet's load; idx is the fleet
+	evArrival = iota // of a fleet's next request; idx is the fleet
+	evThink          // a user of a closed loop begins anew; idx is the fleet
+	evBurst          // idx is the fleet
+	evTimeout        // idx is the call
+	evRetry          // idx is the call
+	evArrive         // a request reaches its service; idx is the task
+	evDone           // a server is done; idx is the task
+	evReply          // a response reaches its caller; idx is the task
+	evChange         // a fault begins or ends
+	evBin            // a bin of the record ends
+	evConnect        // a connection is free for an attempt; idx is the task
+	evLoad           // the next step of a fleet's load; idx is the fleet
 )
 
 // engine is one run. It belongs to one goroutine.
@@ -42,9 +42,7 @@ type engine struct {
 	services []serviceState
 	// callers are by edge and instance.
 	callers [][]*model.Caller
-	// pools are likewise, of the edges whose connections are bounded.
-	pools [][]pool
-	calls []call
+	calls   []call
 	// kept goes with calls when any plan keeps something.
 	kept  []kept
 	keeps bool
@@ -53,6 +51,9 @@ type engine struct {
 	tasks   []task
 	// freeCall and freeTask are what has ended, to be used again.
 	freeCall, freeTask []int32
+
+	// pools are by edge and instance, nil where connections are not bounded.
+	pools [][]pool
 
 	rec *model.Record
 }
@@ -157,7 +158,7 @@ func (x *engine) handle(e event) {
 		x.change()
 	case evBin:
 		x.closeBin()
-	case evConnected:
+	case evConnect:
 		x.onConnected(int32(e.idx))
 	case evLoad:
 		x.onLoad(int(e.idx))

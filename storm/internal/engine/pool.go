@@ -61,7 +61,7 @@ func (x *engine) disconnect(c *call) {
 		k := &x.tasks[t]
 		if next := &x.calls[k.call]; next.gen == k.callGen {
 			next.connected = true
-			x.push(x.now, evConnected, uint32(t), 0)
+			x.push(x.now, evConnect, uint32(t), 0)
 			return
 		}
 		x.freeTask = append(x.freeTask, t)
