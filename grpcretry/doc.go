@@ -21,9 +21,10 @@
 //     on connecting; the credentials of [WithTransportCredentials] keep the
 //     typed error, and hold further handshakes back.
 //
-// grpc-retry-pushback-ms replaces the backoff and, when negative, ends the
-// call; google.rpc.RetryInfo is a floor under the wait. Each retry carries
-// grpc-previous-rpc-attempts.
+// grpc-retry-pushback-ms replaces the first backoff and, when negative, ends the
+// call; google.rpc.RetryInfo is a floor under the wait. Up to 10 % is added to both,
+// where gRFC A6 adds nothing: clients that were turned away together do not return
+// together. Each retry carries grpc-previous-rpc-attempts.
 //
 // gRPC's own retries must be off, since their jitter is 20 % where R-1 demands
 // all of it: [DialOptions] switches them off. Transparent retries, of calls

@@ -45,23 +45,24 @@ func Classify(req *http.Request, resp *http.Response, err error) forbear.Failure
 // matters to waits that are given as a date without a Date beside them. The zero
 // time stands for the present; the clock is then read where it matters only.
 func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
-	return classify(req, resp, err, now, nil)
+	return classify(req, resp, err, now, nil, false)
 }
 
-// ClassifyBy is [ClassifyAt] with the headers that a policy reads waits from: see
-// [forbear.Policy.WaitHeaders].
+// ClassifyBy is [ClassifyAt] by a policy: with the headers that it reads waits from, see
+// [forbear.Policy.WaitHeaders], and for its kind. The delivery of a webhook succeeds with
+// 2xx alone: it follows no redirect, and nothing else accepts a message.
 func ClassifyBy(p *forbear.Policy, req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
-	return classify(req, resp, err, now, p.WaitHeaders)
+	return classify(req, resp, err, now, p.WaitHeaders, p.Kind == forbear.Webhook)
 }
 
-func classify(req *http.Request, resp *http.Response, err error, now time.Time, named map[string]string) forbear.Failure {
+func classify(req *http.Request, resp *http.Response, err error, now time.Time, named map[string]string, delivery bool) forbear.Failure {
 	if err != nil {
 		return classifyError(req, err)
 	}
 	if resp == nil {
 		return forbear.Failure{Type: errtype.Unknown}
 	}
-	return classifyResponse(req, resp, now, named)
+	return classifyResponse(req, resp, now, named, delivery)
 }
 
 // classifyError asks in the order of certainty. A refused certificate is one even
@@ -100,8 +101,8 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 
 // classifyResponse goes by the status, and reads hints off the headers of
 // failures only: a success does not pay for them.
-func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]string) forbear.Failure {
-	class := classOf(resp.StatusCode)
+func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]string, delivery bool) forbear.Failure {
+	class := classOf(resp.StatusCode, delivery)
 	if class == forbear.ClassSuccess {
 		return forbear.Failure{Class: class}
 	}
@@ -139,7 +140,7 @@ func deadlineRefused(req *http.Request, resp *http.Response) bool {
 
 // classOf is R-4's table. Statuses that it does not list are terminal: unknown
 // means do not retry.
-func classOf(status int) forbear.Class {
+func classOf(status int, delivery bool) forbear.Class {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return forbear.ClassTimeout
@@ -150,7 +151,7 @@ func classOf(status int) forbear.Class {
 	case http.StatusUnauthorized:
 		return forbear.ClassUnauthorized
 	}
-	if status >= 100 && status < 400 {
+	if status/100 == 2 || status >= 100 && status < 400 && !delivery {
 		return forbear.ClassSuccess
 	}
 	return forbear.ClassTerminal

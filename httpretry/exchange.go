@@ -210,7 +210,7 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	if errors.Is(err, errNotKept) {
 		err = resend.Err // net/http asked for the body in order to send again
 	}
-	f := classify(x.req, resp, err, time.Time{}, x.waits)
+	f := classify(x.req, resp, err, time.Time{}, x.waits, false)
 	if a.silent && f.Class.Retryable() {
 		f.Type = errtype.Silent
 	}

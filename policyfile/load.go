@@ -30,7 +30,12 @@ func Preview(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := newDecoder(path, time.Now())
+	return ParsePreview(path, data)
+}
+
+// ParsePreview reads data as [Preview] reads a file; name stands for it in faults.
+func ParsePreview(name string, data []byte) (*File, error) {
+	d := newDecoder(name, time.Now())
 	d.elsewhere = true
 	return d.parse(data)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
@@ -40,6 +41,17 @@ func (s Scenario) With(v Variant) Scenario {
 		c.Baseline, c.Breaker = v.baseline, &v.breaker
 		c.Baseline.Unchecked = unchecked
 	})
+}
+
+// WithPolicy returns s with every fleet retrying by p, whatever its clients did before. p
+// is taken as judged: a policy file may waive a rule for it. Calls between services stay.
+func (s Scenario) WithPolicy(p forbear.Policy) Scenario {
+	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Fleets {
+		c := &s.Fleets[i].Client
+		*c = Client{Policy: &p, RTT: c.RTT, RTTLaw: c.RTTLaw, Throttle: c.Throttle, Connections: c.Connections, Baseline: Baseline{Unchecked: true}}
+	}
+	return s
 }
 
 // withClients returns s, with its defaults, and f applied to every client and the number

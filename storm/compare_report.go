@@ -26,7 +26,7 @@ func WriteComparison(w io.Writer, all []Compared) error {
 			recovery = fmt.Sprintf("%.1f s", s.Recovery)
 		}
 		fmt.Fprintf(b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9s %7s\n", c.Variant.Title, s.Verdict, recovery,
-			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, report.Plain(s.P99), report.Plain(s.MaxQueue))
+			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, report.Plain(float64(s.P99)), report.Plain(s.MaxQueue))
 	}
 	// One scale for all attempts, and one for all goodput.
 	b.WriteString("\nattempts per second (same scale), then good calls\n")
@@ -75,7 +75,7 @@ func WriteHTML(w io.Writer, title, about string, all []Compared) error {
 			Cells: []string{
 				recovery, report.Amount(s.Multiplier) + "x", report.Amount(s.PeakMultiplier) + "x",
 				report.Amount(100*s.Good/max(s.Calls, 1)) + " %", report.Amount(100*s.Wasted) + " %",
-				report.Amount(s.P50) + " ms", report.Amount(s.P99) + " ms", report.Amount(s.MaxQueue) + " s",
+				report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Amount(s.MaxQueue) + " s",
 			},
 		})
 	}

@@ -3,12 +3,15 @@ package storm
 import (
 	"runtime/debug"
 	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 // bounded is a service of 100 ms for each request, and calls that end after one attempt.
 func bounded(f Fleet) Scenario {
 	f.Client.Breaker = new(false)
-	if f.Client.Retries == nil {
+	if f.Client.Retries == nil && f.Client.Policy == nil {
 		f.Client.Retries = new(0)
 	}
 	return Scenario{
@@ -31,8 +34,8 @@ func TestConnectionsBoundTheRate(t *testing.T) {
 func TestConnectionsAreWaitedFor(t *testing.T) {
 	s := bounded(Fleet{Users: 5, Think: 1, Client: Client{Timeout: seconds(30), Connections: 1}})
 	r := mustRun(t, s)
-	about(t, "median", r.Summary.P50, 500, 0.02)
-	about(t, "in their turn: the slowest waits no longer", r.Summary.P99, 500, 0.02)
+	about(t, "median", float64(r.Summary.P50), 500, 0.02)
+	about(t, "in their turn: the slowest waits no longer", float64(r.Summary.P99), 500, 0.02)
 }
 
 // Five calls at once with two connections. Timeouts run while they wait.
@@ -135,6 +138,30 @@ func TestMaxConcurrentIsErlangsLoss(t *testing.T) {
 	if r = mustRun(t, s); r.Summary.ConcurrencyRefused+r.Summary.Postponed > 0 {
 		t.Errorf("events: %v refused, %v postponed, want none", r.Summary.ConcurrencyRefused, r.Summary.Postponed)
 	}
+}
+
+// A sample has as many places for each request as the whole.
+func TestASampleKeepsTheBoundsOfCallers(t *testing.T) {
+	sample := func(f Fleet, k float64) *Summary {
+		s := bounded(f)
+		s.Duration, s.Services[0].Time = seconds(30), 10*ms
+		c, err := compile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.runSample(k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &r.Summary
+	}
+	many := sample(Fleet{Instances: 64, Rate: 64 * 400, Client: Client{MaxConcurrent: 4}}, 16)
+	about(t, "refused by each of many", many.ConcurrencyRefused/many.Calls, 0.3107, 0.03)
+	policy := forbear.Policy{PerAttempt: time.Second, MaxConcurrent: 4, Disabled: true}
+	many = sample(Fleet{Instances: 64, Rate: 64 * 400, Client: Client{Policy: &policy}}, 16)
+	about(t, "of a policy", many.ConcurrencyRefused/many.Calls, 0.3107, 0.03)
+	one := sample(Fleet{Rate: 4000, Client: Client{Connections: 20, Timeout: seconds(100)}}, 10)
+	about(t, "half of the load of one", one.Good/one.Calls, 0.5, 0.05)
 }
 
 // The breaker of a live call counts a full bulkhead as a failure, so that it opens.

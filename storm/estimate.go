@@ -71,7 +71,7 @@ func (e Estimate) refuse(o Options) error {
 }
 
 // studyTime is how long all runs of a study may take together before they are samples.
-const studyTime = 20 * time.Second
+const studyTime = 40 * time.Second
 
 // study returns the options for each of n runs of which s is the largest, or refuses
 // them. All of them together are held to the limits of one run.

@@ -61,7 +61,7 @@ func ExampleCompare() {
 func ExampleLeastTrigger() {
 	s := scenario()
 	s.Fleets[0].Client.Breaker, s.Fleets[0].Client.Baseline.NoBudget = new(false), true
-	t, err := storm.LeastTrigger(context.Background(), s, storm.Options{}, 20*time.Second)
+	t, err := storm.LeastTrigger(context.Background(), s, storm.Options{Within: 20 * time.Millisecond}, 20*time.Second, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -73,7 +73,7 @@ func ExampleLeastTrigger() {
 func ExampleRunSweep() {
 	s := scenario()
 	s.Fleets[0].Client.Breaker, s.Fleets[0].Client.Baseline.NoBudget = new(false), true
-	w, err := storm.RunSweep(context.Background(), s, storm.SweepBounds{Loads: 2, Triggers: 3}, storm.Options{}, nil)
+	w, err := storm.RunSweep(context.Background(), s, storm.SweepBounds{Loads: 2, Triggers: 3}, storm.Options{Within: 20 * time.Millisecond}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

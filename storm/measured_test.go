@@ -104,9 +104,9 @@ func TestQuantilesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mustRun(t, s)
-	about(t, "p50", r.Summary.P50, 12, 0.03)
-	about(t, "p99", r.Summary.P99, 300, 0.03)
-	about(t, "mean", r.Summary.Mean, c.m.Services[0].Measured.Mean()/1e6, 0.03)
+	about(t, "p50", float64(r.Summary.P50), 12, 0.03)
+	about(t, "p99", float64(r.Summary.P99), 300, 0.03)
+	about(t, "mean", float64(r.Summary.Mean), c.m.Services[0].Measured.Mean()/1e6, 0.03)
 	// The timeouts count what is longer than a quantile.
 	s.Fleets[0].Client.Timeout = 80 * ms
 	about(t, "above p95", failed(mustRun(t, s)), 0.05, 0.05)
@@ -114,7 +114,7 @@ func TestQuantilesComeBack(t *testing.T) {
 	about(t, "above p90", failed(mustRun(t, s)), 0.1, 0.05)
 	// Half the speed takes twice the time.
 	s.Fleets[0].Client.Timeout, s.Faults = 0, []Fault{{Kind: Brownout, For: seconds(100)}}
-	about(t, "slow p50", mustRun(t, s).Summary.P50, 24, 0.03)
+	about(t, "slow p50", float64(mustRun(t, s).Summary.P50), 24, 0.03)
 }
 
 // Two quantiles are a lognormal, and their mean makes servers of a capacity.

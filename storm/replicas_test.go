@@ -73,9 +73,9 @@ func TestReplicasQueueEachForItself(t *testing.T) {
 		Fleets:   []Fleet{{Rate: 50, Client: Client{Retries: new(0), Timeout: seconds(100), Breaker: new(false)}}},
 		Services: []Service{{Name: "s", Capacity: 100}, {Name: "below", Capacity: 75, Replicas: 3}},
 	}
-	about(t, "one queue", mustRun(t, s).Summary.Mean, 20, 0.05)
+	about(t, "one queue", float64(mustRun(t, s).Summary.Mean), 20, 0.05)
 	s.Services[0].Replicas = 2
-	about(t, "two queues", mustRun(t, s).Summary.Mean, 40, 0.05)
+	about(t, "two queues", float64(mustRun(t, s).Summary.Mean), 40, 0.05)
 
 	s.Services[0].Calls = []Edge{{To: "below"}}
 	c, err := compile(s)
@@ -100,14 +100,17 @@ func TestASampleKeepsTheReplicas(t *testing.T) {
 		Services: []Service{{Name: "s", Capacity: 8000, Time: 20 * ms, Law: "fixed", Replicas: 10}},
 	}
 	for _, name := range []string{"time", "quantiles"} {
-		r, err := Run(t.Context(), s, Options{Within: 1})
+		c, err := compile(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		about(t, name+": part", r.Scale, 16, 0)
-		if r.Summary.P50 < 19.5 || r.Summary.P50 > 28 {
-			t.Errorf("%s: p50 %v ms, want 20 and a wait", name, r.Summary.P50)
+		e := c.estimate(Options{Within: 1})
+		about(t, name+": a server of each replica is left", e.Scale, 16, 0)
+		if c, err = compile(s.sampled(e.Scale)); err != nil {
+			t.Fatal(err)
 		}
+		v := &c.m.Services[9]
+		about(t, name+": service time", float64(v.Concurrency)/v.Capacity, 0.02, 0.001)
 		s.Services[0].Time, s.Services[0].Law = 0, ""
 		s.Services[0].Quantiles = []Quantile{{0.5, 20 * ms}, {0.9, 20 * ms}}
 	}

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,10 +55,16 @@ func TestReports(t *testing.T) {
 	if bytes.Contains(picture.Bytes(), []byte("<script")) || bytes.Contains(page.Bytes(), []byte("<script")) {
 		t.Error("the scenario's name is not escaped")
 	}
-	// Self-contained: nothing is fetched.
+	// Self-contained: nothing is fetched, and links lead to the documents alone.
+	links := regexp.MustCompile(`<a href="https://github\.com/forbear-go/forbear/blob/main/docs/`)
 	for _, bad := range []string{"src=", "href=", "@import", "url("} {
-		if strings.Contains(page.String(), bad) {
+		if strings.Contains(links.ReplaceAllString(page.String(), ""), bad) {
 			t.Errorf("the report holds %q", bad)
+		}
+	}
+	for _, word := range []string{"Multiplier", "Metastable", "Wasted work", "Budget used", "Self-inflicted", "the time of the fault"} {
+		if !strings.Contains(page.String(), word) {
+			t.Errorf("the report does not explain %q", word)
 		}
 	}
 	if _, err := json.Marshal(r); err != nil {
@@ -83,15 +91,26 @@ func TestGapsInCurvesStayGaps(t *testing.T) {
 }
 
 func TestSweepReports(t *testing.T) {
-	s := brownout(1000, 5)
+	s := brownout(150, 5)
+	s.Duration = seconds(40)
 	calls := 0
 	w, err := RunSweep(t.Context(), s, SweepBounds{LoadFrom: 0.6, LoadTo: 1.1, Loads: 6, Triggers: 5, Longest: seconds(10)}, Options{},
 		func(done, of int) { calls++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if calls != 30 {
-		t.Errorf("%d calls of progress, want 30", calls)
+	// Three runs of each cell, and nine more of those along the edge.
+	runs, mixed := 0, 0
+	for _, c := range slices.Concat(w.Cells...) {
+		if runs += c.Runs; c.Stuck > 0 && c.Stuck < c.Runs {
+			mixed++
+			if c.Runs != edgeSeeds || !(c.Interval[0] < float64(c.Stuck)/edgeSeeds && float64(c.Stuck)/edgeSeeds < c.Interval[1]) {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	if calls != runs || runs <= 30*fewSeeds || runs >= 30*edgeSeeds || mixed == 0 {
+		t.Errorf("%d calls of progress for %d runs of 30 cells, %d of which chance decides", calls, runs, mixed)
 	}
 	// More load and longer faults never make it better.
 	bad := func(c Cell) bool { return c.Verdict == Metastable || c.Verdict == Overloaded }
@@ -106,7 +125,7 @@ func TestSweepReports(t *testing.T) {
 			}
 		}
 	}
-	if stuck == 0 || stuck == 30 {
+	if stuck == 0 || stuck == len(slices.Concat(w.Cells...)) {
 		t.Errorf("%d of 30 cells are stuck: the map shows nothing", stuck)
 	}
 	var text, table, picture bytes.Buffer
@@ -237,7 +256,7 @@ func TestDurationText(t *testing.T) {
 func TestLeastTriggerNeedsAFault(t *testing.T) {
 	s := brownout(100, 1)
 	s.Faults = nil
-	if _, err := LeastTrigger(t.Context(), s, Options{}, 0); err == nil {
+	if _, err := LeastTrigger(t.Context(), s, Options{}, 0, nil); err == nil {
 		t.Error("a scenario without a fault was accepted")
 	}
 }

@@ -48,9 +48,9 @@ type Summary struct {
 	// goodput as a part of the load.
 	FinalMultiplier float64 `json:"final_multiplier"`
 	FinalGoodput    float64 `json:"final_goodput"`
-	P50             float64 `json:"p50_ms"`
-	P99             float64 `json:"p99_ms"`
-	Mean            float64 `json:"mean_ms"`
+	P50             Latency `json:"p50_ms"`
+	P99             Latency `json:"p99_ms"`
+	Mean            Latency `json:"mean_ms"`
 	MaxQueue        float64 `json:"max_queue_s"`
 	// Wasted is the part of the services' work whose caller had given up.
 	Wasted float64 `json:"wasted"`
@@ -134,8 +134,16 @@ type ServiceResult struct {
 	Load     []float64 `json:"load"`
 }
 
-// Latencies are in milliseconds: NaN, which JSON has as null, where no call ended
-// well.
+// Latency is in milliseconds: NaN, which JSON has as null, where no call ended well or
+// a sample cannot say it.
+type Latency float64
+
+// MarshalJSON implements [json.Marshaler].
+func (l Latency) MarshalJSON() ([]byte, error) {
+	return report.AppendFinite(nil, float64(l)), nil
+}
+
+// Latencies are one [Latency] a bin.
 type Latencies []float64
 
 // MarshalJSON implements [json.Marshaler].

@@ -67,7 +67,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if s.FaultCost+s.BreakerCost > 0 {
 		fmt.Fprintf(b, "lost while the fault lasts: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
 	}
-	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(s.P50), report.Latency(s.P99), report.Plain(s.MaxQueue))
+	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
 		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
@@ -85,9 +85,9 @@ func (r *Result) WriteText(w io.Writer) error {
 // origin says what a run was made of: its seed, and how much of it was run.
 func (r *Result) origin() string {
 	if r.Scale > 1 {
-		return fmt.Sprintf("1 of every %.4g requests, seed %d", r.Scale, r.Seed)
+		return fmt.Sprintf("1 of every %s requests, seed %d", report.Amount(r.Scale), r.Seed)
 	}
-	return fmt.Sprintf("seed %d", r.Seed)
+	return fmt.Sprintf("every request, seed %d", r.Seed)
 }
 
 // rows returns the series of r that a text shows, with what they have in common
@@ -133,13 +133,13 @@ func (s *Summary) concurrency() string {
 func (r *Result) chart() report.Chart {
 	s := &r.Series
 	return report.Chart{Title: r.Scenario, Subtitle: r.Headline(), Duration: r.Duration.D(), Fault: r.fault(), Panels: []report.Panel{
-		{Title: "Arrivals: fresh, and with retries", Unit: "/s", Lines: []report.Line{
+		{Title: "Attempts per second", Unit: "/s", Lines: []report.Line{
 			{Name: "with retries", Color: report.Orange, Values: s.attempts(), Area: true},
-			{Name: "fresh", Color: report.Teal, Values: s.Fresh, Area: true},
+			{Name: "first attempts", Color: report.Teal, Values: s.Fresh, Area: true},
 		}},
 		{Title: "Goodput", Unit: "/s", Lines: []report.Line{
-			{Name: "offered", Color: report.Grey, Values: s.Offered},
-			{Name: "good", Color: report.Green, Values: s.Good, Area: true},
+			{Name: "all calls", Color: report.Grey, Values: s.Offered},
+			{Name: "good calls", Color: report.Green, Values: s.Good, Area: true},
 		}},
 		{Title: "Multiplier", Unit: "x", Level: 1, Note: "no retries", Lines: []report.Line{
 			{Name: "multiplier", Color: report.Orange, Values: s.Multiplier},
@@ -152,8 +152,8 @@ func (r *Result) chart() report.Chart {
 			{Name: "queue", Color: report.Teal, Values: s.Queue, Area: true},
 		}},
 		{Title: "Budget used and breakers open", Level: 1, Note: "spent", Lines: []report.Line{
-			{Name: "budget", Color: report.Orange, Values: s.Budget},
-			{Name: "breaker", Color: report.Red, Values: s.Breaker, Area: true},
+			{Name: "budget used", Color: report.Orange, Values: s.Budget},
+			{Name: "breakers open", Color: report.Red, Values: s.Breaker, Area: true},
 		}},
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/engine"
+	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
 // A scenario that would take too long is run as a sample: one of every so many
@@ -25,12 +26,7 @@ func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 		return 1
 	}
 	// No less than a hundred requests a second are left.
-	rate := 0.0
-	for i := range c.s.Fleets {
-		f := &c.s.Fleets[i]
-		rate += f.mean(c.s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
-	}
-	return max(1, min(math.Ceil(k), rate/100, c.divisible()))
+	return max(1, min(math.Ceil(k), c.s.rate()/100, c.divisible()))
 }
 
 // divisible returns how small a part still has a server of each replica, and of each
@@ -46,15 +42,34 @@ func (c *compiled) divisible() float64 {
 	return k
 }
 
+// rate returns the requests a second of all fleets, about.
+func (s *Scenario) rate() (all float64) {
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		all += f.mean(s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
+	}
+	return all
+}
+
+// fewInstances are left of many: with one, all would have the luck of a single breaker.
+const fewInstances = 16
+
 // sampled returns s with one of k of everything that there is many of: requests,
-// users, instances, servers, places in a queue. Times stay. A bucket of an instance
-// is scaled so that all buckets together hold one of k, whatever the rounding of the
-// instances.
+// users, instances, servers, places in a queue. Times stay. A few instances stay where
+// each keeps enough requests for its breaker. A bucket of an instance is scaled so that
+// all buckets together hold one of k, whatever the number of the instances.
 func (s Scenario) sampled(k float64) Scenario {
 	part := func(n int) int { return whole(n, 1/k) }
+	const enough = 50 // requests a second, for a window of 100 calls
+	busy := int(s.rate() / k / enough)
 	s = s.withClients(func(c *Client, instances *int) {
 		left := part(*instances)
-		c.Baseline.Bucket.Size *= float64(*instances) / float64(left) / k
+		if !c.bounded() { // else each keeps its load
+			left = max(left, min(*instances, fewInstances, busy))
+		}
+		each := float64(*instances) / float64(left) / k
+		c.bound(each)
+		c.Baseline.Bucket.Size *= each
 		*instances = left
 	})
 	s.Engine = Exact
@@ -85,7 +100,12 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	// Counts and rates are scaled up; latencies, multipliers and shares are those of
 	// the whole already.
 	r.Scale = k
-	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %.4g requests, instances and servers was simulated, and the counts are scaled up", k))
+	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %s requests and servers was simulated, and the counts are scaled up; single seconds vary more than in the whole", report.Amount(k)))
+	if v := c.s.fewServers(k); v != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("no p50 and p99: the sample has %d of the %d servers behind each queue of %s, and its requests take and wait longer than those of the whole",
+			whole(v.servers(), 1/k), v.servers(), v.Name))
+		r.forgetLatencies()
+	}
 	r.refusals *= k
 	s := &r.Summary
 	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.Open, &s.BudgetRefused, &s.BreakerRefused, &s.ConcurrencyRefused, &s.Postponed} {
@@ -100,6 +120,33 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 		scale(v.Load, k)
 	}
 	return r, nil
+}
+
+// leastServers is the number of servers with which a sample's queue is like the whole's:
+// fewer wait for each other longer at the same load.
+const leastServers = 8
+
+// servers returns how many servers take from one queue: those of a replica.
+func (v *Service) servers() int { return v.replicas()[0].Concurrency }
+
+// fewServers returns a service of which one of k servers is too few for its latencies, or
+// nil.
+func (s *Scenario) fewServers(k float64) *Service {
+	for i := range s.Services {
+		if v := &s.Services[i]; v.Capacity > 0 && float64(v.servers()) < leastServers*k {
+			return v
+		}
+	}
+	return nil
+}
+
+// forgetLatencies takes the latencies out of r.
+func (r *Result) forgetLatencies() {
+	none := Latency(math.NaN())
+	r.Summary.P50, r.Summary.P99, r.Summary.Mean = none, none, none
+	for i := range r.Series.P50 {
+		r.Series.P50[i], r.Series.P99[i] = math.NaN(), math.NaN()
+	}
 }
 
 // scale multiplies all values by k.

@@ -89,9 +89,8 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	if work > 0 {
 		s.Wasted = wasted / work
 	}
-	if p50, p99, mean, ok := rec.Latency(); ok {
-		s.P50, s.P99, s.Mean = p50*1e3, p99*1e3, mean*1e3
-	}
+	p50, p99, mean := rec.Latency()
+	s.P50, s.P99, s.Mean = Latency(p50*1e3), Latency(p99*1e3), Latency(mean*1e3)
 	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]

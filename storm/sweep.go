@@ -3,10 +3,7 @@ package storm
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
-
-	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
 // Sweep is a map of what becomes of a scenario under other loads and longer or
@@ -21,10 +18,18 @@ type Sweep struct {
 	Options  SweepBounds `json:"bounds"`
 }
 
-// Cell is one run of a sweep: the few numbers of its [Summary] that a map shows.
+// Cell is what some runs of one load and one length of the fault came to.
 type Cell struct {
-	Verdict    Verdict `json:"verdict"`
-	Recovery   float64 `json:"recovery_s"`
+	// Verdict is that of most runs; of two that are as frequent, the worse.
+	Verdict Verdict `json:"verdict"`
+	// Stuck of Runs are metastable, and Interval holds the share of all runs that are,
+	// 0 to 1, with a confidence of 95 %.
+	Stuck    int        `json:"stuck"`
+	Runs     int        `json:"runs"`
+	Interval [2]float64 `json:"stuck_interval"`
+	// Recovery is the mean of the runs that recover, in seconds; -1 when none does.
+	Recovery float64 `json:"recovery_s"`
+	// Multiplier and Goodput are the means of all runs.
 	Multiplier float64 `json:"multiplier"`
 	Goodput    float64 `json:"final_goodput"`
 }
@@ -54,8 +59,9 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	return b
 }
 
-// RunSweep runs s for every load and trigger length, on all processors. progress
-// may be nil. Before the first run it refuses, with a [*TooLargeError], a sweep that
+// RunSweep runs s for every load and trigger length, on all processors: with three
+// seeds, and with twelve where the outcome changes. progress may be nil; it hears of the
+// runs of both rounds, one after the other. Before the first run it refuses, with a [*TooLargeError], a sweep that
 // would need too much.
 func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progress func(done, of int)) (*Sweep, error) {
 	s, b = s.WithDefaults(), b.withDefaults()
@@ -82,22 +88,11 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	}
 	// The last load and trigger are the greatest.
 	largest := s.loaded(w.Loads[b.Loads-1]).lengthened(w.Triggers[b.Triggers-1])
-	o, err := largest.study(b.Loads*b.Triggers, o)
+	o, err := largest.study(2*fewSeeds*b.Loads*b.Triggers, o)
 	if err != nil {
 		return nil, err
 	}
-	cells, err := parallel.Map(ctx, b.Loads*b.Triggers, progress, func(k int) (Cell, error) {
-		r, err := Run(ctx, s.loaded(w.Loads[k/b.Triggers]).lengthened(w.Triggers[k%b.Triggers]), o)
-		if err != nil {
-			return Cell{}, err
-		}
-		return Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	w.Cells = slices.Collect(slices.Chunk(cells, b.Triggers)) // a row for each load
-	return w, nil
+	return w, w.fill(ctx, s, o, progress)
 }
 
 // whole returns k times n, rounded. What there is does not vanish, and what is not

@@ -3,25 +3,50 @@ package storm
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
-// Threshold is what [LeastTrigger] found.
+// Threshold is what [LeastTrigger] found: how long the first fault must last for the
+// trouble to stay in half of the runs.
 type Threshold struct {
-	// Least is the shortest fault, to within Precision, after which the
-	// trouble stays; meaningless unless Sticks.
-	Least     Duration `json:"least"`
-	Precision Duration `json:"precision"`
-	Sticks    bool     `json:"sticks"`
+	// Least is that length, and Interval holds it with a confidence of 95 %. Both are
+	// meaningless unless Sticks.
+	Least    Duration    `json:"least"`
+	Interval [2]Duration `json:"interval"`
+	// Sticks says that the trouble stays in at least half of the runs of the longest fault.
+	Sticks bool `json:"sticks"`
+	// Stuck of Seeds runs of the longest fault stay in trouble.
+	Stuck int `json:"stuck"`
+	Seeds int `json:"seeds"`
+	// Shortest is the shortest fault after which any run stayed in trouble; 0 for none.
+	Shortest Duration `json:"shortest"`
 	// Longest is the longest fault that was tried.
 	Longest Duration `json:"longest"`
 	Runs    int      `json:"runs"`
+	// Scale says that one of so many requests was run; 0 is all of them.
+	Scale float64 `json:"scale,omitzero"`
 }
 
-// LeastTrigger finds by bisection how long the first fault of s must last for
-// the trouble to stay. Other faults keep their distance from its end. It tries
-// up to longest (a minute when that is 0).
-func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Duration) (Threshold, error) {
+// The seeds of a threshold: so many at a time, until the interval is short or there are
+// enough.
+const (
+	seedsAtOnce   = 8
+	mostSeeds     = 40
+	shortInterval = 0.1 // of the answer
+	runsForLeast  = 100 // that are usual, for the size of a sample
+)
+
+// never is the length of a fault that no run was stuck after.
+const never = Duration(math.MaxInt64)
+
+// LeastTrigger finds how long the first fault of s must last for the trouble to stay, by
+// bisection for each of several seeds. Other faults keep their distance from its end. It
+// tries up to longest (a minute when that is 0). progress, which may be nil, hears of
+// the seeds.
+func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Duration, progress func(done, of int)) (Threshold, error) {
 	s = s.WithDefaults()
 	t := Threshold{Longest: Duration(cmp.Or(longest, time.Minute))}
 	if len(s.Faults) == 0 {
@@ -30,26 +55,72 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	if s.Faults[0].At+s.Faults[0].For >= s.Duration {
 		return t, at("faults[0].for", errEndless)
 	}
-	t.Precision = max(t.Longest/512, Duration(10*time.Millisecond))
+	o, err := s.lengthened(t.Longest).study(runsForLeast, o)
+	if err != nil {
+		return t, err
+	}
+	var lengths []Duration
+	for len(lengths) < mostSeeds {
+		first := len(lengths)
+		found, err := parallel.Map(ctx, seedsAtOnce, func(done, _ int) {
+			if progress != nil {
+				progress(first+done, first+seedsAtOnce)
+			}
+		}, func(i int) (edge, error) { return s.reseeded(first+i).edge(ctx, o, t.Longest) })
+		if err != nil {
+			return t, err
+		}
+		for _, e := range found {
+			lengths = append(lengths, e.length)
+			t.Runs += e.runs
+			t.Scale = max(t.Scale, e.scale)
+			if e.length != never {
+				t.Stuck++
+			}
+		}
+		t.Seeds = len(lengths)
+		if t.Least, t.Interval[0], t.Interval[1] = median(lengths); t.Stuck == 0 ||
+			t.Interval[1] == never && 2*t.Stuck < t.Seeds || float64(t.Interval[1]-t.Interval[0]) <= shortInterval*float64(t.Least) {
+			break
+		}
+	}
+	t.Sticks = 2*t.Stuck >= t.Seeds && t.Stuck > 0
+	if t.Stuck > 0 {
+		t.Shortest = lengths[0]
+	}
+	t.Interval[1] = min(t.Interval[1], t.Longest)
+	return t, nil
+}
+
+// edge is how long a fault must last for one seed, and the runs that it took.
+type edge struct {
+	length Duration
+	runs   int
+	scale  float64
+}
+
+// edge bisects the length of the first fault, up to longest, to within 3 %.
+func (s Scenario) edge(ctx context.Context, o Options, longest Duration) (edge, error) {
+	e := edge{length: never}
 	stays := func(d Duration) (bool, error) {
 		r, err := Run(ctx, s.lengthened(d), o)
 		if err != nil {
 			return false, err
 		}
-		t.Runs++
+		e.runs++
+		e.scale = r.Scale
 		return r.Summary.Verdict == Metastable, nil
 	}
 	// When the longest does not stick, none does: longer faults are worse.
-	low, high := Duration(0), t.Longest
-	ok, err := stays(high)
-	if err != nil || !ok {
-		return t, err
+	if ok, err := stays(longest); err != nil || !ok {
+		return e, err
 	}
-	t.Sticks = true
-	for high-low > t.Precision {
+	low, high := Duration(0), longest
+	for high-low > max(high/32, Duration(10*time.Millisecond)) {
 		middle := (low + high) / 2
-		if ok, err = stays(middle); err != nil {
-			return t, err
+		ok, err := stays(middle)
+		if err != nil {
+			return e, err
 		}
 		if ok {
 			high = middle
@@ -57,8 +128,8 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 			low = middle
 		}
 	}
-	t.Least = high
-	return t, nil
+	e.length = high
+	return e, nil
 }
 
 // errEndless refuses a scenario in which nothing comes after the fault.

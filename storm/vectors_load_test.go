@@ -228,9 +228,9 @@ func vectorMM1(t *testing.T, v *simVector) {
 		Fleets:   []Fleet{{Rate: p.Lambda, Client: Client{Retries: new(0), Timeout: seconds(60), Breaker: new(false)}}},
 		Services: []Service{{Name: "s", Capacity: p.Mu}},
 	})
-	near(t, "mean sojourn", r.Summary.Mean, want.Mean, tol.Rel*want.Mean)
-	near(t, "p99", r.Summary.P99, want.P99, tol.Rel*want.P99)
-	near(t, "in system", r.Summary.Mean/1e3*r.Summary.Calls/lasts, want.InSystem, tol.Rel*want.InSystem)
+	near(t, "mean sojourn", float64(r.Summary.Mean), want.Mean, tol.Rel*want.Mean)
+	near(t, "p99", float64(r.Summary.P99), want.P99, tol.Rel*want.P99)
+	near(t, "in system", float64(r.Summary.Mean)/1e3*r.Summary.Calls/lasts, want.InSystem, tol.Rel*want.InSystem)
 }
 
 func vectorAdaptive(t *testing.T, v *simVector) {

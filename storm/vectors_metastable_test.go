@@ -81,7 +81,8 @@ func vectorMetastableThreshold(t *testing.T, v *simVector) {
 		}
 	}
 	s := p.scenario(1, 1)
-	least, err := LeastTrigger(t.Context(), s, Options{}, 20*time.Second)
+	s.Engine = Auto // a sample will do
+	least, err := LeastTrigger(t.Context(), s, Options{}, 20*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

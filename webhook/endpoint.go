@@ -27,8 +27,8 @@ type Endpoint struct {
 	Types []string `json:"types,omitempty"`
 
 	// Secrets sign each attempt, all of them, so that they can be rotated: a
-	// Standard Webhooks secret ("whsec_..."), an ed25519 private key
-	// ("whsk_..."), or a reference ("env:NAME", "file:PATH").
+	// Standard Webhooks secret ("whsec_...", or without the prefix), an ed25519
+	// private key ("whsk_..."), or a reference ("env:NAME", "file:PATH").
 	Secrets []string `json:"secrets,omitempty"`
 	// Unsigned says that attempts are not signed: without it, and without Secrets of its
 	// own or of its application, an endpoint that is put gets a secret.

@@ -4,7 +4,7 @@ import "errors"
 
 // The errors about endpoints and messages.
 var (
-	// ErrInvalid is what errors about messages and endpoints match.
+	// ErrInvalid is what errors about messages, endpoints and secrets match.
 	ErrInvalid = errors.New("invalid")
 	// ErrNotFound says that there is no such endpoint, application or message.
 	ErrNotFound = errors.New("not found")

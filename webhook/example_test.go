@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,8 +25,13 @@ func ExampleVerify() {
 			return
 		}
 		id := r.Header.Get("Webhook-Id")
-		if err := webhook.Verify(secret, id, r.Header.Get("Webhook-Timestamp"), r.Header.Get("Webhook-Signature"), body, time.Now()); err != nil {
+		err = webhook.Verify(secret, id, r.Header.Get("Webhook-Timestamp"), r.Header.Get("Webhook-Signature"), body, time.Now())
+		if errors.Is(err, webhook.ErrSignature) {
 			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if err != nil { // an unusable secret
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		if !seen[id] {

@@ -24,7 +24,7 @@ func TestPythonVerifies(t *testing.T) {
 		t.Fatal("the guide has no program in Python")
 	}
 	path := filepath.Join(t.TempDir(), "verify.py")
-	program += "\nimport json, sys\nfor secret, headers, body in json.load(sys.stdin): print(valid(secret, headers, body.encode()))\n"
+	program += "\nimport json, sys\nfor secret, headers, body in json.load(sys.stdin):\n    try: print(valid(secret, headers, body.encode()))\n    except ValueError: print('unusable')\n"
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,20 +41,27 @@ func TestPythonVerifies(t *testing.T) {
 	now := time.Now()
 	var calls []any
 	var want strings.Builder
+	padded := "whsec_YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo="
 	for _, tt := range []struct {
+		secret  string
 		headers map[string]string
 		body    string
-		valid   bool
+		want    string
 	}{
-		{sign(now, secret), `{"n":1}`, true},
-		{sign(now, other, secret), `{"n":1}`, true}, // while it is rotated
-		{sign(now, other), `{"n":1}`, false},
-		{sign(now, secret), `{"n":2}`, false},
-		{sign(now.Add(-10*time.Minute), secret), `{"n":1}`, false},
-		{map[string]string{"webhook-id": "m1", "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": ""}, `{"n":1}`, false},
+		{secret, sign(now, secret), `{"n":1}`, "True"},
+		{secret, sign(now, other, secret), `{"n":1}`, "True"}, // while it is rotated
+		{secret, sign(now, other), `{"n":1}`, "False"},
+		{secret, sign(now, secret), `{"n":2}`, "False"},
+		{secret, sign(now.Add(-10*time.Minute), secret), `{"n":1}`, "False"},
+		{secret, map[string]string{"webhook-id": "m1", "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": ""}, `{"n":1}`, "False"},
+		{padded, sign(now, padded), `{"n":1}`, "True"},
+		{padded[6 : len(padded)-1], sign(now, padded), `{"n":1}`, "True"},
+		{"", sign(now, secret), `{"n":1}`, "unusable"}, // with an empty key anyone could sign
+		{"whsec_", sign(now, secret), `{"n":1}`, "unusable"},
+		{secret + "!", sign(now, secret), `{"n":1}`, "unusable"},
 	} {
-		calls = append(calls, []any{secret, tt.headers, tt.body})
-		want.WriteString(map[bool]string{true: "True\n", false: "False\n"}[tt.valid])
+		calls = append(calls, []any{tt.secret, tt.headers, tt.body})
+		want.WriteString(tt.want + "\n")
 	}
 	input, err := json.Marshal(calls)
 	if err != nil {

@@ -66,16 +66,23 @@ func PublicKey(secret string) string {
 	return publicPrefix + base64.StdEncoding.EncodeToString(s.keys[0].Public().(ed25519.PublicKey))
 }
 
-// Add adds a secret to sign with. Its error does not show the secret.
+// secretRule is what errors about secrets say to write.
+const secretRule = "want whsec_ and the base64 of 24 to 64 bytes, or whsk_ and an ed25519 key"
+
+// Add adds a secret to sign with. A text without a prefix is a symmetric secret, and
+// padding may be missing, as in the libraries of Standard Webhooks. Its error matches
+// [ErrInvalid] and does not show the secret.
 func (s *Signer) Add(secret string) error {
-	kind, text, _ := strings.Cut(secret, "_")
-	kind += "_"
-	raw, err := base64.StdEncoding.DecodeString(text)
+	kind, text := secretPrefix, secret
+	if name, after, found := strings.Cut(secret, "_"); found {
+		kind, text = name+"_", after
+	}
+	raw, err := decode(text)
 	switch {
 	case kind != secretPrefix && kind != privatePrefix || err != nil:
-		return fmt.Errorf("%w secret: want %s or %s and base64", ErrInvalid, secretPrefix, privatePrefix)
+		return fmt.Errorf("%w secret: %s", ErrInvalid, secretRule)
 	case kind == secretPrefix && (len(raw) < 24 || len(raw) > 64):
-		return fmt.Errorf("%w secret: %d bytes, want 24 to 64", ErrInvalid, len(raw))
+		return fmt.Errorf("%w secret of %d bytes: %s", ErrInvalid, len(raw), secretRule)
 	case kind == secretPrefix:
 		s.hmacKeys = append(s.hmacKeys, &sync.Pool{New: func() any { return hmac.New(sha256.New, raw) }})
 	case len(raw) == ed25519.SeedSize || len(raw) == ed25519.PrivateKeySize: // which begins with its seed
@@ -84,6 +91,14 @@ func (s *Signer) Add(secret string) error {
 		return fmt.Errorf("%w secret: an ed25519 key of %d bytes, want 32 or 64", ErrInvalid, len(raw))
 	}
 	return nil
+}
+
+// decode reads the base64 of a key, with its padding or without.
+func decode(text string) ([]byte, error) {
+	if strings.Contains(text, "=") {
+		return base64.StdEncoding.DecodeString(text)
+	}
+	return base64.RawStdEncoding.DecodeString(text)
 }
 
 // Empty reports whether there is nothing to sign with.
@@ -130,7 +145,7 @@ func appendSignature(out []byte, version string, sum []byte) []byte {
 	return base64.StdEncoding.AppendEncode(append(out, version...), sum)
 }
 
-// ErrSignature is what errors of [Verify] match.
+// ErrSignature is what errors of [Verify] match that are about the request.
 var ErrSignature = errors.New("webhook signature refused")
 
 // Tolerance is how far a timestamp may be from the receiver's clock. It bounds
@@ -138,12 +153,21 @@ var ErrSignature = errors.New("webhook signature refused")
 const Tolerance = 5 * time.Minute
 
 // Verify is for receivers in Go: it checks the three headers of an attempt
-// against a secret ("whsec_...") or a public key ("whpk_..."). body has to be what
-// arrived, byte for byte: JSON that was decoded and encoded again does not match.
+// against a secret ("whsec_...", or without the prefix) or a public key ("whpk_...").
+// body has to be what arrived, byte for byte: JSON that was decoded and encoded again
+// does not match.
 // An id with a dot, or a timestamp that is not digits alone, is refused whatever its
-// signature: the same signature would hold for another message. Its errors match
-// [ErrSignature].
+// signature: the same signature would hold for another message.
+//
+// A request that is refused gets an error that matches [ErrSignature]: respond 401. A
+// secret that cannot be used is the receiver's own fault and matches [ErrInvalid],
+// whatever the request: respond 503, and the sender tries again.
 func Verify(secret, id, timestamp, signature string, body []byte, now time.Time) error {
+	content := []byte(id + "." + timestamp + "." + string(body))
+	check, err := verifier(secret, content)
+	if err != nil {
+		return err
+	}
 	if id == "" || strings.Contains(id, ".") {
 		return fmt.Errorf("%w: the id is empty or has a dot", ErrSignature)
 	}
@@ -153,11 +177,6 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time)
 	}
 	if off := now.Sub(time.Unix(seconds, 0)); off > Tolerance || off < -Tolerance {
 		return fmt.Errorf("%w: timestamp is more than %v off", ErrSignature, Tolerance)
-	}
-	content := []byte(id + "." + timestamp + "." + string(body))
-	check, err := verifier(secret, content)
-	if err != nil {
-		return err
 	}
 	for one := range strings.FieldsSeq(signature) {
 		version, text, _ := strings.Cut(one, ",")
@@ -173,9 +192,9 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time)
 // public key for a symmetric secret.
 func verifier(secret string, content []byte) (func(version string, sum []byte) bool, error) {
 	if text, ok := strings.CutPrefix(secret, publicPrefix); ok {
-		key, err := base64.StdEncoding.DecodeString(text)
+		key, err := decode(text)
 		if err != nil || len(key) != ed25519.PublicKeySize {
-			return nil, fmt.Errorf("%w: not a public key", ErrSignature)
+			return nil, fmt.Errorf("%w public key: want %s and the base64 of 32 bytes", ErrInvalid, publicPrefix)
 		}
 		return func(version string, sum []byte) bool {
 			return version == "v1a" && ed25519.Verify(key, content, sum)
@@ -183,7 +202,7 @@ func verifier(secret string, content []byte) (func(version string, sum []byte) b
 	}
 	var s Signer
 	if err := s.Add(secret); err != nil || len(s.hmacKeys) != 1 {
-		return nil, fmt.Errorf("%w: not a secret", ErrSignature)
+		return nil, fmt.Errorf("%w secret: want whsec_ and the base64 of 24 to 64 bytes, or the public key, whpk_", ErrInvalid)
 	}
 	mac := s.hmacKeys[0].Get().(hash.Hash)
 	mac.Write(content)

@@ -82,7 +82,7 @@ func BenchmarkPageRequest(b *testing.B) {
 	const asked = `{"scenario":{"duration":"60s","fleets":[{"instances":100,"rate":10000,"client":{"retries":3,"timeout":"1s",
 "base":"100ms","cap":"2s","budget":{"ratio":0.2,"window":"30s"}}}],"services":[{"name":"service","capacity":14285.714,"concurrency":71}],
 "faults":[{"kind":"brownout","at":"10s","for":"10s"}]},"variants":["","none","backoff","jitter","budget","breaker"],"herd":1000}`
-	h := stormpage.Handler()
+	h := stormpage.Handler(nil)
 	start := cpu(b)
 	for b.Loop() {
 		w := httptest.NewRecorder()

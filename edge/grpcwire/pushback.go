@@ -12,8 +12,10 @@ import (
 // Stop is the pushback that asks a client not to retry.
 const Stop = "-1"
 
-// PushbackHint reads gRFC A6: one number of milliseconds takes the backoff's place; a
-// negative or unreadable one, or more than one, says stop.
+// PushbackHint reads gRFC A6: one number of milliseconds takes the place of the first
+// backoff and is a floor under later ones; a negative or unreadable one, or more than one,
+// says stop. A6 waits that long; forbear adds [hint.Spread] to it, since a server that
+// turns many calls away tells all of them the same.
 func PushbackHint(values []string) forbear.Hint {
 	if len(values) == 0 {
 		return forbear.Hint{}

@@ -18,10 +18,14 @@
   picture.append(...place.childNodes);
   const legend = document.createElement("p");
   legend.className = "legend";
-  legend.innerHTML = `<span class="fresh">first attempts</span> <span class="retry">retries</span> <span class="good">calls that end well</span>`;
+  legend.innerHTML = `<span class="fresh">first attempts</span> <span class="retry">retries</span> <span class="good">calls that end well (goodput)</span> <span class="fault">the time of the fault</span> <span class="limit">the service's capacity</span>`;
   const table = document.createElement("div");
   table.className = "table";
-  place.append(form, status, picture, legend, table);
+  const words = document.createElement("p");
+  words.className = "legend";
+  words.textContent = "Load, at worst: the most attempts, as a multiple of the usual calls. Well again: when as many calls end well as before. " +
+    "Metastable: the fault is over and the trouble stays. forbear sim serve has other faults, the built-in cases and your policy file.";
+  place.append(form, status, picture, legend, table, words);
 
   const chosen = () => ({ load: form.load.value / 100, share: form.share.value / 100, policy: form.policy.value });
   const missing = () => {
@@ -52,9 +56,9 @@
   const percent = (v) => (100 * v).toFixed(0) + " %";
   const times = (v) => v.toFixed(1) + "x";
   const ends = (s) => s.recovery_s < 0 || s.verdict === "metastable" ? "never, by itself" : s.recovery_s === 0 ? "at once" : "after " + s.recovery_s.toFixed(1) + " s";
-  const words = (s, q) => {
+  const said = (s, q) => {
     if (q.share === 0) return "Nothing fails.";
-    if (s.verdict === "metastable") return "The fault is over after ten seconds. The outage is not: the retries keep the service down.";
+    if (s.verdict === "metastable") return "Metastable: the fault is over after ten seconds. The outage is not: the retries keep the service down.";
     return s.recovery_s > 0 ? `The service is well again ${s.recovery_s.toFixed(1)} s after the fault.` : "The service is well again as soon as the fault is over.";
   };
 
@@ -65,8 +69,8 @@
       const all = data.results.map((r) => JSON.parse(r));
       const mine = all[policies.findIndex(([name]) => name === q.policy)];
       picture.innerHTML = chart(mine, q.load);
-      const said = words(mine.summary, q);
-      if (status.textContent !== said) status.textContent = said;
+      const sentence = said(mine.summary, q);
+      if (status.textContent !== sentence) status.textContent = sentence;
       status.classList.toggle("bad", mine.summary.verdict === "metastable");
       table.innerHTML = `<table><thead><tr><th scope="col">when a call fails</th><th scope="col" class="right">calls that end well</th><th scope="col" class="right">load, at worst</th><th scope="col">well again</th></tr></thead><tbody>` +
         all.map(({ summary: s, fresh, retry }, i) => `<tr${policies[i][0] === q.policy ? ' class="mine"' : ""}><td>${policies[i][1]}</td><td class="right">${percent(s.good / s.calls)}</td><td class="right">${times(Math.max(...fresh.map((v, j) => v + retry[j])) / capacity / q.load)}</td><td>${q.share === 0 ? "" : ends(s)}</td></tr>`).join("") + "</tbody></table>";

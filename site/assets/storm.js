@@ -4,9 +4,9 @@
 const capacity = 1_000; // requests a second that the service can take
 
 const policies = [
-  ["none", "No retries", { retries: 0 }],
-  ["naive", "Three retries, at once", { retries: 3, base: "100ms", cap: "2s", baseline: { wait: "none", no_budget: true, unchecked: true } }],
-  ["jitter", "Three, with backoff and jitter", { retries: 3, base: "100ms", cap: "2s", baseline: { no_budget: true, unchecked: true } }],
+  ["none", "No retries", { retries: 0, breaker: false }],
+  ["naive", "Three retries, at once", { retries: 3, base: "100ms", cap: "2s", breaker: false, baseline: { wait: "none", no_budget: true, unchecked: true } }],
+  ["jitter", "Three, with backoff and jitter", { retries: 3, base: "100ms", cap: "2s", breaker: false, baseline: { no_budget: true, unchecked: true } }],
   ["forbear", "forbear's default", { retries: 3, breaker: true }],
 ];
 

@@ -15,6 +15,8 @@ type response struct {
 	Took    float64  `json:"took_ms"`
 	Results []result `json:"results"`
 	Herds   []herd   `json:"herds"`
+	// Dependencies are those of the policy file, in order.
+	Dependencies []string `json:"dependencies,omitempty"`
 }
 
 // result is one variant: what its curves are called, its numbers, and the curves.
@@ -27,7 +29,14 @@ type result struct {
 	Trigger  []float64     `json:"trigger,omitempty"`
 	Notes    []string      `json:"notes,omitempty"`
 	Summary  storm.Summary `json:"summary"`
+	Services []service     `json:"services"`
 	storm.Series
+}
+
+// service is a service's name and its requests for each call.
+type service struct {
+	Name    string  `json:"name"`
+	PerCall float64 `json:"per_call"`
 }
 
 // resultOf returns what the page shows of one run, whose series it rounds. There may be
@@ -42,6 +51,9 @@ func resultOf(v storm.Variant, r *storm.Result) result {
 	shown := result{
 		Name: v.Name, Title: v.Title, Headline: r.Headline(), Scale: r.Scale,
 		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary, Series: *s,
+	}
+	for _, v := range r.Services {
+		shown.Services = append(shown.Services, service{v.Name, short(v.PerCall)})
 	}
 	if r.Trigger != nil {
 		shown.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}
@@ -78,7 +90,11 @@ func herds(ctx context.Context, q request) []herd {
 	c := q.Scenario.Fleets[0].Client
 	c.Breaker, c.RTT = new(false), 0
 	const milli = storm.Duration(time.Millisecond)
-	base := max(cmp.Or(c.Base, 1000*milli), milli)
+	base := cmp.Or(c.Base, 1000*milli)
+	if c.Policy != nil {
+		base = storm.Duration(c.Policy.WithDefaults().Backoff.Base)
+	}
+	base = max(base, milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
 		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
 		s := storm.Scenario{

@@ -1,11 +1,13 @@
-// Package page is the simulator's page: sliders, curves that follow them, five
-// policies side by side, and the herd. It is one HTML file, one style sheet and
-// one script, embedded; it needs no build step and no network.
+// Package page is the simulator's page: sliders, curves that follow them, the
+// built-in cases, a policy file of the user's, five policies side by side, and the
+// herd. Its files are embedded; it needs no build step and no network. Of the
+// scripts, controls.js makes a scenario, chart.js draws, and app.js asks and shows.
 //
 // Experimental: what this package exports may change in any version.
 package page
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -16,8 +18,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm"
 	"github.com/forbear-go/forbear/storm/internal/parallel"
+	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
 //go:embed static
@@ -26,8 +30,10 @@ var static embed.FS
 // Limits of what a request may cost. The page is for a laptop or an internal
 // network, and its sliders make many requests a second.
 const (
-	// maxBody is the size of a request; the page's own have about 1 KiB.
-	maxBody = 64 << 10
+	// maxPolicy is the size of a policy file, in bytes; app.js names it, too. maxBody is that
+	// of a request: a policy file as JSON, and about 1 KiB.
+	maxPolicy = 256 << 10
+	maxBody   = 4 * maxPolicy
 	// quick is how long a run may take before the page takes a sample, if nothing ends
 	// well in it: most take a quarter of that.
 	quick = 60 * time.Millisecond
@@ -40,15 +46,29 @@ const (
 	bins = 200
 )
 
-// Handler returns the page, at "/", and what it asks, below "/api/". It is
-// stateless; mount it below a prefix with http.StripPrefix.
-func Handler() http.Handler {
+// ReadPolicies returns the policies in the text of a policy file, by dependency. Faults
+// that are joined [*storm.FieldError] are shown one by one; none may hold a secret.
+type ReadPolicies func(text []byte) (map[string]forbear.Policy, error)
+
+// Handler returns the page, at "/", and what it asks, below "/api/". With read
+// it takes policy files; nil refuses them. It keeps none of them; mount it
+// below a prefix with http.StripPrefix.
+func Handler(read ReadPolicies) http.Handler {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic(err) // the folder is embedded
 	}
-	h := &handler{slots: make(chan struct{}, busy)}
+	index, err := fs.ReadFile(files, "index.html")
+	if err != nil {
+		panic(err)
+	}
+	index = bytes.Replace(index, []byte("<!-- words -->"), []byte(report.Words), 1)
+	h := &handler{slots: make(chan struct{}, busy), read: read}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(index)
+	})
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("POST /api/run", h.run)
 	// The page fills its menu from the named scenarios.
@@ -77,6 +97,7 @@ func secure(next http.Handler) http.Handler {
 // wait for one, for as long as their client does.
 type handler struct {
 	slots chan struct{}
+	read  ReadPolicies
 }
 
 // request is what the page asks. Each named variant is laid over the scenario;
@@ -86,6 +107,8 @@ type request struct {
 	Variants []string       `json:"variants"`
 	// Herd asks for the waves of so many clients that fail at once.
 	Herd int `json:"herd,omitzero"`
+	// Policy, if set, replaces that of every fleet.
+	Policy *policy `json:"policy,omitzero"`
 }
 
 // problem is an error as RFC 9457 has it, with one entry for each field that is
@@ -132,6 +155,11 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	start := time.Now()
+	names, err := h.apply(&q)
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, err)
+		return
+	}
 	results, err := compute(r.Context(), q)
 	if err != nil {
 		if r.Context().Err() == nil {
@@ -141,7 +169,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	all := herds(r.Context(), q)
-	_ = json.NewEncoder(w).Encode(response{float64(time.Since(start).Microseconds()) / 1e3, results, all})
+	_ = json.NewEncoder(w).Encode(response{float64(time.Since(start).Microseconds()) / 1e3, results, all, names})
 }
 
 // compute runs the variants side by side, each with the same seed. It returns the

@@ -138,10 +138,6 @@ func (a *attempt) read(req *http.Request, resp *http.Response, auth string) {
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	a.failure = httpretry.ClassifyBy(&a.ep.conf.Policy, req, resp, nil, time.Time{})
-	if a.delivered() && resp.StatusCode/100 != 2 {
-		// A redirect is not followed; nothing else below 400 is an acceptance.
-		a.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}
-	}
 }
 
 // usualHeaders is how many header lines an attempt has: what fits into a small

@@ -54,14 +54,7 @@ var (
 // TestRulesNameWhatExists holds docs/rules.md to the code: each file and each
 // test that it names is there, and each row names at least one of both.
 func TestRulesNameWhatExists(t *testing.T) {
-	tests := map[string]bool{}
-	walk(t, func(name string) {
-		if strings.HasSuffix(name, "_test.go") {
-			for _, m := range testFunc.FindAllStringSubmatch(read(t, name), -1) {
-				tests[m[1]] = true
-			}
-		}
-	})
+	tests := testNames(t)
 	rows := 0
 	for i, line := range strings.Split(read(t, "docs/rules.md"), "\n") {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| rule") || strings.HasPrefix(line, "| question") {
@@ -89,6 +82,38 @@ func TestRulesNameWhatExists(t *testing.T) {
 	}
 	if rows < 20 {
 		t.Errorf("docs/rules.md has %d rows: the table was not found", rows)
+	}
+}
+
+// testNames returns the names of all tests.
+func testNames(t *testing.T) map[string]bool {
+	tests := map[string]bool{}
+	walk(t, func(name string) {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range testFunc.FindAllStringSubmatch(read(t, name), -1) {
+				tests[m[1]] = true
+			}
+		}
+	})
+	return tests
+}
+
+// So are the tests that the page on published tests names; it counts what it can itself.
+func TestPublishedNamesWhatExists(t *testing.T) {
+	tests, named := testNames(t), 0
+	for line := range strings.Lines(read(t, "docs/published-tests.md")) {
+		for _, m := range inTicks.FindAllStringSubmatch(line, -1) {
+			if !aTest.MatchString(m[1]) {
+				continue
+			}
+			named++
+			if !tests[m[1]] {
+				t.Errorf("docs/published-tests.md: no test %s", m[1])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("docs/published-tests.md names no test: the table was not found")
 	}
 }
 

@@ -120,10 +120,7 @@ func (r *Record) CloseBin(budget, breaker float64) {
 }
 
 // Latency returns the latencies of all good calls in the closed bins, in
-// seconds; ok is false when there was none.
-func (r *Record) Latency() (p50, p99, mean float64, ok bool) {
-	if r.total.total <= 0 {
-		return 0, 0, 0, false
-	}
-	return r.total.quantile(0.5), r.total.quantile(0.99), r.sum / r.total.total, true
+// seconds; NaN when there was none.
+func (r *Record) Latency() (p50, p99, mean float64) {
+	return r.total.quantile(0.5), r.total.quantile(0.99), r.sum / r.total.total
 }

@@ -111,7 +111,7 @@ func (c *Chart) drawPanel(b io.Writer, p Panel) {
 		drawLine(b, l, w, y)
 	}
 	if p.Level > 0 {
-		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"><title>%s</title></path>`, plotLeft, y(p.Level), w, html.EscapeString(p.Note))
+		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"/><text x="%d" y="%.1f" text-anchor="end" fill="#4a5568">%s</text>`, plotLeft, y(p.Level), w, plotLeft+w, y(p.Level)+12, html.EscapeString(p.Note))
 	}
 	fmt.Fprintf(b, `<text x="%d" y="15" font-weight="600" fill="#1a202c">%s</text>`, plotLeft, html.EscapeString(p.Title))
 	// The names of the lines stand at the right, the first outermost.

@@ -20,19 +20,22 @@ func AppendNumber(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
-// AppendArray writes values as a JSON array, in which what is not a finite number is
-// null.
+// AppendFinite writes f as JSON, which has null for what is not a finite number.
+func AppendFinite(b []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...)
+	}
+	return AppendNumber(b, f)
+}
+
+// AppendArray writes values as a JSON array.
 func AppendArray(b []byte, values []float64) []byte {
 	b = append(b, '[')
 	for i, v := range values {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			b = append(b, "null"...)
-			continue
-		}
-		b = AppendNumber(b, v)
+		b = AppendFinite(b, v)
 	}
 	return append(b, ']')
 }
@@ -65,17 +68,23 @@ func Count(v float64) string {
 	return s
 }
 
-// Plain writes a number with about three digits, and without an exponent.
+// Plain writes a number with about three digits and without an exponent, and - for none.
 func Plain(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
 	if a := math.Abs(v); a >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return fmt.Sprintf("%.3g", v)
 }
 
-// Latency writes milliseconds for people: 0.23 ms, 944 ms or 1.72 s.
+// Latency writes milliseconds for people: 0.23 ms, 944 ms or 1.72 s, and - for none.
 func Latency(ms float64) string {
-	if ms >= 1000 {
+	switch {
+	case math.IsNaN(ms):
+		return "-"
+	case ms >= 1000:
 		return Plain(ms/1000) + " s"
 	}
 	return Plain(ms) + " ms"

@@ -18,6 +18,12 @@ import (
 //go:embed page_head.html
 var pageHead string
 
+// Words explains the words and colors of a report, as a section of HTML. The interactive
+// page has the same one.
+//
+//go:embed words.html
+var Words string
+
 // Page is a report on one or more runs. All of its texts are escaped.
 type Page struct {
 	Title, About string
@@ -50,6 +56,7 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	for i := range p.Runs {
 		p.Runs[i].write(b)
 	}
+	b.WriteString(Words)
 	b.WriteString("</main></body></html>\n")
 	return b.Flush()
 }

@@ -60,6 +60,8 @@ func TestExplainText(t *testing.T) {
 		{"--error proxy_502", 0},
 		{"--error transport_resend", 0},
 		{"--status 503 --kind webhook", 0},
+		{"--status 301 --kind webhook", 1},
+		{"--status 301", 0},
 		{"--status 503 --profile cautious --budget 100/9", 0},
 	} {
 		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
@@ -69,6 +71,28 @@ func TestExplainText(t *testing.T) {
 		fmt.Fprintf(&all, "$ forbear explain %s\n%s%s\n", tt.args, got.Out, got.Errors)
 	}
 	golden(t, "explain.txt", all.String())
+}
+
+// What is a success depends on the kind: a delivery takes 2xx alone, any other call all
+// below 400. Webhook's dispatcher holds the same table for what it does (TestStatuses).
+func TestExplainEveryStatus(t *testing.T) {
+	again := []int{408, 429, 500, 502, 503, 504}
+	for _, kind := range []string{"sync", "grpc", "event", "batch", "webhook"} {
+		for status := 100; status < 1000; status++ {
+			want := "stop"
+			switch {
+			case status/100 == 2 || status < 400 && kind != "webhook":
+				want = "success"
+			case slices.Contains(again, status):
+				want = "retry"
+			}
+			s := New()
+			s.Kind, s.Protocol, s.Status = kind, "http", status
+			if x, err := Explain(s); err != nil || x.Decision != want {
+				t.Errorf("%s %d: got %s, %v, want %s", kind, status, x.Decision, err, want)
+			}
+		}
+	}
 }
 
 func TestExplainUsage(t *testing.T) {

@@ -38,6 +38,9 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	for _, h := range s.Headers {
 		resp.Header.Add(h[0], h[1])
 	}
+	if f.policy.Kind == forbear.Webhook && s.Status < 400 && s.Status/100 != 2 {
+		f.note("a delivery succeeds with 2xx only, and does not follow redirects")
+	}
 	return httpretry.ClassifyBy(&f.policy, req, resp, nil, f.now), nil
 }
 

@@ -79,8 +79,9 @@ func TestRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"choose another address with --listen":      {"--listen", l.Addr().String()},
 		"FORBEAR_SECRET_NOPE is not set: export it": {"--secret", "env:NOPE"},
-		"want whsec_... or a public key":            {"--secret", "hunter2"},
+		"whpk_, or env:NAME or file:PATH":           {"--secret", "hunter2"},
 		"invalid secret":                            {"--secret", "whsec_hunter2"},
+		"invalid public key: want whpk_":            {"--secret", "whpk_hunter2"},
 		"no such file or directory":                 {"--secret", "file:" + filepath.Join(t.TempDir(), "none")},
 		"want HOST:PORT, such as 127.0.0.1:9001":    {"--listen", "9001"},
 		"--status is 99: want 200 to 599":           {"--status", "99"},
@@ -89,6 +90,16 @@ func TestRefuses(t *testing.T) {
 		r := clitest.Run(t, Command(), "", args...)
 		if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, want) || strings.Contains(r.Errors, "hunter2") {
 			t.Errorf("listen %q: got %d %q, want %q", args, r.Code, r.Errors, want)
+		}
+	}
+}
+
+// A secret may come without its prefix and padding, and a public key is one to check with.
+func TestResolves(t *testing.T) {
+	_, public := webhook.NewKeyPair()
+	for _, given := range []string{secret, strings.TrimPrefix(secret, "whsec_"), "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo", public} {
+		if got, err := resolve(given); got != given || err != nil {
+			t.Errorf("%s: got %s, %v", given, got, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const shownBody = 400
 // receiver responds to every request and prints it. The zero value with out and now
 // accepts everything and checks no signature. It is safe for concurrent use.
 type receiver struct {
-	secrets []string // "whsec_..." or "whpk_..."; one that verifies is enough
+	secrets []string // as webhook.Verify takes them; one that verifies is enough
 	fail    int      // attempts of each call
 	status  int      // of those
 	now     func() time.Time

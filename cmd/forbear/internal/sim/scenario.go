@@ -42,16 +42,11 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 	// The policy replaces every fleet's: a comparison of policies is what
 	// sim curve and sim run are asked for.
 	if s.policy != "" {
-		// With a policy a fleet retries as forbear does, whatever the
-		// scenario's clients did before.
 		p, err := simfile.Policy(".", s.policy)
 		if err != nil {
 			return scenario, err
 		}
-		for i := range scenario.Fleets {
-			c := &scenario.Fleets[i].Client
-			*c = storm.Client{Policy: &p, RTT: c.RTT, RTTLaw: c.RTTLaw, Throttle: c.Throttle, Connections: c.Connections}
-		}
+		scenario = scenario.WithPolicy(p)
 	}
 	return scenario, scenario.Validate()
 }

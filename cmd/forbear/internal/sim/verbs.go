@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/sim/simfile"
 	"github.com/forbear-go/forbear/storm"
 	"github.com/forbear-go/forbear/storm/page"
 )
@@ -141,27 +142,34 @@ func (s *sim) draw(d drawing) int {
 	return s.wrote(write(s.std.Out), cli.ExitOK)
 }
 
-// least searches for the shortest fault after which the trouble stays, by
-// halving the range. Exit code 1 says that such a fault exists.
+// least searches for the shortest fault after which the trouble stays. Exit code 1
+// says that there is one, for any seed.
 func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
-	t, err := storm.LeastTrigger(ctx, scenario, storm.Options{Force: s.force}, s.longest)
+	t, err := storm.LeastTrigger(ctx, scenario, storm.Options{Force: s.force}, s.longest, s.progress("least: seed"))
 	if err != nil {
 		return s.refuse(err)
 	}
 	code := cli.ExitOK
-	if t.Sticks {
+	if t.Stuck > 0 {
 		code = cli.ExitFound
 	}
 	if s.output == "json" {
 		return max(s.json(t), code)
 	}
-	// No fault up to the bound sticks, which is the good result.
-	if !t.Sticks {
-		fmt.Fprintf(s.std.Out, "%s: recovers from every fault of up to %s (%d runs)\n", scenario.Name, t.Longest.Brief(), t.Runs)
-		return code
+	of := fmt.Sprintf("%d seeds, %d runs", t.Seeds, t.Runs)
+	if t.Scale > 1 {
+		of += fmt.Sprintf(", 1 of every %.3g requests", t.Scale)
 	}
-	fmt.Fprintf(s.std.Out, "%s: does not recover from a first fault of %.2f s or more (within %s, %d runs)\n",
-		scenario.Name, t.Least.Seconds(), t.Precision.Brief(), t.Runs)
+	switch {
+	case t.Stuck == 0: // the good result
+		fmt.Fprintf(s.std.Out, "%s: recovers from every first fault of up to %s (%s)\n", scenario.Name, t.Longest.Brief(), of)
+	case !t.Sticks:
+		fmt.Fprintf(s.std.Out, "%s: %d of %d runs do not recover from a first fault of %s; the shortest such fault was %.2f s (%s)\n",
+			scenario.Name, t.Stuck, t.Seeds, t.Longest.Brief(), t.Shortest.Seconds(), of)
+	default:
+		fmt.Fprintf(s.std.Out, "%s: half of the runs do not recover from a first fault of %.2f s (95 %% interval: %.2f to %.2f s); the shortest such fault was %.2f s (%s)\n",
+			scenario.Name, t.Least.Seconds(), t.Interval[0].Seconds(), t.Interval[1].Seconds(), t.Shortest.Seconds(), of)
+	}
 	return code
 }
 
@@ -193,7 +201,7 @@ func (s *sim) serve(ctx context.Context, _ string) int {
 		return s.std.Fail("sim serve: %v", err)
 	}
 	srv := &http.Server{
-		Handler:           page.Handler(),
+		Handler:           page.Handler(simfile.Policies),
 		ReadHeaderTimeout: 5 * time.Second,
 		// A scenario is a few kilobytes: a slow sender has no business
 		// here.

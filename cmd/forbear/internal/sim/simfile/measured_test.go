@@ -68,7 +68,7 @@ services: [{name: a, capacity: 900, time: 3ms, law: lognormal, cv: 2, retry_afte
 	if calls := r.Summary.Calls; math.Abs(calls-(8000+140)) > 300 {
 		t.Errorf("%v calls, want 200 and 600 a second of 10 s, and 140", calls)
 	}
-	if math.Abs(r.Summary.P50-10) > 0.5 {
+	if math.Abs(float64(r.Summary.P50)-10) > 0.5 {
 		t.Errorf("p50 %v ms, want 10", r.Summary.P50)
 	}
 

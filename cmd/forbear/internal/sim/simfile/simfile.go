@@ -5,6 +5,7 @@
 package simfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +51,7 @@ func Parse(name string, data []byte) (storm.Scenario, error) {
 	}
 	r.places = r.Struct(root, &s)
 	if r.Count() == 0 {
+		r.zeros(&s)
 		r.policies(&s)
 	}
 	if r.Count() == 0 {
@@ -103,7 +105,7 @@ func Policy(dir, ref string) (forbear.Policy, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
-	f, err := policyfile.Load(name)
+	f, err := policyfile.Preview(name)
 	if err != nil {
 		return forbear.Policy{}, err
 	}
@@ -113,4 +115,27 @@ func Policy(dir, ref string) (forbear.Policy, error) {
 		return forbear.Policy{}, err
 	}
 	return d.Policy, nil
+}
+
+// Policies reads a policy file and returns the policy of each dependency, consumer and
+// webhook, by its name. Each fault is a [*storm.FieldError] whose path is its place:
+// "line 3, column 5". It reads no environment variable and no other file.
+func Policies(text []byte) (map[string]forbear.Policy, error) {
+	f, err := policyfile.ParsePreview("policy file", text)
+	if faults, ok := errors.AsType[*strict.Error](err); ok {
+		var all []error
+		for _, x := range faults.Faults {
+			message := strings.TrimPrefix(x.Error(), x.Position.String()+": ")
+			all = append(all, &storm.FieldError{Path: fmt.Sprintf("line %d, column %d", x.Line, x.Column), Detail: message})
+		}
+		return nil, errors.Join(all...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	policies := map[string]forbear.Policy{}
+	for _, d := range f.All() {
+		policies[d.Name] = d.Policy
+	}
+	return policies, nil
 }

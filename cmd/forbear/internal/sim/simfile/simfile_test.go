@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,27 @@ func TestMistakesHavePlaces(t *testing.T) {
 			`bad.yaml:1:11: duration: "soon" is not a duration`,
 			`bad.yaml:2:7: seed is "-1": want a number of this kind`,
 			`bad.yaml:3:9: fleets is "3": want a list`,
+		}},
+		{"zeros that are defaults", `duration: 0s
+fleets: [{users: 5, think: 0s, client: {base: 0s, retries: 0, budget: {min_retries: 0}}}]
+services: [{name: s}]
+faults: [{kind: outage, for: 1s, rate: 0}, {kind: brownout, for: 1s, factor: 0.0}]
+`, []string{
+			"bad.yaml:1:11: duration: 0s stands for the default, 1m0s: leave it out, or write what is meant",
+			"bad.yaml:2:28: fleets[0].think: 0s stands for the default, 1s: leave it out, or write what is meant",
+			"bad.yaml:2:47: fleets[0].client.base: 0s stands for the default: leave it out, or write baseline: {wait: none}",
+			"bad.yaml:2:85: fleets[0].client.budget.min_retries: 0 stands for the default: leave it out, or write strict: true",
+			"bad.yaml:4:40: faults[0].rate: 0 stands for the default, 1: leave it out, or write what is meant",
+			"bad.yaml:4:78: faults[1].factor: 0.0 stands for the default, 0.5: leave it out, or write what is meant",
+		}},
+		{"fields of another kind", `fleets: [{rate: 5, think: 1s}]
+services: [{name: s, cv: 2}]
+faults: [{kind: errors, for: 1s, share: 0.5}, {kind: spike, for: 1s, service: s}]
+`, []string{
+			"bad.yaml:1:27: fleets[0].think: belongs to a fleet with users",
+			"bad.yaml:2:26: services[0].cv: belongs to the lognormal: the law is exponential",
+			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, mode",
+			"bad.yaml:3:79: faults[1].service: does not belong to spike: the fields are kind, at, for, factor",
 		}},
 		{"ranges", `
 fleets:
@@ -145,6 +167,38 @@ dependencies:
 	}
 	if _, err := storm.Run(t.Context(), s, storm.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The policies of a text are those of the file; faults have their places, and show no secret.
+func TestPolicies(t *testing.T) {
+	const text = `
+dependencies:
+  payments: {url: {env: NOT_SET_HERE}, owner: shop, max_retries: 7, credentials: {secret: {env: TOKEN}}}
+consumers:
+  orders: {owner: shop, dead_letter: {queue: q, alert: x}}
+waivers:
+  - {rule: R-2, dependency: payments, reason: approved by the board, expires: 2999-01-01}
+`
+	all, err := Policies([]byte(text))
+	if err != nil || len(all) != 2 || all["payments"].MaxRetries != 7 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	s, _ := storm.FindNamed("partial")
+	if _, err := storm.Run(t.Context(), s.WithPolicy(all["payments"]), storm.Options{}); err != nil {
+		t.Errorf("a policy with a waiver: %v", err)
+	}
+	_, err = Policies([]byte("dependencies:\n  payments: {owner: a, credentials: {secret: hunter2}, bakoff: 3}\n"))
+	var got []string
+	for _, f := range storm.FieldErrors(err) {
+		got = append(got, f.Error())
+	}
+	want := []string{
+		"line 2, column 46: credentials.secret of payments is in clear: write {env: NAME} or {file: PATH} (R-9)",
+		`line 2, column 56: unknown key "bakoff" in dependency payments: did you mean backoff?`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
