@@ -80,7 +80,7 @@ func Benchmark100M(b *testing.B) { run(b, named(b, "hundred-million", storm.Auto
 // What the page asks when it is opened: six policies and the herd.
 func BenchmarkPageRequest(b *testing.B) {
 	const asked = `{"scenario":{"duration":"60s","fleets":[{"instances":100,"rate":10000,"client":{"retries":3,"timeout":"1s",
-"base":"100ms","cap":"2s","budget":{"ratio":0.2,"window":"30s"}}}],"services":[{"name":"service","capacity":14285.714,"concurrency":71}],
+"base":"100ms","cap":"2s","budget":{"ratio":0.2,"window":"30s"}}}],"services":[{"name":"service","capacity":14285.714,"time":"50ms"}],
 "faults":[{"kind":"brownout","at":"10s","for":"10s"}]},"variants":["","none","backoff","jitter","budget","breaker"],"herd":1000}`
 	h := stormpage.Handler(nil)
 	start := cpu(b)

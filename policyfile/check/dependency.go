@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 )
 
 // The limits of R-6: how long a server keeps keys, how long a consumer
@@ -234,11 +235,9 @@ func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(s
 }
 
 // never are the failures that R-4 forbids to retry. http_401 may be made
-// unauthorized, which leads to a refresh of the token and not to a retry.
-var never = []string{
-	"http_400", "http_401", "http_403", "http_404", "http_409", "http_422", "http_4xx",
-	"grpc_INVALID_ARGUMENT", "grpc_NOT_FOUND", "grpc_PERMISSION_DENIED", "grpc_UNAUTHENTICATED", "grpc_UNIMPLEMENTED",
-}
+// unauthorized, which leads to a refresh of the token and not to a retry. What R-4 does not
+// list may be overridden: the policy says so for all to see.
+var never = append(terminal.Labels(), "http_4xx")
 
 // classes judges overrides that make a terminal failure retryable. They are
 // walked in the order of their names, since reports are compared between

@@ -26,8 +26,8 @@ func (r *run) refused(s Source) {
 		if rule == notJudged && (s.File.Format == "" || f.Rule == "") {
 			found.Severity = report.Error // it can be judged: the program refuses a file with it
 		}
-		if f.Uncertain {
-			found.Severity = report.Warning
+		if f.Uncertain && found.Severity > report.Note {
+			found.Severity-- // of an error, a warning
 		}
 		r.add(found.in(s, f.Route))
 	}
@@ -116,6 +116,8 @@ var byField = map[string]*rule{
 	"methods":               writeWithoutKey,
 	"idempotency.retention": keyRetention,
 	"classify":              nonRetryableRetried,
+	"unlisted":              unlistedRetried,
+	"word":                  unknownWord,
 	"dead_letter":           deadLetterMissing,
 	"tls.verify":            tlsVerificationOff,
 	"url":                   secretInClear,
@@ -138,7 +140,7 @@ func ruleOf(file *policyfile.File, f *policyfile.Fault) *rule {
 		return quietClientFloorHigh // nothing contradicts it: it is too high
 	}
 	section, _, _ := strings.Cut(f.Field, ".")
-	if section != "classify" && section != "breaker" {
+	if !slices.Contains([]string{"classify", "breaker", "unlisted", "word"}, section) {
 		section = f.Field
 	}
 	return cmp.Or(byField[section+" "+f.Rule], byField[section], notJudged)

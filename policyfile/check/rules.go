@@ -74,6 +74,13 @@ var (
 		Fix:     "Write the new name; it means the same.",
 	})
 
+	unknownWord = newRule(report.Rule{
+		ID: "FC005", Name: "unknown-word", Severity: warn,
+		Summary: "a list of what is retried has a word that the software does not know",
+		Why:     "The software ignores the word or refuses the file: what was meant is not retried.",
+		Fix:     "Correct the word, or leave it out.",
+	})
+
 	// FC1xx: the retry budget.
 	retryBudgetMissing = newRule(report.Rule{
 		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,
@@ -265,6 +272,12 @@ var (
 		Summary: "two routes share their idempotency keys, so one key may mean two operations",
 		Why:     "Keys are kept apart by caller, dependency, route (prefix and headers) and host, not by method or by the file of a gateway that shares the database. A caller may get 422, or the other service's response.",
 		Fix:     "Rename one of the dependencies, or give each gateway its own database.",
+	})
+	unlistedRetried = newRule(report.Rule{
+		ID: "FC313", Name: "unlisted-retried", Standard: "R-4", Severity: warn, Waivable: true,
+		Summary: "a failure is retried that R-4 does not list",
+		Why:     "What R-4 does not list counts as permanent: 501, INTERNAL or DATA_LOSS rarely go away, and the retry is load for nothing.",
+		Fix:     "Leave it out, or have a waiver signed.",
 	})
 
 	// FC4xx: what happens to work that cannot be done.

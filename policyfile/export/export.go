@@ -174,6 +174,10 @@ func (w *writer) waits(t *target) {
 		w.lose("R-1", "no schedule of waits", "waits double, from the schedule's first to its last")
 	case t.p.Backoff.Jitter == forbear.JitterDecorrelated:
 		w.lose("R-1", "no decorrelated jitter", "its own jitter, from the same base")
+	case w.export.Format == "envoy":
+		w.envoyWaits(t, t.p.Backoff.Cap)
+	case w.export.Format == "istio":
+		w.envoyWaits(t, 10*t.p.Backoff.Base)
 	}
 }
 

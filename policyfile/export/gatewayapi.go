@@ -45,7 +45,7 @@ func gatewayAPI(w *writer, t *target) {
 	}
 	gatewayBudget(w, t, name, namespace)
 	w.writes(t)
-	w.lose("R-1", "no jitter, cap or schedule of the waits", "the policy's first wait; the implementation decides the rest")
+	w.lose("R-1", "no jitter, cap or schedule of the waits", "the policy's first wait, "+t.p.Backoff.Base.String()+"; the implementation decides the rest")
 	if _, others := only(t.statuses, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout); len(others) > 0 {
 		w.lose("R-4", "an implementation may not retry "+join(others, ", "), "they are written, and an implementation that cannot refuses the route")
 	}

@@ -29,7 +29,7 @@ func grpc(w *writer, t *target) {
 			"backoffMultiplier": 2, "retryableStatusCodes": codes,
 		}
 		config["retryThrottling"] = map[string]any{"maxTokens": 10, "tokenRatio": max(math.Round(t.p.Budget.Ratio*1000)/1000, 0.001)} // no finer
-		w.lose("R-1", "no full jitter: waits lie within 20 % of one time", "gRPC's own waits, with the policy's base and cap")
+		w.lose("R-1", "no full jitter: waits lie within 20 % of one time", "gRPC's own waits, around "+t.steps(min(t.retries, maxAttempts-1)))
 		if t.retries+1 > maxAttempts {
 			w.lose("R-2", "at most five attempts", "five")
 		}
@@ -87,7 +87,7 @@ func resilience4j(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.lose("R-1", "waits vary around a time instead of between zero and it", "a randomized wait from 1 % to 199 % of it")
+	w.lose("R-1", "waits vary around a time instead of between zero and it", "a randomized wait from 1 % to 199 % of "+t.steps(t.retries))
 	w.lose("R-3", "nothing bounds a call and its retries together", "the time limiter of one attempt")
 	w.lose("R-4", "statuses are exceptions of the HTTP client", "those of Spring's RestClient for "+cmp.Or(join(written, ", "), "none"))
 	if len(dropped) > 0 {

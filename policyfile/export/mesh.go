@@ -267,7 +267,7 @@ func istio(w *writer, t *target) {
 	if _, dropped := istioStatuses(t); len(dropped) > 0 {
 		w.lose("R-4", "it refuses statuses that have no name", "not retried: "+join(dropped, ", "))
 	}
-	w.lose("R-1", "no cap of the waits", "Envoy's cap, ten times the base")
+	w.lose("R-1", "no cap of the waits", "Envoy's cap, ten times the base: "+(10*t.p.Backoff.Base).String())
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
 	w.lose("R-7", noWindow+"budgetInterval, from 1.31,"+countsRequests, "a retryBudget of the requests in flight: "+t.share())
 	if t.p.Budget.MinRetries == 0 {

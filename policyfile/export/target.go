@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge/grpccode"
-	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 )
 
 // target is a dependency as proxies see it.
@@ -159,9 +158,8 @@ func (t *target) whole() {
 // statuses lists the statuses that a policy retries: those of the standard,
 // and what the policy overrides.
 func statuses(p *forbear.Policy) (found []int) {
-	req := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "https", Host: "localhost"}}
 	for status := 400; status < 600; status++ {
-		class := httpretry.Classify(req, &http.Response{StatusCode: status, Header: http.Header{}, Request: req}, nil).Class
+		class := terminal.StatusClass(status)
 		if c, ok := p.Classify[fmt.Sprintf("http_%dxx", status/100)]; ok {
 			class = c
 		}
@@ -177,9 +175,9 @@ func statuses(p *forbear.Policy) (found []int) {
 
 // codes lists the codes of gRPC that a policy retries, in the same way.
 func codes(p *forbear.Policy) (found []string) {
-	for code, name := range grpccode.Names {
-		class := grpccode.Class(uint32(code))
-		if c, ok := p.Classify[grpccode.Label(uint32(code))]; ok {
+	for _, name := range grpccode.Names {
+		class := terminal.CodeClass(name)
+		if c, ok := p.Classify["grpc_"+name]; ok {
 			class = c
 		}
 		if class.Retryable() {

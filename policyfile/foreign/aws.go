@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -132,6 +133,9 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	d := policyfile.Dependency{Name: "aws/" + name, Route: name, At: p.At, Protocol: "http"}
 	// The newer figures came with the standard mode as every SDK's default.
 	standard := mode.Text() == "standard" || mode.Text() == "adaptive" || mode == nil && newer
+	if modes := []string{"legacy", "standard", "adaptive"}; mode != nil && !slices.Contains(modes, mode.Text()) {
+		r.misspelt(mode.At, &d, mode.Text(), "is not a retry_mode, and SDKs refuse it", nearest.Hint(mode.Text(), modes, ""))
+	}
 	place, attempts := p.At, float64(awsLegacy)
 	if standard {
 		place, attempts = placed(mode, p.At), awsStandard

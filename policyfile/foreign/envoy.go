@@ -89,7 +89,7 @@ type envoyRoute struct {
 	// add headers to the request.
 	scopes []*tree.Node
 	policy *tree.Node
-	// asks is a header that they add to ask Envoy for retries, or nil.
+	// asks is a header, with key and value, that they add to ask Envoy for retries, or nil.
 	asks *tree.Node
 }
 
@@ -107,6 +107,9 @@ func (e *envoyReader) route(x *envoyRoute) {
 	x.policy = cmp.Or(x.policy, policyOf(x.host))
 	for _, c := range x.clusters() {
 		x.asks = asksFor(append([]*tree.Node{c}, x.scopes...))
+		if x.action != nil {
+			e.envoyMisspelt(x, x.target(c))
+		}
 		if x.action == nil || !x.retries() && x.asks == nil {
 			e.quiet(cmp.Or(c, x.node).At)
 			continue
@@ -124,6 +127,14 @@ func (x *envoyRoute) clusters() []*tree.Node {
 	return []*tree.Node{x.action}
 }
 
+// target is the name of one of them, or "".
+func (x *envoyRoute) target(to *tree.Node) string {
+	if to == x.action {
+		return to.Get("cluster").Text()
+	}
+	return cmp.Or(to.Get("cluster").Text(), to.Get("name").Text())
+}
+
 // retries reports whether a route retries under any condition at all.
 func (x *envoyRoute) retries() bool {
 	return x.extension() != "" || len(x.words(x.policy.Fold("retry_on").Text())) > 0
@@ -139,11 +150,8 @@ func (x *envoyRoute) extension() string {
 
 // retrying reads a route that retries, for one of its clusters.
 func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
-	name := cmp.Or(to.Get("cluster").Text(), to.Get("name").Text())
-	if to == x.action {
-		name = to.Get("cluster").Text()
-	}
-	at := cmp.Or(x.policy, x.asks, to).At
+	name := x.target(to)
+	at := cmp.Or(x.policy, x.asks.Get("key"), to).At
 	d := policyfile.Dependency{Name: cmp.Or(name, "unnamed"), At: at, Protocol: "http", Route: x.identity()}
 	if name == "" {
 		e.open(to.At, &d, "a route retries whose cluster is not named here: a header or an extension chooses it")
@@ -152,7 +160,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 		e.open(at, &d, "an extension decides on retries here: %s", t)
 	}
 	if x.asks != nil {
-		e.open(x.asks.At, &d, asksOpen, d.Name, x.asks.Text())
+		e.open(x.asks.Get("key").At, &d, asksOpen, d.Name, x.asks.Get("key").Text())
 	}
 	count, place := e.number(&d, x.policy.Fold("num_retries"), envoyRetries, at)
 	retries(&d, count, place)

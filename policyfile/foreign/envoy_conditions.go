@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,42 +23,6 @@ const (
 	// envoyReset is the longest Retry-After that rate_limited_retry_back_off obeys.
 	envoyReset = 300 * time.Second
 )
-
-// condition is what a word of retry_on means for.
-type condition uint8
-
-const (
-	// reaches: the service may have seen the request, and done what it asks for.
-	reaches condition = 1 << iota
-	// responds: a response leads to the retry, and may carry a Retry-After.
-	responds
-)
-
-// envoyWords are the conditions of x-envoy-retry-on and x-envoy-retry-grpc-on, in the
-// documentation of Envoy's router. Others have no effect.
-//
-// Nothing has reached the service when no connection came about, when the server
-// refused the stream, or when Envoy had not yet sent the headers; a limiter's 429
-// comes from an Envoy before the service. A reset, in contrast, may follow on work
-// that was done, and so may every status.
-var envoyWords = map[string]condition{
-	"5xx":                        reaches | responds,
-	"gateway-error":              reaches | responds,
-	"reset":                      reaches,
-	"reset-before-request":       0,
-	"connect-failure":            0,
-	"refused-stream":             0,
-	"envoy-ratelimited":          responds,
-	"retriable-4xx":              reaches | responds,
-	"retriable-status-codes":     reaches | responds,
-	"retriable-headers":          reaches | responds,
-	"http3-post-connect-failure": reaches,
-	"cancelled":                  reaches | responds,
-	"deadline-exceeded":          reaches | responds,
-	"internal":                   reaches | responds,
-	"resource-exhausted":         reaches | responds,
-	"unavailable":                reaches | responds,
-}
 
 // words returns the conditions of the policy that have an effect. The lists of codes and
 // headers count only with their words, and the words only with their lists.
@@ -108,17 +73,23 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 // Conditions that may repeat a request the service has seen need idempotent
 // methods. It reports whether responses are retried, and not only connections.
 func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idempotent bool) (responded bool) {
+	r.misspeltWords(on, d, conditionNames, "is not a condition, and the resource is refused")
 	repeats := ""
 	for word := range strings.SplitSeq(on.Text(), ",") {
 		word = strings.TrimSpace(word)
 		means := envoyWords[word]
 		switch word {
+		case "5xx":
+			r.terminals(on.At, d, word, only500[r.format])
 		// The name suggests all of 4xx; 409 is the one status that it
 		// retries.
 		case "retriable-4xx":
 			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409, and a conflict does not go away: drop it")
 		case "retriable-status-codes":
 			r.statuses(d, codes.List())
+		}
+		if name, ok := envoyCode(word); ok {
+			r.code(on.At, d, name, word)
 		}
 		responded = responded || means&responds != 0
 		if means&reaches != 0 {
@@ -142,11 +113,13 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 		if h.Get("name").Text() != ":status" {
 			continue
 		}
-		for _, status := range never {
-			if accepts(h, status) {
-				r.terminals(h.At, d, status)
+		var all []int
+		for status := lowest; status <= highest; status++ {
+			if accepts(h, strconv.Itoa(status)) {
+				all = append(all, status)
 			}
 		}
+		r.retried(h.At, d, ":status", all, "")
 	}
 }
 

@@ -106,12 +106,12 @@ var retryHeader = regexp.MustCompile(`(?i)^x-envoy-(retry-|retriable-|max-retrie
 // asksOpen is said where a route adds such a header.
 const asksOpen = "%s: the route adds the header %s, whose request for retries is not judged"
 
-// asksFor returns the key of such a header that one of these scopes adds, or nil.
+// asksFor returns such a header that one of these scopes adds, or nil.
 func asksFor(scopes []*tree.Node) *tree.Node {
 	for _, scope := range scopes {
 		for _, option := range scope.Fold("request_headers_to_add").List() {
-			if key := option.Get("header").Get("key"); retryHeader.MatchString(key.Text()) {
-				return key
+			if header := option.Get("header"); retryHeader.MatchString(header.Get("key").Text()) {
+				return header
 			}
 		}
 	}

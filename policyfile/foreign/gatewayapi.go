@@ -98,9 +98,7 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 			continue
 		}
 		r.gatewayTimes(&d, rule, retry)
-		for _, code := range retry.Get("codes").List() {
-			r.terminals(code.At, &d, code.Text())
-		}
+		r.statuses(&d, retry.Get("codes").List())
 		if !gatewayMethodBound(rule) {
 			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, even POST without an Idempotency-Key: match on method")
 		}

@@ -1,8 +1,6 @@
 package foreign
 
 import (
-	"slices"
-
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -145,16 +143,11 @@ func (r *reader) grpcTimes(d *policyfile.Dependency, n, policy *tree.Node) {
 	}
 }
 
-// grpcNever are the codes that R-4 forbids to retry: the same request fails
-// the same way again.
-var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"}
-
 // grpcCodes judges the retryable codes.
 func (r *reader) grpcCodes(d *policyfile.Dependency, n *tree.Node) {
 	for _, c := range n.List() {
-		if code := grpcCode(c); slices.Contains(grpcNever, code) {
-			r.refuse(c.At, "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same response", code)
-		}
+		code := grpcCode(c)
+		r.code(c.At, d, code, code)
 	}
 }
 

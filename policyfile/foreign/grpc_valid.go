@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/edge/grpccode"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -76,8 +77,8 @@ func grpcWrong(policy *tree.Node, codes string) (wrong []string) {
 		wrong = append(wrong, "hedgingDelay is not a duration such as \"0.1s\"")
 	}
 	for _, c := range policy.Fold(codes).List() {
-		if !slices.Contains(grpccode.Names[:], grpcCode(c)) {
-			wrong = append(wrong, c.Text()+" is not a status code")
+		if code := grpcCode(c); !slices.Contains(grpccode.Names[:], code) {
+			wrong = append(wrong, c.Text()+" is not a status code"+nearest.Hint(code, grpccode.Names[:], ""))
 		}
 	}
 	return wrong

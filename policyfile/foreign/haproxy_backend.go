@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -184,6 +185,12 @@ func (r *reader) haproxyTimeout(d *policyfile.Dependency, p *proxy, keyword stri
 	return t, ok && t > 0
 }
 
+// haproxyOn are those of retry-on. HAProxy 2.6 has neither 421 nor 429.
+var haproxyOn = []string{
+	"none", "conn-failure", "empty-response", "junk-response", "response-timeout", "0rtt-rejected", "all-retryable-errors",
+	"401", "403", "404", "408", "421", "425", "429", "500", "501", "502", "503", "504",
+}
+
 // retryOn judges what HAProxy retries beyond failed connections, and reports whether
 // it does. Nothing of this holds when there are no retries.
 func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (repeats bool) {
@@ -191,11 +198,12 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 		return false
 	}
 	for _, word := range on.words[1:] {
-		if slices.Contains(never, word) {
-			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is retried: the same request gets the same response", word)
-		}
+		r.terminals(on.at, d, word, "")
 		if unset(word) {
 			r.unjudged(on.at, d.Name, "%s: retry-on %s is unknown here", d.Name, word)
+		}
+		if !slices.Contains(haproxyOn, word) {
+			r.misspelt(on.at, d, word, "is not a word of retry-on, and HAProxy refuses the file", nearest.Hint(word, haproxyOn, ""))
 		}
 		// But for none, these happen before the request has been sent.
 		repeats = repeats || !slices.Contains([]string{"conn-failure", "0rtt-rejected", "none"}, word)

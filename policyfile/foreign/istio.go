@@ -166,8 +166,9 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		x.silent = policy != nil
 	}
 	m.count(&d, policy)
-	if asks := istioAsks(append([]*tree.Node{x.node}, to...)...); asks != "" {
-		m.open(d.At, &d, asksOpen, d.Name, asks)
+	if asks := istioAsks(append([]*tree.Node{x.node}, to...)...); asks.Key != "" {
+		m.open(d.At, &d, asksOpen, d.Name, asks.Key)
+		m.asked(&d, asks.Key, asks.Value)
 	}
 	if d.Policy.Disabled && !d.AtLeast {
 		m.duration(&d, "total", given(x.node.Get("timeout")), &d.Longest)

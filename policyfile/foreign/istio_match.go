@@ -9,17 +9,17 @@ import (
 
 // istioAsks returns a header that a route or one of its destinations adds to ask Envoy for
 // retries, or "".
-func istioAsks(scopes ...*tree.Node) string {
+func istioAsks(scopes ...*tree.Node) (asks tree.Pair) {
 	for _, scope := range scopes {
 		for _, how := range []string{"set", "add"} {
 			for _, p := range scope.Get("headers").Get("request").Get(how).Fields() {
 				if retryHeader.MatchString(p.Key) {
-					return p.Key
+					return p
 				}
 			}
 		}
 	}
-	return ""
+	return asks
 }
 
 // bound reports whether what the route matches may be repeated: every alternative

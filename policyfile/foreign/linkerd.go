@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -114,16 +115,35 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles
 	r.attempt(&d, annotation(n, "retry.linkerd.io/timeout"))
 	d.Policy.Backoff = forbear.Backoff{Base: linkerdBase, Cap: 10 * linkerdBase}
 	codes := annotation(n, "retry.linkerd.io/http")
-	for word := range strings.SplitSeq(codes.Text(), ",") {
-		r.terminals(cmp.Or(codes, first).At, &d, word)
-	}
-	grpc := d.Policy.Kind == forbear.GRPC || codes == nil && annotation(n, "retry.linkerd.io/grpc") != nil
+	said := annotation(n, "retry.linkerd.io/grpc")
+	r.linkerdCodes(&d, codes, said)
+	grpc := d.Policy.Kind == forbear.GRPC || codes == nil && said != nil
 	if !grpc && !gatewayMethodBound(rule) {
 		r.refuse(first.At, "R-6", &d, "methods", "every method is retried, even POST without an Idempotency-Key: annotate a route that matches on method")
 	}
 	r.cannot(&d, "R-7", "budget", "Linkerd's annotated retries have no budget: that of a service profile does not apply to them")
 	r.linkerdLimits(&d)
 	r.add(d)
+}
+
+// linkerdCodes judges the statuses and the gRPC codes of the annotations.
+func (r *reader) linkerdCodes(d *policyfile.Dependency, http, grpc *tree.Node) {
+	refused := func(n *tree.Node, word string, known ...string) {
+		r.misspelt(n.At, d, word, "is not a condition, and Linkerd retries nothing", nearest.Hint(word, known, ""))
+	}
+	for word := range strings.SplitSeq(http.Text(), ",") {
+		if span(word) == nil && http != nil && !strings.EqualFold(word, "gateway-error") {
+			refused(http, word, "5xx", "gateway-error")
+		}
+		r.terminals(placed(http, d.At), d, word, "write 500,gateway-error")
+	}
+	for word := range strings.SplitSeq(grpc.Text(), ",") {
+		if code, ok := envoyCode(strings.ToLower(word)); ok { // the same words
+			r.code(grpc.At, d, code, word)
+		} else if grpc != nil {
+			refused(grpc, word, "cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable")
+		}
+	}
 }
 
 func (r *reader) linkerdLimits(d *policyfile.Dependency) {

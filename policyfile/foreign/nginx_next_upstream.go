@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 )
 
 // tries returns how many servers are asked at most, or at least when open. at is
@@ -75,8 +77,8 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 func (u *nginxUnit) maybe(words []string, at policyfile.Position) {
 	for _, word := range words {
 		rule := ""
-		switch status, _ := strings.CutPrefix(word, "http_"); {
-		case slices.Contains(never, status), word == "not_found":
+		switch {
+		case nginxTerminal(word):
 			rule = "R-4"
 		case word == "non_idempotent" && u.writes != writesEnd:
 			rule = "R-6"
@@ -87,15 +89,30 @@ func (u *nginxUnit) maybe(words []string, at policyfile.Position) {
 	}
 }
 
+// nginxNext are those of proxy_next_upstream and the like. invalid_response and not_found are
+// memcached's; denied came with nginx 1.29.
+var nginxNext = []string{
+	"error", "timeout", "denied", "invalid_header", "invalid_response", "http_500", "http_502", "http_503", "http_504", "http_403", "http_404", "http_429",
+	"not_found", "updating", "non_idempotent", "off",
+}
+
+// nginxTerminal reports whether a word stands for a failure that R-4 does not retry.
+func nginxTerminal(word string) bool {
+	status, ok := strings.CutPrefix(word, "http_")
+	code, err := strconv.Atoi(status)
+	return word == "not_found" || ok && err == nil && terminal.Status(code) != terminal.Retryable
+}
+
 // words judges for what failures the next server is tried.
 func (u *nginxUnit) words(words []string, at policyfile.Position) {
 	d := &u.dep
 	for _, word := range words {
-		status, ok := strings.CutPrefix(word, "http_")
 		switch {
 		case unset(word):
 			u.note(at, d.Name, fmt.Sprintf("%s %s is unknown here", u.name("next_upstream"), word))
-		case ok && slices.Contains(never, status), word == "not_found":
+		case !slices.Contains(nginxNext, word):
+			u.r.misspelt(at, d, word, "is not a word of "+u.name("next_upstream")+", and nginx refuses the file", nearest.Hint(word, nginxNext, ""))
+		case nginxTerminal(word):
 			u.r.refuse(at, "R-4", d, "classify."+word, "%s is retried: the same request gets the same response", word)
 		// Without this word nginx repeats no POST, LOCK or PATCH.
 		case word == "non_idempotent" && u.writes == writesArrive:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
@@ -159,11 +160,15 @@ func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
 }
 
 // terminalErrors are exceptions of Java's clients for responses that R-4 forbids to
-// retry, by the end of their names. The first stands for all of 4xx.
+// retry, by the end of their names. The first stands for all of 4xx. Nested classes are named
+// after their statuses.
 var terminalErrors = []string{
 	"HttpClientErrorException", "FeignClientException", "rs.ClientErrorException", "rs.BadRequestException", "rs.NotAuthorizedException", "rs.ForbiddenException",
-	"rs.NotFoundException", "$BadRequest", "$Unauthorized", "$Forbidden", "$NotFound", "$Conflict", "$UnprocessableEntity", "$UnprocessableContent",
+	"rs.NotFoundException",
 }
+
+// serverErrors are those that stand for all of 5xx.
+var serverErrors = []string{"HttpServerErrorException", "FeignServerException", "rs.ServerErrorException"}
 
 // r4jExceptions judges what is retried. Without a list that is every exception.
 func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
@@ -182,11 +187,18 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 		covered := slices.ContainsFunc(ignored, func(i *tree.Node) bool {
 			return name == called(i) || strings.HasPrefix(name, called(i)+"$")
 		})
-		short := short(name)
+		short, verdict := short(name), terminal.Retryable
+		if _, nested, ok := strings.Cut(name, "$"); ok && statusNamed(nested) > 0 {
+			verdict = terminal.Status(statusNamed(nested))
+		}
 		every = every || slices.Contains(broadErrors, short)
 		switch {
 		case covered:
-		case slices.ContainsFunc(terminalErrors, func(end string) bool { return strings.HasSuffix(name, end) }):
+		case verdict == terminal.Unlisted:
+			r.unlisted(n.At, d, short)
+		case slices.ContainsFunc(serverErrors, func(end string) bool { return strings.HasSuffix(name, end) }):
+			r.retried(n.At, d, short, span("5xx"), "list the exceptions of single statuses")
+		case verdict == terminal.Forbidden, slices.ContainsFunc(terminalErrors, func(end string) bool { return strings.HasSuffix(name, end) }):
 			r.refuse(n.At, "R-4", d, "classify."+short, "%s is retried: the same request gets the same response", short)
 		case strings.HasPrefix(short, "SSL") || strings.HasPrefix(short, "Certificate"):
 			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: certificate errors do not go away", short)

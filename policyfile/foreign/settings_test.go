@@ -84,7 +84,7 @@ func TestSpring(t *testing.T) {
 		{
 			"a route", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: [{name: Retry}]}, {id: c, uri: 'http://d', filters: [AddX=1]}]",
 			[]string{"b [a] x4", "R-1 backoff.jitter: retries at once", "R-3 total.missing", "cannot R-7 budget", "quiet 1\n"},
-			[]string{"R-6", "R-4", "d ["},
+			[]string{"R-6", "R-4 classify", "d ["},
 		},
 		{
 			"as good as it can be", "spring.cloud.gateway.server.webflux.routes: [{id: a, uri: 'lb://b', metadata: {response-timeout: 1000}, filters: [{name: Retry, args: {retries: 2, methods: [GET, PUT], timeout: 10s, jitter: {randomFactor: 1}, backoff: {firstBackoff: 1s, maxBackoff: 5s}}}]}]",

@@ -3,9 +3,11 @@ package foreign
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -193,24 +195,42 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	}
 }
 
-// httpNames are Spring's names of the statuses that R-4 forbids to retry.
-var httpNames = map[string]string{
-	"BAD_REQUEST": "400", "UNAUTHORIZED": "401", "FORBIDDEN": "403", "NOT_FOUND": "404", "CONFLICT": "409",
-	"UNPROCESSABLE_ENTITY": "422", "UNPROCESSABLE_CONTENT": "422",
-}
+// seriesNames are those of Spring's groups of statuses, and springStatuses those of the
+// statuses that a retry may be for.
+var (
+	seriesNames    = []string{"INFORMATIONAL", "SUCCESSFUL", "REDIRECTION", "CLIENT_ERROR", "SERVER_ERROR"}
+	springStatuses = []string{"REQUEST_TIMEOUT", "TOO_MANY_REQUESTS", "INTERNAL_SERVER_ERROR", "BAD_GATEWAY", "SERVICE_UNAVAILABLE", "GATEWAY_TIMEOUT"}
+)
 
 // gatewayConditions judges the statuses and methods that are retried: 5xx and GET by
 // default.
 func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
+	series := springList(f.args.Fold("series"))
 	for _, n := range springList(f.args.Fold("statuses")) {
 		text, _ := resolved(n)
-		if code := cmp.Or(httpNames[strings.ToUpper(text)], text); slices.Contains(never, code) {
-			r.terminals(n.At, d, code)
+		switch code := statusNamed(text); {
+		case code > 0:
+			text = strconv.Itoa(code)
+		case slices.Contains(seriesNames, strings.ToUpper(text)):
+			series = append(series, n) // in the shortcut of the servlet stack
+		case span(text) == nil:
+			r.misspelt(n.At, d, text, "is not a status, and the gateway does not start", nearest.Hint(text, springStatuses, ""))
 		}
+		r.terminals(n.At, d, text, "")
 	}
-	for _, n := range springList(f.args.Fold("series")) {
-		if text, _ := resolved(n); strings.EqualFold(text, "CLIENT_ERROR") || text == "4" {
+	if len(series) == 0 && f.args.Fold("series") == nil && r.told.first(d.At.File, "series") {
+		series = []*tree.Node{{Value: "SERVER_ERROR", At: f.at}} // the default
+	}
+	for _, n := range series {
+		switch text, _ := resolved(n); strings.ToUpper(text) {
+		case "CLIENT_ERROR", "4":
 			r.refuse(n.At, "R-4", d, "classify.http_4xx", "all of 4xx is retried: the same request gets the same response")
+		case "SERVER_ERROR", "5":
+			r.terminals(n.At, d, "5xx", "leave series empty, and list statuses")
+		default:
+			if _, err := strconv.Atoi(text); err != nil && !slices.Contains(seriesNames, strings.ToUpper(text)) {
+				r.misspelt(n.At, d, text, "is not a series, and the gateway does not start", nearest.Hint(text, seriesNames, ""))
+			}
 		}
 	}
 	for _, n := range springList(f.args.Fold("methods")) {

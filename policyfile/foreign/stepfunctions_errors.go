@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -11,7 +12,12 @@ import (
 // statesNever are the names of errors that come again with the same input. Those of
 // services are known by how they end.
 var (
-	statesNever    = []string{"States.Permissions", "States.ParameterPathFailure", "States.ResultPathMatchFailure", "States.IntrinsicFailure", "States.QueryEvaluationError"}
+	statesNever = []string{"States.Permissions", "States.ParameterPathFailure", "States.ResultPathMatchFailure", "States.IntrinsicFailure", "States.QueryEvaluationError"}
+	// statesErrors are the names that begin with States.
+	statesErrors = append([]string{
+		"States.ALL", "States.BranchFailed", "States.DataLimitExceeded", "States.ExceedToleratedFailureThreshold", "States.HeartbeatTimeout", "States.Http.Socket",
+		"States.ItemReaderFailed", "States.NoChoiceMatched", "States.ResultWriterFailed", "States.Runtime", "States.TaskFailed", "States.Timeout",
+	}, statesNever...)
 	statesEndNever = []string{"AccessDeniedException", "ValidationException", "ResourceNotFoundException"}
 )
 
@@ -25,10 +31,15 @@ func (m *machine) errors(d *policyfile.Dependency, retriers []*tree.Node) {
 			continue
 		}
 		for _, name := range v.Get("ErrorEquals").List() {
-			switch e := name.Text(); {
+			e := name.Text()
+			switch status, http := strings.CutPrefix(e, "States.Http.StatusCode."); {
 			case (e == "States.ALL" || e == "States.TaskFailed") && !left:
 				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried, whatever failed: name the transient errors, or exclude the others by a retrier with MaxAttempts 0", e)
-			case slices.Contains(never, strings.TrimPrefix(e, "States.Http.StatusCode.")), slices.Contains(statesNever, e),
+			case http:
+				m.terminals(name.At, d, status, "")
+			case strings.HasPrefix(e, "States.") && !slices.Contains(statesErrors, e):
+				m.misspelt(name.At, d, e, "is not an error of Step Functions, and nothing matches it", nearest.Hint(e, statesErrors, ""))
+			case slices.Contains(statesNever, e),
 				slices.ContainsFunc(statesEndNever, func(end string) bool { return strings.HasSuffix(e, end) }):
 				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried: the same request fails the same way", e)
 			}

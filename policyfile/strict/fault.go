@@ -33,7 +33,7 @@ type Fault struct {
 	// has, where it leaves a range.
 	Route, Value string
 	// Uncertain says that it depends on what no file says, such as the version of
-	// other software.
+	// other software, or whether a service has such failures. Its finding is one level lower.
 	Uncertain bool
 }
 

@@ -9,7 +9,7 @@ const lin = (lo, hi, step) => ({ min: lo, max: hi, step, value: (p) => p });
 const controls = [
   { id: "case", group: "start", label: "Case", options: [["", "your own settings"]] },
   { id: "load", group: "load", label: "Load", ...log(100, 1e8), start: 4, text: (v) => amount(v) + " req/s" },
-  { id: "use", group: "load", label: "Load as a part of the capacity", ...lin(20, 130, 1), start: 70, text: (v) => v + " %", hint: "A request takes 5 ms on average." },
+  { id: "use", group: "load", label: "Load as a part of the capacity", ...lin(20, 130, 1), start: 70, text: (v) => v + " %", hint: "A request takes 50 ms on average." },
   { id: "clients", group: "load", label: "Client instances", hint: "Each has a budget and a breaker of its own.", ...log(1, 1e5), start: 2, text: amount, value: (p) => Math.max(1, Math.round(10 ** p)) },
   { id: "loop", group: "load", label: "Clients", options: [["open", "send at their own pace", "An open loop: the load stays the same while the service fails."], ["closed", "wait for each response", "A closed loop: each user waits for a response, thinks for a second, and calls again. A slow service gets fewer calls."]] },
   { id: "fault", group: "fault", label: "Kind", options: [
@@ -208,8 +208,8 @@ function scenario() {
     fleet.rate = s.load;
   }
   const capacity = s.load / (s.use / 100);
-  // As many servers as make a service take 5 ms.
-  const service = { name: "service", capacity, concurrency: Math.max(1, Math.min(1e9, Math.round(capacity * 0.005))) };
+  // Enough servers for a sample to keep some.
+  const service = { name: "service", capacity, time: "50ms" };
   if (s.queue > 0) service.queue = secs(s.queue);
   if (s.after > 0) service.retry_after = secs(s.after);
   if (s.drop) service.drop_expired = true;
