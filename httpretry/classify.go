@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/edge/hint"
+	"github.com/forbear-go/forbear/edge/httpcode"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/idemkey"
 	"github.com/forbear-go/forbear/internal/peek"
@@ -102,11 +103,11 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 // classifyResponse goes by the status, and reads hints off the headers of
 // failures only: a success does not pay for them.
 func classifyResponse(req *http.Request, resp *http.Response, now time.Time, named map[string]string, delivery bool) forbear.Failure {
-	class := classOf(resp.StatusCode, delivery)
+	class := httpcode.Class(resp.StatusCode, delivery)
 	if class == forbear.ClassSuccess {
 		return forbear.Failure{Class: class}
 	}
-	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: errorOf(resp.StatusCode)}
+	f := forbear.Failure{Class: class, Type: httpcode.Label(resp.StatusCode), Err: errorOf(resp.StatusCode)}
 	if deadlineRefused(req, resp) {
 		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: f.Err}
 	}
@@ -136,41 +137,6 @@ func deadlineRefused(req *http.Request, resp *http.Response) bool {
 	}
 	// Each attempt sends a request of its own, with the headers of the transport.
 	return len(cmp.Or(resp.Request, req).Header[HeaderDeadline]) > 0
-}
-
-// classOf is R-4's table. Statuses that it does not list are terminal: unknown
-// means do not retry.
-func classOf(status int, delivery bool) forbear.Class {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return forbear.ClassTimeout
-	case http.StatusTooManyRequests:
-		return forbear.ClassThrottled
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable:
-		return forbear.ClassTransient
-	case http.StatusUnauthorized:
-		return forbear.ClassUnauthorized
-	}
-	if status/100 == 2 || status >= 100 && status < 400 && !delivery {
-		return forbear.ClassSuccess
-	}
-	return forbear.ClassTerminal
-}
-
-// typeOf returns the error_type of a status. Three digits are all there is, so
-// the number of labels is bounded. The two most frequent are constants, which
-// saves an allocation on the way to a retry.
-func typeOf(status int) string {
-	switch status {
-	case http.StatusServiceUnavailable:
-		return "http_503"
-	case http.StatusTooManyRequests:
-		return "http_429"
-	}
-	if status < 100 || status > 999 {
-		return "http_invalid"
-	}
-	return "http_" + strconv.Itoa(status)
 }
 
 // The errors of the two most frequent failures, which a conversion would allocate anew.

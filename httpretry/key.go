@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/edge/httpcode"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
@@ -11,14 +12,7 @@ import (
 // NeedsKey reports whether a request with this method is safe to repeat only
 // with an idempotency key: every method but the idempotent ones of RFC
 // 9110 section 9.2.2. An unknown method is not idempotent.
-func NeedsKey(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-		http.MethodPut, http.MethodDelete:
-		return false
-	}
-	return true
-}
+func NeedsKey(method string) bool { return httpcode.NeedsKey(method) }
 
 // ownKey returns the key for a request that brought none: the one that the
 // caller's context names, or one that forbear makes, if the policy says so.

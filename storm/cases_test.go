@@ -73,6 +73,13 @@ func cases(rate float64) map[string]Scenario {
 			f.Instances = 20
 			f.Client.Breaker = new(true)
 		}), Fault{Kind: Errors, Rate: 0.3, At: seconds(10), For: seconds(10)}),
+		"rate limit": faulty(change(ample, func(_ *Fleet, v *Service) {
+			v.Limit = Limit{Rate: 1.2 * rate, RetryAfter: seconds(1)}
+		}), Fault{Kind: Spike, At: seconds(10), For: seconds(5)}),
+		"final status":     faulty(ample, Fault{Kind: Errors, Rate: 0.5, Status: 404, At: seconds(10), For: seconds(20)}),
+		"slow requests":    faulty(change(ample, func(_ *Fleet, v *Service) { v.Concurrency = 600 }), Fault{Kind: Slow, Rate: 0.1, Time: seconds(3), At: seconds(10), For: seconds(10)}),
+		"server's timeout": change(c, func(_ *Fleet, v *Service) { v.Timeout = 200 * ms }),
+		"write":            faulty(change(ample, func(f *Fleet, _ *Service) { f.Client.Method = "POST" }), down),
 		"closed loop": change(withBudget(c), func(f *Fleet, _ *Service) {
 			f.Users, f.Rate = int(2*rate), 0
 			f.Think = seconds(2)
@@ -114,6 +121,11 @@ func TestCases(t *testing.T) {
 		"spike, shed":             {Recovered, 1.057, 0.0},
 		"sticky errors":           {Recovered, 1.498, 0.0},
 		"window of 30 s":          {Recovered, 1.100, 18.9},
+		"rate limit":              {Recovered, 1.203, 0.0},
+		"final status":            {Recovered, 1, 0.0},
+		"slow requests":           {Recovered, 1.017, 0.0},
+		"server's timeout":        {Metastable, 3.447, -1.0},
+		"write":                   {Recovered, 1, 0.0},
 	}
 	for name, s := range cases(1000) {
 		w, got := want[name], mustRun(t, s).Summary

@@ -6,6 +6,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/edge/httpcode"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -94,6 +95,9 @@ func (c *Client) plan() (*model.Plan, error) {
 	if err := unknown("rtt_law", "Client.rtt_law", cmp.Or(c.RTTLaw, "fixed")); err != nil {
 		return nil, err
 	}
+	if err := c.keyed(); err != nil {
+		return nil, err
+	}
 	w := &model.Plan{
 		Given: p, Policy: p.WithDefaults(),
 		Baseline: model.Baseline{
@@ -104,6 +108,14 @@ func (c *Client) plan() (*model.Plan, error) {
 		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
 		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
 	}
+	w.Method = cmp.Or(c.Method, "GET")
+	w.NeedsKey = httpcode.NeedsKey(w.Method) && !p.Idempotent
+	if c.Key || p.Keys == forbear.KeyGenerate {
+		w.Key = "simulated"
+	}
+	if p.Kind == forbear.Webhook {
+		w.Method, w.NeedsKey, w.Key = "POST", true, "simulated" // the message's id
+	}
 	// A batch is not durable by its kind, and is postponed all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
@@ -112,4 +124,21 @@ func (c *Client) plan() (*model.Plan, error) {
 		w.MaxConcurrent = p.MaxConcurrent
 	}
 	return w, w.Check()
+}
+
+// keyed returns an error for a method that is unknown, and for a method or a key that
+// would change nothing.
+func (c *Client) keyed() error {
+	if err := unknown("method", "Client.method", cmp.Or(c.Method, "GET")); err != nil {
+		return err
+	}
+	switch webhook := c.Kind == "webhook" || c.Policy != nil && c.Policy.Kind == forbear.Webhook; {
+	case webhook && c.Method != "":
+		return at("method", "does not belong to webhooks, which are POSTs with a key: remove it")
+	case webhook && c.Key:
+		return at("key", "does not belong to webhooks, which carry a key already: remove it")
+	case c.Key && !httpcode.NeedsKey(c.Method):
+		return at("key", "changes nothing for %s, which is idempotent: set method to POST or PATCH, or remove key", cmp.Or(c.Method, "GET"))
+	}
+	return nil
 }

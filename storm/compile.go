@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -59,6 +60,7 @@ func compile(s Scenario) (*compiled, error) {
 		f := &s.Faults[i]
 		first := index[f.Service]
 		hit := f.model(first)
+		hit.Failure = f.failure(s.service(f.Service))
 		if f.Kind != Spike {
 			hit.Replicas = cmp.Or(f.Replicas, m.Services[first].Replicas)
 		}
@@ -85,7 +87,8 @@ func (v *Service) model() model.Service {
 	s := model.Service{
 		Capacity: v.Capacity, Concurrency: v.Concurrency, Time: v.Time.D(), Law: model.Law(v.Law), CV: v.CV,
 		PerConcurrent: v.PerConcurrent.D(), QueueSlowdown: v.QueueSlowdown, Bound: bound, Shed: v.Shed.D(),
-		DropExpired: v.DropExpired, Refusal: model.Refusal(v.RetryAfter.D()),
+		DropExpired: v.DropExpired, Refusal: model.Refusal(v.RetryAfter.D()), Timeout: v.Timeout.D(),
+		Limit: model.Limit{Rate: v.Limit.Rate, Burst: v.Limit.Burst, Refusal: model.Response(429, v.Limit.RetryAfter.D())},
 	}
 	v.measure(&s)
 	return s
@@ -94,7 +97,7 @@ func (v *Service) model() model.Service {
 // model returns what f does to the service of that index. Nothing below knows of
 // kinds: a new kind of fault that is a mixture of these effects is a case here.
 func (f *Fault) model(service int) model.Fault {
-	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1}
+	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1, Method: f.Method}
 	switch f.Kind {
 	case Outage:
 		w.Outage = f.Rate
@@ -111,8 +114,27 @@ func (f *Fault) model(service int) model.Fault {
 		w.Service, w.Spike = model.Fleets, f.Factor
 	case Partition:
 		w.Cut = f.Share
+	case Slow:
+		w.Slow, w.SlowTime = f.Rate, f.Time.D()
 	}
 	return w
+}
+
+// failure returns what requests fail with that f hits at v: the zero value where that is
+// the usual.
+func (f *Fault) failure(v *Service) (none forbear.Failure) {
+	if f.Status == 0 && f.RetryAfter == 0 {
+		return none
+	}
+	usual, after := 500, f.RetryAfter
+	if f.Kind == Outage {
+		usual = 503
+	}
+	status := cmp.Or(f.Status, usual)
+	if f.Kind == Outage && status == 503 {
+		after = cmp.Or(after, v.RetryAfter)
+	}
+	return model.Response(status, after.D())
 }
 
 // trigger returns when the first fault of s begins and the last one ends, or nil

@@ -32,17 +32,28 @@ func (v Service) replica(n int) *Service {
 	v.Capacity *= part
 	v.Concurrency = whole(v.Concurrency, part)
 	v.QueueLength = whole(v.QueueLength, part)
+	if v.Limit.Rate > 0 {
+		v.Limit.Rate, v.Limit.Burst = v.Limit.Rate*part, max(v.Limit.Burst*part, 1)
+	}
 	return &v
 }
 
 // part returns the part of its service that f hits.
 func (s *Scenario) part(f *Fault) float64 {
-	for i := range s.Services {
-		if v := &s.Services[i]; v.Name == f.Service && v.Replicas > 1 && f.Replicas > 0 {
-			return float64(f.Replicas) / float64(v.Replicas)
-		}
+	if v := s.service(f.Service); v != nil && v.Replicas > 1 && f.Replicas > 0 {
+		return float64(f.Replicas) / float64(v.Replicas)
 	}
 	return 1
+}
+
+// service returns the service of that name, or nil.
+func (s *Scenario) service(name string) *Service {
+	for i := range s.Services {
+		if s.Services[i].Name == name {
+			return &s.Services[i]
+		}
+	}
+	return nil
 }
 
 // merged returns what the services of the scenario have done: the sum over the replicas

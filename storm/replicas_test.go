@@ -128,6 +128,20 @@ func TestReplicasShareTheBound(t *testing.T) {
 	about(t, "one of each in each", mustRun(t, s).Summary.Good, 8, 0)
 }
 
+// The limit of a service is that of all its replicas, and the status of a bad one final
+// for the calls that meet it.
+func TestReplicasShareTheLimit(t *testing.T) {
+	s := twoReplicas(Fault{Kind: Outage})
+	s.Faults, s.Services[0].Limit = nil, Limit{Rate: 200, Burst: 20}
+	about(t, "accepted", mustRun(t, s).Summary.Good, 200*30+20, 0.01)
+
+	s = twoReplicas(Fault{Kind: Errors, Status: 404})
+	s.Fleets[0].Client.Retries, s.Fleets[0].Client.Baseline = new(3), Baseline{NoBudget: true}
+	r := mustRun(t, s)
+	about(t, "sends", r.Summary.Attempts, r.Summary.Calls, 0)
+	about(t, "failed", failed(r), 0.5, 0.03)
+}
+
 func TestReplicasAreChecked(t *testing.T) {
 	for _, tt := range []struct {
 		path, text string

@@ -83,6 +83,9 @@ func (s Scenario) sampled(k float64) Scenario {
 		v := &s.Services[i]
 		v.Capacity /= k
 		v.QueueLength = part(v.QueueLength)
+		if v.Limit.Rate > 0 {
+			v.Limit.Rate, v.Limit.Burst = v.Limit.Rate/k, max(v.Limit.Burst/k, 1)
+		}
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
 		}

@@ -91,6 +91,10 @@ type Service struct {
 	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
 	// outages, as a Retry-After header would.
 	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 responses"`
+	Limit      Limit    `json:"limit,omitzero" doc:"rate limit before the queue: what is above it gets a 429"`
+	// Timeout is the server's own. A request that is being served occupies its server until
+	// the end; one in the queue is thrown away with DropExpired only.
+	Timeout Duration `json:"timeout,omitzero" doc:"so long after its arrival a request gets a 503, and the work on it goes on; 0 is none"`
 	// DropExpired lets the service throw away requests whose client has given
 	// up (deadline propagation) without working on them.
 	DropExpired bool `json:"drop_expired,omitzero" doc:"drop queued requests whose client has given up"`
@@ -102,6 +106,13 @@ type Service struct {
 type Quantile struct {
 	Q    float64  `json:"q" doc:"part of the requests, above 0 and below 1"`
 	Time Duration `json:"time" doc:"service time that this part takes at most"`
+}
+
+// Limit is a token bucket, which is full at the start.
+type Limit struct {
+	Rate       float64  `json:"rate,omitzero" doc:"requests per second; 0 is unlimited"`
+	Burst      float64  `json:"burst,omitzero" doc:"requests that the bucket holds; default one second's worth, and at least 1"`
+	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 429 responses"`
 }
 
 // Edge is a call from one service to another.
@@ -117,13 +128,14 @@ type FaultKind string
 
 // The faults.
 const (
-	Outage    FaultKind = "outage"     // every request (or Rate of them) gets a 503 at once
+	Outage    FaultKind = "outage"     // every request (or Rate of them) gets a 503, or Status, at once
 	Errors    FaultKind = "errors"     // Rate of the served requests fail, by Mode
 	Brownout  FaultKind = "brownout"   // capacity x Factor
 	SlowStart FaultKind = "slow_start" // capacity climbs from Factor back to 1
 	Pause     FaultKind = "pause"      // no capacity at all (garbage collection); requests queue
 	Spike     FaultKind = "spike"      // the fleets' load x Factor
 	Partition FaultKind = "partition"  // requests of Share of the clients vanish
+	Slow      FaultKind = "slow"       // Rate of the requests take Time
 )
 
 // ErrorMode says which requests an Errors fault hits.
@@ -137,14 +149,22 @@ const (
 	LoadCoupled ErrorMode = "load"        // what exceeds (1 - Rate) of the nominal load
 )
 
-// Fault is something that goes wrong for a while.
+// Fault is something that goes wrong for a while. Of faults that do the same to single
+// requests at one time the greatest Rate counts; what they do in different ways (a 404
+// and a 503) adds up.
 type Fault struct {
-	Kind    FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike or partition"`
+	Kind    FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike, partition or slow"`
 	Service string    `json:"service,omitzero" doc:"affected service; default the first; a spike affects the fleets"`
 	At      Duration  `json:"at,omitzero" doc:"when it begins"`
 	For     Duration  `json:"for" doc:"how long it lasts"`
-	Rate    float64   `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; default 1"`
+	Rate    float64   `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; slow: that are slow; default 1"`
 	Mode    ErrorMode `json:"mode,omitzero" doc:"errors: independent (default), sticky or load"`
+	// Status decides what a client does: after a 404 or a 501 it does not retry (R-4).
+	Status     int      `json:"status,omitzero" doc:"outage, errors: status of the response, 400 to 599; default 503 and 500"`
+	RetryAfter Duration `json:"retry_after,omitzero" doc:"outage, errors: Retry-After of the response; default, of a 503 in an outage: the service's"`
+	Method     string   `json:"method,omitzero" doc:"outage, errors: only requests of this method; default all"`
+	// Time is that at full capacity: other faults lengthen it as any service time.
+	Time Duration `json:"time,omitzero" doc:"slow: what a slow request takes instead of its usual service time"`
 	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
 	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
 	Share  float64 `json:"share,omitzero" doc:"partition: share of client instances that are cut off; default 1"`
@@ -163,16 +183,20 @@ type Client struct {
 	// resolves it into Policy.
 	PolicyRef string `json:"policy,omitzero" doc:"a dependency's policy from a policy file: FILE or FILE#DEPENDENCY"`
 
-	Kind     string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
-	Retries  *int     `json:"retries,omitzero" doc:"retries; the kind's default; 0 for none"`
-	Timeout  Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
-	Total    Duration `json:"total,omitzero" doc:"limit of the whole call; the kind's default"`
-	Base     Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
-	Cap      Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
-	Jitter   string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
-	Strict   bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
-	Budget   Budget   `json:"budget,omitzero" doc:"retry budget"`
-	Breaker  *bool    `json:"breaker,omitzero" doc:"the default circuit breaker; default true"`
+	Kind    string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
+	Retries *int     `json:"retries,omitzero" doc:"retries; the kind's default; 0 for none"`
+	Timeout Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
+	Total   Duration `json:"total,omitzero" doc:"limit of the whole call; the kind's default"`
+	Base    Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
+	Cap     Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
+	Jitter  string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
+	Strict  bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
+	Budget  Budget   `json:"budget,omitzero" doc:"retry budget"`
+	Breaker *bool    `json:"breaker,omitzero" doc:"the default circuit breaker; default true"`
+	// Method decides what may be sent again: POST and PATCH only with an idempotency key
+	// (R-6). A webhook is a POST with a key.
+	Method   string   `json:"method,omitzero" doc:"GET (default), HEAD, PUT, DELETE, POST or PATCH"`
+	Key      bool     `json:"key,omitzero" doc:"POST, PATCH: the calls carry an idempotency key"`
 	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
 	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
 	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`

@@ -26,17 +26,21 @@ func Schema() []byte {
 var choices = map[string][]string{
 	// The types.
 	"EngineKind": {"auto", "exact"},
-	"FaultKind":  {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
+	"FaultKind":  {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition", "slow"},
 	"ErrorMode":  {"independent", "sticky", "load"},
 	// The fields of a plain string.
 	"Client.kind":    {"sync", "grpc", "event", "webhook", "batch"},
 	"Client.jitter":  {"full", "decorrelated"},
+	"Client.method":  methods,
+	"Fault.method":   methods,
 	"Client.rtt_law": {"fixed", "exponential"},
 	"Baseline.wait":  {"none", "fixed", "exponential", "equal"},
 	"Service.law":    {"exponential", "fixed", "lognormal"},
 	"Fleet.spread":   {"chance", "turns"},
 	"Budget.of":      {"initial", "total"},
 }
+
+var methods = []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"}
 
 // unknown returns a fault of the field at path when word is not one of the
 // choices of that name. More, if any, follows the choices in the message.

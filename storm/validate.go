@@ -72,6 +72,9 @@ func (s Scenario) WithDefaults() Scenario {
 		if v.Law == "lognormal" {
 			v.CV = cmp.Or(v.CV, 1)
 		}
+		if v.Limit.Rate != 0 {
+			v.Limit.Burst = cmp.Or(v.Limit.Burst, max(v.Limit.Rate, 1))
+		}
 		v.Calls = append([]Edge(nil), v.Calls...)
 		for j := range v.Calls {
 			v.Calls[j].FanOut = cmp.Or(v.Calls[j].FanOut, 1)
@@ -85,7 +88,7 @@ func (s Scenario) WithDefaults() Scenario {
 		}
 		// A kind has defaults for its own fields alone: see faultFields.
 		switch f.Kind {
-		case Outage:
+		case Outage, Slow:
 			f.Rate = cmp.Or(f.Rate, 1)
 		case Errors:
 			f.Rate = cmp.Or(f.Rate, 1)
@@ -275,6 +278,8 @@ func (c *checker) service(i int, seen map[string]bool) {
 	c.span(path+".queue", v.Queue, time.Hour)
 	c.span(path+".shed", v.Shed, time.Hour)
 	c.span(path+".retry_after", v.RetryAfter, time.Hour)
+	c.span(path+".timeout", v.Timeout, time.Hour)
+	c.limit(path+".limit", &v.Limit)
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
 		c.add(path+".capacity", "is unlimited, so it has no queue: set capacity")
 	}
@@ -297,6 +302,19 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}
 }
 
+// limit looks at a service's rate limit.
+func (c *checker) limit(path string, l *Limit) {
+	if l.Rate == 0 {
+		if *l != (Limit{}) {
+			c.add(path+".rate", "is missing: how many requests a second are let in")
+		}
+		return
+	}
+	c.number(path+".rate", l.Rate, 0.001, MaxRate)
+	c.number(path+".burst", l.Burst, 1, MaxRate)
+	c.span(path+".retry_after", l.RetryAfter, time.Hour)
+}
+
 // fault looks at fault i, all of whose fields have their defaults.
 func (c *checker) fault(i int) {
 	f := &c.s.Faults[i]
@@ -310,6 +328,17 @@ func (c *checker) fault(i int) {
 	if f.Kind == Errors {
 		c.check(unknown(path+".mode", "ErrorMode", string(f.Mode)))
 	}
+	if f.Status != 0 {
+		c.number(path+".status", float64(f.Status), 400, 599)
+	}
+	c.span(path+".retry_after", f.RetryAfter, time.Hour)
+	if f.Method != "" {
+		c.check(unknown(path+".method", "Fault.method", f.Method))
+	}
+	if f.Kind == Slow && f.Time == 0 {
+		c.add(path+".time", "is missing: how long a slow request takes")
+	}
+	c.span(path+".time", f.Time, time.Hour)
 	if f.For <= 0 || f.For.D() > maxFault {
 		c.add(path+".for", "%v is not positive, or longer than %v", f.For, time.Duration(maxFault))
 	}
@@ -335,7 +364,9 @@ func (c *checker) fault(i int) {
 
 // faultFields are the fields that a kind of fault has besides those of every fault.
 var faultFields = map[FaultKind][]string{
-	Outage: {"service", "rate"}, Errors: {"service", "rate", "mode"}, Brownout: {"service", "factor"}, SlowStart: {"service", "factor"},
+	Outage: {"service", "rate", "status", "retry_after", "method"},
+	Errors: {"service", "rate", "status", "retry_after", "method", "mode"},
+	Slow:   {"service", "rate", "time"}, Brownout: {"service", "factor"}, SlowStart: {"service", "factor"},
 	Pause: {"service"}, Spike: {"factor"}, Partition: {"service", "share"},
 }
 

@@ -125,7 +125,19 @@ func TestExactAllocatesNothingPerEvent(t *testing.T) {
 		bounds.Fleets[0].Load = append(bounds.Fleets[0].Load, Step{i * 100 * ms, 4000 + 20*float64(i)})
 	}
 	bounds.Services[0].Replicas, bounds.Services[0].Quantiles = 3, []Quantile{{0.5, 10 * ms}, {0.9, 30 * ms}}
-	for _, s := range []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10)), bounds} {
+	all := []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10)), bounds}
+	for i := range all {
+		s := change(all[i], func(f *Fleet, v *Service) {
+			v.Limit, v.Timeout = Limit{Rate: 7000, RetryAfter: seconds(1)}, 500*ms
+			f.Client.Method, f.Client.Key = "POST", true
+		})
+		s.Faults = append([]Fault{
+			{Kind: Slow, Rate: 0.1, Time: 20 * ms, At: seconds(5), For: seconds(30)},
+			{Kind: Errors, Rate: 0.1, Status: 429, Method: "POST", At: seconds(15), For: seconds(20)},
+		}, s.Faults...)
+		all = append(all, s)
+	}
+	for _, s := range all {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r := mustRun(t, s)

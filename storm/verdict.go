@@ -29,10 +29,12 @@ func patience(m *model.Model) float64 {
 func (s *Scenario) lasting() float64 {
 	pass := 1.0
 	for _, f := range s.Faults {
-		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage {
+		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage && f.Kind != Slow {
 			return 0
 		}
-		pass *= 1 - f.Rate*s.part(&f)
+		if f.Kind != Slow { // slow is not failed
+			pass *= 1 - f.Rate*s.part(&f)
+		}
 	}
 	return pass
 }

@@ -143,7 +143,7 @@ func (x *engine) send(i int32) {
 		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
 	}
 	t := x.newTask()
-	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
+	x.tasks[t] = task{at: onItsWay, call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
 	if x.connect(c, t) {
 		x.transmit(t)
 	}
@@ -202,15 +202,12 @@ func (x *engine) deliver(t int32) {
 	if b := x.caller(c); b.Throttle != nil && k.status != statusShed {
 		b.Throttle.Accepted(x.clock())
 	}
-	switch k.status {
-	case statusOK:
+	if k.status == statusOK {
 		x.succeeded(k.call)
 		x.finish(k.call, statusOK)
-	case statusShed:
-		x.failed(k.call, &x.services[k.service].v.Refusal, false)
-	default:
-		x.failed(k.call, &model.FailedResponse, k.status == statusBelow)
+		return
 	}
+	x.failed(k.call, &x.failures[k.failure], k.status == statusBelow)
 }
 
 // onTimeout fails the attempt under way, if it is still the one that the event is
@@ -276,13 +273,13 @@ func (x *engine) refuse(i int32, why forbear.Reason) {
 
 // verdictOf returns what the layer above gets to see of a call that ended for
 // the given reason: what this layer has given up on behalf of all, or a plain
-// failure of one that leaves the retrying to others.
+// failure. That is what a handler's own 500 is when the HTTP edge does not mark it, be
+// it after a timeout or after a 404: a layer above may retry it.
 func verdictOf(r forbear.Reason) status {
-	switch r {
-	case reason.Disabled, reason.Inner, reason.Deadline:
-		return statusError
+	if r.Binding() {
+		return statusBelow
 	}
-	return statusBelow
+	return statusError
 }
 
 // finish ends call i. A user of a closed loop thinks again; a task that waits for
@@ -304,6 +301,6 @@ func (x *engine) finish(i int32, s status) {
 	t := &x.tasks[c.parent]
 	t.status = max(t.status, s)
 	if t.pending--; t.pending == 0 {
-		x.reply(c.parent, t.status)
+		x.reply(c.parent, t.status, failed500)
 	}
 }

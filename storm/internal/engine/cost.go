@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/model"
@@ -13,22 +14,27 @@ func Cost(m *model.Model) (events, memory float64, took time.Duration) {
 	_, pending := worst(m, (*model.Fleet).Peak)
 	// A pending call is an event, a task and a call, and what is kept of it; a caller
 	// is a Retryer with its budget, and as much again with a breaker.
-	callers, perCall := 0.0, 16.0+24+72
+	callers, perCall := 0.0, 16.0+32+72
 	for i := range m.Edges {
 		each := 4096.0
 		if m.Edges[i].Plan.Keeps() {
-			each, perCall = 8192, 16+24+72+176
+			each, perCall = 8192, 16+32+72+176
 		}
 		callers += each * float64(m.Edges[i].Instances)
 	}
-	events = attempts * perAttempt * m.Duration.Seconds()
+	events = attempts * perAttempt(m) * m.Duration.Seconds()
 	took = time.Duration(min(events*250, 1e17)) // 250 ns each, in trouble
 	return events, 64<<20 + pending*perCall + callers, took
 }
 
-// perAttempt is the number of events of an attempt: arrival or retry, done,
-// timeout, a fraction of replies.
-const perAttempt = 4
+// perAttempt returns the number of events of an attempt: arrival or retry, done,
+// timeout, a fraction of replies, and the timeout of a service that has one.
+func perAttempt(m *model.Model) float64 {
+	if slices.ContainsFunc(m.Services, func(v model.Service) bool { return v.Timeout > 0 }) {
+		return 5
+	}
+	return 4
+}
 
 // worst returns the attempts a second of m, and the calls that are pending at
 // once, when nothing ends well. rateOf says which rate counts of an open loop that

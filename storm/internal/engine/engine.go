@@ -23,6 +23,7 @@ const (
 	evBin            // a bin of the record ends
 	evConnect        // a connection is free for an attempt; idx is the task
 	evLoad           // the next step of a fleet's load; idx is the fleet
+	evLapse          // a service's own timeout; idx is the task
 )
 
 // engine is one run. It belongs to one goroutine.
@@ -47,8 +48,9 @@ type engine struct {
 	kept  []kept
 	keeps bool
 	// passing is a call that is not kept, for one decision.
-	passing edge.DurableCall
-	tasks   []task
+	passing  edge.DurableCall
+	tasks    []task
+	failures failures
 	// freeCall and freeTask are what has ended, to be used again.
 	freeCall, freeTask []int32
 
@@ -83,10 +85,12 @@ func newEngine(m *model.Model) *engine {
 		x.pools = append(x.pools, newPools(e))
 		x.keeps = x.keeps || e.Plan.Keeps()
 	}
+	x.failures = failuresOf(m)
 	x.services = make([]serviceState, len(m.Services))
 	for i := range x.services {
 		x.services[i].init(&m.Services[i])
-		x.services[i].cond = m.Condition(i, 0)
+		x.services[i].failures = uint16(1 + perService*i)
+		x.setFaults(i)
 	}
 	for _, f := range m.Faults {
 		for i := range x.services {
@@ -97,7 +101,7 @@ func newEngine(m *model.Model) *engine {
 	// As many slots as there are events when all goes wrong; in quiet times some
 	// stay empty, which costs less than full ones.
 	attempts, _ := worst(m, (*model.Fleet).Peak)
-	x.w = newWheel(attempts * perAttempt)
+	x.w = newWheel(attempts * perAttempt(m))
 	x.seed()
 	return x
 }
@@ -162,6 +166,8 @@ func (x *engine) handle(e event) {
 		x.onConnected(int32(e.idx))
 	case evLoad:
 		x.onLoad(int(e.idx))
+	case evLapse:
+		x.onLapse(int32(e.idx))
 	}
 }
 
@@ -179,9 +185,16 @@ func (x *engine) change() {
 		}
 	}
 	for i := range x.services {
-		x.services[i].cond = x.m.Condition(i, x.now)
+		x.setFaults(i)
 		x.kick(int32(i)) // a pause may have ended
 	}
+}
+
+// setFaults applies the faults that hold now to service i.
+func (x *engine) setFaults(i int) {
+	v := &x.services[i]
+	v.cond = x.m.Condition(i, x.now)
+	v.hits = x.m.Hits(i, x.now, v.hits[:0])
 }
 
 // closeBin records what is a level and not a count. Of a large fleet it looks at

@@ -36,6 +36,8 @@ func (x *engine) stateOf(c *call) forbear.State {
 		Start:    x.epoch.Add(time.Duration(c.start)),
 		PrevWait: time.Duration(c.prevWait),
 	}
+	p := x.m.Edges[c.edge].Plan
+	s.NeedsKey, s.Key = p.NeedsKey, p.Key
 	if c.deadline > 0 {
 		s.Deadline = x.epoch.Add(time.Duration(c.deadline))
 	}

@@ -9,7 +9,7 @@ import (
 // task is one attempt, as its service sees it. It outlives the attempt: a service
 // does not know that a client has given up, and works on.
 type task struct {
-	// at is when it reached the service.
+	// at is when it reached the service, or onItsWay or responded.
 	at   int64
 	call int32
 	// callGen is the call's generation when the attempt was sent: when the call
@@ -19,9 +19,17 @@ type task struct {
 	// pending are the calls to the layers below that have not ended.
 	pending int32
 	luck    float32
+	// failure is what it comes back with, by index, unless its status is good.
+	failure uint16
 	retry   bool
 	status  status
 }
+
+// The times of a task that is not in its service: at 32 bytes it has no room for more.
+const (
+	onItsWay  = -1 // to the service
+	responded = -2 // its client has a response, but its server may work on
+)
 
 // status is how a task ends, from good to bad: of several calls below, the worst
 // counts.
@@ -30,15 +38,19 @@ type status uint8
 const (
 	statusOK    status = iota
 	statusError        // a failure that the caller may retry
-	statusShed         // 503 from a full queue, shedding or an outage; with Retry-After
+	statusShed         // not accepted: a full queue, shedding, a limit or an outage
 	statusBelow        // a layer below has given up
 )
 
 // serviceState is a FIFO queue before a number of servers.
 type serviceState struct {
 	v *model.Service
-	// cond is what the faults make of it now.
+	// cond is what the faults make of it now, and hits what they do to single requests.
 	cond model.Fault
+	hits []model.Hit
+	// failures is the index of its first failure in the engine's.
+	failures uint16
+	tokens   model.Tokens
 	// bound is that of the queue; negative is none.
 	bound int
 	// mean is the service time in ns, with all of the capacity.
@@ -68,6 +80,7 @@ func (v *serviceState) init(s *model.Service) {
 	v.bound = int(s.Bound)
 	v.sigma = math.Sqrt(math.Log(1 + s.CV*s.CV))
 	v.mu = -v.sigma * v.sigma / 2
+	v.tokens = s.Limit.Tokens()
 }
 
 // queueSeconds returns how long the queue would take at nominal capacity; without
@@ -114,8 +127,8 @@ func (x *engine) newTask() int32 {
 	return int32(len(x.tasks) - 1)
 }
 
-// arrive puts task t before its service: an outage and a full queue respond with
-// a 503 at once.
+// arrive puts task t before its service: an outage, the limit and a full queue respond
+// at once.
 func (x *engine) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
@@ -124,19 +137,26 @@ func (x *engine) arrive(t int32) {
 	if v.loadFaults {
 		v.addLoad(x.now)
 	}
-	if v.cond.Outage > 0 && (v.cond.Outage >= 1 || x.servers.Float64() < v.cond.Outage) {
-		x.reply(t, statusShed)
+	if h := x.struck(v, k, model.HitOutage); h != nil {
+		x.reply(t, statusShed, x.failureOf(h, v.failures+refused))
+		return
+	}
+	if l := &v.v.Limit; l.Rate > 0 && !l.Take(&v.tokens, x.now) {
+		x.rec.Services[k.service].Shed++
+		x.reply(t, statusShed, v.failures+limited)
 		return
 	}
 	if v.free() && v.length == 0 {
+		x.watch(t, v)
 		x.serve(t)
 		return
 	}
 	if v.bound >= 0 && v.length >= v.bound || v.v.Shed > 0 && v.expected() > v.v.Shed.Seconds() {
 		x.rec.Services[k.service].Shed++
-		x.reply(t, statusShed)
+		x.reply(t, statusShed, v.failures+refused)
 		return
 	}
+	x.watch(t, v)
 	v.enqueue(t)
 }
 
@@ -163,6 +183,9 @@ func (x *engine) serve(t int32) {
 	case model.Lognormal:
 		d *= math.Exp(v.mu + v.sigma*x.servers.NormFloat64())
 	}
+	if h := x.struck(v, k, model.HitSlow); h != nil {
+		d = float64(x.m.Faults[h.Fault].SlowTime) / v.factor()
+	}
 	if v.v.PerConcurrent > 0 {
 		d += float64(v.v.PerConcurrent) * float64(v.busy)
 	}
@@ -180,7 +203,7 @@ func (x *engine) kick(i int32) {
 	for v.length > 0 && v.free() {
 		t := v.dequeue()
 		k := &x.tasks[t]
-		if v.v.DropExpired && x.calls[k.call].gen != k.callGen {
+		if v.v.DropExpired && x.abandoned(k) {
 			x.freeTask = append(x.freeTask, t)
 			x.rec.Services[i].Shed++
 			continue
@@ -198,43 +221,43 @@ func (x *engine) done(t int32) {
 	v := &x.services[i]
 	v.busy--
 	x.rec.Services[i].Served++
-	if x.calls[k.call].gen != k.callGen { // the client has given up
+	if x.abandoned(k) {
 		x.rec.Wasted(i)
 	}
 	if v.length > 0 {
 		x.kick(i)
 		k = &x.tasks[t]
 	}
-	if x.fails(v, k) {
-		x.reply(t, statusError)
+	if h := x.fails(v, k); h != nil {
+		x.reply(t, statusError, x.failureOf(h, failed500))
 		return
 	}
 	if len(x.m.Out[i]) == 0 {
-		x.reply(t, statusOK)
+		x.reply(t, statusOK, failed500)
 		return
 	}
 	x.below(t, i)
 }
 
-// fails draws the errors of the faults that hold now. Sticky errors cost no
-// random number: the call's luck has decided.
-func (x *engine) fails(v *serviceState, k *task) bool {
-	f := &v.cond.Failing
-	if p := f[model.FailSticky]; p > 0 && float64(k.luck) < p {
-		return true
-	}
-	if p := f[model.FailIndependent]; p > 0 && x.servers.Float64() < p {
-		return true
-	}
-	if p := f[model.FailLoad]; p > 0 {
-		p = model.LoadFailure(p, x.m.Nominal[k.service], v.load.Rate())
-		return x.servers.Float64() < p
-	}
-	return false
+// abandoned reports whether no client waits for k: it has given up, or has its response.
+func (x *engine) abandoned(k *task) bool {
+	return k.at == responded || x.calls[k.call].gen != k.callGen
 }
 
-// reply sends the response of task t to its caller.
-func (x *engine) reply(t int32, s status) {
+// reply sends the response of task t to its caller, with that failure unless s is good.
+// One that the server's timeout has responded for is over.
+func (x *engine) reply(t int32, s status, failure uint16) {
+	k := &x.tasks[t]
+	if k.at == responded {
+		x.freeTask = append(x.freeTask, t)
+		return
+	}
+	k.at, k.failure = responded, failure
+	x.respond(t, s)
+}
+
+// respond sends task t back to its caller.
+func (x *engine) respond(t int32, s status) {
 	k := &x.tasks[t]
 	k.status = s
 	if p := x.m.Edges[x.calls[k.call].edge].Plan; p.RTT > 0 {
@@ -252,11 +275,14 @@ func (x *engine) below(t, service int32) {
 	c := &x.calls[k.call]
 	var deadline int64
 	if x.m.Services[service].DropExpired {
-		if c.gen != k.callGen {
+		if x.abandoned(&k) {
 			x.freeTask = append(x.freeTask, t)
 			return
 		}
 		deadline = k.at + x.m.Edges[c.edge].Plan.Timeout
+		if own := x.m.Services[service].Timeout; own > 0 {
+			deadline = min(deadline, k.at+int64(own))
+		}
 		if c.deadline > 0 {
 			deadline = min(deadline, c.deadline)
 		}
@@ -276,7 +302,7 @@ func (x *engine) below(t, service int32) {
 		}
 	}
 	if r := &x.tasks[t]; r.pending == 1 {
-		x.reply(t, r.status)
+		x.reply(t, r.status, failed500)
 	} else {
 		r.pending--
 	}

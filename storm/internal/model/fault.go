@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
 
 // Fleets is the Service of a [Fault] that hits the fleets' load.
 const Fleets = -1
@@ -13,10 +17,18 @@ type Fault struct {
 	// services from there on that are hit, the replicas of one; 0 is 1.
 	Service, Replicas int
 	At, End           time.Duration
-	// Outage is the share of requests that get a 503 at once, without work.
+	// Outage is the share of requests that fail at once, without work.
 	Outage float64
 	// Failing is the share of the served requests that fail, by mode.
 	Failing [Modes]float64
+	// Failure is what they fail with. The zero value is the service's refusal for an
+	// outage, and a 500 for what was served.
+	Failure forbear.Failure
+	// Slow is the share of requests that take SlowTime in place of their service time.
+	Slow     float64
+	SlowTime time.Duration
+	// Method limits what hits requests to those of that method; empty is any.
+	Method string
 	// Factor is the part of the capacity that is left; 1 is all of it, 0 a pause.
 	Factor float64
 	// Climbs lets the capacity climb from Factor back to 1 until End.
@@ -52,7 +64,8 @@ func (f *Fault) capacity(t int64) float64 {
 }
 
 // Condition returns what all faults together make of service i at t, in ns since the
-// start, as one fault. Losses of capacity multiply; of other effects the greatest counts.
+// start, as one fault. Losses of capacity multiply; of partitions the greatest counts.
+// What hits single requests is in [Model.Hits].
 func (m *Model) Condition(i int, t int64) Fault {
 	c := Fault{Factor: 1}
 	for j := range m.Faults {
@@ -61,11 +74,7 @@ func (m *Model) Condition(i int, t int64) Fault {
 			continue
 		}
 		c.Factor *= f.capacity(t)
-		c.Outage = max(c.Outage, f.Outage)
 		c.Cut = max(c.Cut, f.Cut)
-		for mode, rate := range f.Failing {
-			c.Failing[mode] = max(c.Failing[mode], rate)
-		}
 	}
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/edge/hint"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -94,6 +93,11 @@ type Service struct {
 	DropExpired bool
 	// Refusal is the failure that a refused request comes back with.
 	Refusal forbear.Failure
+	// Limit refuses requests before they reach the queue.
+	Limit Limit
+	// Timeout is how long after its arrival a request gets a 503, whatever becomes of the
+	// work on it; 0 is off.
+	Timeout time.Duration
 }
 
 // Edge is a caller and what it calls.
@@ -129,10 +133,10 @@ func (m *Model) Guarded() bool {
 	return slices.ContainsFunc(m.Edges, func(e Edge) bool { return e.Plan.Breaker })
 }
 
-// Overloaded reports whether the load alone is more than a service can do.
+// Overloaded reports whether the load alone is more than a service can do, or lets in.
 func (m *Model) Overloaded() bool {
 	for i, v := range m.Services {
-		if v.Capacity > 0 && m.Nominal[i] > v.Capacity {
+		if v.Capacity > 0 && m.Nominal[i] > v.Capacity || v.Limit.Rate > 0 && m.Nominal[i] > v.Limit.Rate {
 			return true
 		}
 	}
@@ -142,21 +146,9 @@ func (m *Model) Overloaded() bool {
 // The failures that attempts come back with, as the HTTP edge would classify them:
 // a 500, and an attempt that took too long.
 var (
-	FailedResponse = forbear.Failure{Class: forbear.ClassTransient, Type: "http_500"}
+	FailedResponse = Response(500, 0)
 	FailedTimeout  = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout}
-	failedShed     = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 )
-
-// Refusal returns a 503 with a Retry-After, if that is above 0: a floor, and
-// 10 % of it (at most 5 s) as a spread, as the HTTP edge makes of it.
-func Refusal(retryAfter time.Duration) forbear.Failure {
-	f := failedShed
-	if retryAfter > 0 {
-		f.Hint.Floor = retryAfter
-		f.Hint.Spread = hint.Spread(retryAfter, hint.SpreadShare)
-	}
-	return f
-}
 
 // StartOfTime is the start of every run on the clock of budgets and breakers:
 // at a fixed distance from the windows' epoch, so that their slots lie alike in

@@ -32,8 +32,8 @@ func TestFaultsComeDownToConditions(t *testing.T) {
 		spike   float64
 	}{
 		{"before", 0, sec(1) - 1, Fault{Factor: 1}, 1},
-		{"one", 0, sec(1), Fault{Factor: 1, Outage: 0.3}, 3},
-		{"the greatest outage, and the product of the losses", 0, sec(2), Fault{Factor: 0.25, Outage: 0.7, Failing: [Modes]float64{FailSticky: 0.2}}, 6},
+		{"one", 0, sec(1), Fault{Factor: 1}, 3},
+		{"the product of the losses", 0, sec(2), Fault{Factor: 0.25}, 6},
 		{"an end is over", 0, sec(4), Fault{Factor: 1}, 1},
 		{"the foot of a climb", 0, sec(5), Fault{Factor: 0.2}, 1},
 		{"a pause is nothing at all", 0, sec(7), Fault{}, 1},

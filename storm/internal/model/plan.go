@@ -24,6 +24,11 @@ type Plan struct {
 	Limit int
 	// Breaker says that the policy has a circuit breaker.
 	Breaker bool
+	// Method is that of the requests. NeedsKey says that they are not idempotent, and Key
+	// is the idempotency key that they carry, if any.
+	Method   string
+	NeedsKey bool
+	Key      string
 	// Durable says that a call that is refused for now is postponed. With a baseline in
 	// the place of the budget a refusal is final, as it is in the original.
 	Durable bool

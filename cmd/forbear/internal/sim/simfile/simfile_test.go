@@ -90,7 +90,7 @@ faults: [{kind: errors, for: 1s, share: 0.5}, {kind: spike, for: 1s, service: s}
 `, []string{
 			"bad.yaml:1:27: fleets[0].think: belongs to a fleet with users",
 			"bad.yaml:2:26: services[0].cv: belongs to the lognormal: the law is exponential",
-			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, mode",
+			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, status, retry_after, method, mode, replicas",
 			"bad.yaml:3:79: faults[1].service: does not belong to spike: the fields are kind, at, for, factor",
 		}},
 		{"ranges", `
@@ -119,6 +119,32 @@ faults:
 		}},
 		{"cycle", "fleets: [{rate: 1}]\nservices:\n- {name: a, calls: [{to: b}]}\n- {name: b, calls: [{to: a}]}\n", []string{
 			"bad.yaml:4:26: services[1].calls[0].to: closes a cycle",
+		}},
+		{"servers", `
+fleets:
+  - rate: 100
+    client:
+      method: get
+  - rate: 100
+    client: {key: true}
+services:
+  - name: s
+    limit: {burst: 3}
+    timeout: -1s
+faults:
+  - {kind: errors, for: 1s, status: 200}
+  - {kind: slow, for: 1s, rate: 10%}
+  - kind: outage
+    for: 1s
+    time: 3s
+`, []string{
+			`bad.yaml:5:15: fleets[0].client.method: "get" is unknown: want GET, HEAD`,
+			"bad.yaml:7:19: fleets[1].client.key: changes nothing for GET, which is idempotent: set method to POST or PATCH",
+			"bad.yaml:10:12: services[0].limit.rate: is missing",
+			"bad.yaml:11:14: services[0].timeout: -1s is outside",
+			"bad.yaml:13:37: faults[0].status: 200 is outside 400 to 599",
+			"bad.yaml:14:5: faults[1].time: is missing: how long",
+			"bad.yaml:17:11: faults[2].time: does not belong to outage: the fields are kind, at, for, service, rate, status, retry_after, method",
 		}},
 		{"policy file", "fleets: [{rate: 1, client: {policy: missing.yaml#a}}]\nservices: [{name: s}]\n", []string{
 			"bad.yaml:1:37: fleets[0].client.policy:", "missing.yaml",
