@@ -46,6 +46,9 @@ func (r *Result) Headline() string {
 	if r.Trigger != nil {
 		return fmt.Sprintf("steady: the fault lasts, with a goodput of %.0f %%", 100*min(s.FinalGoodput, 1)) // postponed calls come on top
 	}
+	if good := s.Good / max(s.Calls-s.Open, 1); good < recoveredAt {
+		return fmt.Sprintf("steady at the end; %.0f %% of all calls ended well", 100*good)
+	}
 	return "steady"
 }
 
@@ -66,7 +69,11 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Count(s.Postponed))
 	}
 	if s.FaultCost+s.BreakerCost > 0 {
-		fmt.Fprintf(b, "lost while the fault lasts: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
+		when := "in all"
+		if r.Trigger != nil {
+			when = "while the fault lasts"
+		}
+		fmt.Fprintf(b, "lost %s: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", when, 100*s.FaultCost, 100*s.BreakerCost)
 	}
 	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
