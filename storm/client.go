@@ -72,8 +72,15 @@ func (c *Client) besidePolicy() error {
 		name string
 		set  bool
 	}{
-		{"kind", c.Kind != ""}, {"retries", c.Retries != nil}, {"timeout", c.Timeout != 0}, {"total", c.Total != 0},
-		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"budget", c.Budget != Budget{}},
+		{"kind", c.Kind != ""},
+		{"retries", c.Retries != nil},
+		{"timeout", c.Timeout != 0},
+		{"total", c.Total != 0},
+		{"base", c.Base != 0},
+		{"cap", c.Cap != 0},
+		{"jitter", c.Jitter != ""},
+		{"strict", c.Strict},
+		{"budget", c.Budget != Budget{}},
 		{"max_concurrent", c.MaxConcurrent != 0},
 	} {
 		if word.set {
