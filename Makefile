@@ -265,6 +265,11 @@ simulator:
 reference: ## write docs/reference from the code
 	$(GO) test -count=1 ./cmd/forbear -run TestReference -update
 
+# What the simulator predicts, beside runs of real servers and clients in virtual time.
+.PHONY: truth
+truth: ## compare the simulator with real runs and write the figures of docs/simulator-truth.md (minutes)
+	$(GO) test -count=1 -timeout 1h ./cmd/forbear/internal/sim/truth -update
+
 .PHONY: site-check
 site-check: site ## look for broken links, pages without a place and foreign hosts in the site
 	GOWORK=off $(GO) -C tools/site test -count=1 ./...

@@ -85,6 +85,10 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	switch e.Reason {
 	case reason.Budget, reason.BreakerOpen, reason.HintTooLong: // these have figures
 		attrs = append(attrs, slog.String("why", e.Explain()))
+	case reason.NotReplayable:
+		if err, ok := errors.AsType[loggable](e.Failure.Err); ok {
+			attrs = append(attrs, slog.Any("why", err.LogValue()))
+		}
 	}
 	l.LogAttrs(ctx, level, what, attrs...)
 }

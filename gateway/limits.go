@@ -18,6 +18,11 @@ type Limits struct {
 	Timeout time.Duration
 	// MaxBody bounds the body of a request, in bytes. A longer one is refused with 413.
 	MaxBody int64
+	// BodyLimit is how many bytes of a request's body are kept to send it again; 0 means
+	// 64 KiB, or what [Config.Options] say. A longer body is sent once. All bodies
+	// together are bounded by 256 MiB for each Gateway, unless
+	// [httpretry.WithBodyMemory] is among those options.
+	BodyLimit int64
 	// MaxConcurrent is how many calls of the route may be under way. Further ones are
 	// refused with 503; those of other routes are not affected.
 	MaxConcurrent int
@@ -29,7 +34,7 @@ type Limits struct {
 // check says what is wrong with the limits.
 func (l Limits) check() error {
 	switch {
-	case l.Timeout < 0 || l.MaxBody < 0 || l.MaxConcurrent < 0:
+	case l.Timeout < 0 || l.MaxBody < 0 || l.BodyLimit < 0 || l.MaxConcurrent < 0:
 		return errors.New("a limit is negative: leave it out for none")
 	case l.Stream && l.Timeout > 0:
 		return errors.New("a route for streams cannot have a timeout, which would cut streams off: drop one of the two")

@@ -21,6 +21,7 @@ type senders struct {
 // below its retries: the connections.
 type transports struct {
 	config   *Config
+	memory   *httpretry.BodyMemory
 	below    map[*forbear.Retryer]http.RoundTripper
 	retrying map[retrying]http.RoundTripper
 }
@@ -31,10 +32,18 @@ type retrying struct {
 	retryer     *forbear.Retryer
 	credentials *credential.Cache
 	stream      bool
+	bodyLimit   int64
 }
 
+// bodyMemory bounds what is kept of all bodies, in bytes, where the options do not: a few
+// long bodies, or a burst of medium ones, on a machine whose memory is not known.
+const bodyMemory = 256 << 20
+
 func newTransports(c *Config) *transports {
-	return &transports{config: c, below: map[*forbear.Retryer]http.RoundTripper{}, retrying: map[retrying]http.RoundTripper{}}
+	return &transports{
+		config: c, memory: httpretry.NewBodyMemory(bodyMemory),
+		below: map[*forbear.Retryer]http.RoundTripper{}, retrying: map[retrying]http.RoundTripper{},
+	}
 }
 
 // of returns the senders of a route.
@@ -43,9 +52,9 @@ func (t *transports) of(r *Route) (senders, error) {
 	if err != nil {
 		return senders{}, err
 	}
-	s := senders{own: t.retry(below, retrying{r.Retryer, r.Credentials, r.Stream}), below: below}
+	s := senders{own: t.retry(below, retrying{r.Retryer, r.Credentials, r.Stream, r.BodyLimit}), below: below}
 	if s.callers = s.own; r.Credentials != nil && !r.Override {
-		s.callers = t.retry(below, retrying{r.Retryer, nil, r.Stream})
+		s.callers = t.retry(below, retrying{r.Retryer, nil, r.Stream, r.BodyLimit})
 	}
 	return s, nil
 }
@@ -55,9 +64,12 @@ func (t *transports) retry(below http.RoundTripper, key retrying) http.RoundTrip
 	if made := t.retrying[key]; made != nil {
 		return made
 	}
-	opts := append([]httpretry.Option{httpretry.WithEnvelope(rpcOf)}, t.config.Options...)
+	opts := append([]httpretry.Option{httpretry.WithEnvelope(rpcOf), httpretry.WithBodyMemory(t.memory)}, t.config.Options...)
 	if key.stream {
 		opts = append(opts, httpretry.WithStreams())
+	}
+	if key.bodyLimit > 0 {
+		opts = append(opts, httpretry.WithBodyLimit(int(key.bodyLimit)))
 	}
 	if key.credentials != nil {
 		opts = append(opts, httpretry.WithCredentials(key.credentials))

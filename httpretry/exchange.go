@@ -95,10 +95,14 @@ func (x *exchange) run(call *edge.Call) (*http.Response, error) {
 		x.rewind(call.State(), &f)
 		call.State().ExhaustedBelow = exhaustedBelow(resp, err)
 		x.refused(call, resp)
+		last := f.Err
+		x.unreplayable(call.State(), &f)
 		d := call.Fail(ctx, f)
 		x.decided(d.Retry)
+		if d.Reason != reason.NotReplayable {
+			f.Err = last
+		}
 		if !d.Retry {
-			x.unreplayable(d, &f)
 			return x.stop(a, resp, err, call.Err(d, f))
 		}
 		if f.Type == errtype.Resend && d.Reason != reason.Resend {

@@ -30,9 +30,11 @@ type replay struct {
 	at      int64      // where it stands, from start
 
 	mu       sync.Mutex // guards what follows; never held while reading
-	buf      []byte
+	kept     kept
 	err      error // the source's end
-	over     bool  // longer than limit: cannot be replayed
+	over     bool  // longer than limit, or than the memory for it: cannot be replayed
+	refused  bool  // the memory was the reason
+	caughtUp bool  // the latest reader has read all that is kept
 	held     bool  // another reader may be made: nothing is forgotten
 	latest   int   // the number of the latest reader
 	open     int   // readers that are not closed
@@ -42,8 +44,8 @@ type replay struct {
 
 // newReplay returns the replay of a body, which from then on is read and closed
 // through it alone; nil when it cannot seek and nothing may be kept.
-func newReplay(source io.ReadCloser, limit int) *replay {
-	r := &replay{source: source, limit: limit}
+func newReplay(source io.ReadCloser, limit int, memory *BodyMemory) *replay {
+	r := &replay{source: source, limit: limit, kept: kept{memory: memory}}
 	if seeker, ok := unwrapped(source).(io.Seeker); ok {
 		// What cannot say where it stands, such as the file of a pipe, is read.
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil {
@@ -111,7 +113,7 @@ func (r *replay) release() {
 func (r *replay) next() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held = false
+	r.held, r.caughtUp = false, false
 	r.latest++
 	return r.latest
 }
@@ -124,7 +126,20 @@ func (r *replay) isLatest(number int) bool {
 }
 
 // forget gives up the beginning. It is called with mu held.
-func (r *replay) forget() { r.over, r.buf = true, nil }
+func (r *replay) forget() {
+	r.over = true
+	r.kept.drop()
+}
+
+// noMemory reports whether the beginning was given up for want of memory.
+func (r *replay) noMemory() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
 
 // reader returns the body from its beginning, for the latest reader: that of an attempt
 // with these trailers; for apart see [replayReader].
@@ -141,14 +156,17 @@ func (r *replay) opened() {
 	r.open++
 }
 
-// finish says that no further reader will be made. The source is closed with
-// the last reader: an upload may outlast its response.
+// finish says that no further reader will be made, so that what all have read is not
+// kept. The source is closed with the last reader: an upload may outlast its response.
 func (r *replay) finish() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	r.finished = true
+	if r.caughtUp {
+		r.forget()
+	}
 	r.mu.Unlock()
 	_ = r.closeUnused()
 }
@@ -173,7 +191,10 @@ func (r *replay) closeReader() error {
 func (r *replay) closeUnused() error {
 	r.mu.Lock()
 	last := r.finished && r.open <= 0 && !r.closed
-	r.closed = r.closed || last
+	if last {
+		r.closed, r.err = true, errBodyClosed
+		r.forget()
+	}
 	r.mu.Unlock()
 	if last {
 		return r.source.Close()
@@ -190,11 +211,12 @@ func (r *replay) buffered(p []byte, b *replayReader) (n int, err error) {
 	switch {
 	case earlier && r.over:
 		return 0, errBodyClosed
-	case b.off < int64(len(r.buf)):
-		return copy(p, r.buf[b.off:]), nil
-	case earlier && r.err == nil && len(r.buf) >= r.limit:
+	case b.off < int64(r.kept.size):
+		return copy(p, r.kept.from(int(b.off))), nil
+	case earlier && r.err == nil && (r.kept.size >= r.limit || r.kept.full()):
 		return 0, errBodyClosed
 	}
+	r.caughtUp = r.caughtUp || !earlier
 	return 0, r.err
 }
 
@@ -202,13 +224,19 @@ func (r *replay) buffered(p []byte, b *replayReader) (n int, err error) {
 func (r *replay) keep(p []byte, err error, b *replayReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	r.err = err
+	must := r.held || b.number != r.latest
+	r.caughtUp = b.number == r.latest
 	switch {
 	case r.over:
-	case len(r.buf)+len(p) > r.limit && b.number == r.latest && !r.held:
+	case !must && (r.finished || r.kept.size+len(p) > r.limit):
 		r.forget()
-	default:
-		r.buf = append(r.buf, p...)
+	case !r.kept.add(p, must):
+		r.refused = true
+		r.forget()
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // when there is no other attempt and its upload goes on.
 func TestReleaseLeavesNoHole(t *testing.T) {
 	const text = "abcdefghij"
-	r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text))), 4)
+	r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text))), 4, nil)
 	first := r.reader(nil, nil)
 	_, _ = io.ReadFull(first, make([]byte, 3))
 	if !r.hold() {
@@ -35,7 +35,7 @@ func TestReleaseLeavesNoHole(t *testing.T) {
 // reads it after all on the next one.
 func TestClosedBeforeItWasRead(t *testing.T) {
 	source := &closing{Reader: strings.NewReader("payload")}
-	r := newReplay(source, 1<<10)
+	r := newReplay(source, 1<<10, nil)
 	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{}, source: r.reader(nil, nil)}} {
 		_ = body.Close()
 		if got, err := io.ReadAll(body); err != nil || string(got) != "payload" {
@@ -66,4 +66,40 @@ type closing struct {
 func (c *closing) Close() error {
 	c.closed++
 	return nil
+}
+
+// TestFinishKeepsWhatIsUnread: after the last attempt the beginning is kept for a reader
+// that is behind it, until that has read it or is closed.
+func TestFinishKeepsWhatIsUnread(t *testing.T) {
+	text := strings.Repeat("0123456789abcdef", 20<<10)
+	for _, closes := range []bool{false, true} {
+		memory := NewBodyMemory(1 << 20)
+		r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text[:200<<10]), strings.NewReader(text[200<<10:]))), 1<<20, memory)
+		first := r.reader(nil, nil)
+		_, _ = io.ReadFull(first, make([]byte, 200<<10))
+		if !r.hold() {
+			t.Fatal("what is kept is not enough")
+		}
+		r.next()
+		second := r.reader(nil, nil)
+		_ = first.Close()
+		r.finish()
+		if memory.Used() == 0 {
+			t.Error("what the second reader has not read is given up")
+		}
+		if closes {
+			_ = second.Close()
+		} else {
+			got := make([]byte, 201<<10)
+			if _, err := io.ReadFull(second, got); err != nil || string(got) != text[:201<<10] {
+				t.Errorf("the second reader got something else, or %v", err)
+			}
+		}
+		if used := memory.Used(); used != 0 {
+			t.Errorf("closes %v: %d bytes stay taken", closes, used)
+		}
+		if rest, err := io.ReadAll(second); !closes && (err != nil || string(rest) != text[201<<10:]) {
+			t.Errorf("then it got %d bytes, or others, and %v", len(rest), err)
+		}
+	}
 }

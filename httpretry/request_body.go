@@ -3,6 +3,7 @@ package httpretry
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/reason"
 )
 
 // prepareBody readies the request's body for replay: by the request's own GetBody,
@@ -28,7 +28,7 @@ func (x *exchange) prepareBody(s *forbear.State, p *forbear.Policy) {
 	if x.again = snapshot(body); x.again != nil {
 		return
 	}
-	if x.body = newReplay(body, x.t.bodyLimit); x.body == nil {
+	if x.body = newReplay(body, x.t.bodyLimit, x.t.bodyMemory); x.body == nil {
 		s.Unreplayable = true
 		return
 	}
@@ -110,13 +110,17 @@ func (x *exchange) closeNext() {
 	}
 }
 
-// unreplayable says why the body of a call that ended for it cannot be sent again.
-func (x *exchange) unreplayable(d forbear.Decision, f *forbear.Failure) {
-	if d.Reason != reason.NotReplayable {
+// unreplayable says why the body of a call cannot be sent again, if it cannot.
+func (x *exchange) unreplayable(s *forbear.State, f *forbear.Failure) {
+	if !s.Unreplayable {
 		return
 	}
 	if _, said := f.Err.(*bodyError); !said {
-		f.Err = &unreplayableError{last: f.Err, size: x.req.ContentLength, limit: x.t.bodyLimit}
+		e := &unreplayableError{last: f.Err, size: x.req.ContentLength, limit: x.t.bodyLimit}
+		if x.body.noMemory() {
+			e.memory = x.t.bodyMemory
+		}
+		f.Err = e
 	}
 }
 
@@ -137,23 +141,35 @@ func (e *bodyError) Unwrap() []error { return []error{e.last, e.err} }
 // unreplayableError is the failure of an attempt, and what kept its request from
 // being sent again.
 type unreplayableError struct {
-	last  error
-	size  int64
-	limit int
+	last   error
+	size   int64
+	limit  int
+	memory *BodyMemory // that was full; nil where the limit was the reason
 }
 
 // Error returns "http status 503 Service Unavailable; body of 210 KiB without GetBody
-// or Seek; limit 64 KiB".
+// or Seek; WithBodyLimit (in a gateway's route body_limit) is 64 KiB".
 func (e *unreplayableError) Error() string {
+	if e.last == nil {
+		return e.why()
+	}
+	return e.last.Error() + "; " + e.why()
+}
+
+// LogValue returns what of it may go into a log: nothing of the last failure.
+func (e *unreplayableError) LogValue() slog.Value { return slog.StringValue(e.why()) }
+
+// why names the size of the body and what was too small for it.
+func (e *unreplayableError) why() string {
 	size := "of unknown length"
 	if e.size > 0 {
 		size = "of " + bytesText(e.size)
 	}
-	text := "body " + size + " without GetBody or Seek; httpretry.WithBodyLimit is " + bytesText(int64(e.limit))
-	if e.last == nil {
-		return text
+	text := "body " + size + " without GetBody or Seek; "
+	if e.memory != nil {
+		return text + "the " + bytesText(e.memory.Limit()) + " for the bodies of all requests are taken"
 	}
-	return e.last.Error() + "; " + text
+	return text + "WithBodyLimit (in a gateway's route body_limit) is " + bytesText(int64(e.limit))
 }
 
 func (e *unreplayableError) Unwrap() error { return e.last }
@@ -163,7 +179,7 @@ func bytesText(n int64) string {
 	switch {
 	case n < 1<<10:
 		return strconv.FormatInt(n, 10) + " bytes"
-	case n < 10<<20:
+	case n < 10<<20 && n%(1<<20) != 0:
 		return strconv.FormatInt((n+1<<9)>>10, 10) + " KiB"
 	default:
 		return strconv.FormatInt((n+1<<19)>>20, 10) + " MiB"

@@ -395,10 +395,10 @@ func TestUnreplayableBodiesSayWhy(t *testing.T) {
 		opts   []httpretry.Option
 		want   string
 	}{
-		{210 << 10, nil, "body of 210 KiB without GetBody or Seek; httpretry.WithBodyLimit is 64 KiB"},
-		{-1, nil, "body of unknown length without GetBody or Seek; httpretry.WithBodyLimit is 64 KiB"},
-		{20 << 20, []httpretry.Option{httpretry.WithBodyLimit(1 << 20)}, "body of 20 MiB without GetBody or Seek; httpretry.WithBodyLimit is 1024 KiB"},
-		{500, []httpretry.Option{httpretry.WithBodyLimit(0)}, "body of 500 bytes without GetBody or Seek; httpretry.WithBodyLimit is 0 bytes"},
+		{210 << 10, nil, "body of 210 KiB without GetBody or Seek; WithBodyLimit (in a gateway's route body_limit) is 64 KiB"},
+		{-1, nil, "body of unknown length without GetBody or Seek; WithBodyLimit (in a gateway's route body_limit) is 64 KiB"},
+		{20 << 20, []httpretry.Option{httpretry.WithBodyLimit(1 << 20)}, "body of 20 MiB without GetBody or Seek; WithBodyLimit (in a gateway's route body_limit) is 1 MiB"},
+		{500, []httpretry.Option{httpretry.WithBodyLimit(0)}, "body of 500 bytes without GetBody or Seek; WithBodyLimit (in a gateway's route body_limit) is 0 bytes"},
 	} {
 		s := &script{steps: []step{status(503)}}
 		body := struct{ io.Reader }{strings.NewReader(strings.Repeat("x", max(int(tc.length), 100<<10)))}

@@ -30,6 +30,8 @@ type transport struct {
 	noTimeout bool
 	streams   bool
 
+	bodyMemory *BodyMemory // nil for no bound
+
 	credentials *credential.Cache
 	pacer       *pace.Pacer // nil when the Retryer's own counts
 
@@ -148,6 +150,12 @@ func WithRetryer(choose func(*http.Request) *forbear.Retryer) Option {
 // for replay. Default 64 KiB; 0 keeps none. A longer body is sent once.
 func WithBodyLimit(bytes int) Option {
 	return func(t *transport) { t.bodyLimit = max(bytes, 0) }
+}
+
+// WithBodyMemory bounds the memory for the bodies that this transport, and all others
+// with the same m, keep for replay. Default: no bound beside that of each body.
+func WithBodyMemory(m *BodyMemory) Option {
+	return func(t *transport) { t.bodyMemory = m }
 }
 
 // WithStreams lets bodies stand still for any time, in both directions, whatever the

@@ -120,6 +120,9 @@ type Dependency struct {
 	// AtLeast says that there may be more attempts than Policy has: the adapter
 	// could not see all that decides it.
 	AtLeast bool `json:"-"`
+	// BodyLimit is what is kept of a request's body to send it again, in bytes: the most
+	// that a route to it says, or what foreign software does. Zero means the default.
+	BodyLimit Size `json:"-"`
 	// Longest is the longest that a call may take, where foreign software has
 	// another rule for it than attempts, waits and a hard total; 0 where it has not.
 	Longest time.Duration `json:"-"`

@@ -48,6 +48,9 @@ type Route struct {
 	Timeout       time.Duration `json:"timeout,omitzero"`
 	MaxBody       Size          `json:"max_body,omitzero"`
 	MaxConcurrent int           `json:"max_concurrent,omitzero"`
+	// BodyLimit is how many bytes of a request's body are kept in memory to send it
+	// again, at most [MaxBodyLimit]. Zero means 64 KiB. A longer body is sent once.
+	BodyLimit Size `json:"body_limit,omitzero"`
 	// Stream says that bodies are streams, which may stand still for any time.
 	Stream      bool     `json:"stream,omitzero"`
 	Idempotency Ingress  `json:"idempotency,omitzero"`

@@ -25,6 +25,7 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 		"headers":     func(v *yaml.Node) { r.Headers = d.headers(v) },
 		"dependency":  func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
 		"max_body":    func(v *yaml.Node) { d.size(v, "max_body", &r.MaxBody) },
+		"body_limit":  func(v *yaml.Node) { d.sizeUpTo(v, "body_limit", MaxBodyLimit, &r.BodyLimit) },
 		"idempotency": func(v *yaml.Node) { options = v },
 	})
 	d.Keys(n, "a route", known)
@@ -56,6 +57,9 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 	}
 	if dep, ok := f.Dependency(r.Dependency); ok {
 		d.routable(n, r, dep)
+		if i := slices.IndexFunc(f.Dependencies, func(d Dependency) bool { return d.Name == r.Dependency }); i >= 0 {
+			f.Dependencies[i].BodyLimit = max(f.Dependencies[i].BodyLimit, r.BodyLimit)
+		}
 	}
 	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }

@@ -22,8 +22,11 @@ func TestRoutes(t *testing.T) {
 		"prefix: /a, timeout: 2s, max_body: 10MiB, max_concurrent: 20": {
 			Prefix: "/a", Timeout: 2 * time.Second, MaxBody: 10 << 20, MaxConcurrent: 20,
 		},
-		"prefix: /a, keep_prefix: true": {Prefix: "/a", KeepPrefix: true},
-		"prefix: /a, stream: true":      {Prefix: "/a", Stream: true},
+		"prefix: /a, body_limit: 10MiB":  {Prefix: "/a", BodyLimit: 10 << 20},
+		"prefix: /a, body_limit: 64 MiB": {Prefix: "/a", BodyLimit: MaxBodyLimit},
+		"prefix: /a, body_limit: 1":      {Prefix: "/a", BodyLimit: 1},
+		"prefix: /a, keep_prefix: true":  {Prefix: "/a", KeepPrefix: true},
+		"prefix: /a, stream: true":       {Prefix: "/a", Stream: true},
 	} {
 		f, err := Parse("f", []byte(routeFile(text)))
 		if err != nil {
@@ -49,6 +52,9 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%s: got %+v and %v, want %+v\n%s", text, got, f.Gateway.AccessLog, want, written)
 			}
 		}
+		if got := f.Dependencies[0].BodyLimit; got != want.BodyLimit {
+			t.Errorf("%s: the body limit of the dependency is %d", text, got)
+		}
 		if changes := Diff(f, back); len(changes) > 0 {
 			t.Errorf("%s: a difference to itself: %v", text, changes)
 		}
@@ -71,6 +77,11 @@ func TestRouteFaults(t *testing.T) {
 		"prefix: /a, methods: []":                                       "methods is empty: leave it out to allow all methods",
 		"prefix: /a, stream: true, idempotency: on":                     "a route for streams has idempotency keys",
 		"prefix: /a, max_body: -1":                                      "max_body is",
+		"prefix: /a, body_limit: 65MiB":                                 `f:6:50: body_limit is "65MiB": want 1 byte to 64MiB`,
+		"prefix: /a, body_limit: 9999999999MiB":                         `f:6:50: body_limit is "9999999999MiB": want 1 byte to 64MiB`,
+		"prefix: /a, body_limit: 0":                                     `f:6:50: body_limit is "0": want 1 byte to 64MiB`,
+		"prefix: /a, body_limit: 10MB":                                  `f:6:50: body_limit is "10MB": want a size such as 64KiB or 1MiB`,
+		"prefix: /a, body_limit: [1MiB]":                                "body_limit is a list: want a size such as 64KiB or 1MiB",
 		"prefix: /a, max_concurrent: 0":                                 "max_concurrent is 0: leave it out to set no bound",
 		"prefix: /a, max_concurent: 5":                                  `unknown key "max_concurent" in a route: did you mean max_concurrent?`,
 		"prefix: /a}\n    - {prefix: /a, dependency: shop, headers: {}": "a second route for /a, first on line 6",

@@ -109,6 +109,7 @@ var descriptions = map[string]string{
 	"gateway.routes[].dependency":     "dependency that requests go to",
 	"gateway.routes[].timeout":        "limit for a call and its whole response; only the policy's by default",
 	"gateway.routes[].max_body":       "longest request body, such as 1MiB",
+	"gateway.routes[].body_limit":     "bytes of a request body to keep for a retry, at most 64MiB; 64KiB by default",
 	"gateway.routes[].max_concurrent": "limit of concurrent requests of the route",
 	"gateway.routes[].stream":         "true: bodies are streams, which may pause for any time",
 

@@ -30,6 +30,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 		Budget: budget.Policy{
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
 		},
+		MaxConcurrent: c.MaxConcurrent,
 	}
 	if err := p.Kind.UnmarshalText([]byte(cmp.Or(c.Kind, "sync"))); err != nil {
 		return p, at("kind", "%v", err)
@@ -73,6 +74,7 @@ func (c *Client) besidePolicy() error {
 	}{
 		{"kind", c.Kind != ""}, {"retries", c.Retries != nil}, {"timeout", c.Timeout != 0}, {"total", c.Total != 0},
 		{"base", c.Base != 0}, {"cap", c.Cap != 0}, {"jitter", c.Jitter != ""}, {"strict", c.Strict}, {"budget", c.Budget != Budget{}},
+		{"max_concurrent", c.MaxConcurrent != 0},
 	} {
 		if word.set {
 			return at(word.name, "is set by the policy as well: remove one of them")
@@ -117,6 +119,10 @@ func (c *Client) plan() (*model.Plan, error) {
 	// A batch is not durable by its kind, and is postponed all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
+	// A call of another kind holds its place in the bulkhead to its end.
+	if !p.Kind.Durable() && p.Kind != forbear.Batch {
+		w.MaxConcurrent = p.MaxConcurrent
+	}
 	return w, w.Check()
 }
 

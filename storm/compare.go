@@ -49,7 +49,7 @@ func (s Scenario) WithPolicy(p forbear.Policy) Scenario {
 	s.Fleets = slices.Clone(s.Fleets)
 	for i := range s.Fleets {
 		c := &s.Fleets[i].Client
-		*c = Client{Policy: &p, RTT: c.RTT, RTTLaw: c.RTTLaw, Throttle: c.Throttle, Baseline: Baseline{Unchecked: true}}
+		*c = Client{Policy: &p, Method: c.Method, Key: c.Key, RTT: c.RTT, RTTLaw: c.RTTLaw, Throttle: c.Throttle, Connections: c.Connections, Baseline: Baseline{Unchecked: true}}
 	}
 	return s
 }

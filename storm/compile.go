@@ -23,41 +23,51 @@ func compile(s Scenario) (*compiled, error) {
 	}
 	m := &model.Model{
 		Seed: s.Seed, Duration: s.Duration.D(), Bin: s.Bin.D(),
-		Out: make([][]int, len(s.Services)), Nominal: make([]float64, len(s.Services)),
 	}
 	index := map[string]int{}
 	for i := range s.Services {
-		index[s.Services[i].Name] = i
-		m.Services = append(m.Services, s.Services[i].model())
+		index[s.Services[i].Name] = len(m.Services)
+		m.Services = append(m.Services, s.Services[i].replicas()...)
 	}
+	m.Out, m.Nominal = make([][]int, len(m.Services)), make([]float64, len(m.Services))
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		p, err := f.Client.plan()
 		if err != nil {
 			return nil, err
 		}
-		m.Edges = append(m.Edges, model.Edge{Plan: p, To: index[f.Calls], FanOut: 1, Instances: f.Instances})
+		m.Edges = append(m.Edges, model.Edge{Plan: p, To: index[f.Calls], FanOut: 1, Instances: f.Instances, Connections: f.Client.Connections})
 		m.Fleets = append(m.Fleets, model.Fleet{
-			Rate: f.Rate, Regular: f.Regular, Turns: f.Spread == "turns" || f.Burst > 0, Users: f.Users, Think: f.Think.D(), Burst: f.Burst, BurstAt: f.BurstAt.D(),
+			Rate: f.Rate, Load: f.steps(), Regular: f.Regular, Turns: f.Spread == "turns" || f.Burst > 0, Users: f.Users, Think: f.Think.D(), Burst: f.Burst, BurstAt: f.BurstAt.D(),
 		})
 	}
 	for i := range s.Services {
+		first := index[s.Services[i].Name]
 		for j := range s.Services[i].Calls {
 			e := &s.Services[i].Calls[j]
 			p, err := e.Client.plan()
 			if err != nil {
 				return nil, err
 			}
-			m.Out[i] = append(m.Out[i], len(m.Edges))
-			m.Edges = append(m.Edges, model.Edge{Plan: p, To: index[e.To], FanOut: e.FanOut, Instances: e.Instances})
+			m.Out[first] = append(m.Out[first], len(m.Edges))
+			m.Edges = append(m.Edges, model.Edge{Plan: p, To: index[e.To], FanOut: e.FanOut, Instances: e.Instances, Connections: e.Client.Connections})
+		}
+		for k := 1; k < m.Services[first].Replicas; k++ {
+			m.Out[first+k] = m.Out[first] // the replicas share the callers
 		}
 	}
-	for _, f := range s.Faults {
-		m.Faults = append(m.Faults, f.model(index[f.Service]))
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		first := index[f.Service]
+		hit := f.model(first)
+		if f.Kind != Spike {
+			hit.Replicas = cmp.Or(f.Replicas, m.Services[first].Replicas)
+		}
+		m.Faults = append(m.Faults, hit)
 	}
 	// Last, as the load of a service spreads over all edges.
 	for i := range s.Fleets {
-		m.Load(m.Edges[i].To, s.Fleets[i].Rate)
+		m.Load(m.Edges[i].To, m.Fleets[i].Peak(int64(m.Duration)))
 	}
 	return &compiled{s, m}, nil
 }
@@ -73,12 +83,14 @@ func (v *Service) model() model.Service {
 	case v.Queue > 0:
 		bound = v.Queue.Seconds() * v.Capacity
 	}
-	return model.Service{
+	s := model.Service{
 		Capacity: v.Capacity, Concurrency: v.Concurrency, Time: v.Time.D(), Law: model.Law(v.Law), CV: v.CV,
 		PerConcurrent: v.PerConcurrent.D(), QueueSlowdown: v.QueueSlowdown, Bound: bound, Shed: v.Shed.D(),
 		DropExpired: v.DropExpired, Refusal: model.Refusal(v.RetryAfter.D()), Timeout: v.Timeout.D(),
 		Limit: model.Limit{Rate: v.Limit.Rate, Burst: v.Limit.Burst, Refusal: model.Response(429, v.Limit.RetryAfter.D())},
 	}
+	v.measure(&s)
+	return s
 }
 
 // model returns what f does to the service of that index. Nothing below knows of

@@ -30,7 +30,8 @@ func (r *Result) Headline() string {
 		}
 		return "recovered " + when
 	case Limited:
-		return fmt.Sprintf("LIMITED: max_concurrent of the clients turns away %.0f %% of the calls", 100*s.ConcurrencyRefused/max(s.Calls, 1))
+		return fmt.Sprintf("LIMITED: max_concurrent of the clients, and the breakers that it opens, turn away %.0f %% of the calls",
+			100*(s.ConcurrencyRefused+s.BreakerRefused)/max(s.Calls, 1))
 	case Overloaded:
 		return fmt.Sprintf("OVERLOADED, with or without a fault: goodput %.0f %%", 100*s.FinalGoodput)
 	case Undecided:

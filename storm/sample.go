@@ -26,14 +26,27 @@ func (c *compiled) sampleScale(all Estimate, within time.Duration) float64 {
 		return 1
 	}
 	// No less than a hundred requests a second are left.
-	return max(1, min(math.Ceil(k), c.s.rate()/100))
+	return max(1, min(math.Ceil(k), c.s.rate()/100, c.divisible()))
+}
+
+// divisible returns how small a part still has a server of each replica, and of each
+// service whose times were measured: less than one server would be one, and faster or
+// slower than it is.
+func (c *compiled) divisible() float64 {
+	k := math.Inf(1)
+	for i := range c.m.Services {
+		if v := &c.m.Services[i]; v.Capacity > 0 && (v.Measured != nil || v.Replicas > 1 && v.Concurrency > 1) {
+			k = min(k, float64(v.Concurrency))
+		}
+	}
+	return k
 }
 
 // rate returns the requests a second of all fleets, about.
 func (s *Scenario) rate() (all float64) {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
-		all += f.Rate + float64(f.Users)/max(f.Think.Seconds(), 0.01)
+		all += f.mean(s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
 	}
 	return all
 }
@@ -47,17 +60,23 @@ const fewInstances = 16
 // all buckets together hold one of k, whatever the number of the instances.
 func (s Scenario) sampled(k float64) Scenario {
 	part := func(n int) int { return whole(n, 1/k) }
-	const each = 50 // requests a second, enough for a window of 100 calls
-	busy := int(s.rate() / k / each)
+	const enough = 50 // requests a second, for a window of 100 calls
+	busy := int(s.rate() / k / enough)
 	s = s.withClients(func(c *Client, instances *int) {
-		left := max(part(*instances), min(*instances, fewInstances, busy))
-		c.Baseline.Bucket.Size *= float64(*instances) / float64(left) / k
+		left := part(*instances)
+		if !c.bounded() { // else each keeps its load
+			left = max(left, min(*instances, fewInstances, busy))
+		}
+		each := float64(*instances) / float64(left) / k
+		c.bound(each)
+		c.Baseline.Bucket.Size *= each
 		*instances = left
 	})
 	s.Engine = Exact
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate /= k
+		f.Load = scaled(f.Load, 1/k)
 		f.Users = part(f.Users)
 	}
 	for i := range s.Services {
@@ -92,8 +111,8 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	r.Scale = k
 	r.Notes = append(r.Notes, fmt.Sprintf("a sample: only 1 of every %s requests and servers was simulated, and the counts are scaled up; single seconds vary more than in the whole", report.Amount(k)))
 	if v := c.s.fewServers(k); v != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("no p50 and p99: the sample has %d of the %d servers of %s, and its requests take and wait longer than those of the whole",
-			whole(v.Concurrency, 1/k), v.Concurrency, v.Name))
+		r.Notes = append(r.Notes, fmt.Sprintf("no p50 and p99: the sample has %d of the %d servers behind each queue of %s, and its requests take and wait longer than those of the whole",
+			whole(v.servers(), 1/k), v.servers(), v.Name))
 		r.forgetLatencies()
 	}
 	r.refusals *= k
@@ -116,11 +135,14 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 // fewer wait for each other longer at the same load.
 const leastServers = 8
 
+// servers returns how many servers take from one queue: those of a replica.
+func (v *Service) servers() int { return v.replicas()[0].Concurrency }
+
 // fewServers returns a service of which one of k servers is too few for its latencies, or
 // nil.
 func (s *Scenario) fewServers(k float64) *Service {
 	for i := range s.Services {
-		if v := &s.Services[i]; v.Capacity > 0 && float64(v.Concurrency) < leastServers*k {
+		if v := &s.Services[i]; v.Capacity > 0 && float64(v.servers()) < leastServers*k {
 			return v
 		}
 	}

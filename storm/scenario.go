@@ -33,12 +33,14 @@ const (
 	Exact EngineKind = "exact" // every request
 )
 
-// Fleet is a population of clients that share a policy. Exactly one of Rate,
-// Users and Burst is set.
+// Fleet is a population of clients that share a policy. Exactly one of Rate, Load,
+// Users and Burst is set. Where one number is wanted, the greatest rate of a Load is the
+// nominal one, that a service is built for.
 type Fleet struct {
 	Name      string   `json:"name,omitzero" doc:"name in reports"`
 	Instances int      `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
 	Rate      float64  `json:"rate,omitzero" doc:"open loop: new requests per second of the whole fleet"`
+	Load      []Step   `json:"load,omitzero" doc:"open loop, instead of rate: a rate in steps, the first at 0s; the last one stays"`
 	Users     int      `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
 	Think     Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
 	Burst     int      `json:"burst,omitzero" doc:"send this number of requests at once, and no others"`
@@ -50,6 +52,12 @@ type Fleet struct {
 	Calls  string `json:"calls,omitzero" doc:"service that is called; default the first"`
 
 	Client Client `json:"client,omitzero" doc:"how the fleet calls and retries"`
+}
+
+// Step is a rate that holds from At until the next step.
+type Step struct {
+	At   Duration `json:"at" doc:"when the rate begins"`
+	Rate float64  `json:"rate" doc:"new requests per second of the whole fleet"`
 }
 
 // Service serves requests: a FIFO queue before servers of a total capacity,
@@ -64,6 +72,11 @@ type Service struct {
 	Law           string   `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
 	CV            float64  `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
 	PerConcurrent Duration `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
+	// Quantiles take the place of Time, Law and CV. Between them, the logarithm of the time
+	// is linear on the scale of the normal distribution, so that two make a lognormal. The
+	// outer slopes go on below the first and above the last, up to 10 times its time. With a
+	// Capacity, their mean sets the number of servers, which is rounded.
+	Quantiles []Quantile `json:"quantiles,omitzero" doc:"measured service times, instead of time, law and cv: two or more quantiles"`
 	// QueueSlowdown divides the capacity by 1 + QueueSlowdown x queue seconds:
 	// a queue that costs memory costs speed.
 	QueueSlowdown float64 `json:"queue_slowdown,omitzero" doc:"capacity is divided by 1 + this x queue in seconds"`
@@ -72,6 +85,9 @@ type Service struct {
 	Queue       Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
 	QueueLength int      `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
 	Shed        Duration `json:"shed,omitzero" doc:"load shedding: respond with 503 while the expected wait is longer"`
+	// Replicas are equal: each has this part of the capacity, of the servers and of the
+	// queue's bound, at least one server and one place. An attempt comes to one by chance.
+	Replicas int `json:"replicas,omitzero" doc:"number of equal replicas; an attempt comes to one by chance; default 1"`
 	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
 	// outages, as a Retry-After header would.
 	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 responses"`
@@ -84,6 +100,12 @@ type Service struct {
 	DropExpired bool `json:"drop_expired,omitzero" doc:"drop queued requests whose client has given up"`
 
 	Calls []Edge `json:"calls,omitzero" doc:"services called after this one's own work, in parallel; all must succeed"`
+}
+
+// Quantile is a time that the part Q of all requests takes at most.
+type Quantile struct {
+	Q    float64  `json:"q" doc:"part of the requests, above 0 and below 1"`
+	Time Duration `json:"time" doc:"service time that this part takes at most"`
 }
 
 // Limit is a token bucket, which is full at the start.
@@ -146,6 +168,8 @@ type Fault struct {
 	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
 	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
 	Share  float64 `json:"share,omitzero" doc:"partition: share of client instances that are cut off; default 1"`
+	// Replicas is for every fault of a service that has several: one of them is bad.
+	Replicas int `json:"replicas,omitzero" doc:"only this number of the service's replicas are affected; default all"`
 }
 
 // Client is how a caller calls: a forbear policy in a scenario's words, or what
@@ -176,6 +200,14 @@ type Client struct {
 	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
 	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
 	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
+
+	// MaxConcurrent is the policy's: a call holds a place from its first attempt to its end,
+	// waits included, and one that finds none fails at once. A call of a durable kind holds
+	// a place for each attempt.
+	MaxConcurrent int `json:"max_concurrent,omitzero" doc:"calls of each instance under way at once; more are refused; default no bound"`
+	// Connections are as http.Transport.MaxConnsPerHost says: an attempt holds one until its
+	// response or its timeout. One that times out in line is never sent.
+	Connections int `json:"connections,omitzero" doc:"connections of each instance; an attempt waits for a free one within its timeout; default no bound"`
 
 	// Baseline departs from what forbear allows.
 	Baseline Baseline `json:"baseline,omitzero" doc:"settings that forbear forbids, for comparison"`

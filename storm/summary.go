@@ -18,8 +18,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)
 	res.refusals = rec.Refused[reason.BreakerOpen] + rec.Postponed[reason.BreakerOpen]
-	for i := range rec.Services {
-		t := &rec.Services[i]
+	for i, t := range merged(c.m, rec) {
 		v := ServiceResult{
 			Name: s.Services[i].Name, Arrivals: t.Arrivals, Retries: t.Retries, Served: t.Served,
 			Wasted: t.Wasted, Shed: t.Shed, MaxQueue: t.MaxQueue,
@@ -34,7 +33,10 @@ func (c *compiled) result(rec *model.Record) *Result {
 	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
-	if sum := &res.Summary; sum.Verdict == Overloaded && sum.ConcurrencyRefused > sum.Failed/2 {
+	// A full bulkhead counts as a failure, so that breakers open on it.
+	sum := &res.Summary
+	if own := sum.ConcurrencyRefused + sum.BreakerRefused; sum.Verdict == Overloaded && !c.m.Overloaded() &&
+		sum.ConcurrencyRefused > 0 && own > sum.Failed/2 {
 		sum.Verdict = Limited
 	}
 	return res

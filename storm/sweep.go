@@ -111,6 +111,7 @@ func (s Scenario) loaded(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate *= k
+		f.Load = scaled(f.Load, k)
 		f.Users = whole(f.Users, k)
 		f.Burst = whole(f.Burst, k)
 	}

@@ -33,7 +33,7 @@ const (
 
 // WithDefaults returns s with its zero fields filled in. It does not validate. The
 // fleets, services and faults of the result are copies, free to be changed; the
-// pointers in a [Client] are not.
+// pointers in a [Client], the steps of a load and quantiles are not.
 func (s Scenario) WithDefaults() Scenario {
 	s.Duration = cmp.Or(s.Duration, Duration(time.Minute))
 	s.Seed = cmp.Or(s.Seed, 1)
@@ -59,14 +59,17 @@ func (s Scenario) WithDefaults() Scenario {
 	for i := range s.Services {
 		v := &s.Services[i]
 		// By Little's law; what remains of Time is in their number.
-		if v.Capacity > 0 && v.Time > 0 && v.Concurrency == 0 {
+		if v.Capacity > 0 && v.Time > 0 && v.Concurrency == 0 && v.Quantiles == nil {
 			v.Concurrency = max(1, int(v.Capacity*v.Time.Seconds()+0.5))
 			v.Time = 0
 		}
-		if v.Capacity > 0 {
+		if v.Capacity > 0 && v.Quantiles == nil {
 			v.Concurrency = cmp.Or(v.Concurrency, 1)
 		}
-		if v.Law = cmp.Or(v.Law, "exponential"); v.Law == "lognormal" {
+		if v.Quantiles == nil {
+			v.Law = cmp.Or(v.Law, "exponential")
+		}
+		if v.Law == "lognormal" {
 			v.CV = cmp.Or(v.CV, 1)
 		}
 		if v.Limit.Rate != 0 {
@@ -192,6 +195,8 @@ func (c *checker) client(path string, k *Client) {
 	c.span(path+".timeout", k.Timeout, time.Hour)
 	c.span(path+".rtt", k.RTT, time.Hour)
 	c.span(path+".throttle.window", k.Throttle.Window, time.Hour)
+	c.number(path+".connections", float64(k.Connections), 0, 1e6)
+	c.number(path+".max_concurrent", float64(k.MaxConcurrent), 0, 1e6)
 	c.number(path+".throttle.k", k.Throttle.K, 0, 100)
 	c.number(path+".baseline.bucket.deposit", k.Baseline.Bucket.Deposit, 0, 1e9)
 	c.number(path+".baseline.bucket.size", k.Baseline.Bucket.Size, 0, 1e9)
@@ -209,15 +214,16 @@ func (c *checker) fleet(i int) {
 	f := &c.s.Fleets[i]
 	path := fmt.Sprintf("fleets[%d]", i)
 	set := 0
-	for _, on := range []bool{f.Rate != 0, f.Users != 0, f.Burst != 0} {
+	for _, on := range []bool{f.Rate != 0, f.Load != nil, f.Users != 0, f.Burst != 0} {
 		if on {
 			set++
 		}
 	}
 	if set != 1 {
-		c.add(path, "sets %d of rate, users and burst: want exactly one", set)
+		c.add(path, "sets %d of rate, load, users and burst: want exactly one", set)
 	}
 	c.number(path+".rate", f.Rate, 0, MaxRate)
+	c.load(path+".load", f.Load)
 	for _, of := range []struct {
 		name   string
 		stray  bool
@@ -225,8 +231,8 @@ func (c *checker) fleet(i int) {
 	}{
 		{"think", f.Think != 0 && f.Users == 0, "users"},
 		{"burst_at", f.BurstAt != 0 && f.Burst == 0, "burst"},
-		{"regular", f.Regular && f.Rate == 0, "rate"},
-		{"spread", f.Spread != "" && f.Burst != 0, "rate or users"},
+		{"regular", f.Regular && f.Rate == 0 && f.Load == nil, "rate or load"},
+		{"spread", f.Spread != "" && f.Burst != 0, "rate, load or users"},
 	} {
 		if of.stray {
 			c.add(path+"."+of.name, "belongs to a fleet with %s", of.belong)
@@ -253,12 +259,18 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}
 	seen[v.Name] = true
 	c.number(path+".capacity", v.Capacity, 0, MaxRate)
-	c.number(path+".concurrency", float64(v.Concurrency), min(1, v.Capacity), 1e9)
+	if v.Quantiles == nil {
+		c.number(path+".concurrency", float64(v.Concurrency), min(1, v.Capacity), 1e9)
+		c.check(unknown(path+".law", "Service.law", v.Law))
+	} else {
+		c.measured(path, v)
+	}
 	if v.Law == "lognormal" {
 		c.number(path+".cv", v.CV, 0.01, 20)
-	} else if v.CV != 0 {
+	} else if v.CV != 0 && v.Quantiles == nil {
 		c.add(path+".cv", "belongs to the lognormal: the law is %s", v.Law)
 	}
+	c.replicas(i)
 	c.number(path+".queue_slowdown", v.QueueSlowdown, 0, 1e6)
 	c.number(path+".queue_length", float64(v.QueueLength), 0, 1e9)
 	c.span(path+".time", v.Time, time.Hour)
@@ -268,14 +280,13 @@ func (c *checker) service(i int, seen map[string]bool) {
 	c.span(path+".retry_after", v.RetryAfter, time.Hour)
 	c.span(path+".timeout", v.Timeout, time.Hour)
 	c.limit(path+".limit", &v.Limit)
-	c.check(unknown(path+".law", "Service.law", v.Law))
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
 		c.add(path+".capacity", "is unlimited, so it has no queue: set capacity")
 	}
-	if v.Capacity == 0 && v.Concurrency > 0 {
+	if v.Capacity == 0 && v.Concurrency > 0 && v.Quantiles == nil {
 		c.add(path+".concurrency", "bounds nothing while capacity is unlimited: set capacity")
 	}
-	if v.Capacity > 0 && v.Time > 0 {
+	if v.Capacity > 0 && v.Time > 0 && v.Quantiles == nil {
 		c.add(path+".time", "follows from capacity and concurrency: remove time or concurrency")
 	}
 	if v.Queue > 0 && v.QueueLength > 0 {
@@ -345,6 +356,7 @@ func (c *checker) fault(i int) {
 	if f.Kind == Brownout || f.Kind == SlowStart {
 		c.number(path+".factor", f.Factor, 0.001, 1)
 	}
+	c.hitReplicas(path+".replicas", f)
 	if f.Kind != Spike {
 		c.known(path+".service", f.Service)
 	}
@@ -366,6 +378,9 @@ func (c *checker) ofItsKind(path string, f *Fault) {
 		return // the kind is wrong itself
 	}
 	all := append([]string{"kind", "at", "for"}, fields...)
+	if slices.Contains(fields, "service") {
+		all = append(all, "replicas")
+	}
 	for field, value := range reflect.ValueOf(f).Elem().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !value.IsZero() && !slices.Contains(all, name) {

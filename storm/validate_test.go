@@ -118,7 +118,14 @@ func TestPoliciesOutsideTheStandardAreRefused(t *testing.T) {
 // An event costs no allocation: a run's are those of its start and of its
 // peak.
 func TestExactAllocatesNothingPerEvent(t *testing.T) {
-	all := []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10))}
+	bounds := brownout(5000, 10)
+	bounds.Fleets[0].Instances, bounds.Fleets[0].Rate = 10, 0
+	bounds.Fleets[0].Client.Connections, bounds.Fleets[0].Client.MaxConcurrent = 50, 400
+	for i := range Duration(100) {
+		bounds.Fleets[0].Load = append(bounds.Fleets[0].Load, Step{i * 100 * ms, 4000 + 20*float64(i)})
+	}
+	bounds.Services[0].Replicas, bounds.Services[0].Quantiles = 3, []Quantile{{0.5, 10 * ms}, {0.9, 30 * ms}}
+	all := []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10)), bounds}
 	for i := range all {
 		s := change(all[i], func(f *Fleet, v *Service) {
 			v.Limit, v.Timeout = Limit{Rate: 7000, RetryAfter: seconds(1)}, 500*ms

@@ -33,7 +33,7 @@ func (s *Scenario) lasting() float64 {
 			return 0
 		}
 		if f.Kind != Slow { // slow is not failed
-			pass *= 1 - f.Rate
+			pass *= 1 - f.Rate*s.part(&f)
 		}
 	}
 	return pass

@@ -139,6 +139,7 @@ func (r *run) file(f *policyfile.File) {
 	// dependencies.
 	r.servable(f)
 	r.routes(f)
+	r.bodies(f)
 	r.ingress(f)
 	r.keys(f.Idempotency, "idempotency", cmp.Or(f.Service, "the service"), f.Service, f.Place)
 }

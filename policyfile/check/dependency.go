@@ -30,6 +30,7 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 		// The adapter has refused what its format says. What the format
 		// cannot express is no mistake of this file.
 		r.tooLong(s, d)
+		r.bodyLimit(s, d)
 		r.timing(s, d)
 		r.classes(s, d)
 		if d.Policy.Budget.Window > 0 { // what has none counts otherwise

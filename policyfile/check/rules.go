@@ -326,6 +326,13 @@ var (
 		Fix:     "Lower total, or raise --max-duration.",
 	})
 
+	bodiesInMemory = newRule(report.Rule{
+		ID: "FC506", Name: "bodies-in-memory", Severity: note,
+		Summary: "long request bodies are kept in memory for a retry",
+		Why:     "Each concurrent request adds to the memory. forbear serve limits the sum, and sends a body once if it does not fit.",
+		Fix:     "Limit the concurrent requests, lower the limit of each body, or send long bodies in parts.",
+	})
+
 	// FC6xx: security and observability.
 	tlsVerificationOff = newRule(report.Rule{
 		ID: "FC601", Name: "tls-verification-off", Standard: "R-9", Severity: fail,

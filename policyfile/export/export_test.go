@@ -324,3 +324,40 @@ func TestLabels(t *testing.T) {
 		t.Errorf("label of 64 letters is %q", got)
 	}
 }
+
+// TestEnvoyKeepsAsMuchOfABody: Envoy gets the highest body limit of the routes to a
+// dependency, once, and only where something is retried.
+func TestEnvoyKeepsAsMuchOfABody(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                   "",
+		", body_limit: 9MiB": "              request_body_buffer_limit: 9437184\n",
+	} {
+		for _, more := range []string{"", ", disabled: true"} {
+			f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  files: {url: http://files.internal"+more+"}\n  other: {url: http://other.internal}\n"+
+				"gateway: {routes: [{prefix: /a, dependency: files, body_limit: 1MiB}, {prefix: /b, dependency: files"+text+"}, {prefix: /c, dependency: other, body_limit: 20MiB}]}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := Write("envoy", &f.Dependencies[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := cmp.Or(want, "              request_body_buffer_limit: 1048576\n")
+			if got := strings.Count(string(out.Config), want); got != 1 && more == "" {
+				t.Errorf("%q is there %d times in\n%s", want, got, out.Config)
+			}
+			if more != "" && strings.Contains(string(out.Config), "buffer_limit") {
+				t.Errorf("nothing is retried, and still there is a limit in\n%s", out.Config)
+			}
+			read := check.ReadAll([]check.Input{{Name: "out.yaml", Data: out.Config}})
+			if err := read.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range read.Sources[0].File.Dependencies {
+				if d.BodyLimit != f.Dependencies[0].BodyLimit {
+					t.Errorf("check reads a limit of %d, want %d", d.BodyLimit, f.Dependencies[0].BodyLimit)
+				}
+			}
+		}
+	}
+}

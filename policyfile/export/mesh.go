@@ -38,6 +38,10 @@ func envoy(w *writer, t *target) {
 	w.line(`              domains: ["*"]`)
 	// As above, for the count alone.
 	w.line(`              request_headers_to_remove: [x-envoy-max-retries, x-envoy-retry-on, x-envoy-retry-grpc-on]`)
+	if t.retries > 0 && t.bodyLimit > 0 {
+		// From 1.36. per_request_buffer_limit_bytes cannot be above the listener's limit of 1 MiB.
+		w.line("              request_body_buffer_limit: %d", t.bodyLimit)
+	}
 	w.line("              routes:")
 	if t.retries > 0 {
 		switch {

@@ -43,6 +43,7 @@ type target struct {
 	unsent     bool // writes without a key are retried when they were not sent
 	health     bool // there is a health gate
 	pace       bool
+	bodyLimit  policyfile.Size // of a body that is kept to be sent again; 0 for the default
 	// credentials are added to requests that have none.
 	credentials bool
 }
@@ -57,7 +58,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: min(p.AttemptTimeout(), p.Total),
 		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p), codes: codes(&p),
 		health: p.Health.MinSuccess > 0 || d.Probe.Endpoint != "", pace: d.Pace == policyfile.PaceOn, credentials: d.Credentials.TokenURL != "" || d.Credentials.Secret != policyfile.Secret{},
-		ca: d.TLS.CA, cert: d.TLS.Cert, key: d.TLS.Key,
+		bodyLimit: d.BodyLimit, ca: d.TLS.CA, cert: d.TLS.Cert, key: d.TLS.Key,
 	}
 	if d.TLS.MinVersion == "1.3" {
 		t.minTLS = d.TLS.MinVersion

@@ -168,6 +168,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	e.envoyConditions(&d, x)
 	cluster, several := e.clusters.in(e.part, d.Name)
 	d.Service = e.serviceOf(d.Name, cluster)
+	bodyLimit(&d, x)
 	if !d.Policy.Disabled {
 		words := x.words(x.policy.Fold("retry_on").Text())
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
@@ -175,6 +176,19 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 		connects(&d, words, perTryOf(x.policy), cluster.Fold("connect_timeout"), envoyConnect)
 	}
 	e.add(d)
+}
+
+// bodyLimit reads what is kept of a request's body. The field that is deprecated cannot be
+// above the listener's own limit.
+func bodyLimit(d *policyfile.Dependency, x *envoyRoute) {
+	for _, scope := range x.scopes[:2] { // of the route before that of its host
+		n := cmp.Or(given(scope.Fold("request_body_buffer_limit")), given(scope.Fold("per_request_buffer_limit_bytes")))
+		if v, ok := n.Number(); ok && v > 0 {
+			d.BodyLimit = policyfile.Size(min(v, 1<<50))
+			d.SetPlace("body_limit", n.At)
+			return
+		}
+	}
 }
 
 // identity tells the routes of a file apart.

@@ -40,11 +40,11 @@ var drift = []struct {
 		"vhds internal_only_headers response_headers_to_add response_headers_to_remove most_specific_header_mutations_wins validate_clusters max_direct_response_body_size_bytes cluster_specifier_plugins request_mirror_policies ignore_port_in_host_matching vhost_header ignore_path_parameters_in_path_matching typed_per_filter_config metadata route_specifiers",
 	},
 	{
-		&routev3.VirtualHost{}, "envoy*.go", "name domains routes request_headers_to_add request_headers_to_remove retry_policy retry_policy_typed_config hedge_policy", "matcher include_request_attempt_count include_attempt_count_in_response include_is_timeout_retry_header per_request_buffer_limit_bytes request_body_buffer_limit",
+		&routev3.VirtualHost{}, "envoy*.go", "name domains routes request_headers_to_add request_headers_to_remove retry_policy retry_policy_typed_config hedge_policy per_request_buffer_limit_bytes request_body_buffer_limit", "matcher include_request_attempt_count include_attempt_count_in_response include_is_timeout_retry_header",
 		"require_tls virtual_clusters rate_limits response_headers_to_add response_headers_to_remove cors typed_per_filter_config request_mirror_policies metadata route_specifiers",
 	},
 	{
-		&routev3.Route{}, "envoy*.go", "name match route request_headers_to_add request_headers_to_remove", "per_request_buffer_limit_bytes request_body_buffer_limit",
+		&routev3.Route{}, "envoy*.go", "name match route request_headers_to_add request_headers_to_remove per_request_buffer_limit_bytes request_body_buffer_limit", "",
 		"redirect direct_response filter_action non_forwarding_action metadata decorator typed_per_filter_config response_headers_to_add response_headers_to_remove tracing stat_prefix route_specifiers",
 	},
 	{

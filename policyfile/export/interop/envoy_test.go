@@ -35,7 +35,11 @@ func TestEnvoy(t *testing.T) {
 			t.Errorf("a budget of %v %%, want %v %%", got, want)
 		}
 		retried := 0
-		for _, r := range routes(t, &bootstrap) {
+		host := virtualHost(t, &bootstrap)
+		if got := host.GetRequestBodyBufferLimit().GetValue(); (got == bodyLimit) != (p.Retries() > 0) {
+			t.Errorf("%d bytes of a body are kept, with %d retries in the policy", got, p.Retries())
+		}
+		for _, r := range host.GetRoutes() {
 			retry := r.GetRoute().GetRetryPolicy()
 			if got := retry.GetPerTryTimeout().AsDuration(); got != p.AttemptTimeout() {
 				t.Errorf("an attempt may take %s, want %s", got, p.AttemptTimeout())
@@ -60,15 +64,15 @@ func TestEnvoy(t *testing.T) {
 	})
 }
 
-// routes are those of the one listener.
-func routes(t *testing.T, b *bootstrapv3.Bootstrap) []*routev3.Route {
+// virtualHost is that of the one listener.
+func virtualHost(t *testing.T, b *bootstrapv3.Bootstrap) *routev3.VirtualHost {
 	t.Helper()
 	filter := b.GetStaticResources().GetListeners()[0].GetFilterChains()[0].GetFilters()[0]
 	var hcm hcmv3.HttpConnectionManager
 	if err := filter.GetTypedConfig().UnmarshalTo(&hcm); err != nil {
 		t.Fatal(err)
 	}
-	return hcm.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()
+	return hcm.GetRouteConfig().GetVirtualHosts()[0]
 }
 
 // validate holds a message, and each extension in it, against the rules that Envoy's

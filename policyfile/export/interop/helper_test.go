@@ -20,6 +20,9 @@ import (
 	"github.com/forbear-go/forbear/policyfile/export/internal/shapetest"
 )
 
+// bodyLimit is that of every policy, in bytes.
+const bodyLimit = 9 << 20
+
 // exported calls test with each policy of the package's own tests, written for a
 // software.
 func exported(t *testing.T, format string, test func(t *testing.T, p forbear.Policy, out *export.Export)) {
@@ -51,6 +54,7 @@ func exported(t *testing.T, format string, test func(t *testing.T, p forbear.Pol
 			if d.Policy.Kind == forbear.GRPC && format == "gatewayapi" {
 				return // it has no retries of gRPC
 			}
+			d.BodyLimit = bodyLimit // as a route says it
 			out, err := export.Write(format, d)
 			if err != nil {
 				t.Fatal(err)

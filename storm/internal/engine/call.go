@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -31,6 +32,9 @@ type call struct {
 	lastCost budget.Cost
 	// inner says that an attempt of a layer above is a retry already.
 	inner bool
+	// connected says that the attempt under way holds a connection of the pool, and
+	// entered that the call holds a place in the bulkhead.
+	connected, entered bool
 }
 
 // genMask is the part of a generation that fits into an [event].
@@ -68,6 +72,11 @@ func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool
 // budget, and past the throttle, which drops requests before they are sent.
 func (x *engine) first(i int32) {
 	c := &x.calls[i]
+	b, now := x.caller(c), x.clock()
+	if c.entered = b.Enter(now); !c.entered {
+		x.notAdmitted(i, forbear.Decision{Reason: reason.BulkheadFull})
+		return
+	}
 	if x.keeps {
 		if d := x.admit(i); !d.Retry {
 			x.notAdmitted(i, d)
@@ -77,7 +86,6 @@ func (x *engine) first(i int32) {
 			x.rec.Now.Turned-- // only for a while
 		}
 	}
-	b, now := x.caller(c), x.clock()
 	b.Budget.Request(now) // first attempts are what a budget is a part of
 	if b.Throttle != nil {
 		p := b.Throttle.RejectProbability(now)
@@ -134,11 +142,25 @@ func (x *engine) send(i int32) {
 	if timeout < x.end {
 		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
 	}
-	if x.isCut(c, e) {
-		return // lost on the way: only the timeout will show it
-	}
 	t := x.newTask()
 	x.tasks[t] = task{at: onItsWay, call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
+	if x.connect(c, t) {
+		x.transmit(t)
+	}
+}
+
+// transmit sends task t on its way, to one of the replicas of its service.
+func (x *engine) transmit(t int32) {
+	k := &x.tasks[t]
+	c := &x.calls[k.call]
+	e := &x.m.Edges[c.edge]
+	if n := x.m.Services[e.To].Replicas; n > 1 {
+		k.service += int32(x.spread.IntN(n))
+	}
+	if x.isCut(c, k.service) {
+		x.freeTask = append(x.freeTask, t)
+		return // lost on the way: only the timeout will show it
+	}
 	if e.Plan.RTT > 0 {
 		x.push(x.now+x.oneWay(e.Plan), evArrive, uint32(t), 0)
 		return
@@ -146,14 +168,15 @@ func (x *engine) send(i int32) {
 	x.arrive(t)
 }
 
-// isCut reports whether the caller of c is on the far side of a partition. Calls
-// of a single instance, which no share can divide, are split by luck.
-func (x *engine) isCut(c *call, e *model.Edge) bool {
-	cut := x.services[e.To].cond.Cut
-	if e.Instances == 1 {
+// isCut reports whether the caller of c is on the far side of a partition from the
+// service. Calls of a single instance, which no share can divide, are split by luck.
+func (x *engine) isCut(c *call, service int32) bool {
+	cut := x.services[service].cond.Cut
+	n := x.m.Edges[c.edge].Instances
+	if n == 1 {
 		return float64(c.luck) < cut
 	}
-	return float64(c.instance) < cut*float64(e.Instances)
+	return float64(c.instance) < cut*float64(n)
 }
 
 // oneWay draws how long a message of p is on its way, in ns.
@@ -174,6 +197,7 @@ func (x *engine) deliver(t int32) {
 		return
 	}
 	c.gen++
+	x.disconnect(c)
 	// The throttle counts what a backend has accepted, good or bad.
 	if b := x.caller(c); b.Throttle != nil && k.status != statusShed {
 		b.Throttle.Accepted(x.clock())
@@ -194,6 +218,7 @@ func (x *engine) onTimeout(e event) {
 		return
 	}
 	c.gen++
+	x.disconnect(c)
 	x.failed(int32(e.idx), &model.FailedTimeout, false)
 }
 
@@ -263,6 +288,9 @@ func (x *engine) finish(i int32, s status) {
 	c := x.calls[i]
 	x.calls[i].gen++
 	x.freeCall = append(x.freeCall, i)
+	if c.entered {
+		x.caller(&c).Leave()
+	}
 	if c.parent < 0 {
 		x.rec.Finish(s == statusOK, x.now-c.start)
 		if f := &x.m.Fleets[c.edge]; f.Users > 0 {

@@ -10,7 +10,8 @@ import (
 // Cost returns the events, the bytes and the time of a run of m in which every call
 // fails as often as its policy allows, in every layer.
 func Cost(m *model.Model) (events, memory float64, took time.Duration) {
-	attempts, pending := worst(m)
+	attempts, _ := worst(m, (*model.Fleet).Mean)
+	_, pending := worst(m, (*model.Fleet).Peak)
 	// A pending call is an event, a task and a call, and what is kept of it; a caller
 	// is a Retryer with its budget, and as much again with a breaker.
 	callers, perCall := 0.0, 16.0+32+72
@@ -36,8 +37,9 @@ func perAttempt(m *model.Model) float64 {
 }
 
 // worst returns the attempts a second of m, and the calls that are pending at
-// once, when nothing ends well.
-func worst(m *model.Model) (attempts, pending float64) {
+// once, when nothing ends well. rateOf says which rate counts of an open loop that
+// changes.
+func worst(m *model.Model, rateOf func(f *model.Fleet, end int64) float64) (attempts, pending float64) {
 	spike := 1.0
 	for _, f := range m.Faults {
 		spike = max(spike, f.Spike)
@@ -58,7 +60,7 @@ func worst(m *model.Model) (attempts, pending float64) {
 		life := float64(g.Plan.Timeout)/1e9*tries + min(g.Plan.Policy.Total.Seconds(), 60)
 		pending += n * min(life, seconds)
 		// Only the attempts that are served go on to the next layer.
-		if c := m.Services[g.To].Capacity; c > 0 && n > c {
+		if c := m.Services[g.To].Capacity * float64(max(m.Services[g.To].Replicas, 1)); c > 0 && n > c {
 			calls *= c / n
 		}
 		for _, next := range m.Out[g.To] {
@@ -67,7 +69,7 @@ func worst(m *model.Model) (attempts, pending float64) {
 	}
 	for i := range m.Fleets {
 		f := &m.Fleets[i]
-		rate := f.Rate * spike
+		rate := rateOf(f, int64(m.Duration)) * spike
 		if f.Users > 0 {
 			rate = float64(f.Users) / max(f.Think.Seconds(), 0.01) * spike
 		}

@@ -21,6 +21,8 @@ const (
 	evReply          // a response reaches its caller; idx is the task
 	evChange         // a fault begins or ends
 	evBin            // a bin of the record ends
+	evConnect        // a connection is free for an attempt; idx is the task
+	evLoad           // the next step of a fleet's load; idx is the fleet
 	evLapse          // a service's own timeout; idx is the task
 )
 
@@ -52,6 +54,9 @@ type engine struct {
 	// freeCall and freeTask are what has ended, to be used again.
 	freeCall, freeTask []int32
 
+	// pools are by edge and instance, nil where connections are not bounded.
+	pools [][]pool
+
 	rec *model.Record
 }
 
@@ -77,6 +82,7 @@ func newEngine(m *model.Model) *engine {
 			group[j] = e.Plan.Caller(x.draw)
 		}
 		x.callers = append(x.callers, group)
+		x.pools = append(x.pools, newPools(e))
 		x.keeps = x.keeps || e.Plan.Keeps()
 	}
 	x.failures = failuresOf(m)
@@ -87,14 +93,14 @@ func newEngine(m *model.Model) *engine {
 		x.setFaults(i)
 	}
 	for _, f := range m.Faults {
-		if f.Failing[model.FailLoad] > 0 {
-			x.services[f.Service].loadFaults = true
+		for i := range x.services {
+			x.services[i].loadFaults = x.services[i].loadFaults || f.Failing[model.FailLoad] > 0 && f.Hits(i)
 		}
 	}
 	x.fleets = make([]fleetState, len(m.Fleets))
 	// As many slots as there are events when all goes wrong; in quiet times some
 	// stay empty, which costs less than full ones.
-	attempts, _ := worst(m)
+	attempts, _ := worst(m, (*model.Fleet).Peak)
 	x.w = newWheel(attempts * perAttempt(m))
 	x.seed()
 	return x
@@ -156,6 +162,10 @@ func (x *engine) handle(e event) {
 		x.change()
 	case evBin:
 		x.closeBin()
+	case evConnect:
+		x.onConnected(int32(e.idx))
+	case evLoad:
+		x.onLoad(int(e.idx))
 	case evLapse:
 		x.onLapse(int32(e.idx))
 	}
@@ -166,11 +176,12 @@ func (x *engine) change() {
 	spike := x.m.Spike(x.now)
 	for i := range x.fleets {
 		s := &x.fleets[i]
-		if s.factor != spike {
+		switch {
+		case s.factor == spike:
+		case x.m.Fleets[i].Open():
+			x.retime(i, s.rate, spike)
+		default:
 			s.factor = spike
-			if x.m.Fleets[i].Rate > 0 {
-				x.nextArrival(i) // the gaps of a Poisson process have no memory
-			}
 		}
 	}
 	for i := range x.services {

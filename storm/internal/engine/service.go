@@ -58,10 +58,7 @@ type serviceState struct {
 	// mu and sigma are those of the lognormal whose mean is 1.
 	mu, sigma float64
 
-	// queue is a ring of tasks, whose length is a power of two.
-	queue  []int32
-	head   int
-	length int
+	fifo // of the tasks that wait
 	// busy are the requests in service.
 	busy int
 
@@ -83,7 +80,6 @@ func (v *serviceState) init(s *model.Service) {
 	v.bound = int(s.Bound)
 	v.sigma = math.Sqrt(math.Log(1 + s.CV*s.CV))
 	v.mu = -v.sigma * v.sigma / 2
-	v.queue = make([]int32, 64)
 	v.tokens = s.Limit.Tokens()
 }
 
@@ -94,26 +90,6 @@ func (v *serviceState) queueSeconds() float64 {
 		return 0
 	}
 	return float64(v.length) / v.v.Capacity
-}
-
-// enqueue puts task t behind all others, in a larger ring when it is full.
-func (v *serviceState) enqueue(t int32) {
-	if v.length == len(v.queue) {
-		bigger := make([]int32, 2*len(v.queue))
-		n := copy(bigger, v.queue[v.head:])
-		copy(bigger[n:], v.queue[:v.head])
-		v.queue, v.head = bigger, 0
-	}
-	v.queue[(v.head+v.length)&(len(v.queue)-1)] = t
-	v.length++
-}
-
-// dequeue takes the first task out of a queue that is not empty.
-func (v *serviceState) dequeue() int32 {
-	t := v.queue[v.head]
-	v.head = (v.head + 1) & (len(v.queue) - 1)
-	v.length--
-	return t
 }
 
 // factor returns the part of the capacity that is there: what the faults leave, less
@@ -202,6 +178,8 @@ func (x *engine) serve(t int32) {
 	switch v.v.Law {
 	case model.Exponential:
 		d *= x.servers.ExpFloat64()
+	case model.Quantiles:
+		d = v.v.Measured.At(x.servers.NormFloat64()) / v.factor()
 	case model.Lognormal:
 		d *= math.Exp(v.mu + v.sigma*x.servers.NormFloat64())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/edge"
 	"github.com/forbear-go/forbear/internal/window"
@@ -19,6 +20,7 @@ type Caller struct {
 	Retryer  *forbear.Retryer
 	Budget   budget.Budget
 	Throttle *Throttle         // nil without throttling
+	Bulkhead *breaker.Bulkhead // nil without a bound on the calls under way
 	outcomes outcomes          // nil when the budget does not count successes
 	fresh    *edge.DurableCall // a call of which nothing is known
 }
@@ -31,7 +33,13 @@ type outcomes interface {
 // Caller makes one instance, of a plan that has been checked.
 func (p *Plan) Caller(draw func() float64) *Caller {
 	b := &Caller{Budget: p.budget()}
-	b.Retryer = forbear.Must(p.retryer(draw, b.Budget))
+	// The bulkhead of calls is asked by the engine: the Retryer's would count attempts.
+	given := *p
+	if p.MaxConcurrent > 0 {
+		given.Given.MaxConcurrent = 0
+		b.Bulkhead = breaker.NewBulkhead(p.MaxConcurrent)
+	}
+	b.Retryer = forbear.Must(given.retryer(draw, b.Budget))
 	b.outcomes, _ = b.Budget.(outcomes)
 	if p.ThrottleK > 0 {
 		b.Throttle = NewThrottle(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
@@ -62,6 +70,26 @@ func (p *Plan) retryer(draw func() float64, b budget.Budget) (*forbear.Retryer, 
 	}
 	// The policy as it was given is what is judged: defaults are always in range.
 	return forbear.New(dependency, p.Given, opts...)
+}
+
+// Enter takes a place in the bulkhead, if there is one, for a call that begins now, and
+// reports whether it may go on. The breaker counts a refusal as a failure, as for a live call.
+func (b *Caller) Enter(now time.Time) bool {
+	if b.Bulkhead == nil || b.Bulkhead.Enter() {
+		return true
+	}
+	if k := b.Retryer.Breaker(); k != nil {
+		permit, _ := k.Glance()
+		k.Record(permit, breaker.Failed, now)
+	}
+	return false
+}
+
+// Leave gives the place of a call back, which has ended.
+func (b *Caller) Leave() {
+	if b.Bulkhead != nil {
+		b.Bulkhead.Leave()
+	}
 }
 
 // Begin makes of c a call in state s that has not been put to the Retryer yet. It

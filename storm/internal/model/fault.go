@@ -13,9 +13,10 @@ const Fleets = -1
 // any kind comes down to these effects; the zero value of each is none, save for
 // Factor.
 type Fault struct {
-	// Service is the index of the one that is hit, or Fleets.
-	Service int
-	At, End time.Duration
+	// Service is the index of the one that is hit, or Fleets. Replicas is the number of
+	// services from there on that are hit, the replicas of one; 0 is 1.
+	Service, Replicas int
+	At, End           time.Duration
 	// Outage is the share of requests that fail at once, without work.
 	Outage float64
 	// Failing is the share of the served requests that fail, by mode.
@@ -51,6 +52,9 @@ const (
 // holds reports whether f holds at t, in ns since the start.
 func (f *Fault) holds(t int64) bool { return t >= int64(f.At) && t < int64(f.End) }
 
+// Hits reports whether f hits service i.
+func (f *Fault) Hits(i int) bool { return i >= f.Service && i < f.Service+max(f.Replicas, 1) }
+
 // capacity returns the part of the capacity that f leaves at t.
 func (f *Fault) capacity(t int64) float64 {
 	if f.Climbs {
@@ -66,7 +70,7 @@ func (m *Model) Condition(i int, t int64) Fault {
 	c := Fault{Factor: 1}
 	for j := range m.Faults {
 		f := &m.Faults[j]
-		if f.Service != i || !f.holds(t) {
+		if !f.Hits(i) || !f.holds(t) {
 			continue
 		}
 		c.Factor *= f.capacity(t)

@@ -31,7 +31,7 @@ const (
 func (m *Model) Hits(i int, t int64, all []Hit) []Hit {
 	for j := range m.Faults {
 		f := &m.Faults[j]
-		if f.Service != i || !f.holds(t) {
+		if !f.Hits(i) || !f.holds(t) {
 			continue
 		}
 		all = m.addHit(all, Hit{HitOutage, f.Outage, f.Method, j})

@@ -28,14 +28,16 @@ type Model struct {
 	// Out lists, by service, the edges that leave it.
 	Out [][]int
 	// Nominal is each service's load without faults and retries, in requests a
-	// second; only open loops count.
+	// second; only open loops count, with the greatest rate of those that change.
 	Nominal []float64
 }
 
-// Fleet is where calls come from. Exactly one of Rate, Users and Burst is set.
+// Fleet is where calls come from. Exactly one of Rate, Load, Users and Burst is set.
 type Fleet struct {
 	// Rate is the load of an open loop, in requests a second of all instances.
 	Rate float64
+	// Load is that of an open loop whose rate changes, by time; the first step is at 0.
+	Load []Step
 	// Regular spaces an open loop evenly instead of by Poisson.
 	Regular bool
 	// Users is the size of a closed loop: each waits for a response and then
@@ -57,10 +59,15 @@ const (
 	Exponential Law = "exponential"
 	Fixed       Law = "fixed"
 	Lognormal   Law = "lognormal"
+	// Quantiles are measured times; scenario files list them.
+	Quantiles Law = "quantiles"
 )
 
 // Service is a FIFO queue before a number of servers.
 type Service struct {
+	// Replicas is the number of services of which this is one, as like as peas; the index
+	// of the first stands for all. 0 is 1.
+	Replicas int
 	// Capacity is what all servers together can do, in requests a second; 0 is
 	// unlimited.
 	Capacity float64
@@ -72,6 +79,8 @@ type Service struct {
 	Law  Law
 	// CV is the coefficient of variation of a lognormal.
 	CV float64
+	// Measured are the times of the law Quantiles.
+	Measured *Measured
 	// PerConcurrent lengthens a service for each request that is in service.
 	PerConcurrent time.Duration
 	// QueueSlowdown divides the capacity by 1 + this x queue in seconds.
@@ -94,13 +103,15 @@ type Service struct {
 // Edge is a caller and what it calls.
 type Edge struct {
 	Plan *Plan
-	// To is the index of the service that is called.
+	// To is the index of the service that is called, of the first of its replicas.
 	To int
 	// FanOut is the number of calls for each request of the caller.
 	FanOut int
 	// Instances is the number of processes of the caller, each with a budget and
 	// a breaker of its own.
 	Instances int
+	// Connections is the number of connections of each instance; 0 is no bound.
+	Connections int
 }
 
 // Load adds rate to the nominal load of service i and of all that it calls.
@@ -108,7 +119,10 @@ func (m *Model) Load(i int, rate float64) {
 	if rate == 0 {
 		return
 	}
-	m.Nominal[i] += rate
+	n := max(m.Services[i].Replicas, 1)
+	for k := range n {
+		m.Nominal[i+k] += rate / float64(n)
+	}
 	for _, e := range m.Out[i] {
 		m.Load(m.Edges[e].To, rate*float64(m.Edges[e].FanOut))
 	}

@@ -36,6 +36,10 @@ type Plan struct {
 	// off.
 	ThrottleK      float64
 	ThrottleWindow time.Duration
+	// MaxConcurrent bounds the calls that are under way at once, each from its first attempt
+	// to its end; 0 is no bound. Where attempts take the places instead, as those of durable
+	// kinds do, the Retryer's own bulkhead counts.
+	MaxConcurrent int
 	// NewBudget, when set, makes the budget of each instance.
 	NewBudget func() budget.Budget
 }
@@ -62,7 +66,9 @@ type Bucket struct{ Deposit, Size float64 }
 
 // Keeps reports whether something must outlive the attempts of p: the permits of
 // a breaker, places in a bulkhead, or postponed calls.
-func (p *Plan) Keeps() bool { return p.Breaker || p.Durable || p.Policy.MaxConcurrent > 0 }
+func (p *Plan) Keeps() bool {
+	return p.Breaker || p.Durable || p.Policy.MaxConcurrent > 0 && p.MaxConcurrent == 0
+}
 
 // What follows is not forbear's: the baselines. They exist to be compared with, and
 // nothing outside the simulator can have them.

@@ -99,8 +99,8 @@ var about = [...]Reason{
 		Settings: []string{"owner"}, Guide: "concepts/layers.md",
 	},
 	reason.NotReplayable: {
-		Means:  "The request body cannot be sent again: it is a stream, or larger than the replay buffer.",
-		Change: "In Go set GetBody, or raise httpretry.WithBodyLimit. Through the gateway send a shorter body.",
+		Means:  "The request body cannot be sent again: it is a stream, or longer than what is kept of it.",
+		Change: "In Go set GetBody, or raise httpretry.WithBodyLimit. In the gateway raise the route's body_limit, or GOMEMLIMIT if the log says that the memory for all bodies is taken.",
 		Guide:  "guides/http.md",
 	},
 	reason.NoKey: {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -34,13 +35,15 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Ready: s.readiness.state, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+		Options: []httpretry.Option{httpretry.WithBodyMemory(s.bodies)},
+		Routes:  routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Ready: s.readiness.state, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
 	})
 	if err != nil {
 		return err
 	}
 	s.warnOfExposure(file)
 	s.warnOfOwners(file)
+	s.warnOfBodies(file)
 	s.gateway.Store(g)
 	s.watch.stats.SetUpstreams(upstreams(dependencies))
 	closeUnused(s.dependencies, dependencies)
@@ -91,7 +94,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, dependencies m
 		Credentials: d.credentials, Override: dep.Credentials.Override, Methods: r.Methods, Headers: r.Headers,
 		KeepPrefix: r.KeepPrefix || dep.Policy.Kind == forbear.GRPC, // whose paths are names
 		Limits: gateway.Limits{
-			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
+			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), BodyLimit: int64(r.BodyLimit), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
 		},
 	}, err
 }

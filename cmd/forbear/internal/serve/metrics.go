@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -62,6 +63,22 @@ func (w *watch) followFile(path string, stale *atomic.Bool) {
 		}
 		return 1
 	}))
+}
+
+// followBodies shows how much memory request bodies take.
+func (w *watch) followBodies(m *httpretry.BodyMemory) {
+	if w.registry == nil {
+		return
+	}
+	of := func(bytes func() int64) func() float64 { return func() float64 { return float64(bytes()) } }
+	w.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_body_memory_bytes", Help: "Memory of request bodies that are kept for a retry, beyond the first 64 KiB of each.",
+		}, of(m.Used)),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_body_memory_limit_bytes", Help: "Limit of gateway_body_memory_bytes; a body that does not fit is sent once.",
+		}, of(m.Limit)),
+	)
 }
 
 // options returns the observers that each Retryer is built with. Each Retryer gets

@@ -23,6 +23,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -178,4 +179,14 @@ func reserve() []byte {
 		return nil
 	}
 	return make([]byte, heapFloor)
+}
+
+// bodyShare returns the memory for the bodies of all requests that routes keep beyond 64
+// KiB, in bytes: a quarter of GOMEMLIMIT, since what is freed takes room until the next
+// collection and responses need some too; without GOMEMLIMIT 256 MiB.
+func bodyShare() int64 {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return limit / 4
+	}
+	return 4 * policyfile.MaxBodyLimit
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -54,6 +55,7 @@ type server struct {
 	tls    *tls.Config // of the gateway's own addresses, or nil; of the first policy
 
 	gateway      atomic.Pointer[gateway.Gateway]
+	bodies       *httpretry.BodyMemory // of all requests, across reloads
 	dependencies map[string]dependency // by name, across reloads
 	readiness    readiness
 
@@ -95,6 +97,8 @@ func (s *server) configure(ctx context.Context) (err error) {
 		return err
 	}
 	s.watch.followFile(s.path, &s.stale)
+	s.bodies = httpretry.NewBodyMemory(bodyShare())
+	s.watch.followBodies(s.bodies)
 	// Both read files that the policy file names: one run shows all that are missing.
 	var own error
 	s.tls, own = s.secured()

@@ -62,6 +62,16 @@ func (s *server) warnOfOwners(file *policyfile.File) {
 	}
 }
 
+// warnOfBodies logs which routes keep longer bodies than there is memory for.
+func (s *server) warnOfBodies(file *policyfile.File) {
+	for _, r := range file.Gateway.Routes {
+		if int64(r.BodyLimit) > s.bodies.Limit() {
+			s.log.Warn("a body up to the route's body_limit does not fit into the memory for bodies, and is sent once: lower body_limit, or raise GOMEMLIMIT, of which a quarter is for bodies",
+				slog.String("route", r.Host+r.Prefix), slog.Int64("body_limit", int64(r.BodyLimit)), slog.Int64("memory", s.bodies.Limit()))
+		}
+	}
+}
+
 // warnOfFlags logs the flags that a later version will refuse.
 func (s *server) warnOfFlags() {
 	s.given.Visit(func(f *flag.Flag) {

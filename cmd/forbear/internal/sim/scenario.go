@@ -28,6 +28,13 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 			return scenario, err
 		}
 	}
+	if s.from != "" {
+		m, err := simfile.LoadMeasured(s.from)
+		if err != nil {
+			return scenario, err
+		}
+		scenario = m.Over(scenario)
+	}
 	// A zero value means that the flag was not given.
 	scenario.Engine = cmp.Or(storm.EngineKind(s.engine), scenario.Engine)
 	scenario.Seed = cmp.Or(s.seed, scenario.Seed)

@@ -37,12 +37,20 @@ and breakers.
   serve    serve the interactive page
 
 A scenario is a YAML file, - for standard input, or a built-in scenario.
+
+--from lays measurements over it, as Prometheus has them: a CSV file whose first line
+names its columns, time (RFC 3339 or seconds) and some of rate (requests per second),
+p50, p90, p95 and p99 (seconds). The rate replaces the load of the first fleet. The
+latencies replace the service times of the first service: each is the median over the
+rows, weighted by the rate. Without a duration the scenario lasts as long as the file.
+
 Exit code 1: a run ended metastable, overloaded, limited or self-inflicted.`,
 		Examples: `
 forbear sim run metastable
 forbear sim compare hundred-million -o html > storm.html
 forbear sim sweep metastable -o svg > map.svg
 forbear sim run partial --policy policy.yaml#payments
+forbear sim run mine.yaml --from measured.csv
 forbear sim show payment-fleet-200 > mine.yaml && forbear sim run mine.yaml
 forbear sim serve
 `,
@@ -80,6 +88,7 @@ type sim struct {
 	seed     uint64
 	duration time.Duration
 	policy   string // FILE#DEPENDENCY
+	from     string // FILE.csv
 	force    bool   // run what is over storm's bounds
 
 	// The bounds of sweep, curve and least.
@@ -97,6 +106,7 @@ func (s *sim) register(f *flag.FlagSet) {
 	f.DurationVar(&s.duration, "duration", 0, "simulated `time`, replacing the scenario's")
 	f.BoolVar(&s.force, "force", false, "allow runs over 2 GiB or 10 minutes")
 	f.StringVar(&s.policy, "policy", "", "policy of all fleets: `FILE#DEPENDENCY`")
+	f.StringVar(&s.from, "from", "", "measured load and latencies, laid over the scenario: `FILE.csv`")
 	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: lowest load, as a `factor`")
 	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: highest load, as a `factor`")
 	f.IntVar(&s.loads, "loads", 12, "sweep: `number` of loads")

@@ -29,6 +29,8 @@ func TestSim(t *testing.T) {
 	policy := write("policy.yaml", "service: checkout\ndependencies:\n  payments: {url: https://p.internal, max_retries: 1}\n"+
 		"  literal: {url: https://l.internal, breaker: {on_budget: immediate}}\n"+
 		"  waived: {url: {env: NOT_SET_HERE}, max_retries: 7}\nwaivers: [{rule: R-2, dependency: waived, reason: approved by the board, expires: 2999-01-01}]\n")
+	measured := write("measured.csv", "time,rate,p50,p99\n0,100,0.01,0.1\n10,300,0.02,0.2\n")
+	crooked := write("crooked.csv", "time,rate\n0,much\n10,\n")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -72,6 +74,10 @@ func TestSim(t *testing.T) {
 		{"curve of a brownout", []string{"curve", "metastable"}, 2, "", "want errors or outage"},
 		{"too large", []string{"run", "hundred-million", "--engine", "exact"}, 2, "", "--force"},
 		{"policy", []string{"run", mine, "--policy", policy + "#payments"}, 0, "recovered", ""},
+		{"measured", []string{"run", mine, "--from", measured}, 0, "latency of good calls: p50 19", ""},
+		{"measured, compared", []string{"compare", mine, "--from", measured}, 0, "+ circuit breaker", ""},
+		{"measured with mistakes", []string{"run", mine, "--from", crooked}, 2, "", "crooked.csv:3:4: rate \"\" is not a number"},
+		{"not measured", []string{"run", mine, "--from", "none.csv"}, 2, "", "none.csv"},
 		{"policy with a waiver", []string{"run", "partial", "--policy", policy + "#waived"}, 0, "steady", ""},
 		{"no policy", []string{"run", mine, "--policy", policy + "#search"}, 2, "", `no dependency "search"`},
 	} {

@@ -90,7 +90,7 @@ faults: [{kind: errors, for: 1s, share: 0.5}, {kind: spike, for: 1s, service: s}
 `, []string{
 			"bad.yaml:1:27: fleets[0].think: belongs to a fleet with users",
 			"bad.yaml:2:26: services[0].cv: belongs to the lognormal: the law is exponential",
-			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, status, retry_after, method, mode",
+			"bad.yaml:3:41: faults[0].share: does not belong to errors: the fields are kind, at, for, service, rate, status, retry_after, method, mode, replicas",
 			"bad.yaml:3:79: faults[1].service: does not belong to spike: the fields are kind, at, for, factor",
 		}},
 		{"ranges", `
@@ -108,7 +108,7 @@ faults:
     for: 1s
     service: t
 `, []string{
-			"bad.yaml:3:5: fleets[0]: sets 2 of rate, users and burst",
+			"bad.yaml:3:5: fleets[0]: sets 2 of rate, load, users and burst",
 			`bad.yaml:7:15: fleets[0].client.jitter: "equal" is unknown`,
 			"bad.yaml:9:5: services[0].capacity: is unlimited",
 			`bad.yaml:12:11: faults[0].kind: "meteor" is unknown`,

@@ -16,7 +16,7 @@ var Variables = [][2]string{
 
 // elsewhere are the variables of others that forbear obeys.
 var elsewhere = [][2]string{
-	{"GOGC, GOMEMLIMIT", "memory settings of Go; without `GOGC`, and with at least 96 MiB, `forbear serve` collects garbage less often"},
+	{"GOGC, GOMEMLIMIT", "memory settings of Go; without `GOGC`, and with at least 96 MiB, `forbear serve` collects garbage less often; a quarter of `GOMEMLIMIT` is for request bodies (`body_limit`)"},
 	{"LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES", "sockets that systemd passes"},
 	{"NOTIFY_SOCKET", "socket for readiness notifications to systemd"},
 	{"OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_...", "OpenTelemetry export of metrics and traces; `OTEL_SDK_DISABLED=true` switches it off"},

@@ -1,0 +1,134 @@
+package truth
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+)
+
+// world is one real run of a scenario.
+type world struct {
+	s        storm.Scenario
+	start    time.Time
+	dice     *dice
+	services map[string]*service
+	tally    tally
+	// ctx ends with the run: all that waits gives up.
+	ctx context.Context
+}
+
+// run runs s for real, in a bubble of its own, and returns what it came to.
+func run(t *testing.T, s storm.Scenario, seed uint64) (f figures) {
+	s = s.WithDefaults()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &world{
+			s: s, ctx: ctx, start: time.Now(), dice: &dice{r: rand.New(rand.NewPCG(seed, 0))}, services: map[string]*service{},
+			tally: tally{bin: s.Bin.D(), bins: make([]bin, s.Duration/s.Bin)},
+		}
+		for _, v := range s.Services {
+			w.services[v.Name] = newService(w, v)
+		}
+		for _, v := range w.services {
+			v.connect()
+		}
+		var users sync.WaitGroup
+		for i := range s.Fleets {
+			users.Go(func() { w.fleet(&s.Fleets[i]) })
+		}
+		time.Sleep(s.Duration.D())
+		f = w.figures()
+		cancel()
+		users.Wait()
+		for _, v := range w.services {
+			v.close()
+		}
+	})
+	return f
+}
+
+// now is the time since the start.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// sleep waits for d, or less when the run ends. It reports whether the time is over.
+func (w *world) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
+}
+
+// fault returns the fault of that kind which holds for the service now. Its Rate and
+// Factor are 0 and 1 when there is none.
+func (w *world) fault(service string, kind storm.FaultKind) storm.Fault {
+	now := w.now()
+	for _, f := range w.s.Faults {
+		if f.Kind == kind && (f.Service == service || kind == storm.Spike) && now >= f.At.D() && now < (f.At+f.For).D() {
+			return f
+		}
+	}
+	return storm.Fault{Factor: 1}
+}
+
+// dice is a source of random numbers for all goroutines of a run.
+type dice struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+func (d *dice) float() float64       { d.mu.Lock(); defer d.mu.Unlock(); return d.r.Float64() }
+func (d *dice) exponential() float64 { d.mu.Lock(); defer d.mu.Unlock(); return d.r.ExpFloat64() }
+func (d *dice) normal() float64      { d.mu.Lock(); defer d.mu.Unlock(); return d.r.NormFloat64() }
+func (d *dice) one(of int) int       { d.mu.Lock(); defer d.mu.Unlock(); return d.r.IntN(of) }
+
+// server is an http.Server that is reached by pipes in memory.
+type server struct {
+	http.Server
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func serve(h http.Handler) *server {
+	s := &server{Server: http.Server{Handler: h}, conns: make(chan net.Conn), done: make(chan struct{})}
+	go func() { _ = s.Serve(listener{s}) }()
+	return s
+}
+
+// dial opens a connection to the server.
+func (s *server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case s.conns <- theirs:
+		return ours, nil
+	case <-s.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// listener accepts the pipes of a server.
+type listener struct{ s *server }
+
+func (l listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.s.conns:
+		return c, nil
+	case <-l.s.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l listener) Close() error   { close(l.s.done); return nil }
+func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
