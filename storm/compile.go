@@ -60,7 +60,6 @@ func compile(s Scenario) (*compiled, error) {
 		f := &s.Faults[i]
 		first := index[f.Service]
 		hit := f.model(first)
-		hit.Failure = f.failure(s.service(f.Service))
 		if f.Kind != Spike {
 			hit.Replicas = cmp.Or(f.Replicas, m.Services[first].Replicas)
 		}
@@ -97,7 +96,7 @@ func (v *Service) model() model.Service {
 // model returns what f does to the service of that index. Nothing below knows of
 // kinds: a new kind of fault that is a mixture of these effects is a case here.
 func (f *Fault) model(service int) model.Fault {
-	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1, Method: f.Method}
+	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1, Method: f.Method, Failure: f.failure()}
 	switch f.Kind {
 	case Outage:
 		w.Outage = f.Rate
@@ -120,21 +119,18 @@ func (f *Fault) model(service int) model.Fault {
 	return w
 }
 
-// failure returns what requests fail with that f hits at v: the zero value where that is
-// the usual.
-func (f *Fault) failure(v *Service) (none forbear.Failure) {
-	if f.Status == 0 && f.RetryAfter == 0 {
-		return none
-	}
-	usual, after := 500, f.RetryAfter
+// failure returns what requests fail with that f hits: the zero value where that is the
+// usual, which in an outage has the service's Retry-After.
+func (f *Fault) failure() forbear.Failure {
+	usual := 500
 	if f.Kind == Outage {
 		usual = 503
 	}
 	status := cmp.Or(f.Status, usual)
-	if f.Kind == Outage && status == 503 {
-		after = cmp.Or(after, v.RetryAfter)
+	if status == usual && f.RetryAfter == 0 {
+		return forbear.Failure{}
 	}
-	return model.Response(status, after.D())
+	return model.Response(status, f.RetryAfter.D())
 }
 
 // trigger returns when the first fault of s begins and the last one ends, or nil

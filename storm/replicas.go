@@ -32,9 +32,7 @@ func (v Service) replica(n int) *Service {
 	v.Capacity *= part
 	v.Concurrency = whole(v.Concurrency, part)
 	v.QueueLength = whole(v.QueueLength, part)
-	if v.Limit.Rate > 0 {
-		v.Limit.Rate, v.Limit.Burst = v.Limit.Rate*part, max(v.Limit.Burst*part, 1)
-	}
+	v.Limit = v.Limit.part(part)
 	return &v
 }
 

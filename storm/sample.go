@@ -83,14 +83,20 @@ func (s Scenario) sampled(k float64) Scenario {
 		v := &s.Services[i]
 		v.Capacity /= k
 		v.QueueLength = part(v.QueueLength)
-		if v.Limit.Rate > 0 {
-			v.Limit.Rate, v.Limit.Burst = v.Limit.Rate/k, max(v.Limit.Burst/k, 1)
-		}
+		v.Limit = v.Limit.part(1 / k)
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
 		}
 	}
 	return s
+}
+
+// part returns l for such a part of the requests. The bucket has room for one at least.
+func (l Limit) part(p float64) Limit {
+	if l.Rate > 0 {
+		l.Rate, l.Burst = l.Rate*p, max(l.Burst*p, 1)
+	}
+	return l
 }
 
 // runSample runs one of k of c and scales the counts back up.
