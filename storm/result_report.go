@@ -2,9 +2,12 @@ package storm
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
@@ -63,8 +66,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		report.Count(s.Calls), report.Count(s.Good), report.Count(s.Failed), report.Count(s.Open))
 	fmt.Fprintf(b, "attempts %s, of which retries %s   multiplier %.3f attempts a call (peak %.2f in a second)\n",
 		report.Count(s.Attempts), report.Count(s.Retries), s.Multiplier, s.PeakMultiplier)
-	fmt.Fprintf(b, "failed calls refused by the budget %s, by the breaker %s%s   wasted work %.1f %%\n",
-		report.Count(s.BudgetRefused), report.Count(s.BreakerRefused), s.concurrency(), 100*s.Wasted)
+	fmt.Fprintf(b, "failed by reason: %s   wasted work %.1f %%\n", s.reasons(), 100*s.Wasted)
 	if s.Postponed > 0 {
 		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Count(s.Postponed))
 	}
@@ -127,12 +129,15 @@ func percent(shares []float64) []float64 {
 	return all
 }
 
-// concurrency names what max_concurrent refused, if anything.
-func (s *Summary) concurrency() string {
-	if s.ConcurrencyRefused == 0 {
-		return ""
+// reasons lists why calls failed, the most frequent first.
+func (s *Summary) reasons() string {
+	names := slices.SortedFunc(maps.Keys(s.Reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Reasons[b], s.Reasons[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] += " " + report.Count(s.Reasons[name])
 	}
-	return ", by max_concurrent " + report.Count(s.ConcurrencyRefused)
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // chart returns the pictures of r, from the cause (arrivals) to the effect. The

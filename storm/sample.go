@@ -120,6 +120,9 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.Open, &s.BudgetRefused, &s.BreakerRefused, &s.ConcurrencyRefused, &s.Postponed} {
 		*v *= k
 	}
+	for why := range s.Reasons {
+		s.Reasons[why] *= k
+	}
 	for _, all := range [][]float64{r.Series.Offered, r.Series.Fresh, r.Series.Retry, r.Series.Good, r.Series.Failed, r.Series.Wasted} {
 		scale(all, k)
 	}

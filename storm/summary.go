@@ -3,6 +3,7 @@ package storm
 import (
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/reason"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
@@ -94,6 +95,14 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	}
 	p50, p99, mean := rec.Latency()
 	s.P50, s.P99, s.Mean = Latency(p50*1e3), Latency(p99*1e3), Latency(mean*1e3)
+	for why, n := range rec.Refused {
+		if n > 0 {
+			if s.Reasons == nil {
+				s.Reasons = map[string]float64{}
+			}
+			s.Reasons[forbear.Reason(why).String()] = n
+		}
+	}
 	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]

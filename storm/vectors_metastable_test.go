@@ -82,7 +82,7 @@ func vectorMetastableThreshold(t *testing.T, v *simVector) {
 	}
 	s := p.scenario(1, 1)
 	s.Engine = Auto // a sample will do
-	least, err := LeastTrigger(t.Context(), s, Options{}, 20*time.Second, nil)
+	least, err := LeastTrigger(t.Context(), s, Options{Within: 20 * time.Millisecond}, 20*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
