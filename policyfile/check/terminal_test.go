@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/forbear-go/forbear/edge/grpccode"
@@ -38,14 +39,14 @@ func TestSeveritiesOfConditions(t *testing.T) {
 		"5xxx": "FC005 warning", "every-moon": "FC005 note", "gateway-error": "",
 	} {
 		text := "virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, retry_policy: {retry_on: '" + word + "'}}}]}]\n"
-		got := ""
+		var got strings.Builder
 		for _, f := range Run(ReadAll([]Input{{Name: "e.yaml", Data: []byte(text)}}).Sources, Options{Now: today}).Findings {
 			if slices.Contains([]string{"FC005", "FC306", "FC313"}, f.ID) {
-				got += f.ID + " " + f.Severity.String()
+				got.WriteString(f.ID + " " + f.Severity.String())
 			}
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", word, got, want)
+		if got.String() != want {
+			t.Errorf("%s: got %q, want %q", word, got.String(), want)
 		}
 	}
 }

@@ -219,14 +219,14 @@ func TestMisspeltWords(t *testing.T) {
 			if tt.name == "AWS" {
 				file = ".aws/config"
 			}
-			got := ""
-			for _, line := range strings.Split(said(file, strings.ReplaceAll(tt.text, "WORDS", tt.words)), "\n") {
+			var got strings.Builder
+			for line := range strings.SplitSeq(said(file, strings.ReplaceAll(tt.text, "WORDS", tt.words)), "\n") {
 				if strings.Contains(line, " word.") || strings.Contains(line, "status code") {
-					got += line + "\n"
+					got.WriteString(line + "\n")
 				}
 			}
-			if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") || strings.Count(got, "\n") > 1 {
-				t.Errorf("got %q, want %q, in\n%s", got, tt.want, said(file, strings.ReplaceAll(tt.text, "WORDS", tt.words)))
+			if !strings.Contains(got.String(), tt.want) || (got.String() == "") != (tt.want == "") || strings.Count(got.String(), "\n") > 1 {
+				t.Errorf("got %q, want %q, in\n%s", got.String(), tt.want, said(file, strings.ReplaceAll(tt.text, "WORDS", tt.words)))
 			}
 		})
 	}

@@ -19,7 +19,7 @@ func read(text []byte) (map[string]forbear.Policy, error) {
 		return nil, errors.Join(&storm.FieldError{Path: "line 3, column 5", Detail: "one"}, &storm.FieldError{Path: "line 4, column 1", Detail: "two"})
 	}
 	all := map[string]forbear.Policy{}
-	for _, name := range strings.Fields(string(text)) {
+	for name := range strings.FieldsSeq(string(text)) {
 		all[name] = forbear.Policy{Disabled: name == "never"}
 	}
 	return all, nil

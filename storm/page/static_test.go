@@ -45,14 +45,15 @@ func TestPageNeedsNothingElse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	files := regexp.MustCompile(links).ReplaceAllString(page, "") + get(t, "/style.css")
+	var files strings.Builder
+	files.WriteString(regexp.MustCompile(links).ReplaceAllString(page, "") + get(t, "/style.css"))
 	for _, name := range scripts {
-		files += get(t, name)
+		files.WriteString(get(t, name))
 		if !strings.Contains(page, `<script src="`+name[1:]+`"></script>`) {
 			t.Errorf("the page does not load %s", name)
 		}
 	}
-	if bad := all(`(://|@import|url\(|<script>|<style|\sstyle=|\son[a-z]+=")`, files); len(bad) > 0 {
+	if bad := all(`(://|@import|url\(|<script>|<style|\sstyle=|\son[a-z]+=")`, files.String()); len(bad) > 0 {
 		t.Errorf("the page has %q", bad)
 	}
 }
