@@ -66,13 +66,13 @@ func TestRefusalsInAnOutageCostNothing(t *testing.T) {
 	}
 }
 
-// A breaker that stays open after a short outage makes the recovery late; while
-// the outage lasts, it costs nothing.
+// A breaker that stays open after a short outage makes the recovery late. It costs the
+// calls that a retry after the outage would have saved, which are few.
 func TestLateRecoveryIsNotSelfInflicted(t *testing.T) {
 	s := partial(forbear.Policy{}, 1)
 	s.Faults[0].At, s.Faults[0].For = seconds(10), seconds(3)
 	got := mustRun(t, s).Summary
-	if got.Verdict != Recovered || got.Recovery < 1 || got.BreakerCost > 0.01 {
+	if got.Verdict != Recovered || got.Recovery < 1 || got.BreakerCost > 0.2 || got.BreakerCost > got.FaultCost/2 {
 		t.Errorf("%s after %.1f s, breakers %.3f", got.Verdict, got.Recovery, got.BreakerCost)
 	}
 }
@@ -105,6 +105,49 @@ func TestNoDefaultIsSelfInflicted(t *testing.T) {
 			if slices.Sort(costs); costs[1] > 0.02 {
 				t.Errorf("%s at %v: breakers cost %.3f", kind, share, costs)
 			}
+		}
+	}
+}
+
+// What would be in trouble without its fault is overloaded, also where the fault comes
+// before the trouble shows: a pool of connections that is too small for the load.
+func TestOverloadIsNotBlamedOnTheFault(t *testing.T) {
+	s := brownout(100, 1)
+	s.Faults[0].At = 0
+	s.Services[0] = Service{Name: "s", Time: 100 * ms}
+	s.Faults[0] = Fault{Kind: Outage, At: seconds(0.5), For: seconds(1)}
+	s.Fleets[0].Client.Connections = 8 // 80 calls a second
+	if got := mustRun(t, s).Summary; got.Verdict != Overloaded {
+		t.Errorf("%s", got.Verdict)
+	}
+	s.Fleets[0].Client.Connections = 20
+	if got := mustRun(t, s).Summary; got.Verdict != Recovered {
+		t.Errorf("with room to spare: %s", got.Verdict)
+	}
+}
+
+// The costs are shares of the calls that begin during the fault, however slow the calls
+// are: none is above 1.
+func TestCostsAreShares(t *testing.T) {
+	s := partial(forbear.Policy{}, 1)
+	s.Services[0].Time = seconds(10) // longer than any timeout
+	s.Faults[0].At, s.Faults[0].For = seconds(5), seconds(3)
+	got := mustRun(t, s).Summary
+	if got.BreakerRefused == 0 || got.FaultCost > 1 || got.BreakerCost < -1 || got.BreakerCost > 1 {
+		t.Errorf("fault %.3f, breakers %.3f", got.FaultCost, got.BreakerCost)
+	}
+}
+
+// The total is a hard limit with a breaker and without.
+func TestTotalEndsTheAttempt(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		s := Scenario{
+			Duration: seconds(20), Engine: Exact,
+			Fleets:   []Fleet{{Rate: 10, Client: Client{Total: seconds(1), Breaker: &on, MaxConcurrent: 100}}},
+			Services: []Service{{Name: "s", Time: seconds(4), Law: "fixed"}},
+		}
+		if got := mustRun(t, s).Summary; got.Good != 0 || got.Failed < 180 {
+			t.Errorf("breaker %v: %v good, %v failed of %v", on, got.Good, got.Failed, got.Calls)
 		}
 	}
 }

@@ -14,8 +14,8 @@ type Curve struct {
 	Points []Point `json:"points"`
 }
 
-// Point is one run of a curve. Shares are of 0 to 1; those of calls are counted
-// while the fault lasts.
+// Point is one run of a curve. Shares are of 0 to 1; those of calls are of those
+// that begin while the fault lasts.
 type Point struct {
 	// Share is that of the attempts that fail.
 	Share float64 `json:"share"`

@@ -17,7 +17,7 @@ func (c *Curve) WriteText(w io.Writer) error {
 	fmt.Fprintf(b, "%6s %8s %11s %11s %7s  %s\n", "fail", "good", "no breaker", "no retries", "load x", "verdict")
 	for _, p := range c.Points {
 		bar := strings.Repeat("█", int(40*p.Good+0.5))
-		bar += strings.Repeat("░", int(40*p.Unguarded+0.5)-int(40*p.Good+0.5))
+		bar += strings.Repeat("░", max(0, int(40*p.Unguarded+0.5)-int(40*p.Good+0.5)))
 		line := fmt.Sprintf("%4.3g %% %7.1f%% %10.1f%% %10.1f%% %7.3f  %-14s %s",
 			100*p.Share, 100*p.Good, 100*p.Unguarded, 100*(1-p.Share), p.Multiplier, p.Verdict, bar)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")

@@ -3,6 +3,7 @@ package storm
 import (
 	"time"
 
+	"github.com/forbear-go/forbear/storm/internal/model"
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
@@ -27,6 +28,8 @@ type Result struct {
 
 	// refusals are the attempts that breakers refused.
 	refusals float64
+	// begun are the calls that began in each bin, by how they ended.
+	begun []model.Ends
 
 	// Events is the number of events; of both runs, when there were two.
 	Events int64 `json:"events"`
@@ -67,9 +70,10 @@ type Summary struct {
 	// Postponed is how often calls of durable kinds were postponed: the budget was
 	// spent, or the breaker open.
 	Postponed float64 `json:"postponed"`
-	// FaultCost is the part of the calls, 0 to 1, that fail without any breaker
-	// while the fault lasts; BreakerCost the part that ends well then, and does
-	// not with the breakers. Both are 0 when breakers refused next to nothing.
+	// FaultCost is the part, 0 to 1, of the calls that begin while the fault lasts which
+	// fails without any breaker; BreakerCost the part that ends well then, and does not
+	// with the breakers: negative when they save calls. Both are 0 when breakers refused
+	// next to nothing.
 	FaultCost   float64 `json:"fault_cost"`
 	BreakerCost float64 `json:"breaker_cost"`
 	// Verdict is steady, recovered, self-inflicted, limited, metastable, overloaded

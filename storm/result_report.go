@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -70,12 +71,15 @@ func (r *Result) WriteText(w io.Writer) error {
 	if s.Postponed > 0 {
 		fmt.Fprintf(b, "postponed by budget or breaker: %s times\n", report.Count(s.Postponed))
 	}
-	if s.FaultCost+s.BreakerCost > 0 {
-		when := "in all"
+	if s.FaultCost != 0 || s.BreakerCost != 0 {
+		of, effect := "the calls", "cost another"
 		if r.Trigger != nil {
-			when = "while the fault lasts"
+			of = "the calls that begin during the fault"
 		}
-		fmt.Fprintf(b, "lost %s: %.1f %% of the calls, which fail without breakers too; breakers cost another %.1f %%\n", when, 100*s.FaultCost, 100*s.BreakerCost)
+		if s.BreakerCost < 0 {
+			effect = "save"
+		}
+		fmt.Fprintf(b, "without breakers %.1f %% of %s fail; breakers %s %.1f %%\n", 100*s.FaultCost, of, effect, 100*math.Abs(s.BreakerCost))
 	}
 	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Plain(s.MaxQueue))
 	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)

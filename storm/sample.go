@@ -126,6 +126,10 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	for _, all := range [][]float64{r.Series.Offered, r.Series.Fresh, r.Series.Retry, r.Series.Good, r.Series.Failed, r.Series.Wasted} {
 		scale(all, k)
 	}
+	for i := range r.begun {
+		r.begun[i].Good *= k
+		r.begun[i].Failed *= k
+	}
 	for i := range r.Services {
 		v := &r.Services[i]
 		v.Arrivals, v.Retries, v.Served, v.Wasted, v.Shed = v.Arrivals*k, v.Retries*k, v.Served*k, v.Wasted*k, v.Shed*k

@@ -14,7 +14,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
 		Scenario: s.Name, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
-		Events: rec.Events, Stopped: rec.Stopped,
+		Events: rec.Events, Stopped: rec.Stopped, begun: rec.Begun,
 	}
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)

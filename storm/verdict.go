@@ -11,6 +11,10 @@ import (
 // count: a fixed threshold alone reports shot noise as late recoveries.
 const recoveredAt = 0.95
 
+// lastsFor is how long goodput must be back to be back, in seconds: where too little ends
+// well by itself, a good moment comes by chance.
+const lastsFor = 5
+
 // patience returns the least time after the last fault, in seconds, for which
 // goodput that stays away is called metastable: an open breaker must have had
 // its time, which grows with each probing that fails and ends at open_for.
@@ -78,9 +82,9 @@ func judge(r *Result, patience, lasting float64) (v Verdict, recovery float64) {
 	switch last := lastBad(r, first, span, usual); {
 	case last < first:
 		return Recovered, 0
-	case last < n-span:
+	case last < n-max(span, int(lastsFor/bin)):
 		return Recovered, max(0, float64(last+span/2+1)*bin-end)
-	case r.Duration.Seconds()-end < patience:
+	case last < n-span, r.Duration.Seconds()-end < patience:
 		return Undecided, -1
 	}
 	return Metastable, -1
@@ -97,16 +101,17 @@ func windowFor(r *Result) int {
 
 // usualGoodput returns the part of calls that ended well in the bins before the
 // trouble. A lead of less than a second says nothing: all calls are taken to end
-// well then. 0 says that fewer than half did, which is no state to go back to.
+// well then. 0 says that too few did, which is no state to go back to.
 func usualGoodput(r *Result, bins int) float64 {
 	calls, good := r.count(r.Series.Offered, 0, bins), r.count(r.Series.Good, 0, bins)
 	if float64(bins)*r.Bin.Seconds() < 1 || calls == 0 {
 		return 1
 	}
-	if share := good / calls; share > 0.5 {
-		return min(share, 1)
+	// A second of calls is under way at any time.
+	if good < recoveredAt*(calls-r.count(r.Series.Offered, max(0, bins-int(1/r.Bin.Seconds())), bins))-3*math.Sqrt(calls) {
+		return 0
 	}
-	return 0
+	return min(good/calls, 1)
 }
 
 // lastBad returns the first bin of the last span, from bin first on, in which

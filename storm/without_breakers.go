@@ -5,9 +5,9 @@ import "math"
 // What follows separates a fault from what the circuit breakers make of it.
 //
 // A run in which breakers refused something is made a second time without any:
-// same arrivals, same fault, same waits and budgets. While the fault lasts, what
-// fails in that second run is the dependency's; what ends well there and does
-// not in the first is the breakers'. A run is self-inflicted when the breakers'
+// same arrivals, same fault, same waits and budgets. Of the calls that begin while the
+// fault lasts, what fails in that second run is the dependency's; what ends well there
+// and does not in the first is the breakers'. A run is self-inflicted when the breakers'
 // share is the greater.
 //
 // So a refusal is not held against the policy when the dependency would have
@@ -52,21 +52,25 @@ func (r *Result) compareWith(without *Result) {
 	}
 	s := &r.Summary
 	s.FaultCost = failed / all
-	s.BreakerCost = max(0, rest/all-good/calls)
-	noise := 3 * math.Sqrt((s.BreakerCost+s.FaultCost)/calls)
+	s.BreakerCost = rest/all - good/calls
+	noise := 3 * math.Sqrt(max(0, s.BreakerCost+s.FaultCost)/calls)
 	if s.BreakerCost > s.FaultCost+noise && s.Verdict != Metastable && s.Verdict != Overloaded {
 		s.Verdict = SelfInflicted
 	}
 }
 
-// during returns the calls, and how they ended, from the beginning of the first
-// fault to the end of the last; of the whole run when there is none.
+// during returns the calls that began, and how they ended, from the beginning of the
+// first fault to the end of the last; of the whole run when there is none.
 func (r *Result) during() (calls, good, failed float64) {
 	s, bin := &r.Series, r.Bin.Seconds()
-	from, to := 0, len(s.Offered)
+	from, to := 0, min(len(s.Offered), len(r.begun))
 	if r.Trigger != nil {
 		from = min(int(r.Trigger[0].Seconds()/bin), to)
-		to = int(math.Ceil(r.Trigger[1].Seconds()/bin - 1e-9))
+		to = min(to, int(math.Ceil(r.Trigger[1].Seconds()/bin-1e-9)))
 	}
-	return r.count(s.Offered, from, to), r.count(s.Good, from, to), r.count(s.Failed, from, to)
+	for _, e := range r.begun[from:max(from, to)] {
+		good += e.Good
+		failed += e.Failed
+	}
+	return r.count(s.Offered, from, to), good, failed
 }

@@ -122,7 +122,8 @@ func (x *engine) send(i int32) {
 	e := &x.m.Edges[c.edge]
 	c.gen++
 	c.sent = x.now
-	timeout := x.now + e.Plan.Timeout
+	// The total is a hard limit; what is kept knows it.
+	timeout := min(x.now+e.Plan.Timeout, c.start+int64(e.Plan.Policy.Total))
 	if x.keeps {
 		if c.attempt > 1 {
 			if d := x.admit(i); !d.Retry {
@@ -292,7 +293,7 @@ func (x *engine) finish(i int32, s status) {
 		x.caller(&c).Leave()
 	}
 	if c.parent < 0 {
-		x.rec.Finish(s == statusOK, x.now-c.start)
+		x.rec.Finish(s == statusOK, c.start, x.now-c.start)
 		if f := &x.m.Fleets[c.edge]; f.Users > 0 {
 			x.push(x.thinkTime(f, x.fleets[c.edge].factor), evThink, uint32(c.edge), 0)
 		}

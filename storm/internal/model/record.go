@@ -16,11 +16,18 @@ type Record struct {
 	// Stopped says that the run was broken off.
 	Stopped bool
 
+	// Begun are the calls that began in each bin of the whole run, by how they ended.
+	Begun []Ends
+
+	bin     int64      // in ns
 	latency *histogram // of the open bin
 	total   *histogram // of the closed ones
 	sum     float64    // of latencies, in seconds
 	want    int        // bins of the whole run
 }
+
+// Ends counts how calls ended.
+type Ends struct{ Good, Failed float64 }
 
 // Tally counts one bin.
 type Tally struct {
@@ -57,7 +64,7 @@ type ServiceTally struct {
 // NewRecord returns the empty record of a run of m.
 func NewRecord(m *Model) *Record {
 	n := int((m.Duration + m.Bin - 1) / m.Bin)
-	r := &Record{latency: newHistogram(), total: newHistogram(), want: n}
+	r := &Record{latency: newHistogram(), total: newHistogram(), want: n, bin: int64(m.Bin), Begun: make([]Ends, n)}
 	r.Bins = make([]Tally, 0, n+1)
 	r.Services = make([]ServiceTally, len(m.Services))
 	for i := range r.Services {
@@ -82,13 +89,16 @@ func (r *Record) Wasted(service int32) {
 	r.Now.Wasted++
 }
 
-// Finish counts the end of a fleet's call, which took latency ns.
-func (r *Record) Finish(ok bool, latency int64) {
+// Finish counts the end of a fleet's call, which began at start and took latency, in ns.
+func (r *Record) Finish(ok bool, start, latency int64) {
+	begun := &r.Begun[min(int(start/r.bin), len(r.Begun)-1)]
 	if !ok {
 		r.Now.Failed++
+		begun.Failed++
 		return
 	}
 	r.Now.Good++
+	begun.Good++
 	r.latency.add(latency)
 	r.sum += float64(latency) / 1e9
 }

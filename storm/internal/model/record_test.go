@@ -53,7 +53,7 @@ func TestRecordClosesItsBins(t *testing.T) {
 		if i == 2 {
 			r.Wasted(0)
 		}
-		r.Finish(i != 1, int64(i+1)*1e6)
+		r.Finish(i != 1, 0, int64(i+1)*1e6)
 		r.Queue(0, float64(i))
 		r.CloseBin(0.5, 0.25)
 	}
