@@ -117,6 +117,6 @@ func ExampleFieldErrors() {
 		fmt.Println(f)
 	}
 	// Output:
-	// fleets[0]: sets 0 of rate, load, users and burst: want exactly one
+	// fleets[0]: sets 0 of rate, load, users and burst above 0: want exactly one
 	// services[0].law: "odd" is unknown: want exponential, fixed or lognormal
 }

@@ -25,9 +25,9 @@ func TestLoadGoesInSteps(t *testing.T) {
 	for i, got := range offered() {
 		about(t, "regular", got, want[i], 0.001)
 	}
-	s.Faults = []Fault{{Kind: Spike, At: seconds(10), For: seconds(10), Factor: 2}}
-	about(t, "a spike multiplies", offered()[1], 3200, 0.001)
-	s.Faults = nil
+	s.Bin, s.Faults = seconds(2), []Fault{{Kind: Spike, At: seconds(10), For: seconds(10), Factor: 2}}
+	about(t, "a spike multiplies", offered()[7], 3200, 0.001)
+	s.Bin, s.Faults = seconds(10), nil
 	about(t, "a sweep does", mustRun(t, s.loaded(0.5)).Series.Offered[1], 800, 0.001)
 	about(t, "and leaves the load as it is", s.Fleets[0].Load[1].Rate, 1600, 0)
 }
@@ -113,7 +113,7 @@ func TestQuantilesComeBack(t *testing.T) {
 	s.Fleets[0].Client.Timeout = 30 * ms
 	about(t, "above p90", failed(mustRun(t, s)), 0.1, 0.05)
 	// Half the speed takes twice the time.
-	s.Fleets[0].Client.Timeout, s.Faults = 0, []Fault{{Kind: Brownout, For: seconds(100)}}
+	s.Bin, s.Fleets[0].Client.Timeout, s.Faults = seconds(1), 0, []Fault{{Kind: Brownout, For: seconds(100)}}
 	about(t, "slow p50", float64(mustRun(t, s).Summary.P50), 24, 0.03)
 }
 

@@ -17,7 +17,7 @@ type Scenario struct {
 	Duration    Duration   `json:"duration,omitzero" doc:"simulated time; default 60s"`
 	Seed        uint64     `json:"seed,omitzero" doc:"random seed; default 1"`
 	Engine      EngineKind `json:"engine,omitzero" doc:"auto or exact; default auto"`
-	Bin         Duration   `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
+	Bin         Duration   `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration, at most a 20th"`
 
 	Fleets   []Fleet   `json:"fleets" doc:"who sends requests"`
 	Services []Service `json:"services" doc:"services; the first is the default target"`
@@ -166,8 +166,8 @@ type Fault struct {
 	// Time is that at full capacity: other faults lengthen it as any service time.
 	Time Duration `json:"time,omitzero" doc:"slow: what a slow request takes instead of its usual service time"`
 	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
-	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
-	Share  float64 `json:"share,omitzero" doc:"partition: share of client instances that are cut off; default 1"`
+	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity, default 0.5 and 0.1; spike: load factor, default 2"`
+	Share  float64 `json:"share,omitzero" doc:"partition: share of client instances that are cut off, rounded up; of a single one, that of its requests; default 1"`
 	// Replicas is for every fault of a service that has several: one of them is bad.
 	Replicas int `json:"replicas,omitzero" doc:"only this number of the service's replicas are affected; default all"`
 }

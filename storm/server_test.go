@@ -119,6 +119,9 @@ func TestStatusesAddUp(t *testing.T) {
 		{"the same of another method", Fault{Kind: Errors, Rate: 0.2, Method: "POST"}, 0.7},
 	} {
 		s := steady(500, 0)
+		writes := s.Fleets[0] // next to none, so that no fault hits no one
+		writes.Name, writes.Rate, writes.Client.Method = "writes", 0.001, "POST"
+		s.Fleets = append(s.Fleets, writes)
 		s.Faults = append(always(Fault{Kind: Errors, Rate: 0.3}), always(tt.second)...)
 		sum := mustRun(t, s).Summary
 		near(t, tt.name, sum.Good/sum.Calls, tt.good, 0.01)

@@ -95,14 +95,7 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	}
 	p50, p99, mean := rec.Latency()
 	s.P50, s.P99, s.Mean = Latency(p50*1e3), Latency(p99*1e3), Latency(mean*1e3)
-	for why, n := range rec.Refused {
-		if n > 0 {
-			if s.Reasons == nil {
-				s.Reasons = map[string]float64{}
-			}
-			s.Reasons[forbear.Reason(why).String()] = n
-		}
-	}
+	s.Reasons = reasonsOf(rec, s.Failed)
 	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]
@@ -111,6 +104,22 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 		s.Postponed += n
 	}
 	s.multipliers(rec.Bins, bin)
+}
+
+// reasonsOf returns the failed calls by reason. The throttle, which is a baseline, ends
+// calls without one of forbear's.
+func reasonsOf(rec *model.Record, failed float64) map[string]float64 {
+	all := map[string]float64{}
+	for why, n := range rec.Refused {
+		if n > 0 {
+			all[forbear.Reason(why).String()] = n
+			failed -= n
+		}
+	}
+	if failed >= 1 {
+		all["throttled_by_client"] = failed
+	}
+	return all
 }
 
 // multipliers finds the peak over spans of a second, where noise is small, and

@@ -35,7 +35,7 @@ type Cell struct {
 }
 
 // SweepBounds say what a sweep covers. Zero fields have defaults: loads from
-// 0.5 to 1.5 times the scenario's, triggers up to 20 s, 12 of each.
+// 0.5 to 1.5 times the scenario's, triggers up to 20 s, 11 and 12 of them.
 type SweepBounds struct {
 	LoadFrom float64  `json:"load_from"`
 	LoadTo   float64  `json:"load_to"`
@@ -53,7 +53,7 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	if b.LoadFrom == 0 && b.LoadTo == 0 {
 		b.LoadFrom, b.LoadTo = 0.5, 1.5
 	}
-	b.Loads = cmp.Or(b.Loads, 12)
+	b.Loads = cmp.Or(b.Loads, 11) // with one of 1
 	b.Triggers = cmp.Or(b.Triggers, 12)
 	b.Longest = cmp.Or(b.Longest, Duration(20*time.Second))
 	return b

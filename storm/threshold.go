@@ -12,8 +12,8 @@ import (
 // Threshold is what [LeastTrigger] found: how long the first fault must last for the
 // trouble to stay in half of the runs.
 type Threshold struct {
-	// Least is that length, and Interval holds it with a confidence of 95 %. Both are
-	// meaningless unless Sticks.
+	// Least is that length, and Interval holds it with a confidence of 95 %. Both are 0
+	// unless Sticks.
 	Least    Duration    `json:"least"`
 	Interval [2]Duration `json:"interval"`
 	// Sticks says that the trouble stays in at least half of the runs of the longest fault.
@@ -88,7 +88,9 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	if t.Stuck > 0 {
 		t.Shortest = lengths[0]
 	}
-	t.Interval[1] = min(t.Interval[1], t.Longest)
+	if t.Interval[1] = min(t.Interval[1], t.Longest); !t.Sticks {
+		t.Least, t.Interval = 0, [2]Duration{}
+	}
 	return t, nil
 }
 

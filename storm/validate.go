@@ -29,6 +29,8 @@ const (
 	maxDuration = 24 * time.Hour
 	// maxBins keeps a result below a few megabytes.
 	maxBins = 20_000
+	// minBins lets a verdict distinguish before, during and after a fault.
+	minBins = 20
 )
 
 // WithDefaults returns s with its zero fields filled in. It does not validate. The
@@ -168,6 +170,8 @@ func (c *checker) head() {
 	}
 	if s.Bin <= 0 {
 		c.add("bin", "%v is not positive", s.Bin)
+	} else if len(s.Faults) > 0 && s.Bin > s.Duration/minBins {
+		c.add("bin", "%v is too wide for verdicts: want at most %v, a %dth of the duration", s.Bin, s.Duration/minBins, minBins)
 	} else if s.Duration/s.Bin > maxBins {
 		c.add("bin", "%v makes %d bins: at most %d", s.Bin, s.Duration/s.Bin, maxBins)
 	}
@@ -204,6 +208,10 @@ func (c *checker) client(path string, k *Client) {
 		c.add(path+".retries", "%d is outside 0 to 1000", *k.Retries)
 		return
 	}
+	if k.PolicyRef != "" && k.Policy == nil {
+		c.add(path+".policy", "names a policy file, which is read with a scenario file alone")
+		return
+	}
 	_, err := k.plan()
 	c.check(within(path, err))
 }
@@ -220,7 +228,7 @@ func (c *checker) fleet(i int) {
 		}
 	}
 	if set != 1 {
-		c.add(path, "sets %d of rate, load, users and burst: want exactly one", set)
+		c.add(path, "sets %d of rate, load, users and burst above 0: want exactly one", set)
 	}
 	c.number(path+".rate", f.Rate, 0, MaxRate)
 	c.load(path+".load", f.Load)
@@ -350,15 +358,44 @@ func (c *checker) fault(i int) {
 	if f.Kind == Spike {
 		high = 1000
 	}
-	c.number(path+".factor", f.Factor, 0, high)
 	// Nothing at all is a pause, which lets a queue wait; a tiny rest of capacity
 	// would make services of days.
+	low := 0.0
 	if f.Kind == Brownout || f.Kind == SlowStart {
-		c.number(path+".factor", f.Factor, 0.001, 1)
+		low = 0.001
 	}
+	c.number(path+".factor", f.Factor, low, high)
 	c.hitReplicas(path+".replicas", f)
 	if f.Kind != Spike {
 		c.known(path+".service", f.Service)
+		c.hitsSomeone(path, f)
+	}
+}
+
+// hitsSomeone complains about a fault that no request meets: its result would be that of
+// a fault from which everything recovers at once.
+func (c *checker) hitsSomeone(path string, f *Fault) {
+	called, method := false, false
+	look := func(to string, k *Client) {
+		if to == f.Service {
+			called = true
+			p, err := k.plan()
+			method = method || f.Method == "" || err == nil && f.Method == p.Method
+		}
+	}
+	for i := range c.s.Fleets {
+		look(c.s.Fleets[i].Calls, &c.s.Fleets[i].Client)
+	}
+	for i := range c.s.Services {
+		for j := range c.s.Services[i].Calls {
+			look(c.s.Services[i].Calls[j].To, &c.s.Services[i].Calls[j].Client)
+		}
+	}
+	switch {
+	case !called:
+		c.add(path+".service", "hits no one: nothing calls %q", f.Service)
+	case !method && slices.Contains(choices["Client.method"], f.Method):
+		c.add(path+".method", "hits no one: no client of %q sends %s", f.Service, f.Method)
 	}
 }
 

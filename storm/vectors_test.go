@@ -156,7 +156,7 @@ func stack(layers, attempts int, oblivious bool) Scenario {
 		Wait: "none", NoBudget: true, Oblivious: oblivious, Unchecked: true,
 	}}
 	s := Scenario{
-		Duration: seconds(1), Bin: 100 * ms, Engine: Exact,
+		Duration: seconds(1), Bin: 50 * ms, Engine: Exact,
 		Fleets: []Fleet{{Burst: 10, Client: k}},
 		Faults: []Fault{{Kind: Outage, Service: name(layers), For: seconds(10)}},
 	}

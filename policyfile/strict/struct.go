@@ -123,6 +123,10 @@ func (r *Reader) number(n *yaml.Node, path string, v reflect.Value) {
 		panic("no reader for " + v.Type().String()) // the tests reach every field
 	}
 	if err != nil || percent {
-		r.Fault(n, "%s is %s: want a number of this kind", path, Quote(s))
+		want := "a number such as 10_000 or 0.5"
+		if v.Kind() != reflect.Float64 {
+			want = "a whole number such as 10_000"
+		}
+		r.Fault(n, "%s is %s: want %s", path, Quote(s), want)
 	}
 }

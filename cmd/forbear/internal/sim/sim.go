@@ -66,6 +66,9 @@ forbear sim serve
 		// Checked before any scenario is loaded, so that the message is
 		// about the command line.
 		v, err := s.check(operands)
+		if err == nil {
+			err = ofVerb(f, v.name)
+		}
 		if err != nil {
 			return std.Fail("%v", err)
 		}
@@ -109,7 +112,7 @@ func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.from, "from", "", "measured load and latencies, laid over the scenario: `FILE.csv`")
 	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: lowest load, as a `factor`")
 	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: highest load, as a `factor`")
-	f.IntVar(&s.loads, "loads", 12, "sweep: `number` of loads")
+	f.IntVar(&s.loads, "loads", 11, "sweep: `number` of loads")
 	f.IntVar(&s.triggers, "triggers", 12, "sweep: `number` of fault lengths")
 	f.IntVar(&s.points, "points", 20, "curve: `number` of shares")
 	f.DurationVar(&s.longest, "longest", 0, "sweep, least: longest fault (default 20s, 1m)")
@@ -129,6 +132,7 @@ var (
 	everyFormat = []string{"text", "json", "csv", "svg", "html"}
 	drawn       = everyFormat[:4]                  // of many runs in one picture
 	sideBySide  = []string{"text", "json", "html"} // csv and svg show one run
+	plain       = []string{"text", "json"}
 )
 
 // verbs are in the order in which messages list them.
@@ -137,11 +141,11 @@ var verbs = []verb{
 	{"compare", true, sideBySide, on((*sim).compare)},
 	{"sweep", true, drawn, on((*sim).sweep)},
 	{"curve", true, drawn, on((*sim).curve)},
-	{"least", true, everyFormat, on((*sim).least)},
-	{"list", false, everyFormat, (*sim).list},
-	{"show", true, everyFormat, (*sim).show},
-	{"schema", false, everyFormat, (*sim).schema},
-	{"serve", false, everyFormat, (*sim).serve},
+	{"least", true, plain, on((*sim).least)},
+	{"list", false, plain, (*sim).list},
+	{"show", true, plain, (*sim).show},
+	{"schema", false, plain, (*sim).schema},
+	{"serve", false, plain[:1], (*sim).serve},
 }
 
 func verbNames() (names []string) {
@@ -185,6 +189,23 @@ func (s *sim) check(operands []string) (v verb, err error) {
 		return v, fmt.Errorf("sim %s: output %q is unknown: want %s", name, s.output, cli.OneOf(v.formats))
 	}
 	return v, nil
+}
+
+// ofVerb returns an error for a flag that was given and belongs to other verbs: its usage
+// begins with theirs. A number or a time of 0 would be read as the default.
+func ofVerb(f *flag.FlagSet, name string) (err error) {
+	f.Visit(func(g *flag.Flag) {
+		verbs, _, some := strings.Cut(g.Usage, ": ")
+		of := strings.Split(verbs, ", ")
+		switch {
+		case err != nil || !some || !slices.Contains(verbNames(), of[0]):
+		case !slices.Contains(of, name):
+			err = fmt.Errorf("sim %s: --%s belongs to sim %s", name, g.Name, strings.Join(of, " and sim "))
+		case g.Value.String() == "0" || g.Value.String() == "0s":
+			err = fmt.Errorf("sim %s: --%s is 0: want more", name, g.Name)
+		}
+	})
+	return err
 }
 
 // refuse reports an error, one line for each mistake, so that a scenario

@@ -51,7 +51,7 @@ func Parse(name string, data []byte) (storm.Scenario, error) {
 	}
 	r.places = r.Struct(root, &s)
 	if r.Count() == 0 {
-		r.zeros(&s)
+		r.unmeant(&s)
 		r.policies(&s)
 	}
 	if r.Count() == 0 {

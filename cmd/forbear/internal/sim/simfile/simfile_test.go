@@ -67,9 +67,9 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"unknown field", "durations: 1m\n", []string{`bad.yaml:1:1: unknown key "durations" in the file: did you mean duration?`}},
 		{"twice", "name: a\nname: b\n", []string{`bad.yaml:2:1: key "name" of the file appears twice, first on line 1`}},
 		{"wrong kinds", "duration: soon\nseed: -1\nfleets: 3\nfaults: [{rate: 3__x%}]\n", []string{
-			`bad.yaml:4:17: faults[0].rate is "3__x%": want a number of this kind`,
+			`bad.yaml:4:17: faults[0].rate is "3__x%": want a number such as 10_000 or 0.5`,
 			`bad.yaml:1:11: duration: "soon" is not a duration`,
-			`bad.yaml:2:7: seed is "-1": want a number of this kind`,
+			`bad.yaml:2:7: seed is "-1": want a whole number such as 10_000`,
 			`bad.yaml:3:9: fleets is "3": want a list`,
 		}},
 		{"zeros that are defaults", `duration: 0s
@@ -83,6 +83,18 @@ faults: [{kind: outage, for: 1s, rate: 0}, {kind: brownout, for: 1s, factor: 0.0
 			"bad.yaml:2:85: fleets[0].client.budget.min_retries: 0 stands for the default: leave it out, or write strict: true",
 			"bad.yaml:4:40: faults[0].rate: 0 stands for the default, 1: leave it out, or write what is meant",
 			"bad.yaml:4:78: faults[1].factor: 0.0 stands for the default, 0.5: leave it out, or write what is meant",
+		}},
+		{"what would be read as something else", `fleets:
+  - {rate: 30%, client: {budget: {ratio: 10%}, baseline: {no_budget: true, bucket: {deposit: 1}}}}
+  - {rate: 1, client: {policy: ""}}
+services: [{name: s, replicas: 2}]
+faults: [{kind: outage, for: 1s, replicas: 0}]
+`, []string{
+			"bad.yaml:2:12: fleets[0].rate: 30% is a share, and this is none: write a plain number",
+			"bad.yaml:2:34: fleets[0].client.budget: baseline takes the place of the budget: remove one of them",
+			"bad.yaml:2:84: fleets[0].client.baseline.bucket: there is no bucket without size",
+			"bad.yaml:3:32: fleets[1].client.policy is empty: want FILE or FILE#DEPENDENCY",
+			"bad.yaml:5:44: faults[0].replicas: 0 stands for all: leave it out, or write how many",
 		}},
 		{"fields of another kind", `fleets: [{rate: 5, think: 1s}]
 services: [{name: s, cv: 2}]
@@ -108,7 +120,7 @@ faults:
     for: 1s
     service: t
 `, []string{
-			"bad.yaml:3:5: fleets[0]: sets 2 of rate, load, users and burst",
+			"bad.yaml:3:5: fleets[0]: sets 2 of rate, load, users and burst above 0",
 			`bad.yaml:7:15: fleets[0].client.jitter: "equal" is unknown`,
 			"bad.yaml:9:5: services[0].capacity: is unlimited",
 			`bad.yaml:12:11: faults[0].kind: "meteor" is unknown`,
