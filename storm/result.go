@@ -23,6 +23,8 @@ type Result struct {
 	Services []ServiceResult `json:"services"`
 	// Trigger is when the first fault begins and the last one ends.
 	Trigger *[2]Duration `json:"trigger,omitempty"`
+	// Faults are when each fault begins and ends.
+	Faults [][2]Duration `json:"faults,omitempty"`
 	// Stopped says that the run was broken off.
 	Stopped bool `json:"stopped,omitzero"`
 
@@ -167,10 +169,10 @@ func (s *Series) attempts() []float64 {
 	return total
 }
 
-// fault returns Trigger in plain durations.
-func (r *Result) fault() *[2]time.Duration {
-	if r.Trigger == nil {
-		return nil
+// faults returns Faults in plain durations.
+func (r *Result) faults() (all [][2]time.Duration) {
+	for _, f := range r.Faults {
+		all = append(all, [2]time.Duration{f[0].D(), f[1].D()})
 	}
-	return &[2]time.Duration{r.Trigger[0].D(), r.Trigger[1].D()}
+	return all
 }

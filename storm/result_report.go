@@ -82,7 +82,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "without breakers %.1f %% of %s fail; breakers %s %.1f %%\n", 100*s.FaultCost, of, effect, 100*math.Abs(s.BreakerCost))
 	}
 	fmt.Fprintf(b, "latency of good calls: p50 %s, p99 %s   longest queue %s s of work at full capacity\n\n", report.Latency(float64(s.P50)), report.Latency(float64(s.P99)), report.Plain(s.MaxQueue))
-	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
+	report.WriteRows(b, r.Duration.D(), r.faults(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
 		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
 		for _, v := range r.Services {
@@ -149,7 +149,7 @@ func (s *Summary) reasons() string {
 // is spent.
 func (r *Result) chart() report.Chart {
 	s := &r.Series
-	return report.Chart{Title: r.Scenario, Subtitle: r.Headline(), Duration: r.Duration.D(), Fault: r.fault(), Panels: []report.Panel{
+	return report.Chart{Title: r.Scenario, Subtitle: r.Headline(), Duration: r.Duration.D(), Faults: r.faults(), Panels: []report.Panel{
 		{Title: "Attempts per second", Unit: "/s", Lines: []report.Line{
 			{Name: "with retries", Color: report.Orange, Values: s.attempts(), Area: true},
 			{Name: "first attempts", Color: report.Teal, Values: s.Fresh, Area: true},

@@ -16,6 +16,9 @@ func (c *compiled) result(rec *model.Record) *Result {
 		Scenario: s.Name, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
 		Events: rec.Events, Stopped: rec.Stopped, begun: rec.Begun,
 	}
+	for _, f := range s.Faults {
+		res.Faults = append(res.Faults, [2]Duration{f.At, f.At + f.For})
+	}
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)
 	res.refusals = rec.Refused[reason.BreakerOpen] + rec.Postponed[reason.BreakerOpen]

@@ -26,7 +26,7 @@ type result struct {
 	Headline string        `json:"headline"`
 	Scale    float64       `json:"scale,omitzero"`
 	Duration float64       `json:"duration_s"`
-	Trigger  []float64     `json:"trigger,omitempty"`
+	Faults   [][2]float64  `json:"faults,omitempty"` // when each begins and ends, in seconds
 	Notes    []string      `json:"notes,omitempty"`
 	Summary  storm.Summary `json:"summary"`
 	Services []service     `json:"services"`
@@ -55,8 +55,8 @@ func resultOf(v storm.Variant, r *storm.Result) result {
 	for _, v := range r.Services {
 		shown.Services = append(shown.Services, service{v.Name, short(v.PerCall)})
 	}
-	if r.Trigger != nil {
-		shown.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}
+	for _, f := range r.Faults {
+		shown.Faults = append(shown.Faults, [2]float64{f[0].Seconds(), f[1].Seconds()})
 	}
 	return shown
 }

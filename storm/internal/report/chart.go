@@ -15,7 +15,7 @@ import (
 type Chart struct {
 	Title, Subtitle string
 	Duration        time.Duration
-	Fault           *[2]time.Duration // span that is shaded; nil is none
+	Faults          [][2]time.Duration // spans that are shaded
 	Panels          []Panel
 }
 
@@ -93,9 +93,9 @@ func (c *Chart) drawPanel(b io.Writer, p Panel) {
 	// The plot is what is left of the panel beside its labels.
 	const w, h = panelWidth - plotLeft - plotRight, panelHeight - plotTop - plotBottom
 	y := func(v float64) float64 { return plotTop + h*(1-min(v/top, 1)) }
-	if c.Fault != nil && c.Duration > 0 {
-		from := plotLeft + w*c.Fault[0].Seconds()/c.Duration.Seconds()
-		to := plotLeft + w*min(1, c.Fault[1].Seconds()/c.Duration.Seconds())
+	for _, f := range c.Faults {
+		from := plotLeft + w*f[0].Seconds()/c.Duration.Seconds()
+		to := plotLeft + w*min(1, f[1].Seconds()/c.Duration.Seconds())
 		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#feebc8"><title>fault</title></rect>`, from, plotTop, max(to-from, 1), h)
 	}
 	for i := range 3 {

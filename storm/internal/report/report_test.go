@@ -71,9 +71,9 @@ func TestSparkline(t *testing.T) {
 
 func TestRowsMarkTheFault(t *testing.T) {
 	var b strings.Builder
-	WriteRows(&b, 10*time.Second, &[2]time.Duration{2 * time.Second, 4 * time.Second}, 10,
+	WriteRows(&b, 10*time.Second, [][2]time.Duration{{2 * time.Second, 4 * time.Second}, {7 * time.Second, 8 * time.Second}}, 10,
 		Row{Name: "load", Values: make([]float64, 10), Top: 1, Unit: "/s"})
-	if want := "fault         ==\nload        ▁▁▁▁▁▁▁▁▁▁ 0/s\n"; b.String() != want {
+	if want := "fault         ==   =\nload        ▁▁▁▁▁▁▁▁▁▁ 0/s\n"; b.String() != want {
 		t.Errorf("got %q, want %q", &b, want)
 	}
 }
@@ -98,7 +98,7 @@ func TestCSVLeavesGaps(t *testing.T) {
 func TestPicturesAreWellFormed(t *testing.T) {
 	const title = `a <script>"x"</script> & more`
 	nan := math.NaN()
-	chart := Chart{Title: title, Subtitle: title, Duration: time.Second, Fault: &[2]time.Duration{0, time.Second}, Panels: []Panel{
+	chart := Chart{Title: title, Subtitle: title, Duration: time.Second, Faults: [][2]time.Duration{{0, time.Second}}, Panels: []Panel{
 		{Title: title, Level: 1, Unit: title, Note: title, Lines: []Line{{Name: title, Color: Red, Values: []float64{nan, 1, nan, 2, 3}, Area: true}, {Name: "b"}}},
 		{Title: "none"},
 	}}

@@ -45,15 +45,17 @@ type Row struct {
 	Unit   string
 }
 
-// WriteRows writes rows of width characters over the time of a run, below a mark
-// where the span is. A nil span has no mark.
-func WriteRows(w io.Writer, duration time.Duration, span *[2]time.Duration, width int, rows ...Row) {
-	if span != nil && len(rows) > 0 {
+// WriteRows writes rows of width characters over the time of a run, below marks where
+// the spans are.
+func WriteRows(w io.Writer, duration time.Duration, spans [][2]time.Duration, width int, rows ...Row) {
+	if len(spans) > 0 && len(rows) > 0 {
 		mark := []byte(strings.Repeat(" ", min(width, len(rows[0].Values))))
 		for i := range mark {
 			at := time.Duration((float64(i) + 0.5) / float64(len(mark)) * float64(duration))
-			if at >= span[0] && at < span[1] {
-				mark[i] = '='
+			for _, s := range spans {
+				if at >= s[0] && at < s[1] {
+					mark[i] = '='
+				}
 			}
 		}
 		fmt.Fprintf(w, "%-11s %s\n", "fault", strings.TrimRight(string(mark), " "))

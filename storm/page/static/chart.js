@@ -37,13 +37,13 @@ function draw() {
     const lines = p.lines(mine);
     const canvas = figure("charts", i, p.title, lines, p.about);
     canvas.parentNode.hidden = lines.every(([, , values]) => values.every((v) => v === null)); // a sample may have no latencies
-    plots.push([canvas, lines, { unit: p.unit, least: p.least, trigger: mine.trigger, duration: mine.duration_s, title: p.title }]);
+    plots.push([canvas, lines, { unit: p.unit, least: p.least, faults: mine.faults, duration: mine.duration_s, title: p.title }]);
   });
   const top = Math.max(...others.map((r) => Math.max(...sum(r.fresh, r.retry))));
   if (byId("policies").children.length > others.length) byId("policies").replaceChildren(); // a case had one more
   others.forEach((r) => {
     const lines = [["attempts", "retry", sum(r.fresh, r.retry), true], ["good calls", "good", r.good, true]];
-    plots.push([figure("policies", r.name, r.title, lines), lines, { unit: "/s", top, trigger: r.trigger, duration: r.duration_s, title: r.title + ": " + r.headline }]);
+    plots.push([figure("policies", r.name, r.title, lines), lines, { unit: "/s", top, faults: r.faults, duration: r.duration_s, title: r.title + ": " + r.headline }]);
   });
   byId("herd").hidden = !last.herds.some((h) => Math.max(...h.counts) > 0);
   last.herds.forEach((h, i) => {
@@ -77,10 +77,10 @@ function plot(canvas, lines, o) {
   if (!o.top) for (const [, , values] of lines) for (const v of values) if (v > peak) peak = v;
   const high = roundUp(peak);
   const y = (v) => top + ph * (1 - Math.min(v / high, 1));
-  if (o.trigger) {
-    g.fillStyle = paint("band");
-    const from = left + (pw * o.trigger[0]) / o.duration;
-    g.fillRect(from, top, Math.max(1, (pw * (Math.min(o.trigger[1], o.duration) - o.trigger[0])) / o.duration), ph);
+  g.fillStyle = paint("band");
+  for (const [begins, ends] of o.faults || []) {
+    const from = left + (pw * begins) / o.duration;
+    g.fillRect(from, top, Math.max(1, (pw * (Math.min(ends, o.duration) - begins)) / o.duration), ph);
   }
   g.font = "11px system-ui, sans-serif";
   g.fillStyle = g.strokeStyle = style.color;

@@ -230,7 +230,7 @@ func (t *table) time(text string) (at storm.Duration, ok bool) {
 		t.fault(field, "time %s is not after that of the row before", strict.Quote(text))
 		ok = false
 	case since >= maxSpan:
-		t.fault(field, "time %s is %v after the first: a run lasts at most %v", strict.Quote(text), since, maxSpan)
+		t.fault(field, "time %s is %v after the first: a run lasts at most %v, and times are in seconds", strict.Quote(text), since, maxSpan)
 		ok = false
 	}
 	return storm.Duration(since), ok
