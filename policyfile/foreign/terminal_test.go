@@ -212,6 +212,8 @@ func TestMisspeltWords(t *testing.T) {
 		{"Spring's old names", "application.yml", spring, "statuses: 'CHECKPOINT,MOVED_TEMPORARILY,METHOD_FAILURE,DESTINATION_LOCKED,INSUFFICIENT_SPACE_ON_RESOURCE'", ""},
 		{"Spring's shortcut on the servlet stack", "application.yml", "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: ['Retry=3,SERVER_ERROR,GET']}]", "", ""},
 		{"Step Functions", "s.json", machine, "States.Timout", `"States.Timout" is not an error of Step Functions, and nothing matches it: did you mean States.Timeout?`},
+		{"Step Functions and a group", "s.json", machine, "States.Http.StatusCode.5xx", "nothing matches it: write one status, as in States.Http.StatusCode.503"},
+		{"Step Functions and no status", "s.json", machine, "States.Http.StatusCode.Any", "nothing matches it: write one status"},
 		{"Step Functions and a service's own", "s.json", machine, "Lambda.Timout", ""},
 		{"AWS", "config", "[default]\nretry_mode = standart\n", "", "did you mean standard?"},
 	} {
