@@ -1,9 +1,11 @@
 package httpretry
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // TestReleaseLeavesNoHole: a reader that is behind what an earlier one got gets that, too,
@@ -36,7 +38,7 @@ func TestReleaseLeavesNoHole(t *testing.T) {
 func TestClosedBeforeItWasRead(t *testing.T) {
 	source := &closing{Reader: strings.NewReader("payload")}
 	r := newReplay(source, 1<<10, nil)
-	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{}, source: r.reader(nil, nil)}} {
+	for _, body := range []io.ReadCloser{r.reader(nil, nil), &upload{a: &attempt{ctx: t.Context()}, source: r.reader(nil, nil)}} {
 		_ = body.Close()
 		if got, err := io.ReadAll(body); err != nil || string(got) != "payload" {
 			t.Errorf("read %q, %v", got, err)
@@ -54,6 +56,42 @@ func TestClosedBeforeItWasRead(t *testing.T) {
 	}
 	if r.finish(); source.closed != 1 {
 		t.Errorf("the source was closed %d times", source.closed)
+	}
+}
+
+// A body whose stream ended while its first Read began is closed with its attempt, and what
+// is kept of it is given back: over HTTP/2 net/http closes it only before that Read.
+func TestClosedAsItWasBegun(t *testing.T) {
+	for _, rewound := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			source := &closing{Reader: strings.NewReader(strings.Repeat("x", 400<<10))}
+			memory := NewBodyMemory(1 << 20)
+			r := newReplay(source, 1<<20, memory)
+			first := r.reader(nil, nil)
+			_, _ = io.ReadFull(first, make([]byte, 300<<10))
+			_ = first.Close()
+			r.next()
+			ctx, end := context.WithCancel(t.Context())
+			u := &upload{a: &attempt{ctx: ctx}, source: r.reader(nil, nil), again: r.again(nil, nil)}
+			if rewound {
+				_, _ = u.Read(make([]byte, 1))
+				_ = u.Close()
+				if _, err := u.rewound(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = u.Close()
+			if _, err := u.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if r.finish(); source.closed != 0 || memory.Used() == 0 {
+				t.Errorf("rewound %v: closed %d times, %d bytes are taken while its attempt goes on", rewound, source.closed, memory.Used())
+			}
+			end()
+			if synctest.Wait(); source.closed != 1 || memory.Used() != 0 {
+				t.Errorf("rewound %v: closed %d times, %d bytes stay taken", rewound, source.closed, memory.Used())
+			}
+		})
 	}
 }
 

@@ -47,10 +47,7 @@ func (x *exchange) getBody() func() (io.ReadCloser, error) {
 // response to the last can still be handed over: with a body that is gone, or that the
 // caller's GetBody cannot give again, the call ends with that response.
 func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
-	switch {
-	case f.Class == forbear.ClassCanceled, f.Class == forbear.ClassCertificate:
-		return
-	case !f.Class.Retryable() && f.Class != forbear.ClassUnauthorized && !x.reclassed:
+	if !x.mayRepeat(f) {
 		return
 	}
 	if x.body != nil {
@@ -68,6 +65,17 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 		return
 	}
 	x.next = next
+}
+
+// mayRepeat reports whether the class of a failure does not rule another attempt out.
+func (x *exchange) mayRepeat(f *forbear.Failure) bool {
+	switch f.Class {
+	case forbear.ClassCanceled, forbear.ClassCertificate:
+		return false
+	case forbear.ClassUnauthorized:
+		return true
+	}
+	return f.Class.Retryable() || x.reclassed
 }
 
 // decided ends what rewind began. The upload of a response that is handed over goes on;
@@ -110,9 +118,10 @@ func (x *exchange) closeNext() {
 	}
 }
 
-// unreplayable says why the body of a call cannot be sent again, if it cannot.
+// unreplayable says why the body of a call cannot be sent again, if that is why the call
+// ends. A body that would be kept was not where there is no key, or no retry.
 func (x *exchange) unreplayable(s *forbear.State, f *forbear.Failure) {
-	if !s.Unreplayable {
+	if !s.Unreplayable || !x.mayRepeat(f) || x.body == nil && x.t.bodyLimit > 0 {
 		return
 	}
 	if _, said := f.Err.(*bodyError); !said {

@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (u *upload) rewound() (io.ReadCloser, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.source, u.closed, u.shut, u.err = body, false, false, nil
+	u.source, u.begun, u.closed, u.shut, u.err = body, false, false, false, nil
 	return u, nil
 }
 
@@ -118,9 +119,13 @@ func (u *upload) shutSource() error {
 func (u *upload) turn(callers bool) io.Reader {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.begun { // what was closed before went to a connection that was lost
-		u.begun, u.closed, u.shut = true, false, false
+	if !u.begun && u.closed {
+		// It went to a connection that was lost, or is of a stream that ends while it is
+		// begun: then net/http does not close it again.
+		context.AfterFunc(u.a.ctx, func() { _ = u.Close() })
+		u.closed, u.shut = false, false
 	}
+	u.begun = true
 	u.moving, u.callers, u.queued = true, callers, -1
 	if !u.over || u.reading {
 		u.set(u.a.idle)

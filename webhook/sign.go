@@ -69,9 +69,13 @@ func PublicKey(secret string) string {
 // secretRule is what errors about secrets say to write.
 const secretRule = "want whsec_ and the base64 of 24 to 64 bytes, or whsk_ and an ed25519 key"
 
+// letters are those that a random secret has some of, and a path or a phrase may not.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 // Add adds a secret to sign with. A text without a prefix is a symmetric secret, and
-// padding may be missing, as in the libraries of Standard Webhooks. Its error matches
-// [ErrInvalid] and does not show the secret.
+// padding may be missing, as in the libraries of Standard Webhooks; one without capitals
+// and digits is a path or a phrase, and is refused. Its error matches [ErrInvalid] and
+// does not show the secret.
 func (s *Signer) Add(secret string) error {
 	kind, text := secretPrefix, secret
 	if name, after, found := strings.Cut(secret, "_"); found {
@@ -83,6 +87,8 @@ func (s *Signer) Add(secret string) error {
 		return fmt.Errorf("%w secret: %s", ErrInvalid, secretRule)
 	case kind == secretPrefix && (len(raw) < 24 || len(raw) > 64):
 		return fmt.Errorf("%w secret of %d bytes: %s", ErrInvalid, len(raw), secretRule)
+	case text == secret && !strings.ContainsAny(text, letters):
+		return fmt.Errorf("%w secret, a path or a phrase: %s", ErrInvalid, secretRule)
 	case kind == secretPrefix:
 		s.hmacKeys = append(s.hmacKeys, &sync.Pool{New: func() any { return hmac.New(sha256.New, raw) }})
 	case len(raw) == ed25519.SeedSize || len(raw) == ed25519.PrivateKeySize: // which begins with its seed

@@ -113,6 +113,8 @@ func TestUnusableSecret(t *testing.T) {
 		"empty":            "",
 		"a prefix alone":   "whsec_",
 		"a password":       "correct horse battery staple, twice",
+		"a phrase":         "changemechangemechangemechangeme",
+		"a path":           "/run/secrets/webhook/signing/key",
 		"letters, short":   "hunter2hunter2",
 		"23 bytes":         standardSecret[:31],
 		"65 bytes":         base64.RawStdEncoding.EncodeToString(make([]byte, 65)),

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -203,7 +202,7 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 			r.unjudged(on.at, d.Name, "%s: retry-on %s is unknown here", d.Name, word)
 		}
 		if !slices.Contains(haproxyOn, word) {
-			r.misspelt(on.at, d, word, "is not a word of retry-on, and HAProxy refuses the file", nearest.Hint(word, haproxyOn, ""))
+			r.misspelt(on.at, d, word, "is not a word of retry-on, and HAProxy refuses the file", meant(word, haproxyOn))
 		}
 		// But for none, these happen before the request has been sent.
 		repeats = repeats || !slices.Contains([]string{"conn-failure", "0rtt-rejected", "none"}, word)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
@@ -129,7 +128,7 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles
 // linkerdCodes judges the statuses and the gRPC codes of the annotations.
 func (r *reader) linkerdCodes(d *policyfile.Dependency, http, grpc *tree.Node) {
 	refused := func(n *tree.Node, word string, known ...string) {
-		r.misspelt(n.At, d, word, "is not a condition, and Linkerd retries nothing", nearest.Hint(word, known, ""))
+		r.misspelt(n.At, d, word, "is not a condition, and Linkerd retries nothing", meant(word, known))
 	}
 	for word := range strings.SplitSeq(http.Text(), ",") {
 		if span(word) == nil && http != nil && !strings.EqualFold(word, "gateway-error") {

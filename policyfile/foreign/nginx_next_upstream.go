@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 )
@@ -111,7 +110,7 @@ func (u *nginxUnit) words(words []string, at policyfile.Position) {
 		case unset(word):
 			u.note(at, d.Name, fmt.Sprintf("%s %s is unknown here", u.name("next_upstream"), word))
 		case !slices.Contains(nginxNext, word):
-			u.r.misspelt(at, d, word, "is not a word of "+u.name("next_upstream")+", and nginx refuses the file", nearest.Hint(word, nginxNext, ""))
+			u.r.misspelt(at, d, word, "is not a word of "+u.name("next_upstream")+", and nginx refuses the file", meant(word, nginxNext))
 		case nginxTerminal(word):
 			u.r.refuse(at, "R-4", d, "classify."+word, "%s is retried: the same request gets the same response", word)
 		// Without this word nginx repeats no POST, LOCK or PATCH.

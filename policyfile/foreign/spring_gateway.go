@@ -214,7 +214,7 @@ func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
 		case slices.Contains(seriesNames, strings.ToUpper(text)):
 			series = append(series, n) // in the shortcut of the servlet stack
 		case span(text) == nil:
-			r.misspelt(n.At, d, text, "is not a status, and the gateway does not start", nearest.Hint(text, springStatuses, ""))
+			r.misspelt(n.At, d, text, "is not a status, and the gateway does not start", meant(text, springStatuses))
 		}
 		r.terminals(n.At, d, text, "")
 	}

@@ -35,6 +35,8 @@ func (m *machine) errors(d *policyfile.Dependency, retriers []*tree.Node) {
 			switch status, http := strings.CutPrefix(e, "States.Http.StatusCode."); {
 			case (e == "States.ALL" || e == "States.TaskFailed") && !left:
 				m.refuse(name.At, "R-4", d, "classify."+e, "%s is retried, whatever failed: name the transient errors, or exclude the others by a retrier with MaxAttempts 0", e)
+			case http && len(span(status)) != 1: // names are matched whole
+				m.misspelt(name.At, d, e, "is not an error of Step Functions, and nothing matches it", ": write one status, as in States.Http.StatusCode.503")
 			case http:
 				m.terminals(name.At, d, status, "")
 			case strings.HasPrefix(e, "States.") && !slices.Contains(statesErrors, e):

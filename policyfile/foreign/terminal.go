@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/terminal"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -111,11 +112,22 @@ func (r *reader) misspelt(at policyfile.Position, d *policyfile.Dependency, word
 	r.refuse(at, "", d, "word."+word, "%q %s%s", word, becomes, hint).Uncertain = hint == ""
 }
 
+// meant is the hint to the known word that is nearest to word. A status is not a slip of
+// another one.
+func meant(word string, known []string) string {
+	if _, err := strconv.Atoi(strings.TrimPrefix(word, "http_")); err == nil {
+		return ": leave it out"
+	}
+	return nearest.Hint(word, known, "")
+}
+
 // statusNames has the statuses by their names without separators. Some of Spring's are not
 // those of net/http.
 var statusNames = func() map[string]int {
 	names := map[string]int{
 		"PAYLOADTOOLARGE": 413, "CONTENTTOOLARGE": 413, "URITOOLONG": 414, "IAMATEAPOT": 418, "UNPROCESSABLECONTENT": 422, "BANDWIDTHLIMITEXCEEDED": 509,
+		// Before Spring 7.
+		"CHECKPOINT": 103, "MOVEDTEMPORARILY": 302, "INSUFFICIENTSPACEONRESOURCE": 419, "METHODFAILURE": 420, "DESTINATIONLOCKED": 421,
 	}
 	for status := lowest; status <= highest; status++ {
 		if text := http.StatusText(status); text != "" {
