@@ -14,7 +14,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
 		Scenario: s.Name, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
-		Events: rec.Events, Stopped: rec.Stopped,
+		Events: rec.Events, Stopped: rec.Stopped, Notes: c.rounded(),
 	}
 	res.Series.fill(rec.Bins, s.Bin)
 	res.Summary.fill(rec, s.Bin)
@@ -30,7 +30,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 		}
 		res.Services = append(res.Services, v)
 	}
-	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), s.lasting())
+	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), c.lasting())
 	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
@@ -95,14 +95,18 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	}
 	p50, p99, mean := rec.Latency()
 	s.P50, s.P99, s.Mean = Latency(p50*1e3), Latency(p99*1e3), Latency(mean*1e3)
-	for why, n := range rec.Refused {
+	ended := func(why string, n float64) {
 		if n > 0 {
 			if s.Reasons == nil {
 				s.Reasons = map[string]float64{}
 			}
-			s.Reasons[forbear.Reason(why).String()] = n
+			s.Reasons[why] = n
 		}
 	}
+	for why, n := range rec.Refused {
+		ended(forbear.Reason(why).String(), n)
+	}
+	ended("throttled", rec.Throttled)
 	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]

@@ -61,8 +61,8 @@ func (b SweepBounds) withDefaults() SweepBounds {
 
 // RunSweep runs s for every load and trigger length, on all processors: with three
 // seeds, and with twelve where the outcome changes. progress may be nil; it hears of the
-// runs of both rounds, one after the other. Before the first run it refuses, with a [*TooLargeError], a sweep that
-// would need too much.
+// first round and then of both together. Before the first run it refuses, with a
+// [*TooLargeError], a sweep that would need too much.
 func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progress func(done, of int)) (*Sweep, error) {
 	s, b = s.WithDefaults(), b.withDefaults()
 	switch {
