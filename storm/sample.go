@@ -83,10 +83,14 @@ func (c *compiled) divisible() float64 {
 // rate returns the requests a second of all fleets, about.
 func (s *Scenario) rate() (all float64) {
 	for i := range s.Fleets {
-		f := &s.Fleets[i]
-		all += f.mean(s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
+		all += s.rateOf(&s.Fleets[i])
 	}
 	return all
+}
+
+// rateOf returns those of one fleet, about.
+func (s *Scenario) rateOf(f *Fleet) float64 {
+	return f.mean(s.Duration) + float64(f.Users)/max(f.Think.Seconds(), 0.01)
 }
 
 // fewInstances are left of many: with one, all would have the luck of a single breaker.
@@ -99,20 +103,22 @@ const fewInstances = 16
 func (s Scenario) sampled(k float64) Scenario {
 	part := func(n int) int { return whole(n, 1/k) }
 	const enough = 50 // requests a second, for a window of 100 calls
-	busy := int(s.rate() / k / enough)
-	s = s.withClients(func(c *Client, instances *int) {
+	smaller := func(c *Client, instances *int, rate float64) {
 		left := part(*instances)
 		if !c.bounded() { // else each keeps its load
-			left = max(left, min(*instances, fewInstances, busy))
+			left = max(left, min(*instances, fewInstances, int(rate/k/enough)))
 		}
 		each := float64(*instances) / float64(left) / k
 		c.bound(each)
 		c.Baseline.Bucket.Size *= each
 		*instances = left
-	})
+	}
+	s = s.WithDefaults()
 	s.Engine = Exact
+	all := s.rate() // of a service's calls, about, which may be of any fleet
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
+		smaller(&f.Client, &f.Instances, s.rateOf(f))
 		f.Rate /= k
 		f.Load = scaled(f.Load, 1/k)
 		f.Users = part(f.Users)
@@ -129,6 +135,9 @@ func (s Scenario) sampled(k float64) Scenario {
 		v.Limit.Burst = max(v.Limit.Burst, min(burst, leastTokens))
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
+		}
+		for j := range v.Calls {
+			smaller(&v.Calls[j].Client, &v.Calls[j].Instances, all)
 		}
 	}
 	return s

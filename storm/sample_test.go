@@ -180,3 +180,46 @@ func TestSampleNotesFewPlaces(t *testing.T) {
 		}
 	}
 }
+
+// A small fleet beside a large one keeps the load of its instances.
+func TestSamplesOfUnequalFleets(t *testing.T) {
+	c := Client{Retries: new(3), Base: 100 * ms, Breaker: new(false)}
+	s := Scenario{
+		Name: "unequal", Duration: seconds(30), Engine: Exact,
+		Fleets:   []Fleet{{Rate: 2_000_000, Client: c}, {Rate: 1000, Instances: 16, Calls: "b", Client: c}},
+		Services: []Service{{Name: "a"}, {Name: "b"}},
+		Faults:   []Fault{{Kind: Outage, Service: "b", At: seconds(5), For: seconds(20)}},
+	}
+	small := s
+	small.Fleets = s.Fleets[1:]
+	want := mustRun(t, small).Services[1]
+	m, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := m.runSample(500, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := part.Services[1]
+	near(t, "attempts for a call", got.Arrivals/(got.Arrivals-got.Retries), want.Arrivals/(want.Arrivals-want.Retries), 0.1)
+}
+
+// A sample has whole servers of measured times, and any part of a limit.
+func TestSampleScale(t *testing.T) {
+	s := Scenario{
+		Duration: seconds(10), Fleets: []Fleet{{Rate: 10_000}, {Rate: 1, Calls: "rare"}},
+		Services: []Service{
+			{Name: "s", Capacity: 12_000, Quantiles: []Quantile{{0.5, ms}, {0.99, ms * 6 / 5}}},
+			{Name: "rare", Limit: Limit{Rate: 0.002}},
+		},
+	}
+	c, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "one of", c.sampleScale(Estimate{Time: 5 * time.Second}, time.Second), 4, 0)
+	if _, err := compile(s.sampled(4)); err != nil {
+		t.Error(err)
+	}
+}

@@ -44,8 +44,8 @@ type SweepBounds struct {
 	Triggers int      `json:"triggers"`
 }
 
-// MaxCells bounds the runs of a sweep or a curve: together they take a minute or
-// two, since each is then a small sample.
+// MaxCells bounds the cells of a sweep, of 3 to 12 runs each, and the runs of a curve. Many
+// runs are small samples; what they need together is estimated all the same.
 const MaxCells = 10_000
 
 // withDefaults returns b with its zero fields filled in.

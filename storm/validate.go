@@ -326,7 +326,7 @@ func (c *checker) limit(path string, l *Limit) {
 		}
 		return
 	}
-	c.number(path+".rate", l.Rate, 0.001, MaxRate)
+	c.number(path+".rate", l.Rate, 1e-12, MaxRate) // a sample has a part of it
 	c.number(path+".burst", l.Burst, 1, MaxRate)
 	c.span(path+".retry_after", l.RetryAfter, time.Hour)
 }
