@@ -94,3 +94,14 @@ func TestThresholdsOfEdges(t *testing.T) {
 		}
 	}
 }
+
+// The bins of a short run are wide enough for a long fault.
+func TestLengthenedRunsAreValid(t *testing.T) {
+	s := brownout(100, 0.2)
+	s.Duration, s.Faults[0].At = seconds(1), 100*ms
+	s = s.WithDefaults().lengthened(seconds(60))
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	near(t, "length", s.Duration.Seconds(), 60.8, 1e-9)
+}

@@ -169,5 +169,6 @@ func (s Scenario) lengthened(d Duration) Scenario {
 	}
 	s.Faults = faults
 	s.Duration += more
+	s.Bin = max(s.Bin, (s.Duration+maxBins-1)/maxBins) // a bin of a short run may be too narrow
 	return s
 }
