@@ -194,3 +194,19 @@ func TestServersOfQuantilesAreWhole(t *testing.T) {
 		t.Errorf("14 servers: %q", r.Notes)
 	}
 }
+
+// A peak of the load that is over before the fault does not make the trouble after it the
+// load's; one that sticks by itself does.
+func TestAPeakIsNotOverload(t *testing.T) {
+	s := brownout(150, 10)
+	s.Fleets[0].Rate = 0
+	for want, load := range map[Verdict][]Step{
+		Metastable: {{0, 400}, {500 * ms, 150}},
+		Overloaded: {{0, 150}, {seconds(25), 700}, {seconds(35), 150}},
+	} {
+		s.Fleets[0].Load = load
+		if got := mustRun(t, s).Summary.Verdict; got != want {
+			t.Errorf("%v: %s, want %s", load, got, want)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.alone(res, e, stop); err != nil {
+		return nil, err
+	}
 	if err := c.blame(res, e, stop); err != nil {
 		return nil, err
 	}
@@ -42,6 +45,30 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 		return res, context.Cause(ctx)
 	}
 	return res, nil
+}
+
+// alone finds out whether a run that is stuck would be so without its faults, which a load
+// whose peak is too much does not say by itself. It takes another run.
+func (c *compiled) alone(r *Result, e Estimate, stop func() bool) error {
+	if r.Stopped || r.Summary.Verdict != Metastable || !c.s.stepped() || !c.m.Overloaded() {
+		return nil
+	}
+	s := c.s
+	s.Faults = nil
+	bare, err := compile(s)
+	if err != nil {
+		return err
+	}
+	without, err := bare.simulate(e, stop)
+	if err != nil {
+		return err
+	}
+	r.Stopped = without.Stopped
+	r.Events += without.Events
+	if without.Summary.Verdict == Overloaded {
+		r.Summary.Verdict = Overloaded
+	}
+	return nil
 }
 
 // simulate runs c once: whole, or the sample that was estimated.

@@ -31,7 +31,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 		res.Services = append(res.Services, v)
 	}
 	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), c.lasting())
-	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
+	if res.Summary.Verdict == Metastable && c.m.Overloaded() && !c.s.stepped() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
 	// A full bulkhead counts as a failure, so that breakers open on it.
