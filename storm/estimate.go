@@ -103,7 +103,7 @@ func (c *compiled) estimate(o Options) Estimate {
 	if c.m.Guarded() {
 		runs++
 	}
-	if c.s.stepped() && c.m.Overloaded() {
+	if len(c.s.Faults) > 0 && c.s.stepped() && c.m.Overloaded() {
 		runs++
 	}
 	return e.times(runs)
