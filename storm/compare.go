@@ -36,7 +36,7 @@ func Variants() []Variant {
 // counts, waits and budgets stays, and so does the leave to say more than the
 // standard allows.
 func (s Scenario) With(v Variant) Scenario {
-	return s.withClients(func(c *Client, _ *int) {
+	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked
 		c.Baseline, c.Breaker = v.baseline, &v.breaker
 		c.Baseline.Unchecked = unchecked
@@ -54,16 +54,15 @@ func (s Scenario) WithPolicy(p forbear.Policy) Scenario {
 	return s
 }
 
-// withClients returns s, with its defaults, and f applied to every client and the number
-// of its instances.
-func (s Scenario) withClients(f func(c *Client, instances *int)) Scenario {
+// withClients returns s, with its defaults, and f applied to every client.
+func (s Scenario) withClients(f func(c *Client)) Scenario {
 	s = s.WithDefaults()
 	for i := range s.Fleets {
-		f(&s.Fleets[i].Client, &s.Fleets[i].Instances)
+		f(&s.Fleets[i].Client)
 	}
 	for i := range s.Services {
 		for j := range s.Services[i].Calls {
-			f(&s.Services[i].Calls[j].Client, &s.Services[i].Calls[j].Instances)
+			f(&s.Services[i].Calls[j].Client)
 		}
 	}
 	return s

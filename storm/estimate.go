@@ -87,7 +87,8 @@ func (s Scenario) study(n int, o Options) (Options, error) {
 func (o Options) within() time.Duration { return cmp.Or(o.Within, 3*time.Second) }
 
 // estimate returns what a run of c needs: whole, or as a sample where that would take
-// too long. With breakers there may be a second run without them.
+// too long. With breakers there may be a second run without them, and one without the
+// faults where the load has peaks.
 func (c *compiled) estimate(o Options) Estimate {
 	e := costOf(c.m)
 	if c.s.Engine == Auto {
@@ -98,10 +99,14 @@ func (c *compiled) estimate(o Options) Estimate {
 			}
 		}
 	}
+	runs := 1
 	if c.m.Guarded() {
-		e = e.times(2)
+		runs++
 	}
-	return e
+	if len(c.s.Faults) > 0 && c.s.stepped() && c.m.Overloaded() {
+		runs++
+	}
+	return e.times(runs)
 }
 
 // costOf returns what a run of all of m needs.

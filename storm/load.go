@@ -18,6 +18,11 @@ func (f *Fleet) steps() (all []model.Step) {
 	return all
 }
 
+// stepped reports whether the load of any fleet changes in steps.
+func (s *Scenario) stepped() bool {
+	return slices.ContainsFunc(s.Fleets, func(f Fleet) bool { return f.Load != nil })
+}
+
 // mean returns the mean rate of an open loop in a run of that duration.
 func (f *Fleet) mean(d Duration) float64 {
 	m := model.Fleet{Rate: f.Rate, Load: f.steps()}

@@ -2,6 +2,7 @@ package storm
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -169,5 +170,43 @@ func TestQuantilesAreChecked(t *testing.T) {
 	s.Services[0].Quantiles = []Quantile{{0.5, ms}, {0.9, ms}}
 	if err := s.Validate(); err != nil {
 		t.Errorf("equal times: %v", err)
+	}
+}
+
+// A whole number of servers may do more or less than the capacity: that is noted, and counts
+// for the verdict.
+func TestServersOfQuantilesAreWhole(t *testing.T) {
+	s := stepped(Step{0, 90})
+	s.Services[0] = Service{Name: "s", Capacity: 100, Replicas: 10, Quantiles: []Quantile{{0.5, 140 * ms}, {0.99, 150 * ms}}}
+	r := mustRun(t, s)
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "s does 71.4 requests a second, not its capacity of 100") {
+		t.Errorf("notes %q", r.Notes)
+	}
+	c, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.m.Overloaded() {
+		t.Error("10 servers of 140 ms do 90 requests a second")
+	}
+	s.Services[0].Replicas = 0
+	if r := mustRun(t, s); len(r.Notes) != 0 {
+		t.Errorf("14 servers: %q", r.Notes)
+	}
+}
+
+// A peak of the load that is over before the fault does not make the trouble after it the
+// load's; one that sticks by itself does.
+func TestAPeakIsNotOverload(t *testing.T) {
+	s := brownout(150, 10)
+	s.Fleets[0].Rate = 0
+	for want, load := range map[Verdict][]Step{
+		Metastable: {{0, 400}, {500 * ms, 150}},
+		Overloaded: {{0, 150}, {seconds(25), 700}, {seconds(35), 150}},
+	} {
+		s.Fleets[0].Load = load
+		if got := mustRun(t, s).Summary.Verdict; got != want {
+			t.Errorf("%v: %s, want %s", load, got, want)
+		}
 	}
 }

@@ -25,15 +25,26 @@ func (v *Service) replicas() []model.Service {
 	return group
 }
 
-// replica returns one of n equal parts of v. A bound of the queue in seconds follows
-// from the capacity.
+// replica returns one of n equal parts of v.
 func (v Service) replica(n int) *Service {
+	if n == 1 {
+		return &v
+	}
 	part := 1 / float64(n)
+	v.boundInRequests()
 	v.Capacity *= part
 	v.Concurrency = whole(v.Concurrency, part)
 	v.QueueLength = whole(v.QueueLength, part)
 	v.Limit = v.Limit.part(part)
 	return &v
+}
+
+// boundInRequests turns a bound of the queue in seconds into one in requests, of which a
+// part of the service keeps one at least.
+func (v *Service) boundInRequests() {
+	if n := int(v.Queue.Seconds() * v.Capacity); n > 0 {
+		v.Queue, v.QueueLength = 0, n
+	}
 }
 
 // part returns the part of its service that f hits.

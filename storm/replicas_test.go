@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -178,4 +179,19 @@ func wantFault(t *testing.T, s Scenario, path, text string) {
 func about(t *testing.T, name string, got, want, part float64) {
 	t.Helper()
 	near(t, name, got, want, part*want)
+}
+
+// A bound of the queue in seconds is divided in requests, of which a replica keeps one.
+func TestReplicasKeepAPlaceInTheQueue(t *testing.T) {
+	for queue, want := range map[Duration]float64{50 * ms: 1, 1000 * ms: 10, ms: 0} {
+		s := twoReplicas(Fault{Kind: Outage})
+		s.Services[0] = Service{Name: "s", Replicas: 10, Capacity: 100, Queue: queue}
+		c, err := compile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := math.Floor(c.m.Services[9].Bound); got != want {
+			t.Errorf("%v: %v places, want %v", queue, got, want)
+		}
+	}
 }

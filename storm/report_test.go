@@ -95,7 +95,11 @@ func TestSweepReports(t *testing.T) {
 	s.Duration = seconds(40)
 	calls := 0
 	w, err := RunSweep(t.Context(), s, SweepBounds{LoadFrom: 0.6, LoadTo: 1.1, Loads: 6, Triggers: 5, Longest: seconds(10)}, Options{},
-		func(done, of int) { calls++ })
+		func(done, of int) {
+			if calls++; done != calls || done > of {
+				t.Errorf("call %d of progress: %d of %d", calls, done, of)
+			}
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

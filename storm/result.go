@@ -67,7 +67,7 @@ type Summary struct {
 	BreakerRefused     float64 `json:"breaker_refused"`
 	ConcurrencyRefused float64 `json:"concurrency_refused"`
 	// Reasons are the failed calls by the reason that ended them, under the names that
-	// package reason gives.
+	// package reason gives, or throttled: by the client's adaptive throttling.
 	Reasons map[string]float64 `json:"failed_by_reason,omitempty"`
 	// Postponed is how often calls of durable kinds were postponed: the budget was
 	// spent, or the breaker open.

@@ -3,6 +3,7 @@ package storm
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +115,111 @@ func TestEstimateIsNotTooLow(t *testing.T) {
 		if r := mustRun(t, s); float64(r.Events) > 1.2*e.Events+10_000 {
 			t.Errorf("%s: %d events, estimated %.0f", s.Name, r.Events, e.Events)
 		}
+	}
+}
+
+// What bounds or lengthens single requests comes out of a sample nearly as out of the
+// whole. A hundred places are full more often than three hundred, at the load that they
+// can just bear by 0.03.
+func TestSamplesKeepTheShares(t *testing.T) {
+	once := Client{Retries: new(0), Breaker: new(false)}
+	at := func(rate float64, instances int, c Client, v Service) Scenario {
+		v.Name = "s"
+		return Scenario{
+			Name: "shares", Duration: seconds(10), Engine: Exact,
+			Fleets: []Fleet{{Rate: rate, Instances: instances, Client: c}}, Services: []Service{v},
+		}
+	}
+	measured := []Quantile{{0.5, ms}, {0.99, ms * 6 / 5}}
+	full, pooled := once, once
+	full.MaxConcurrent, pooled.Connections, pooled.Timeout = 300, 300, 100*ms
+	for name, s := range map[string]Scenario{
+		"measured times, overloaded": at(13_000, 20, once, Service{Capacity: 12_000, Quantiles: measured}),
+		"measured times, 92 %":       at(11_000, 20, once, Service{Capacity: 12_000, Quantiles: measured}),
+		"contention":                 at(4000, 20, once, Service{Capacity: 10_000, Concurrency: 200, PerConcurrent: ms / 5}),
+		"a bulkhead":                 at(15_500, 1, full, Service{Time: 20 * ms}),
+		"connections":                at(15_500, 1, pooled, Service{Time: 20 * ms}),
+		"a small bucket":             at(9500, 20, once, Service{Time: 5 * ms, Limit: Limit{Rate: 10_000, Burst: 50}}),
+	} {
+		whole := mustRun(t, s)
+		c, err := compile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []float64{5, 9} {
+			k = c.even(max(1, min(k, c.divisible())))
+			part, err := c.runSample(k, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s, 1 of %v", name, k)
+			near(t, name+": good", part.Summary.Good/part.Summary.Calls, whole.Summary.Good/whole.Summary.Calls, 0.035)
+			near(t, name+": failed", part.Summary.Failed/part.Summary.Calls, whole.Summary.Failed/whole.Summary.Calls, 0.035)
+			if k < 1.5 {
+				t.Errorf("%s: 1 of %v is no sample", name, k)
+			}
+		}
+	}
+}
+
+// A queue of a few places in a sample is noted: it refuses more.
+func TestSampleNotesFewPlaces(t *testing.T) {
+	s := brownout(2000, 10)
+	s.Services[0].Concurrency, s.Services[0].QueueLength = 400, 10
+	for k, want := range map[float64]bool{2: false, 20: true} {
+		c, err := compile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.runSample(k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "places of s"); got != want {
+			t.Errorf("1 of %v: notes %q", k, r.Notes)
+		}
+	}
+}
+
+// A small fleet beside a large one keeps the load of its instances.
+func TestSamplesOfUnequalFleets(t *testing.T) {
+	c := Client{Retries: new(3), Base: 100 * ms, Breaker: new(false)}
+	s := Scenario{
+		Name: "unequal", Duration: seconds(30), Engine: Exact,
+		Fleets:   []Fleet{{Rate: 2_000_000, Client: c}, {Rate: 1000, Instances: 16, Calls: "b", Client: c}},
+		Services: []Service{{Name: "a"}, {Name: "b"}},
+		Faults:   []Fault{{Kind: Outage, Service: "b", At: seconds(5), For: seconds(20)}},
+	}
+	small := s
+	small.Fleets = s.Fleets[1:]
+	want := mustRun(t, small).Services[1]
+	m, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := m.runSample(500, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := part.Services[1]
+	near(t, "attempts for a call", got.Arrivals/(got.Arrivals-got.Retries), want.Arrivals/(want.Arrivals-want.Retries), 0.1)
+}
+
+// A sample has whole servers of measured times, and any part of a limit.
+func TestSampleScale(t *testing.T) {
+	s := Scenario{
+		Duration: seconds(10), Fleets: []Fleet{{Rate: 10_000}, {Rate: 1, Calls: "rare"}},
+		Services: []Service{
+			{Name: "s", Capacity: 12_000, Quantiles: []Quantile{{0.5, ms}, {0.99, ms * 6 / 5}}},
+			{Name: "rare", Limit: Limit{Rate: 0.002}},
+		},
+	}
+	c, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "one of", c.sampleScale(Estimate{Time: 5 * time.Second}, time.Second), 4, 0)
+	if _, err := compile(s.sampled(4)); err != nil {
+		t.Error(err)
 	}
 }

@@ -262,8 +262,12 @@ func TestSampleHasItsPartOfTheLimit(t *testing.T) {
 	}
 	near(t, "good", part.Summary.Good, whole.Summary.Good, 0.01*whole.Summary.Good)
 	near(t, "shed", part.Services[0].Shed, whole.Services[0].Shed, 0.02*whole.Services[0].Shed)
-	if c, err = compile(s.sampled(10_000)); err != nil || c.m.Services[0].Limit.Burst != 1 {
-		t.Errorf("a burst of %v in a small sample, %v: want room for one", c.m.Services[0].Limit.Burst, err)
+	// Of a small bucket enough is left for chance not to empty it.
+	for burst, want := range map[float64]float64{1: 1, 20: 20, 1200: leastTokens} {
+		s.Services[0].Limit.Burst = burst
+		if c, err = compile(s.sampled(10_000)); err != nil || c.m.Services[0].Limit.Burst != want {
+			t.Errorf("a burst of %v for %v in a small sample, %v: want %v", c.m.Services[0].Limit.Burst, burst, err, want)
+		}
 	}
 }
 
@@ -297,6 +301,33 @@ func TestServersMistakes(t *testing.T) {
 		found := FieldErrors(s.Validate())
 		if len(found) != 1 || found[0].Path != tt.path || !strings.Contains(found[0].Detail, tt.want) {
 			t.Errorf("%s, %s: got %v", tt.path, tt.want, found)
+		}
+	}
+}
+
+// Every call of a fleet that fails has a reason, those too that a throttle drops.
+func TestEveryFailedCallHasAReason(t *testing.T) {
+	s := steady(1000, 5)
+	s.Services[0] = Service{Name: "s", Capacity: 500, Shed: 100 * ms}
+	s.Fleets[0].Client.Throttle.K = 1.2
+	r := mustRun(t, s)
+	sum := 0.0
+	for _, n := range r.Summary.Reasons {
+		sum += n
+	}
+	if r.Summary.Reasons["throttled"] == 0 {
+		t.Errorf("reasons %v: want throttled", r.Summary.Reasons)
+	}
+	near(t, "failed by reason", sum, r.Summary.Failed, 0)
+}
+
+// A lasting fault of a method that nobody uses is no trouble.
+func TestALastingFaultOfAnotherMethodIsSteady(t *testing.T) {
+	s := steady(500, 1)
+	for method, want := range map[string]Verdict{"POST": Steady, "GET": Undecided} {
+		s.Faults = []Fault{{Kind: Outage, At: seconds(5), For: seconds(1000), Method: method}}
+		if got := mustRun(t, s).Summary.Verdict; got != want {
+			t.Errorf("%s: %s, want %s", method, got, want)
 		}
 	}
 }

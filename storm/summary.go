@@ -14,7 +14,7 @@ func (c *compiled) result(rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
 		Scenario: s.Name, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
-		Events: rec.Events, Stopped: rec.Stopped, begun: rec.Begun,
+		Events: rec.Events, Stopped: rec.Stopped, begun: rec.Begun, Notes: c.rounded(),
 	}
 	for _, f := range s.Faults {
 		res.Faults = append(res.Faults, [2]Duration{f.At, f.At + f.For})
@@ -33,8 +33,8 @@ func (c *compiled) result(rec *model.Record) *Result {
 		}
 		res.Services = append(res.Services, v)
 	}
-	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), s.lasting())
-	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
+	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), c.lasting())
+	if res.Summary.Verdict == Metastable && c.m.Overloaded() && !c.s.stepped() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
 	// A full bulkhead counts as a failure, so that breakers open on it.
@@ -98,7 +98,18 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 	}
 	p50, p99, mean := rec.Latency()
 	s.P50, s.P99, s.Mean = Latency(p50*1e3), Latency(p99*1e3), Latency(mean*1e3)
-	s.Reasons = reasonsOf(rec, s.Failed)
+	ended := func(why string, n float64) {
+		if n > 0 {
+			if s.Reasons == nil {
+				s.Reasons = map[string]float64{}
+			}
+			s.Reasons[why] = n
+		}
+	}
+	for why, n := range rec.Refused {
+		ended(forbear.Reason(why).String(), n)
+	}
+	ended("throttled", rec.Throttled)
 	s.Open = max(0, s.Calls-s.Good-s.Failed)
 	s.BudgetRefused = rec.Refused[reason.Budget]
 	s.BreakerRefused = rec.Refused[reason.BreakerOpen]
@@ -107,22 +118,6 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 		s.Postponed += n
 	}
 	s.multipliers(rec.Bins, bin)
-}
-
-// reasonsOf returns the failed calls by reason. The throttle, which is a baseline, ends
-// calls without one of forbear's.
-func reasonsOf(rec *model.Record, failed float64) map[string]float64 {
-	all := map[string]float64{}
-	for why, n := range rec.Refused {
-		if n > 0 {
-			all[forbear.Reason(why).String()] = n
-			failed -= n
-		}
-	}
-	if failed >= 1 {
-		all["throttled_by_client"] = failed
-	}
-	return all
 }
 
 // multipliers finds the peak over spans of a second, where noise is small, and

@@ -44,8 +44,8 @@ type SweepBounds struct {
 	Triggers int      `json:"triggers"`
 }
 
-// MaxCells bounds the runs of a sweep or a curve: together they take a minute or
-// two, since each is then a small sample.
+// MaxCells bounds the cells of a sweep, of 3 to 12 runs each, and the runs of a curve. Many
+// runs are small samples; what they need together is estimated all the same.
 const MaxCells = 10_000
 
 // withDefaults returns b with its zero fields filled in.
@@ -61,8 +61,8 @@ func (b SweepBounds) withDefaults() SweepBounds {
 
 // RunSweep runs s for every load and trigger length, on all processors: with three
 // seeds, and with twelve where the outcome changes. progress may be nil; it hears of the
-// runs of both rounds, one after the other. Before the first run it refuses, with a [*TooLargeError], a sweep that
-// would need too much.
+// first round and then of both together. Before the first run it refuses, with a
+// [*TooLargeError], a sweep that would need too much.
 func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progress func(done, of int)) (*Sweep, error) {
 	s, b = s.WithDefaults(), b.withDefaults()
 	switch {

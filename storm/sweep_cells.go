@@ -18,11 +18,17 @@ const (
 func (w *Sweep) fill(ctx context.Context, s Scenario, o Options, progress func(done, of int)) error {
 	columns := len(w.Triggers)
 	results := make([][]Summary, len(w.Loads)*columns)
+	before := 0 // runs of the first round: who hears of the progress estimates the time by all
 	// more runs each of the cells until it has so many runs.
 	more := func(cells []int, runs int) error {
 		had := len(results[cells[0]])
 		each := runs - had
-		all, err := parallel.Map(ctx, len(cells)*each, progress, func(k int) (Summary, error) {
+		hear := func(done, of int) {
+			if progress != nil {
+				progress(before+done, before+of)
+			}
+		}
+		all, err := parallel.Map(ctx, len(cells)*each, hear, func(k int) (Summary, error) {
 			cell, seed := cells[k/each], had+k%each
 			r, err := Run(ctx, s.loaded(w.Loads[cell/columns]).lengthened(w.Triggers[cell%columns]).reseeded(seed), o)
 			if err != nil {
@@ -34,6 +40,7 @@ func (w *Sweep) fill(ctx context.Context, s Scenario, o Options, progress func(d
 			cell := cells[i/each]
 			results[cell] = append(results[cell], r)
 		}
+		before += len(all)
 		return err
 	}
 	every := make([]int, len(results))

@@ -12,10 +12,13 @@ import (
 // Threshold is what [LeastTrigger] found: how long the first fault must last for the
 // trouble to stay in half of the runs.
 type Threshold struct {
-	// Least is that length, and Interval holds it with a confidence of 95 %. Both are 0
-	// unless Sticks.
+	// Least is that length, found to within 3 %. Interval holds it with a confidence of
+	// 95 %. Both are 0 unless Sticks.
 	Least    Duration    `json:"least"`
 	Interval [2]Duration `json:"interval"`
+	// Open says that the interval has no upper end: too few runs of the longest fault
+	// stay in trouble. Interval ends at Longest then.
+	Open bool `json:"interval_open,omitzero"`
 	// Sticks says that the trouble stays in at least half of the runs of the longest fault.
 	Sticks bool `json:"sticks"`
 	// Stuck of Seeds runs of the longest fault stay in trouble.
@@ -59,9 +62,9 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 	if err != nil {
 		return t, err
 	}
-	var lengths []Duration
-	for len(lengths) < mostSeeds {
-		first := len(lengths)
+	var edges []edge
+	for len(edges) < mostSeeds {
+		first := len(edges)
 		found, err := parallel.Map(ctx, seedsAtOnce, func(done, _ int) {
 			if progress != nil {
 				progress(first+done, first+seedsAtOnce)
@@ -70,40 +73,55 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 		if err != nil {
 			return t, err
 		}
-		for _, e := range found {
-			lengths = append(lengths, e.length)
-			t.Runs += e.runs
-			t.Scale = max(t.Scale, e.scale)
-			if e.length != never {
-				t.Stuck++
-			}
-		}
-		t.Seeds = len(lengths)
-		if t.Least, t.Interval[0], t.Interval[1] = median(lengths); t.Stuck == 0 ||
-			t.Interval[1] == never && 2*t.Stuck < t.Seeds || float64(t.Interval[1]-t.Interval[0]) <= shortInterval*float64(t.Least) {
+		edges = append(edges, found...)
+		if t.sum(edges); t.sure() {
 			break
 		}
-	}
-	t.Sticks = 2*t.Stuck >= t.Seeds && t.Stuck > 0
-	if t.Stuck > 0 {
-		t.Shortest = lengths[0]
-	}
-	if t.Interval[1] = min(t.Interval[1], t.Longest); !t.Sticks {
-		t.Least, t.Interval = 0, [2]Duration{}
 	}
 	return t, nil
 }
 
+// sum says what all edges show. A bisection finds that a length is between two: the
+// interval begins at the lower.
+func (t *Threshold) sum(edges []edge) {
+	*t = Threshold{Longest: t.Longest, Seeds: len(edges)}
+	var lengths, below []Duration
+	for _, e := range edges {
+		lengths, below = append(lengths, e.length), append(below, e.below)
+		t.Runs += e.runs
+		t.Scale = max(t.Scale, e.scale)
+		if e.length != never {
+			t.Stuck++
+		}
+	}
+	middle, _, high := median(lengths)
+	_, low, _ := median(below)
+	if t.Stuck > 0 {
+		t.Shortest = lengths[0]
+	}
+	if t.Sticks = 2*t.Stuck >= t.Seeds; t.Sticks {
+		t.Least, t.Interval, t.Open = middle, [2]Duration{low, min(high, t.Longest)}, high == never
+	}
+}
+
+// sure reports whether more seeds are not worth their time: fewer than half of the runs
+// stick, or the interval is short.
+func (t *Threshold) sure() bool {
+	return !t.Sticks || !t.Open && float64(t.Interval[1]-t.Interval[0]) <= shortInterval*float64(t.Least)
+}
+
 // edge is how long a fault must last for one seed, and the runs that it took.
 type edge struct {
-	length Duration
-	runs   int
-	scale  float64
+	// length is the shortest fault that was found to stick, and below the longest that was
+	// found not to.
+	length, below Duration
+	runs          int
+	scale         float64
 }
 
 // edge bisects the length of the first fault, up to longest, to within 3 %.
 func (s Scenario) edge(ctx context.Context, o Options, longest Duration) (edge, error) {
-	e := edge{length: never}
+	e := edge{length: never, below: longest}
 	stays := func(d Duration) (bool, error) {
 		r, err := Run(ctx, s.lengthened(d), o)
 		if err != nil {
@@ -130,7 +148,7 @@ func (s Scenario) edge(ctx context.Context, o Options, longest Duration) (edge, 
 			low = middle
 		}
 	}
-	e.length = high
+	e.length, e.below = high, low
 	return e, nil
 }
 
@@ -151,5 +169,6 @@ func (s Scenario) lengthened(d Duration) Scenario {
 	}
 	s.Faults = faults
 	s.Duration += more
+	s.Bin = max(s.Bin, (s.Duration+maxBins-1)/maxBins) // a bin of a short run may be too narrow
 	return s
 }

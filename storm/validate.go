@@ -204,6 +204,22 @@ func (c *checker) client(path string, k *Client) {
 	c.number(path+".throttle.k", k.Throttle.K, 0, 100)
 	c.number(path+".baseline.bucket.deposit", k.Baseline.Bucket.Deposit, 0, 1e9)
 	c.number(path+".baseline.bucket.size", k.Baseline.Bucket.Size, 0, 1e9)
+	for _, word := range []struct {
+		name    string
+		stray   bool
+		without string
+	}{
+		{"rtt_law", k.RTTLaw != "" && k.RTT == 0, "rtt"},
+		{"throttle.window", k.Throttle.Window != 0 && k.Throttle.K == 0, "throttle.k"},
+		{"baseline.bucket.deposit", k.Baseline.Bucket.Deposit != 0 && k.Baseline.Bucket.Size == 0, "baseline.bucket.size"},
+	} {
+		if word.stray {
+			c.add(path+"."+word.name, "changes nothing without %s: set that, or remove this", word.without)
+		}
+	}
+	if k.Baseline.NoBudget && k.Baseline.Bucket.Size != 0 {
+		c.add(path+".baseline.bucket", "changes nothing beside no_budget: remove one of them")
+	}
 	if k.Retries != nil && (*k.Retries < 0 || *k.Retries > 1000) {
 		c.add(path+".retries", "%d is outside 0 to 1000", *k.Retries)
 		return
@@ -318,7 +334,7 @@ func (c *checker) limit(path string, l *Limit) {
 		}
 		return
 	}
-	c.number(path+".rate", l.Rate, 0.001, MaxRate)
+	c.number(path+".rate", l.Rate, 1e-12, MaxRate) // a sample has a part of it
 	c.number(path+".burst", l.Burst, 1, MaxRate)
 	c.span(path+".retry_after", l.RetryAfter, time.Hour)
 }

@@ -59,6 +59,10 @@ func TestValidate(t *testing.T) {
 		{"fleets[0]", func(s *Scenario) { s.Fleets[0].Users = 3 }},
 		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = -3 }},
 		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = 1e12 }},
+		{"fleets[0].client.rtt_law", func(s *Scenario) { s.Fleets[0].Client.RTTLaw = "exponential" }},
+		{"fleets[0].client.throttle.window", func(s *Scenario) { s.Fleets[0].Client.Throttle.Window = seconds(1) }},
+		{"fleets[0].client.baseline.bucket.deposit", func(s *Scenario) { s.Fleets[0].Client.Baseline.Bucket.Deposit = 0.1 }},
+		{"fleets[0].client.baseline.bucket", func(s *Scenario) { s.Fleets[0].Client.Baseline.Bucket.Size = 3 }},
 		{"fleets[0].instances", func(s *Scenario) { s.Fleets[0].Instances = 1 << 30 }},
 		{"fleets[0].client", func(s *Scenario) { s.Fleets[0].Client.Budget.Ratio = math.NaN() }},
 		{"fleets[0].client", func(s *Scenario) {

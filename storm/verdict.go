@@ -2,6 +2,7 @@ package storm
 
 import (
 	"math"
+	"slices"
 
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
@@ -30,13 +31,14 @@ func patience(m *model.Model) float64 {
 
 // lasting returns the part of the first attempts that faults which last to the
 // end of the run let pass, or 0 when there are other faults than of that kind.
-func (s *Scenario) lasting() float64 {
-	pass := 1.0
+func (c *compiled) lasting() float64 {
+	pass, s := 1.0, &c.s
 	for _, f := range s.Faults {
 		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage && f.Kind != Slow {
 			return 0
 		}
-		if f.Kind != Slow { // slow is not failed
+		// What is slow is not failed, and a method that nobody uses is not hit.
+		if f.Kind != Slow && (f.Method == "" || slices.ContainsFunc(c.m.Edges, func(e model.Edge) bool { return e.Plan.Method == f.Method })) {
 			pass *= 1 - f.Rate*s.part(&f)
 		}
 	}

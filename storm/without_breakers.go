@@ -27,7 +27,7 @@ func (c *compiled) blame(r *Result, e Estimate, stop func() bool) error {
 	if !c.m.Guarded() || r.Stopped || r.refusals < suspicious*r.Summary.Calls {
 		return nil
 	}
-	bare, err := compile(c.s.withClients(func(c *Client, _ *int) { c.Breaker = new(false) }))
+	bare, err := compile(c.s.withClients(func(c *Client) { c.Breaker = new(false) }))
 	if err != nil {
 		return err
 	}

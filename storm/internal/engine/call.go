@@ -93,6 +93,7 @@ func (x *engine) first(i int32) {
 		if x.draw() < p {
 			if c.parent < 0 {
 				x.rec.Now.Turned++
+				x.rec.Throttled++
 			}
 			x.withdraw(i)
 			x.finish(i, statusError)

@@ -11,6 +11,8 @@ type Record struct {
 	// Refused are the calls that ended, and Postponed those that wait,
 	// by reason.
 	Refused, Postponed [64]float64
+	// Throttled are those that their client's throttle has dropped.
+	Throttled float64
 
 	Events int64
 	// Stopped says that the run was broken off.

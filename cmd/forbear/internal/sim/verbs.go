@@ -167,8 +167,12 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 		fmt.Fprintf(s.std.Out, "%s: %d of %d runs do not recover from a first fault of %s; the shortest such fault was %.2f s (%s)\n",
 			scenario.Name, t.Stuck, t.Seeds, t.Longest.Brief(), t.Shortest.Seconds(), of)
 	default:
-		fmt.Fprintf(s.std.Out, "%s: half of the runs do not recover from a first fault of %.2f s (95 %% interval: %.2f to %.2f s); the shortest such fault was %.2f s (%s)\n",
-			scenario.Name, t.Least.Seconds(), t.Interval[0].Seconds(), t.Interval[1].Seconds(), t.Shortest.Seconds(), of)
+		to := "to"
+		if t.Open {
+			to = "to more than"
+		}
+		fmt.Fprintf(s.std.Out, "%s: half of the runs do not recover from a first fault of %.2f s (95 %% interval: %.2f %s %.2f s); the shortest such fault was %.2f s (%s)\n",
+			scenario.Name, t.Least.Seconds(), t.Interval[0].Seconds(), to, t.Interval[1].Seconds(), t.Shortest.Seconds(), of)
 	}
 	return code
 }
