@@ -321,13 +321,14 @@ func TestEveryFailedCallHasAReason(t *testing.T) {
 	near(t, "failed by reason", sum, r.Summary.Failed, 0)
 }
 
-// A lasting fault of a method that nobody uses is no trouble.
-func TestALastingFaultOfAnotherMethodIsSteady(t *testing.T) {
+// A lasting fault of a method is judged by the part of the requests that have it.
+func TestALastingFaultOfAMethodIsJudgedByItsPart(t *testing.T) {
 	s := steady(500, 1)
-	for method, want := range map[string]Verdict{"POST": Steady, "GET": Undecided} {
-		s.Faults = []Fault{{Kind: Outage, At: seconds(5), For: seconds(1000), Method: method}}
-		if got := mustRun(t, s).Summary.Verdict; got != want {
-			t.Errorf("%s: %s, want %s", method, got, want)
-		}
+	writes := s.Fleets[0]
+	writes.Name, writes.Rate, writes.Client.Method = "writes", 100, "POST"
+	s.Fleets = append(s.Fleets, writes)
+	s.Faults = []Fault{{Kind: Errors, At: seconds(5), For: seconds(1000), Rate: 0.5, Method: "POST"}}
+	if got := mustRun(t, s).Summary; got.Verdict != Steady {
+		t.Errorf("%s, with a goodput of %.2f", got.Verdict, got.FinalGoodput)
 	}
 }

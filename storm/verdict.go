@@ -37,12 +37,24 @@ func (c *compiled) lasting() float64 {
 		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage && f.Kind != Slow {
 			return 0
 		}
-		// What is slow is not failed, and a method that nobody uses is not hit.
-		if f.Kind != Slow && (f.Method == "" || slices.ContainsFunc(c.m.Edges, func(e model.Edge) bool { return e.Plan.Method == f.Method })) {
-			pass *= 1 - f.Rate*s.part(&f)
+		if f.Kind != Slow { // what is slow is not failed
+			pass *= 1 - f.Rate*s.part(&f)*c.sending(f.Method)
 		}
 	}
 	return pass
+}
+
+// sending returns the part of the fleets' requests that have the method; all have "".
+func (c *compiled) sending(method string) float64 {
+	var all, some float64
+	for i := range c.s.Fleets {
+		load := c.s.rateOf(&c.s.Fleets[i])
+		all += load
+		if method == "" || c.m.Edges[i].Plan.Method == method {
+			some += load
+		}
+	}
+	return some / max(all, 1e-9)
 }
 
 // judge returns the verdict on r, and the recovery time in seconds: -1 for none. lasting
