@@ -89,10 +89,15 @@ func larger(s storm.Scenario, times float64) storm.Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate, f.Users, f.Instances = f.Rate*times, f.Users*n, f.Instances*n
+		f.Load = slices.Clone(f.Load)
+		for j := range f.Load {
+			f.Load[j].Rate *= times
+		}
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
 		v.Capacity, v.QueueLength = v.Capacity*times, v.QueueLength*n
+		v.Limit.Rate, v.Limit.Burst = v.Limit.Rate*times, v.Limit.Burst*times
 		if v.Capacity > 0 {
 			v.Concurrency *= n
 		}
