@@ -44,6 +44,9 @@ func newService(w *world, v storm.Service, replica int) *service {
 	n := max(v.Replicas, 1)
 	v.Capacity, v.Concurrency, v.QueueLength = v.Capacity/float64(n), v.Concurrency/n, v.QueueLength/n
 	v.Limit.Rate, v.Limit.Burst = v.Limit.Rate/float64(n), v.Limit.Burst/float64(n)
+	if v.Capacity > 0 && v.Quantiles != nil {
+		v.Concurrency = max(1, int(math.Round(v.Capacity*meanTime(v.Quantiles)/1e9)))
+	}
 	s := &service{Service: v, w: w, replica: replica, last: v.Name == w.s.Services[len(w.s.Services)-1].Name}
 	s.tokens = tokens{left: v.Limit.Burst}
 	bound := unbounded
@@ -209,6 +212,9 @@ func (s *service) time() time.Duration {
 		return time.Duration(float64(f.Time) / s.speed())
 	}
 	mean /= s.speed()
+	if s.Quantiles != nil {
+		return time.Duration(timeOf(s.Quantiles, s.w.dice.float()) / s.speed())
+	}
 	switch s.Law {
 	case "exponential":
 		mean *= s.w.dice.exponential()
@@ -217,6 +223,28 @@ func (s *service) time() time.Duration {
 		mean *= math.Exp(math.Sqrt(spread)*s.w.dice.normal() - spread/2)
 	}
 	return time.Duration(mean)
+}
+
+// timeOf returns the time in ns that the part u of the requests takes at most: between
+// quantiles, and beyond them, its logarithm goes with the normal distribution.
+func timeOf(known []storm.Quantile, u float64) float64 {
+	z := func(q float64) float64 { return math.Sqrt2 * math.Erfinv(2*q-1) }
+	i, last := 1, len(known)-1
+	for i < last && u > known[i].Q {
+		i++
+	}
+	from, to := known[i-1], known[i]
+	part := (z(u) - z(from.Q)) / (z(to.Q) - z(from.Q))
+	return min(float64(from.Time)*math.Pow(float64(to.Time)/float64(from.Time), part), 10*float64(known[last].Time))
+}
+
+// meanTime returns the mean of such times in ns.
+func meanTime(known []storm.Quantile) (mean float64) {
+	const n = 100_000
+	for i := range n {
+		mean += timeOf(known, (float64(i)+0.5)/n) / n
+	}
+	return mean
 }
 
 // fails returns the fault of that kind which hits a request. What faults do adds up: one
