@@ -2,6 +2,7 @@ package truth
 
 import (
 	"context"
+	"hash/crc32"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -27,13 +28,14 @@ type world struct {
 	ctx context.Context
 }
 
-// run runs s for real, in a bubble of its own, and returns what it came to.
+// run runs s for real, in a bubble of its own, and returns what it came to. Situations do
+// not share the luck of a seed.
 func run(t *testing.T, s storm.Scenario, seed uint64) (f figures) {
 	s = s.WithDefaults()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &world{
-			s: s, ctx: ctx, start: time.Now(), dice: &dice{r: rand.New(rand.NewPCG(seed, 0))}, services: map[string][]*service{},
+			s: s, ctx: ctx, start: time.Now(), dice: &dice{r: rand.New(rand.NewPCG(seed, uint64(crc32.ChecksumIEEE([]byte(s.Name)))))}, services: map[string][]*service{},
 			tally: tally{bin: s.Bin.D(), bins: make([]bin, s.Duration/s.Bin)},
 		}
 		for _, v := range s.Services {
