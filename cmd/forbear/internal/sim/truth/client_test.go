@@ -1,11 +1,14 @@
 package truth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +25,8 @@ const headerLuck = "Luck"
 // chance, or they take turns.
 type caller struct {
 	w          *world
+	method     string
+	keys       bool
 	turns      bool
 	turn       atomic.Int64
 	instances  []*http.Client
@@ -36,11 +41,20 @@ type result struct {
 
 // newCaller makes the processes of a client, each with a Retryer or a loop of its own.
 func newCaller(w *world, c storm.Client, instances int, to string) *caller {
-	all := &caller{w: w}
+	all := &caller{w: w, method: cmp.Or(c.Method, http.MethodGet), keys: c.Key}
+	replicas := w.services[to]
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		host, _, _ := net.SplitHostPort(address)
+		i, err := strconv.Atoi(host)
+		if err != nil {
+			return nil, err
+		}
+		return replicas[i].server.dial(ctx)
+	}
 	for i := range instances {
-		pool := &http.Transport{DialContext: w.services[to].server.dial, MaxIdleConnsPerHost: 1 << 16}
+		pool := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 1 << 16, MaxConnsPerHost: c.Connections}
 		all.transports = append(all.transports, pool)
-		wire := &cable{pool, w, to, float64(i) / float64(instances)}
+		wire := &cable{pool, w, replicas, float64(i) / float64(instances)}
 		policy, err := c.AsPolicy()
 		if err != nil {
 			panic(err) // the scenario was validated
@@ -73,11 +87,19 @@ func (c *caller) instance() *http.Client {
 
 // call makes one call with all its attempts.
 func (c *caller) call(ctx context.Context) result {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://service/", nil)
+	var body io.Reader
+	if c.method == http.MethodPost || c.method == http.MethodPut || c.method == http.MethodPatch {
+		body = strings.NewReader("{}")
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, "http://0/", body)
 	if err != nil {
 		panic(err)
 	}
-	req.Header.Set(headerLuck, strconv.FormatFloat(c.w.dice.float(), 'f', -1, 64))
+	luck := strconv.FormatFloat(c.w.dice.float(), 'f', -1, 64)
+	req.Header.Set(headerLuck, luck)
+	if c.keys {
+		req.Header.Set(httpretry.HeaderKey, luck)
+	}
 	resp, err := c.instance().Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*forbear.Error](err); ok {
@@ -93,17 +115,25 @@ func (c *caller) call(ctx context.Context) result {
 	return result{good: resp.StatusCode == http.StatusOK}
 }
 
-// cable is the network of one instance. While a partition cuts it off, what it sends vanishes.
+// cable is the network of one instance. It balances the load: each attempt goes to one of
+// the replicas by chance, whose number is the host. While a partition cuts the instance
+// off, what it sends vanishes.
 type cable struct {
 	*http.Transport
 	w     *world
-	to    string
+	to    []*service
 	place float64 // of the instance among the others, from 0 to 1
 }
 
 // RoundTrip waits for the end of the attempt when the instance is cut off.
 func (c *cable) RoundTrip(req *http.Request) (*http.Response, error) {
-	if c.place < c.w.fault(c.to, storm.Partition).Share {
+	i := 0
+	if len(c.to) > 1 {
+		i = c.w.dice.one(len(c.to))
+		req = req.Clone(req.Context())
+		req.URL.Host = strconv.Itoa(i)
+	}
+	if f, _ := c.w.fault(c.to[i], storm.Partition); c.place < f.Share {
 		<-req.Context().Done()
 		return nil, context.Cause(req.Context())
 	}

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 func (w *world) fleet(f *storm.Fleet) {
 	c := newCaller(w, f.Client, f.Instances, f.Calls)
 	defer c.close()
-	c.turns = f.Burst > 0 // as in the simulator
+	c.turns = f.Spread == "turns" || f.Burst > 0 // as in the simulator
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	switch {
@@ -29,10 +30,29 @@ func (w *world) fleet(f *storm.Fleet) {
 			calls.Go(func() { w.call(c) })
 		}
 	default:
-		for w.sleep(time.Duration(w.dice.exponential() / (f.Rate * w.spike()) * 1e9)) {
-			calls.Go(func() { w.call(c) })
+		for {
+			rate, left := load(f, w.now())
+			gap := w.dice.exponential() / (rate * w.spike()) * 1e9
+			if !w.sleep(time.Duration(min(gap, left))) {
+				return
+			}
+			if gap < left { // otherwise the next step has come first, and the gap is drawn anew
+				calls.Go(func() { w.call(c) })
+			}
 		}
 	}
+}
+
+// load returns the rate of an open loop now, and how long it stays, in ns.
+func load(f *storm.Fleet, now time.Duration) (rate, left float64) {
+	rate, left = f.Rate, math.Inf(1)
+	for _, s := range f.Load {
+		if s.At.D() > now {
+			return rate, float64(s.At.D() - now)
+		}
+		rate = s.Rate
+	}
+	return rate, left
 }
 
 // call makes a call and notes how it ended.
@@ -44,4 +64,4 @@ func (w *world) call(c *caller) {
 }
 
 // spike is the factor on the load.
-func (w *world) spike() float64 { return w.fault("", storm.Spike).Factor }
+func (w *world) spike() float64 { f, _ := w.fault(nil, storm.Spike); return f.Factor }

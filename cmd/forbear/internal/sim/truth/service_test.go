@@ -1,7 +1,9 @@
 package truth
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -17,13 +19,16 @@ import (
 // unbounded is the length of a queue without a bound.
 const unbounded = 1 << 16
 
-// service is a real server: a number of workers that take requests from one queue.
+// service is a real server, one replica of a service: a number of workers that take
+// requests from one queue.
 type service struct {
 	storm.Service
-	w      *world
-	server *server
-	queue  chan job
-	calls  []*caller
+	w       *world
+	replica int
+	server  *server
+	tokens  tokens
+	queue   chan job
+	calls   []*caller
 	// last says that sends are counted here: it is the last service of the scenario.
 	last bool
 }
@@ -34,8 +39,16 @@ type job struct {
 	done   chan struct{}
 }
 
-func newService(w *world, v storm.Service) *service {
-	s := &service{Service: v, w: w, last: v.Name == w.s.Services[len(w.s.Services)-1].Name}
+// newService starts a replica of v, which has its part of all that v has.
+func newService(w *world, v storm.Service, replica int) *service {
+	n := max(v.Replicas, 1)
+	v.Capacity, v.Concurrency, v.QueueLength = v.Capacity/float64(n), v.Concurrency/n, v.QueueLength/n
+	v.Limit.Rate, v.Limit.Burst = v.Limit.Rate/float64(n), v.Limit.Burst/float64(n)
+	if v.Capacity > 0 && v.Quantiles != nil {
+		v.Concurrency = max(1, int(math.Round(v.Capacity*meanTime(v.Quantiles)/1e9)))
+	}
+	s := &service{Service: v, w: w, replica: replica, last: v.Name == w.s.Services[len(w.s.Services)-1].Name}
+	s.tokens = tokens{left: v.Limit.Burst}
 	bound := unbounded
 	switch {
 	case v.QueueLength > 0:
@@ -50,8 +63,11 @@ func newService(w *world, v storm.Service) *service {
 		}
 	}
 	var h http.Handler = s
+	if v.Timeout > 0 {
+		h = http.TimeoutHandler(h, v.Timeout.D(), "")
+	}
 	if len(v.Calls) > 0 && !v.Calls[0].Client.Baseline.Oblivious {
-		h = httpretry.Inbound(s) // as the guide asks of a service that calls others
+		h = httpretry.Inbound(h) // as the guide asks of a service that calls others
 	}
 	s.server = serve(h)
 	return s
@@ -78,20 +94,38 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.last {
 		s.w.tally.sent(s.w.now())
 	}
-	if s.chance(s.w.fault(s.Name, storm.Outage).Rate) || !s.work(r.Context()) {
-		if s.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(s.RetryAfter.Seconds())))
+	_, _ = io.Copy(io.Discard, r.Body)
+	if f, ok := s.fails(r, storm.Outage); ok {
+		status, after := cmp.Or(f.Status, http.StatusServiceUnavailable), f.RetryAfter
+		if status == http.StatusServiceUnavailable {
+			after = cmp.Or(after, s.RetryAfter)
 		}
-		w.WriteHeader(http.StatusServiceUnavailable)
+		fail(w, status, after)
 		return
 	}
-	if s.fails(r) {
-		w.WriteHeader(http.StatusInternalServerError)
+	if s.Limit.Rate > 0 && !s.tokens.take(s.Limit, s.w.now()) {
+		fail(w, http.StatusTooManyRequests, s.Limit.RetryAfter)
+		return
+	}
+	if !s.work(r.Context()) {
+		fail(w, http.StatusServiceUnavailable, s.RetryAfter)
+		return
+	}
+	if f, ok := s.fails(r, storm.Errors); ok {
+		fail(w, cmp.Or(f.Status, http.StatusInternalServerError), f.RetryAfter)
 		return
 	}
 	if !s.below(r.Context()) {
 		w.WriteHeader(http.StatusBadGateway)
 	}
+}
+
+// fail responds with that status.
+func fail(w http.ResponseWriter, status int, retryAfter storm.Duration) {
+	if retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+	}
+	w.WriteHeader(status)
 }
 
 // below makes the calls to the services below, all at once, and reports whether all were good.
@@ -153,15 +187,16 @@ func (s *service) worker() {
 
 // pause waits until the service may begin to work.
 func (s *service) pause() {
-	if f := s.w.fault(s.Name, storm.Pause); f.Kind != "" {
+	if f, ok := s.w.fault(s, storm.Pause); ok {
 		s.w.sleep((f.At + f.For).D() - s.w.now())
 	}
 }
 
 // speed is the part of the capacity that the faults leave.
 func (s *service) speed() float64 {
-	left := s.w.fault(s.Name, storm.Brownout).Factor
-	if f := s.w.fault(s.Name, storm.SlowStart); f.Kind != "" {
+	f, _ := s.w.fault(s, storm.Brownout)
+	left := f.Factor
+	if f, ok := s.w.fault(s, storm.SlowStart); ok {
 		left *= f.Factor + (1-f.Factor)*(s.w.now()-f.At.D()).Seconds()/f.For.Seconds()
 	}
 	return left
@@ -173,7 +208,13 @@ func (s *service) time() time.Duration {
 	if s.Capacity > 0 {
 		mean = float64(s.Concurrency) / s.Capacity * 1e9
 	}
+	if f, _ := s.w.fault(s, storm.Slow); s.w.dice.float() < f.Rate {
+		return time.Duration(float64(f.Time) / s.speed())
+	}
 	mean /= s.speed()
+	if s.Quantiles != nil {
+		return time.Duration(timeOf(s.Quantiles, s.w.dice.float()) / s.speed())
+	}
 	switch s.Law {
 	case "exponential":
 		mean *= s.w.dice.exponential()
@@ -184,14 +225,62 @@ func (s *service) time() time.Duration {
 	return time.Duration(mean)
 }
 
-// fails decides whether a request that was worked on fails.
-func (s *service) fails(r *http.Request) bool {
-	f := s.w.fault(s.Name, storm.Errors)
-	if f.Mode == storm.Sticky {
-		luck, err := strconv.ParseFloat(r.Header.Get(headerLuck), 64)
-		return err != nil || luck < f.Rate
+// timeOf returns the time in ns that the part u of the requests takes at most: between
+// quantiles, and beyond them, its logarithm goes with the normal distribution.
+func timeOf(known []storm.Quantile, u float64) float64 {
+	z := func(q float64) float64 { return math.Sqrt2 * math.Erfinv(2*q-1) }
+	i, last := 1, len(known)-1
+	for i < last && u > known[i].Q {
+		i++
 	}
-	return s.chance(f.Rate)
+	from, to := known[i-1], known[i]
+	part := (z(u) - z(from.Q)) / (z(to.Q) - z(from.Q))
+	return min(float64(from.Time)*math.Pow(float64(to.Time)/float64(from.Time), part), 10*float64(known[last].Time))
 }
 
-func (s *service) chance(p float64) bool { return p > 0 && s.w.dice.float() < p }
+// meanTime returns the mean of such times in ns.
+func meanTime(known []storm.Quantile) (mean float64) {
+	const n = 100_000
+	for i := range n {
+		mean += timeOf(known, (float64(i)+0.5)/n) / n
+	}
+	return mean
+}
+
+// fails returns the fault of that kind which hits a request. What faults do adds up: one
+// random number decides on all of them, which is that of the call where they are sticky.
+func (s *service) fails(r *http.Request, kind storm.FaultKind) (storm.Fault, bool) {
+	luck := s.w.dice.float()
+	for f := range s.w.faults(s, kind) {
+		if f.Mode == storm.Sticky {
+			luck, _ = strconv.ParseFloat(r.Header.Get(headerLuck), 64)
+		}
+		if f.Method != "" && f.Method != r.Method {
+			continue
+		}
+		if luck < f.Rate {
+			return f, true
+		}
+		luck -= f.Rate
+	}
+	return storm.Fault{}, false
+}
+
+// tokens is the bucket of a limit.
+type tokens struct {
+	mu   sync.Mutex
+	left float64
+	at   time.Duration
+}
+
+// take takes a token now, if there is one.
+func (t *tokens) take(l storm.Limit, now time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left, t.at = min(l.Burst, t.left+l.Rate*(now-t.at).Seconds()), now
+	if t.left < 1 {
+		return false
+	}
+	t.left--
+	return true
+}

@@ -15,16 +15,19 @@ import (
 // ignored there, and the comparison be of two different things.
 var words = map[string]string{
 	"Scenario": "Name Description Duration Bin Fleets Services Faults",
-	"Fleet":    "Name Instances Rate Users Think Burst BurstAt Calls Client",
-	"Service":  "Name Capacity Concurrency Time Law CV Queue QueueLength Shed RetryAfter DropExpired Calls",
+	"Fleet":    "Name Instances Rate Load Users Think Burst BurstAt Spread Calls Client",
+	"Step":     "At Rate",
+	"Service":  "Name Capacity Concurrency Time Law CV Quantiles Queue QueueLength Shed Replicas RetryAfter Limit Timeout DropExpired Calls",
+	"Quantile": "Q Time",
+	"Limit":    "Rate Burst RetryAfter",
 	"Edge":     "To FanOut Instances Client",
-	"Fault":    "Kind Service At For Rate Mode Factor Share",
-	"Client":   "Policy PolicyRef Retries Timeout Base Cap Jitter Breaker Baseline",
+	"Fault":    "Kind Service At For Rate Mode Status RetryAfter Method Time Factor Share Replicas",
+	"Client":   "Policy PolicyRef Retries Timeout Base Cap Jitter Breaker Method Key MaxConcurrent Connections Baseline",
 	"Baseline": "Wait NoBudget Oblivious",
 }
 
 // kinds are the faults that it knows.
-var kinds = []storm.FaultKind{storm.Outage, storm.Errors, storm.Brownout, storm.SlowStart, storm.Pause, storm.Spike, storm.Partition}
+var kinds = []storm.FaultKind{storm.Outage, storm.Errors, storm.Brownout, storm.SlowStart, storm.Pause, storm.Spike, storm.Partition, storm.Slow}
 
 // unknown returns the fields that s uses and the real side does not know.
 func unknown(s storm.Scenario) (found []string) {

@@ -2,9 +2,13 @@ package truth
 
 import (
 	"context"
+	"hash/crc32"
+	"iter"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,25 +22,28 @@ type world struct {
 	s        storm.Scenario
 	start    time.Time
 	dice     *dice
-	services map[string]*service
+	services map[string][]*service // the replicas of each
 	tally    tally
 	// ctx ends with the run: all that waits gives up.
 	ctx context.Context
 }
 
-// run runs s for real, in a bubble of its own, and returns what it came to.
+// run runs s for real, in a bubble of its own, and returns what it came to. Situations do
+// not share the luck of a seed.
 func run(t *testing.T, s storm.Scenario, seed uint64) (f figures) {
 	s = s.WithDefaults()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &world{
-			s: s, ctx: ctx, start: time.Now(), dice: &dice{r: rand.New(rand.NewPCG(seed, 0))}, services: map[string]*service{},
+			s: s, ctx: ctx, start: time.Now(), dice: &dice{r: rand.New(rand.NewPCG(seed, uint64(crc32.ChecksumIEEE([]byte(s.Name)))))}, services: map[string][]*service{},
 			tally: tally{bin: s.Bin.D(), bins: make([]bin, s.Duration/s.Bin)},
 		}
 		for _, v := range s.Services {
-			w.services[v.Name] = newService(w, v)
+			for i := range max(v.Replicas, 1) {
+				w.services[v.Name] = append(w.services[v.Name], newService(w, v, i))
+			}
 		}
-		for _, v := range w.services {
+		for _, v := range w.replicas() {
 			v.connect()
 		}
 		var users sync.WaitGroup
@@ -47,7 +54,7 @@ func run(t *testing.T, s storm.Scenario, seed uint64) (f figures) {
 		f = w.figures()
 		cancel()
 		users.Wait()
-		for _, v := range w.services {
+		for _, v := range w.replicas() {
 			v.close()
 		}
 	})
@@ -69,16 +76,31 @@ func (w *world) sleep(d time.Duration) bool {
 	}
 }
 
-// fault returns the fault of that kind which holds for the service now. Its Rate and
-// Factor are 0 and 1 when there is none.
-func (w *world) fault(service string, kind storm.FaultKind) storm.Fault {
+// replicas are the servers of all services.
+func (w *world) replicas() []*service {
+	return slices.Concat(slices.Collect(maps.Values(w.services))...)
+}
+
+// faults are those of that kind which hold now: for server s, or for the load.
+func (w *world) faults(s *service, kind storm.FaultKind) iter.Seq[storm.Fault] {
 	now := w.now()
-	for _, f := range w.s.Faults {
-		if f.Kind == kind && (f.Service == service || kind == storm.Spike) && now >= f.At.D() && now < (f.At+f.For).D() {
-			return f
+	return func(yield func(storm.Fault) bool) {
+		for _, f := range w.s.Faults {
+			hit := s == nil || f.Service == s.Name && (f.Replicas == 0 || s.replica < f.Replicas)
+			if f.Kind == kind && hit && now >= f.At.D() && now < (f.At+f.For).D() && !yield(f) {
+				return
+			}
 		}
 	}
-	return storm.Fault{Factor: 1}
+}
+
+// fault returns the first of these, and whether there is one. Otherwise its Rate and
+// Factor are 0 and 1.
+func (w *world) fault(s *service, kind storm.FaultKind) (storm.Fault, bool) {
+	for f := range w.faults(s, kind) {
+		return f, true
+	}
+	return storm.Fault{Factor: 1}, false
 }
 
 // dice is a source of random numbers for all goroutines of a run.
@@ -106,7 +128,7 @@ func serve(h http.Handler) *server {
 }
 
 // dial opens a connection to the server.
-func (s *server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *server) dial(ctx context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
 	case s.conns <- theirs:
