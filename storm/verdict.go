@@ -2,7 +2,6 @@ package storm
 
 import (
 	"math"
-	"slices"
 
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
