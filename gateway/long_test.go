@@ -3,13 +3,10 @@ package gateway_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,51 +14,19 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/testkit/pipetest"
 	"github.com/forbear-go/forbear/internal/testkit/race"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
-
-// pipes is a network of connections in memory, which a bubble of virtual time knows.
-type pipes struct {
-	accept chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{accept: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.accept <- there:
-		return here, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.accept:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
 // inMemory puts a gateway with the default policy before h, all over pipes, and returns
 // what calls it.
 func inMemory(t *testing.T, h http.HandlerFunc) *http.Client {
 	t.Helper()
-	behind, front := newPipes(), newPipes()
+	behind, front := pipetest.New(), pipetest.New()
 	up := &http.Server{Handler: h}
 	go func() { _ = up.Serve(behind) }()
-	toUp := &http.Transport{DialContext: behind.dial, DisableCompression: true}
+	toUp := &http.Transport{DialContext: behind.Dial, DisableCompression: true}
 	g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{
 		Prefix: "/", Target: parse(t, "http://upstream"), Retryer: retryer(t, forbear.Policy{}), Transport: toUp,
 	}}})
@@ -70,7 +35,7 @@ func inMemory(t *testing.T, h http.HandlerFunc) *http.Client {
 	}
 	srv := gateway.NewServer(g)
 	go func() { _ = srv.Serve(gateway.Listener(front, nil, nil)) }()
-	toGateway := &http.Transport{DialContext: front.dial}
+	toGateway := &http.Transport{DialContext: front.Dial}
 	t.Cleanup(func() {
 		toGateway.CloseIdleConnections()
 		toUp.CloseIdleConnections()
@@ -225,16 +190,16 @@ func TestKeyedBodyThatStandsStill(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{
 					Prefix: "/", Target: parse(t, "http://upstream"), Retryer: retryer(t, forbear.Policy{}),
-					Transport: &http.Transport{DialContext: newPipes().dial},
+					Transport: &http.Transport{DialContext: pipetest.New().Dial},
 					Ingress:   &gateway.Ingress{Store: &memstore.Idempotency{}, Options: idempotency.Options{Scope: idempotency.SingleTenant()}},
 				}}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				front, srv := newPipes(), gateway.NewServer(g)
+				front, srv := pipetest.New(), gateway.NewServer(g)
 				go func() { _ = srv.Serve(gateway.Listener(front, nil, nil)) }()
 				defer srv.Close()
-				c, err := front.dial(t.Context(), "", "")
+				c, err := front.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}

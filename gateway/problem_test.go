@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/internal/testkit/porttest"
 )
 
 // problem is what the gateway itself answers.
@@ -40,8 +41,8 @@ func readProblem(t *testing.T, a answer) (p problem) {
 }
 
 func TestProblems(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	// A port that the system gives to no one else meanwhile.
+	closed := "http://127.0.0.1:" + strconv.Itoa(porttest.Free(t))
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(slow.Close)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
@@ -54,8 +55,8 @@ func TestProblems(t *testing.T) {
 	strict.Strict, strict.Budget = true, budget.Policy{}
 	address := start(
 		t,
-		gateway.Route{Prefix: "/closed", Target: parse(t, closed.URL), Retryer: retryer(t, quick)},
-		gateway.Route{Prefix: "/strict", Target: parse(t, closed.URL), Retryer: retryer(t, strict)},
+		gateway.Route{Prefix: "/closed", Target: parse(t, closed), Retryer: retryer(t, quick)},
+		gateway.Route{Prefix: "/strict", Target: parse(t, closed), Retryer: retryer(t, strict)},
 		gateway.Route{Prefix: "/slow", Target: parse(t, slow.URL), Retryer: retryer(t, hasty)},
 		gateway.Route{Prefix: "/secure", Target: parse(t, secure.URL), Retryer: retryer(t, quick)},
 	)
@@ -115,7 +116,7 @@ func TestLateCaller(t *testing.T) {
 func TestNoSecretInProblems(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, closed.URL), Retryer: retryer(t, quick)})
+	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, closed), Retryer: retryer(t, quick)})
 	for _, path := range []string{"/up/a?token=s3cret", "/none?token=s3cret"} {
 		got := call(t, http.MethodGet, address+path, http.Header{"Authorization": {"Bearer s3cret"}}, nil)
 		var text strings.Builder

@@ -31,15 +31,16 @@ type replay struct {
 
 	mu       sync.Mutex // guards what follows; never held while reading
 	kept     kept
-	err      error // the source's end
-	over     bool  // longer than limit, or than the memory for it: cannot be replayed
-	refused  bool  // the memory was the reason
-	caughtUp bool  // the latest reader has read all that is kept
-	held     bool  // another reader may be made: nothing is forgotten
-	latest   int   // the number of the latest reader
-	open     int   // readers that are not closed
-	finished bool  // no further reader will be made
-	closed   bool  // the source is
+	err      error         // the source's end
+	over     bool          // longer than limit, or than the memory for it: cannot be replayed
+	refused  bool          // the memory was the reason
+	caughtUp bool          // the latest reader has read all that is kept
+	held     bool          // another reader may be made: nothing is forgotten
+	latest   int           // the number of the latest reader
+	readBy   *replayReader // whose Read of the source is under way; nil for none
+	open     int           // readers that are not closed
+	finished bool          // no further reader will be made
+	closed   bool          // the source is
 }
 
 // newReplay returns the replay of a body, which from then on is read and closed
@@ -164,7 +165,8 @@ func (r *replay) finish() {
 	}
 	r.mu.Lock()
 	r.finished = true
-	if r.caughtUp {
+	// What an earlier reader's Read brings is still for the latest.
+	if r.caughtUp && (r.readBy == nil || r.readBy.number == r.latest) {
 		r.forget()
 	}
 	r.mu.Unlock()
@@ -224,7 +226,7 @@ func (r *replay) buffered(p []byte, b *replayReader) (n int, err error) {
 func (r *replay) keep(p []byte, err error, b *replayReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.readBy = nil; r.closed {
 		return
 	}
 	r.err = err
@@ -275,9 +277,24 @@ func (r *replay) readSource(p []byte, b *replayReader) (int, error) {
 	if n, err := r.buffered(p, b); n > 0 || err != nil {
 		return n, err // another reader was here first
 	}
+	if !r.begins(b) {
+		return 0, errBodyClosed
+	}
 	n, err := r.source.Read(p)
 	r.keep(p[:n], err, b)
 	return n, err
+}
+
+// begins notes that b reads the source, which an earlier reader may not do once the
+// beginning is given up.
+func (r *replay) begins(b *replayReader) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over && b.number != r.latest {
+		return false
+	}
+	r.readBy = b
+	return true
 }
 
 // errBodyClosed is for a Read after Close, which net/http's own bodies refuse too.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestReleaseLeavesNoHole: a reader that is behind what an earlier one got gets that, too,
@@ -140,4 +141,59 @@ func TestFinishKeepsWhatIsUnread(t *testing.T) {
 			t.Errorf("then it got %d bytes, or others, and %v", len(rest), err)
 		}
 	}
+}
+
+// TestFinishKeepsWhatAnEarlierReadBrings: over HTTP/2 the Read of an attempt that failed goes
+// on, and what it brings is for the latest reader, which has read all that is kept by then.
+func TestFinishKeepsWhatAnEarlierReadBrings(t *testing.T) {
+	source, sender := io.Pipe()
+	r := newReplay(source, 1<<10, NewBodyMemory(1<<20))
+	apart := func() bool { return true }
+	first := r.reader(nil, apart)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := first.Read(make([]byte, 10))
+		ended <- err
+	}()
+	comes(t, r, func() bool { return r.readBy != nil })
+	_ = first.Close()
+	if err := <-ended; err != errBodyClosed {
+		t.Fatal(err)
+	}
+	r.hold()
+	r.next()
+	second := r.reader(nil, apart)
+	got := make(chan string, 1)
+	go func() {
+		b := make([]byte, 10)
+		n, _ := second.Read(b)
+		got <- string(b[:n])
+	}()
+	comes(t, r, func() bool { return r.caughtUp })
+	r.finish()
+	go func() { _, _ = io.WriteString(sender, "lost?") }()
+	select {
+	case text := <-got:
+		if text != "lost?" {
+			t.Errorf("the second reader got %q", text)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("what the first Read brought is lost")
+	}
+	_ = sender.Close()
+}
+
+// comes waits for a state of r.
+func comes(t *testing.T, r *replay, f func() bool) {
+	t.Helper()
+	for range 10_000 {
+		r.mu.Lock()
+		ok := f()
+		r.mu.Unlock()
+		if ok {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the state does not come")
 }

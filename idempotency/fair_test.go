@@ -16,40 +16,17 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/testkit/pipetest"
 	"github.com/forbear-go/forbear/storetest/memstore"
 )
 
-// pipes is a listener whose connections are in memory, so that they live in a
-// bubble's time.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-// Accept implements [net.Listener].
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements [net.Listener].
-func (p *pipes) Close() error { p.once.Do(func() { close(p.done) }); return nil }
-
-// Addr implements [net.Listener].
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
 // dial returns the client's end of a new connection.
-func (p *pipes) dial() net.Conn {
-	client, server := net.Pipe()
-	p.conns <- server
-	return client
+func dial(t *testing.T, l *pipetest.Network) net.Conn {
+	conn, err := l.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Error(err)
+	}
+	return conn
 }
 
 // upload sends a request whose body is named as length bytes long and has so much
@@ -91,7 +68,7 @@ func TestStalledUploadsOfOneCallerHoldNoOtherUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := pipetest.New()
 		srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 		go func() { _ = srv.Serve(l) }()
 		defer func() { _ = srv.Close() }()
@@ -101,7 +78,7 @@ func TestStalledUploadsOfOneCallerHoldNoOtherUp(t *testing.T) {
 		ended := map[string]int{} // stalled uploads by status and time
 		almost := make([]byte, 1<<20-1<<10)
 		for i := range stalled {
-			conn := l.dial()
+			conn := dial(t, l)
 			greedy.Go(func() {
 				status, _ := upload(t, conn, "greedy", fmt.Sprint("stalled-", i), 1<<20, almost)
 				mu.Lock()
@@ -117,7 +94,7 @@ func TestStalledUploadsOfOneCallerHoldNoOtherUp(t *testing.T) {
 		for i := range others {
 			key, body := fmt.Sprint("good-", i), bytes.Repeat(fmt.Appendf(nil, "%02d ", i), 200<<10)
 			want[key] = sha256.Sum256(body)
-			conn := l.dial()
+			conn := dial(t, l)
 			good.Go(func() {
 				if status, text := upload(t, conn, fmt.Sprint("caller-", i), key, len(body), body); status != 200 {
 					t.Errorf("%s: %d %s", key, status, text)

@@ -8,9 +8,10 @@ import (
 // One run is one course of chance: near the edge, another seed ends in another way. What
 // follows says what several seeds show, and how surely.
 
-// reseeded returns s for the i-th of several runs; the first keeps the seed.
+// reseeded returns s for the i-th of several runs; the first keeps the seed, and no other
+// has one that a user would write.
 func (s Scenario) reseeded(i int) Scenario {
-	s.Seed += uint64(i)
+	s.Seed += uint64(i) << 32
 	return s
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/testkit/pipetest"
 )
 
 // A server of fixed capacity that is offered more than it can do, in virtual time:
@@ -173,11 +173,11 @@ func offer(t *testing.T, l overload, c contender) outcome {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now().Add(warmUp)
 		s := &server{overload: l, begin: begin}
-		pipes := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		network := pipetest.New()
 		srv := &http.Server{Handler: s}
-		go func() { _ = srv.Serve(pipes) }()
+		go func() { _ = srv.Serve(network) }()
 		defer srv.Close()
-		transport := &http.Transport{DialContext: pipes.dial, MaxIdleConnsPerHost: 10_000, ResponseHeaderTimeout: giveUp}
+		transport := &http.Transport{DialContext: network.Dial, MaxIdleConnsPerHost: 10_000, ResponseHeaderTimeout: giveUp}
 		defer transport.CloseIdleConnections()
 		do, err := c.open(transport, "http://server/")
 		if err != nil {
@@ -287,38 +287,3 @@ func (l overload) cell(outcomes []outcome) string {
 	}
 	return fmt.Sprintf("%s; %.0f s", text, after)
 }
-
-// pipes is a listener in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }

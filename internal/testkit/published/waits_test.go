@@ -1,19 +1,17 @@
 package published
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/testkit/pipetest"
 )
 
 // response is what the server sends: a status and lines of headers.
@@ -43,9 +41,9 @@ func get(t *testing.T, policy forbear.Policy, luck float64, responses ...respons
 			}
 			w.WriteHeader(r.status)
 		})}
-		network := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		network := pipetest.New()
 		go func() { _ = server.Serve(network) }()
-		base := &http.Transport{DialContext: network.dial}
+		base := &http.Transport{DialContext: network.Dial}
 		r, err := forbear.New("published", policy, forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(func() float64 { return luck }))
 		if err != nil {
 			t.Fatal(err)
@@ -76,36 +74,3 @@ func (c called) waited(status int, waits ...time.Duration) bool {
 		return (got - want).Abs() < time.Millisecond
 	})
 }
-
-// pipes is a network in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }

@@ -49,7 +49,7 @@ func newCaller(w *world, c storm.Client, instances int, to string) *caller {
 		if err != nil {
 			return nil, err
 		}
-		return replicas[i].server.dial(ctx)
+		return replicas[i].server.pipes.Dial(ctx, "", "")
 	}
 	for i := range instances {
 		pool := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 1 << 16, MaxConnsPerHost: c.Connections}

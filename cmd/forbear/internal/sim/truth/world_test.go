@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/testkit/pipetest"
 	"github.com/forbear-go/forbear/storm"
 )
 
@@ -117,40 +117,11 @@ func (d *dice) one(of int) int       { d.mu.Lock(); defer d.mu.Unlock(); return 
 // server is an http.Server that is reached by pipes in memory.
 type server struct {
 	http.Server
-	conns chan net.Conn
-	done  chan struct{}
+	pipes *pipetest.Network
 }
 
 func serve(h http.Handler) *server {
-	s := &server{Server: http.Server{Handler: h}, conns: make(chan net.Conn), done: make(chan struct{})}
-	go func() { _ = s.Serve(listener{s}) }()
+	s := &server{Server: http.Server{Handler: h}, pipes: pipetest.New()}
+	go func() { _ = s.Serve(s.pipes) }()
 	return s
 }
-
-// dial opens a connection to the server.
-func (s *server) dial(ctx context.Context) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case s.conns <- theirs:
-		return ours, nil
-	case <-s.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// listener accepts the pipes of a server.
-type listener struct{ s *server }
-
-func (l listener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.s.conns:
-		return c, nil
-	case <-l.s.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l listener) Close() error   { close(l.s.done); return nil }
-func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
