@@ -114,8 +114,7 @@ func TestLateCaller(t *testing.T) {
 }
 
 func TestNoSecretInProblems(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	closed := "http://127.0.0.1:" + strconv.Itoa(porttest.Free(t))
 	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, closed), Retryer: retryer(t, quick)})
 	for _, path := range []string{"/up/a?token=s3cret", "/none?token=s3cret"} {
 		got := call(t, http.MethodGet, address+path, http.Header{"Authorization": {"Bearer s3cret"}}, nil)
