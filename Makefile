@@ -268,7 +268,7 @@ reference: ## write docs/reference from the code
 # What the simulator predicts, beside runs of real servers and clients in virtual time.
 .PHONY: truth
 truth: ## compare the simulator with real runs and write the figures of docs/simulator-truth.md (minutes)
-	$(GO) test -count=1 -timeout 1h ./cmd/forbear/internal/sim/truth -update
+	$(GO) test -count=1 -timeout 1h ./cmd/forbear/internal/sim/truth -run TestTruth -update
 
 .PHONY: site-check
 site-check: site ## look for broken links, pages without a place and foreign hosts in the site
