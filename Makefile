@@ -238,6 +238,23 @@ $(NODE)/.package-lock.json: tools/openapi/package-lock.json
 	npm --prefix bin/openapi ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+# The scripts that the console vendors, and what its tests in a browser need.
+CONSOLE_NODE = bin/console/node_modules
+VENDORED     = console/static/vendor
+
+$(CONSOLE_NODE)/.package-lock.json: bench/console/package-lock.json
+	@mkdir -p bin/console && cp bench/console/package.json bench/console/package-lock.json bin/console
+	npm --prefix bin/console ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+.PHONY: console-vendor
+console-vendor: $(CONSOLE_NODE)/.package-lock.json ## copy the scripts of the console from npm, at the versions of bench/console/package.json
+	@cp $(CONSOLE_NODE)/htmx.org/dist/htmx.min.js $(VENDORED)/htmx.min.js
+	@cp $(CONSOLE_NODE)/htmx.org/LICENSE $(VENDORED)/htmx.LICENSE
+	@cp $(CONSOLE_NODE)/htmx-ext-sse/sse.js $(VENDORED)/sse.js
+	@cp $(CONSOLE_NODE)/htmx-ext-sse/LICENSE $(VENDORED)/sse.LICENSE
+	@cd $(VENDORED) && sha256sum htmx.min.js htmx.LICENSE sse.js sse.LICENSE
+
 # The site is made by Hugo, which has a module of its own; it is compiled once.
 # Its links are relative: SITE_URL is for the page for what is not there, and for canonical
 # addresses.
