@@ -247,8 +247,11 @@ $(CONSOLE_NODE)/.package-lock.json: bench/console/package-lock.json
 	npm --prefix bin/console ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+.PHONY: console-node
+console-node: $(CONSOLE_NODE)/.package-lock.json
+
 .PHONY: console-vendor
-console-vendor: $(CONSOLE_NODE)/.package-lock.json ## copy the scripts of the console from npm, at the versions of bench/console/package.json
+console-vendor: console-node ## copy the scripts of the console from npm, at the versions of bench/console/package.json
 	@cp $(CONSOLE_NODE)/htmx.org/dist/htmx.min.js $(VENDORED)/htmx.min.js
 	@cp $(CONSOLE_NODE)/htmx.org/LICENSE $(VENDORED)/htmx.LICENSE
 	@cp $(CONSOLE_NODE)/htmx-ext-sse/sse.js $(VENDORED)/sse.js
