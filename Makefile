@@ -48,6 +48,7 @@ quick: ## run the tests of what differs from main and of what imports it, withou
 
 .PHONY: test
 test: deps raced plain ## run all tests that a change can break; install what they need where that can be done
+	@! .ci/changed console/ bench/console/ || $(MAKE) console-check
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: deps
@@ -64,7 +65,7 @@ plain: deps
 	$(GO) test $(TESTED) $$(.ci/packages plain)
 
 .PHONY: nightly
-nightly: test long heavy tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
+nightly: test long heavy console-check tooling package-check site-check chart-check gates fuzz upgrade-check vuln ## run what a night has time for: long simulations, soak, packaging, fuzz
 
 # Packaging, chart, site and release wait for the night, but for a change below their
 # folders.
@@ -247,13 +248,24 @@ $(CONSOLE_NODE)/.package-lock.json: bench/console/package-lock.json
 	npm --prefix bin/console ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+.PHONY: console-node
+console-node: $(CONSOLE_NODE)/.package-lock.json
+
 .PHONY: console-vendor
-console-vendor: $(CONSOLE_NODE)/.package-lock.json ## copy the scripts of the console from npm, at the versions of bench/console/package.json
+console-vendor: console-node ## copy the scripts of the console from npm, at the versions of bench/console/package.json
 	@cp $(CONSOLE_NODE)/htmx.org/dist/htmx.min.js $(VENDORED)/htmx.min.js
 	@cp $(CONSOLE_NODE)/htmx.org/LICENSE $(VENDORED)/htmx.LICENSE
 	@cp $(CONSOLE_NODE)/htmx-ext-sse/sse.js $(VENDORED)/sse.js
 	@cp $(CONSOLE_NODE)/htmx-ext-sse/LICENSE $(VENDORED)/sse.LICENSE
 	@cd $(VENDORED) && sha256sum htmx.min.js htmx.LICENSE sse.js sse.LICENSE
+
+.PHONY: console-check
+console-check: deps console-node ## walk the console in a browser, after changes below console/ (needs chromium and npm)
+	GOWORK=off $(GO) -C bench/console test -count=1 -vet=off -timeout 20m ./...
+
+.PHONY: console-shots
+console-shots: deps ## write the pictures of the console into docs/guides
+	GOWORK=off $(GO) -C bench/console test -count=1 -run TestShots . -shots $(CURDIR)/docs/guides
 
 # The site is made by Hugo, which has a module of its own; it is compiled once.
 # Its links are relative: SITE_URL is for the page for what is not there, and for canonical
