@@ -68,7 +68,7 @@ func (l *look) byTrouble(rows []*tally) []*tally {
 // more than it must and allocates nothing.
 func (l *look) ill(t *tally) (i illness) {
 	t.mu.Lock()
-	i.recent = t.recent(l.minute)
+	i.recent = t.recent()
 	refused := t.events.certificate
 	t.mu.Unlock()
 	calls, retries, faults := i.recent[0], i.recent[1], i.recent[4]
@@ -88,13 +88,13 @@ func (l *look) ill(t *tally) (i illness) {
 		i.rank = deliveryHeld
 	case r != nil && (b != nil && b.BudgetSpent(l.now) || retries > 0 && spent(r, l.now)):
 		i.rank = overBudget
-	case r != nil && sick(r, l.now):
+	case r != nil && calls+retries > 0 && sick(r, l.now):
 		i.rank = unhealthy
 	case faults > 0 && faults*failingShare >= calls:
 		i.rank = failing
 	case retries >= fewRetries && retries*retryingShare >= calls:
 		i.rank = retriesALot
-	case i.rank == well && r != nil && edge.Pacer(r) != nil && edge.Pacer(r).Active():
+	case i.rank == well && r != nil && calls+retries > 0 && edge.Pacer(r) != nil && edge.Pacer(r).Active():
 		i.rank = isPaced
 	}
 	return i
