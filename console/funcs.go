@@ -17,6 +17,8 @@ import (
 var funcs = map[string]any{
 	"when":    when,
 	"short":   short,
+	"words":   words,
+	"capped":  capped,
 	"count":   count,
 	"percent": func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" },
 	"path":    url.PathEscape,
