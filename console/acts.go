@@ -50,10 +50,9 @@ type actPage struct {
 	Filter store.MessageFilter `json:"filter"`
 	Asking bool                `json:"dry_run"`
 	tally
-	Query string `json:"-"` // of the filter
-	SoFar string `json:"-"` // the tally, for the request that goes on
-	Back  string `json:"-"` // where it came from
-	Wrong string `json:"error,omitempty"`
+	Query url.Values `json:"-"` // of the filter
+	SoFar string     `json:"-"` // the tally, for the request that goes on
+	Wrong string     `json:"error,omitempty"`
 }
 
 // How long batches are taken in one request: for the page that asks, for one that counts
@@ -74,11 +73,7 @@ func actOf(r *http.Request) (p actPage, err error) {
 	if p.Filter, err = filterOfMessages(r.URL.Query()); err != nil {
 		return p, err
 	}
-	q := queryOfMessages(p.Filter)
-	p.Query, p.Back = alter(q), "/messages"+alter(q)
-	if p.Filter.ID != "" {
-		p.Back = "/messages/" + url.PathEscape(p.Filter.ID)
-	}
+	p.Query = queryOfMessages(p.Filter)
 	if p.Filter.States = p.Act.of(p.Filter.States); p.Filter.States == nil {
 		return p, &problem{Status: http.StatusConflict, Detail: "This can be done to messages that are " + strings.Join(p.Act.States, ", ") + "."}
 	}
@@ -122,7 +117,11 @@ func (c *Console) doAct(r *http.Request, s *session) (*view, error) {
 	if p.Next != "" {
 		return p.view(), nil
 	}
-	return &view{Location: p.Back, Said: p.said()}, nil
+	v := &view{Location: "/messages" + alter(p.Query), Said: p.said()}
+	if p.Filter.ID != "" {
+		v.Location = "/messages/" + url.PathEscape(p.Filter.ID)
+	}
+	return v, nil
 }
 
 // batches has the API take one batch after another.

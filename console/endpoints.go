@@ -52,8 +52,6 @@ type endpointStats struct {
 		Hold        string    `json:"hold,omitempty"`
 		Held        string    `json:"held,omitempty"`
 		NextProbe   time.Time `json:"next_probe,omitzero"`
-		InFlight    int       `json:"in_flight"`
-		Latency     string    `json:"latency,omitempty"`
 	} `json:"process"`
 }
 
@@ -157,8 +155,8 @@ func (c *Console) actOnEndpoint(r *http.Request, s *session) (*view, error) {
 	return &view{Location: "/endpoints/" + url.PathEscape(id), Said: fmt.Sprintf("%s: %s", id, said)}, nil
 }
 
-// words shortens a duration that the API has written in words.
-func words(text string) string {
+// took shortens a duration that the API has written in words.
+func took(text string) string {
 	d, err := time.ParseDuration(cmp.Or(text, "0s"))
 	if err != nil {
 		return text

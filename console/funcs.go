@@ -17,7 +17,7 @@ import (
 var funcs = map[string]any{
 	"when":    when,
 	"short":   short,
-	"words":   words,
+	"took":    took,
 	"capped":  capped,
 	"count":   count,
 	"percent": func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" },

@@ -160,7 +160,6 @@ type sending struct {
 	Status    int       `json:"status,omitempty"`
 	Class     string    `json:"error_class,omitempty"`
 	Error     string    `json:"error,omitempty"`
-	Worker    string    `json:"worker,omitempty"`
 	Response  string    `json:"response,omitempty"`
 	Known     bool      `json:"-"` // whether there is a page about the error type
 }

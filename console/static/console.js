@@ -22,6 +22,13 @@ function localFilters() {
     if (input.value.endsWith("Z") && !isNaN(t)) input.value = t.toLocaleString("sv");
   }
 }
+// goOn follows what goes on by itself while its page is open: once each.
+function goOn() {
+  const go = document.querySelector("[data-go]");
+  if (!go) return;
+  delete go.dataset.go;
+  go.click();
+}
 document.addEventListener("formdata", (e) => {
   for (const input of e.target.querySelectorAll("[data-time]")) {
     const t = new Date(input.value.length > 10 ? input.value.replace(" ", "T") : input.value + "T00:00");
@@ -67,13 +74,15 @@ document.addEventListener("htmx:sseOpen", () => { if (document.getElementById("s
 document.addEventListener("htmx:afterSettle", (e) => {
   localTimes(document);
   localFilters();
-  if (e.detail.boosted) document.querySelector("h1")?.focus({ preventScroll: true });
+  goOn();
+  if (e.detail.boosted && e.detail.target === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
 });
 document.addEventListener("htmx:oobAfterSwap", (e) => localTimes(e.detail.target.ownerDocument));
 
 document.addEventListener("DOMContentLoaded", () => {
   localTimes(document);
   localFilters();
+  goOn();
   const insecure = document.getElementById("insecure");
   if (insecure) insecure.hidden = isSecureContext;
 });
