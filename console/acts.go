@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,11 +47,11 @@ type tally struct {
 
 // actPage asks whether it shall be done, or says how far it is.
 type actPage struct {
-	Act    act                 `json:"-"`
-	Filter store.MessageFilter `json:"filter"`
-	Asking bool                `json:"dry_run"`
+	Act    act        `json:"-"`
+	Filter url.Values `json:"filter"` // as in a query
+	Asking bool       `json:"dry_run"`
 	tally
-	Query url.Values `json:"-"` // of the filter
+	Of    url.Values `json:"-"` // the filter with the states that it can be done in
 	SoFar string     `json:"-"` // the tally, for the request that goes on
 	Wrong string     `json:"error,omitempty"`
 }
@@ -73,8 +74,8 @@ func actOf(r *http.Request) (p actPage, err error) {
 	if p.Filter, err = filterOfMessages(r.URL.Query()); err != nil {
 		return p, err
 	}
-	p.Query = queryOfMessages(p.Filter)
-	if p.Filter.States = p.Act.of(p.Filter.States); p.Filter.States == nil {
+	p.Of = maps.Clone(p.Filter)
+	if p.Of["state"] = p.Act.of(p.Filter["state"]); p.Of["state"] == nil {
 		return p, &problem{Status: http.StatusConflict, Detail: "This can be done to messages that are " + strings.Join(p.Act.States, ", ") + "."}
 	}
 	if text := r.FormValue("so_far"); text != "" && json.Unmarshal([]byte(text), &p.tally) != nil {
@@ -117,18 +118,20 @@ func (c *Console) doAct(r *http.Request, s *session) (*view, error) {
 	if p.Next != "" {
 		return p.view(), nil
 	}
-	v := &view{Location: "/messages" + alter(p.Query), Said: p.said()}
-	if p.Filter.ID != "" {
-		v.Location = "/messages/" + url.PathEscape(p.Filter.ID)
-	}
-	return v, nil
+	return &view{Location: "/messages" + alter(p.Filter), Said: p.said()}, nil
 }
 
 // batches has the API take one batch after another.
 func (c *Console) batches(r *http.Request, s *session, p *actPage, long time.Duration) error {
+	filter := map[string]any{}
+	for name, values := range p.Of {
+		if filter[name] = values[0]; name == "endpoint" || name == "state" {
+			filter[name] = values
+		}
+	}
 	for end := time.Now().Add(long); ; {
 		var batch tally
-		body := map[string]any{"filter": p.Filter, "dry_run": p.Asking, "after": p.Next}
+		body := map[string]any{"filter": filter, "dry_run": p.Asking, "after": p.Next}
 		if err := c.post(r, s, "/v1/messages/"+p.Act.Name, nil, body, &batch); err != nil {
 			return err
 		}

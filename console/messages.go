@@ -1,9 +1,9 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +21,8 @@ type messagesPage struct {
 	Back   time.Time `json:"looked_back_to,omitzero"`
 	Looks  int       `json:"-"` // the number of the next look
 	On     bool      `json:"-"` // whether a script looks further by itself
-	States []choice  `json:"-"`
+	States []string  `json:"-"`
 	Acts   []act     `json:"-"` // what can be done to all that match
-}
-
-// choice is a value of a filter.
-type choice struct {
-	Name   string
-	Chosen bool
 }
 
 // messageStates are the states of messages, in the order of their lives.
@@ -44,39 +38,25 @@ const (
 	maxLooks  = 60
 )
 
-// filterOfMessages reads the filter of an address.
-func filterOfMessages(q url.Values) (f store.MessageFilter, err error) {
-	one := func(name string) string { return strings.TrimSpace(q.Get(name)) }
-	f = store.MessageFilter{ID: one("id"), Type: one("type"), Key: one("key"), Application: one("application"), States: q["state"]}
-	for _, e := range q["endpoint"] {
-		if e = strings.TrimSpace(e); e != "" {
-			f.Endpoints = append(f.Endpoints, e)
-		}
-	}
-	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		if text := one(name); text != "" {
-			if *t, err = moment(text, time.Now()); err != nil {
-				return f, &problem{Status: http.StatusBadRequest, Detail: name + ": " + err.Error()}
+// filterOfMessages reads the filter of an address as the API has it in a query.
+func filterOfMessages(q url.Values) (url.Values, error) {
+	f := url.Values{}
+	for _, name := range []string{"id", "endpoint", "application", "type", "key", "state", "since", "until"} {
+		for _, text := range q[name] {
+			if text = strings.TrimSpace(text); text == "" {
+				continue
 			}
+			if name == "since" || name == "until" {
+				t, err := moment(text, time.Now())
+				if err != nil {
+					return nil, &problem{Status: http.StatusBadRequest, Detail: name + ": " + err.Error()}
+				}
+				text = t.UTC().Format(time.RFC3339Nano)
+			}
+			f.Add(name, text)
 		}
 	}
 	return f, nil
-}
-
-// queryOfMessages is a filter as the API has it in a query, and pages in links.
-func queryOfMessages(f store.MessageFilter) url.Values {
-	q := url.Values{}
-	for name, values := range map[string][]string{"id": {f.ID}, "type": {f.Type}, "key": {f.Key}, "application": {f.Application}, "endpoint": f.Endpoints, "state": f.States} {
-		if len(values) > 0 && values[0] != "" {
-			q[name] = values
-		}
-	}
-	for name, t := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !t.IsZero() {
-			q.Set(name, t.UTC().Format(time.RFC3339Nano))
-		}
-	}
-	return q
 }
 
 // messages lists the messages that a filter chooses, the newest first.
@@ -87,7 +67,7 @@ func (c *Console) messages(r *http.Request, s *session) (*view, error) {
 		return nil, err
 	}
 	looks, _ := strconv.Atoi(q.Get("looks"))
-	p, ask := messagesPage{Looks: looks + 1}, queryOfMessages(f)
+	p, ask := messagesPage{Looks: looks + 1, States: messageStates}, maps.Clone(f)
 	ask.Set("limit", strconv.Itoa(pageRows))
 	ask.Set("patience", firstLook)
 	if looks > 0 {
@@ -105,11 +85,8 @@ func (c *Console) messages(r *http.Request, s *session) (*view, error) {
 		}
 		p.On = len(p.Messages) == 0 && looks < maxLooks
 	}
-	for _, state := range messageStates {
-		p.States = append(p.States, choice{state, slices.Contains(f.States, state)})
-	}
 	for _, d := range acts {
-		if s.Write && !f.IsZero() && len(d.of(f.States)) > 0 {
+		if s.Write && len(f) > 0 && len(d.of(f["state"])) > 0 {
 			p.Acts = append(p.Acts, d)
 		}
 	}
@@ -161,7 +138,6 @@ type sending struct {
 	Class     string    `json:"error_class,omitempty"`
 	Error     string    `json:"error,omitempty"`
 	Response  string    `json:"response,omitempty"`
-	Known     bool      `json:"-"` // whether there is a page about the error type
 }
 
 // message shows a message, masked.
@@ -181,13 +157,6 @@ func (c *Console) showMessage(r *http.Request, s *session, query url.Values) (*v
 	}
 	for i := range p.Contents {
 		p.Contents[i].Original = payloadOf(p.Contents[i].Payload)
-	}
-	for _, d := range p.Deliveries {
-		for i := range d.History {
-			if c.Reason != nil {
-				_, d.History[i].Known = c.Config.Reason(d.History[i].ErrorType)
-			}
-		}
 	}
 	return &view{Title: p.ID, Tab: "/messages", Template: "message", Data: p}, nil
 }

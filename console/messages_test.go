@@ -141,6 +141,10 @@ func TestMessagesLookFurther(t *testing.T) {
 		t.Errorf("it looks on without end, or in haste: %q", d.asked)
 	}
 	wants(t, ask("GET", "/messages?since=yesterday", nil), 400, "since: want a time")
+	if strings.Contains(w.Body.String(), "all that match") {
+		t.Error("someone who may only read is offered to act")
+	}
+	wants(t, d.site(t, true)("GET", "/messages?type=rare&state=dead&looks=2&after=5", nil), 200, `href="/act/send-again?state=dead&amp;type=rare">Send again all that match`)
 }
 
 // A payload is masked until an operator asks for it, and its numbers stay as they are.
