@@ -59,7 +59,7 @@ type actPage struct {
 // How long batches are taken in one request: for the page that asks, for one that counts
 // on, and for one that does it.
 const (
-	firstCount = 50 * time.Millisecond
+	firstCount = 30 * time.Millisecond
 	countOn    = time.Second
 	doOn       = 3 * time.Second
 )
