@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // adminFlags say where serve has its admin endpoint, and the metrics apart from
@@ -104,7 +105,7 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 		return "", stopMetrics, nil
 	}
 	stopAdmin := serveBeside(l, w, "admin", gateway.NewAdmin(gateway.AdminConfig{
-		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log,
+		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log, Policy: policyfile.MarshalPolicy,
 	}))
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
 }

@@ -98,7 +98,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 		return err
 	}
 	d.made = !before && present(o.Database)
-	w.stats.SetDeliveries(d.service.Status, d.service.Unreadable)
+	w.stats.SetDeliveries(d.service.Status, d.service.Held)
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
 	}
