@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -15,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/console"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // adminFlags say where serve has its admin endpoint, and the metrics apart from
@@ -31,12 +34,14 @@ type adminFlags struct {
 	ready func() (state string, ok bool) // for the probes at the address of the metrics
 
 	api      func() http.Handler // of deliveries, or nil while there is none
-	instance string              // how the console calls this process
+	url      string              // of the console, by which others reach it
+	instance string              // how the console calls this process, from start on
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint, or \"off\" (default: the gateway's port + 1, on loopback)")
 	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
+	f.StringVar(&a.url, "console-url", "", "the `URL` by which others reach the console, for links between processes that share a database (default: the admin address)")
 	f.StringVar(&a.metrics, "metrics", "", "a separate `address` for /metrics, /health/live and /health/ready, without the admin token")
 	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a token that opens only /metrics (default: $"+cli.EnvMetricsToken+")")
 }
@@ -108,11 +113,23 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 	if l == nil {
 		return "", stopMetrics, nil
 	}
+	a.instance = instanceOf(main)
+	a.url = cmp.Or(a.url, "http://"+l.Addr().String()+"/")
 	admin := gateway.NewAdmin(gateway.AdminConfig{
-		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log,
+		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log, Policy: policyfile.MarshalPolicy,
 	})
 	stopAdmin := serveBeside(l, w, "admin", a.pages(admin, token, w.log))
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
+}
+
+// instanceOf names this process among those of a fleet: by its machine, and the port of
+// its gateway.
+func instanceOf(main net.Addr) string {
+	name, _ := os.Hostname()
+	if tcp, ok := main.(*net.TCPAddr); ok {
+		name = net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+	}
+	return name
 }
 
 // pages puts the console beside the admin API. What it shows of deliveries it asks of
