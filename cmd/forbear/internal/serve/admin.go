@@ -8,13 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
-	"github.com/forbear-go/forbear/console"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
@@ -114,45 +111,12 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 		return "", stopMetrics, nil
 	}
 	a.instance = instanceOf(main)
-	a.url = cmp.Or(a.url, "http://"+l.Addr().String()+"/")
+	a.url = cmp.Or(a.url, addressOf(l.Addr()))
 	admin := gateway.NewAdmin(gateway.AdminConfig{
 		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log, Policy: policyfile.MarshalPolicy,
 	})
 	stopAdmin := serveBeside(l, w, "admin", a.pages(admin, token, w.log))
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
-}
-
-// instanceOf names this process among those of a fleet: by its machine, and the port of
-// its gateway.
-func instanceOf(main net.Addr) string {
-	name, _ := os.Hostname()
-	if tcp, ok := main.(*net.TCPAddr); ok {
-		name = net.JoinHostPort(name, strconv.Itoa(tcp.Port))
-	}
-	return name
-}
-
-// pages puts the console beside the admin API. What it shows of deliveries it asks of
-// their API, in the name of its reader.
-func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) http.Handler {
-	pages := console.New(console.Config{
-		Admin: admin, AdminToken: token, API: a.api, Instance: a.instance, Reason: reasonOf, Logger: log,
-	}).Handler()
-	mux := http.NewServeMux()
-	mux.Handle("/admin/", admin)
-	mux.Handle("/metrics", admin)
-	mux.Handle("/", pages)
-	return mux
-}
-
-// reasonOf returns what forbear explain knows of a reason.
-func reasonOf(name string) (r console.Reason, ok bool) {
-	for _, x := range explain.Reasons() {
-		if x.Name == name {
-			return console.Reason{Name: x.Name, Rule: x.Rule, Means: x.Means, Figures: x.Figures, Change: x.Change, Settings: x.Settings, Guide: x.Guide}, true
-		}
-	}
-	return r, false
 }
 
 // startMetrics serves /metrics at an address of its own, if one is named, and returns a
