@@ -31,7 +31,7 @@ type frame struct {
 	Instance string
 	Said     string
 	Content  page.Markup
-	JSON     string // the address of the same as JSON
+	Query    url.Values
 }
 
 // shown is what a template gets: the data of a page, and who looks at it.
@@ -76,9 +76,7 @@ func (c *Console) write(w http.ResponseWriter, r *http.Request, status int, s *s
 	}
 	content, err := c.pages.Execute(v.Template, shown{v.Data, s, r.URL.Query()})
 	if err == nil {
-		query := r.URL.Query()
-		query.Set("format", "json")
-		content, err = c.pages.Execute("frame", frame{v, s, c.Instance, hear(w, r), content, r.URL.Path + "?" + query.Encode()})
+		content, err = c.pages.Execute("frame", frame{v, s, c.Instance, hear(w, r), content, r.URL.Query()})
 	}
 	if err != nil {
 		c.Logger.Error("a page of the console cannot be written", "page", v.Template, "error", err.Error())
