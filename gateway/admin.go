@@ -69,8 +69,8 @@ type admin struct{ AdminConfig }
 //	POST /admin/breakers/{dependency}      {"state":"open|closed|auto","actor":"jane"}
 //	GET  /metrics                          when AdminConfig.Metrics is set
 //
-// The status takes sort=name or trouble, q=PART of the name, limit= and offset=: see
-// [StatusQuery].
+// The status takes sort=name or trouble, q=PART of the name, limit= and offset=, or the
+// names of dependencies as name=: see [StatusQuery].
 //
 // An override holds the circuit breaker open or closed until "auto" gives it
 // back to itself; the actor is logged (INTG-STD-033). State-changing requests
@@ -124,8 +124,8 @@ const (
 	maxOffset = 1_000_000
 )
 
-// readQuery reads the parameters of a status. Each is there once at most, and none is
-// unknown: what is misspelt would otherwise show everything.
+// readQuery reads the parameters of a status. Each but name is there once at most, and none
+// is unknown: what is misspelt would otherwise show everything.
 func readQuery(raw string) (q StatusQuery, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -142,6 +142,8 @@ func readQuery(raw string) (q StatusQuery, err error) {
 	for name, given := range values {
 		text := given[0]
 		switch {
+		case name == "name" && len(given) <= MaxPage:
+			q.Only = given
 		case len(given) > 1:
 			err = errors.New("each parameter may be there once")
 		case name == "sort" && (text == "name" || text == "trouble"):
@@ -157,7 +159,7 @@ func readQuery(raw string) (q StatusQuery, err error) {
 		case name == "offset":
 			err = number(&q.Offset, name, text, 0, maxOffset)
 		default:
-			err = errors.New("the parameters are sort, q, limit and offset")
+			err = errors.New("the parameters are sort, q, limit, offset and name")
 		}
 		if err != nil {
 			return q, err

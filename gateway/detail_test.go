@@ -277,6 +277,9 @@ func TestPagesOfAStatus(t *testing.T) {
 	if got, total := names(gateway.StatusQuery{Name: "order"}); total != 1 || !slices.Equal(got, []string{"Orders"}) {
 		t.Errorf("got %v of %d", got, total)
 	}
+	if got, _ := names(gateway.StatusQuery{Only: []string{"payments-03", "none", "Orders"}, ByTrouble: true, Offset: 9, Name: "x"}); !slices.Equal(got, []string{"payments-03", "Orders"}) {
+		t.Errorf("only some: %q", got)
+	}
 	if got, total := names(gateway.StatusQuery{Offset: 1000}); total != 31 || len(got) != 0 {
 		t.Errorf("got %v of %d", got, total)
 	}
