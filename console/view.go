@@ -100,10 +100,10 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, s *session, err e
 	signIn := p.Status == http.StatusUnauthorized && !wantsJSON(r)
 	switch {
 	case signIn && r.Header.Get("HX-Request") != "":
-		w.Header().Set("HX-Redirect", "/sign-in")
+		w.Header().Set("HX-Redirect", signInAddress(r))
 		w.WriteHeader(p.Status)
 	case signIn:
-		http.Redirect(w, r, "/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		http.Redirect(w, r, signInAddress(r), http.StatusSeeOther)
 	case r.Header.Get("HX-Request") != "":
 		http.Error(w, p.Error(), p.Status)
 	default:
@@ -116,22 +116,22 @@ func wantsJSON(r *http.Request) bool {
 	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
 }
 
-// saidCookie carries what was done to the next page.
-const saidCookie = "forbear-said"
+// saidCookie is the name of the cookie that carries what was done to the next page.
+func saidCookie(r *http.Request) string { return cookie(r) + "-said" }
 
 func said(w http.ResponseWriter, r *http.Request, text string) {
 	if text != "" {
-		http.SetCookie(w, &http.Cookie{Name: saidCookie, Value: url.QueryEscape(text), Path: "/", MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: saidCookie(r), Value: url.QueryEscape(text), Path: "/", MaxAge: 60, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	}
 }
 
 // hear returns what was done, and forgets it.
 func hear(w http.ResponseWriter, r *http.Request) string {
-	said, err := r.Cookie(saidCookie)
+	said, err := r.Cookie(saidCookie(r))
 	if err != nil {
 		return ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: saidCookie, Path: "/", MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{Name: said.Name, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true})
 	text, _ := url.QueryUnescape(said.Value)
 	return text
 }
