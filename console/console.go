@@ -85,6 +85,10 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /now/{dependency}", c.view(c.dependency))
 	mux.Handle("GET /now/{dependency}/live", c.stream(c.dependencyLive))
 	mux.Handle("GET /why/{reason}", c.view(c.why))
+	mux.Handle("GET /keys", c.view(c.keys))
+	mux.Handle("POST /keys/find", c.view(c.findKey))
+	mux.Handle("GET /keys/record", c.view(c.key))
+	mux.Handle("POST /keys/settle", c.view(c.settleKey))
 	mux.Handle("/", c.view(func(*http.Request, *session) (*view, error) { return nil, errNoPage }))
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
