@@ -18,6 +18,9 @@ import (
 var funcs = map[string]any{
 	"when":    when,
 	"short":   short,
+	"took":    took,
+	"capped":  capped,
+	"has":     func(list []string, s string) bool { return slices.Contains(list, s) },
 	"count":   count,
 	"percent": func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" },
 	"path":    url.PathEscape,
