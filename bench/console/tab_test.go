@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -245,3 +246,5 @@ func (b *tab) sent() ([]request, int) {
 	defer b.mu.Unlock()
 	return slices.Clone(b.requests), len(b.streams)
 }
+
+func query(s string) string { return url.QueryEscape(s) }
