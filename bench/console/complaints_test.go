@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/forbear-go/forbear/internal/testkit/pgtest"
 )
 
 // calls is the expression for the text of a dependency's cell of calls, without spaces.
@@ -116,5 +119,45 @@ func TestListsDoNotJump(t *testing.T) {
 		if moved := b.eval(`new Promise(done => { let sum = 0; new PerformanceObserver(l => l.getEntries().forEach(e => sum += e.value)).observe({type: 'layout-shift', buffered: true}); requestAnimationFrame(() => requestAnimationFrame(() => done(sum))) })`); moved != "0" {
 			t.Errorf("%s moved by %s while it was loaded", path, moved)
 		}
+	}
+}
+
+// Each of two instances says which one's figures it shows, and leads to the other.
+func TestInstancesAreNamed(t *testing.T) {
+	database := pgtest.Database(t)
+	one, two := serve(t, database), serve(t, database)
+	name := func(b *tab) string {
+		b.until("document.querySelector('#instances b')")
+		return b.eval("document.querySelector('#instances b').innerText")
+	}
+	b := open(t, one.admin, desk)
+	b.visit("/")
+	first := name(b)
+	b.until("document.querySelector('#instances a') || location.reload()") // its heartbeat may come later
+	if b.eval("document.querySelector('#instances a').href") != two.admin+"/" {
+		t.Errorf("the page of %s leads to %s, want %s", one.admin, b.eval("document.querySelector('#instances a').href"), two.admin)
+	}
+	b.do(chromedp.Evaluate("document.querySelector('#instances a').click()", nil))
+	b.until("location.origin === " + quote(two.admin))
+	if second := name(b); second == first || first == "" {
+		t.Errorf("both instances are called %q", first)
+	}
+}
+
+// Where the browser gives a page no clipboard, as without TLS, copying works all the same.
+func TestCopyWithoutTLS(t *testing.T) {
+	in := staff(t, copied(t))
+	b := signIn(t, in.instance, in.operator, desk)
+	b.visit("/messages?endpoint=stuck")
+	b.do(chromedp.Evaluate("document.querySelector('tbody a').click()", nil))
+	b.until("document.querySelector('[data-copy]')")
+	b.do(chromedp.Evaluate("delete Navigator.prototype.clipboard", nil), chromedp.Click("[data-copy]", chromedp.ByQuery))
+	b.untilText("Copied.")
+	want := b.eval("document.getElementById(document.querySelector('[data-copy]').dataset.copy).textContent")
+	b.do(chromedp.Evaluate("const field = document.createElement('textarea'); document.body.append(field); field.focus()", nil),
+		input.DispatchKeyEvent(input.KeyRawDown).WithKey("v").WithModifiers(input.ModifierCtrl).WithCommands([]string{"paste"}))
+	b.until("document.querySelector('textarea:focus').value !== ''")
+	if got := b.eval("document.querySelector('textarea:focus').value"); got != want {
+		t.Errorf("pasted %q, want %q", got, want)
 	}
 }
