@@ -28,6 +28,7 @@ type call struct {
 	retries     []retryContext // of attempts to come
 	correlation string
 	failed      string // error_type of the latest failed attempt
+	listed      []FailedAttempt
 	lastCost    budget.Cost
 	lastPaced   bool
 	lastFree    bool
@@ -121,6 +122,7 @@ func (c *call) info(ctx context.Context, name bool) Info {
 		IdempotencyKey: key,
 		Attempt:        c.Attempt(),
 		MaxAttempts:    c.r.policy.limit(&c.State, Hint{}) + 1,
+		Failed:         c.listed,
 	}
 }
 

@@ -71,7 +71,9 @@ func (c *call) Fail(ctx context.Context, f Failure) Decision {
 	}
 	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
 	c.learn(&f, now)
+	number := c.Attempt()
 	d := c.r.next(&c.State, c.permit, &f, now)
+	c.listed = c.r.listed(c.listed, FailedAttempt{number, c.tried(), c.failedAt - c.attempted, f, d.Reason, d.Wait})
 	if d.Retry {
 		c.lastCost, c.lastPaced, c.lastFree = d.Cost, d.Paced, d.free
 		if c.r.observers.scheduled {

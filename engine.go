@@ -143,6 +143,11 @@ func (e *engine) Stopped(ctx context.Context, i Info, d Decision, f Failure, ela
 	(*Retryer)(e).stopped(ctx, i, d, f, elapsed, attempts)
 }
 
+// Listed returns list with a, where an observer reads it.
+func (e *engine) Listed(list []FailedAttempt, a FailedAttempt) []FailedAttempt {
+	return (*Retryer)(e).listed(list, a)
+}
+
 // Over passes the end of a call on to the request that it was made for.
 func (e *engine) Over(ctx context.Context, d Decision) { noteExhaustion(ctx, d) }
 

@@ -16,6 +16,8 @@ import (
 type Observer struct {
 	// KeepsLog says that the Observer does not log: the default log stays on beside it.
 	KeepsLog bool
+	// ListsFailed says that the Observer reads Info.Failed, which is nil without one that does.
+	ListsFailed bool
 
 	// Attached is called once for each Retryer that the Observer was passed to,
 	// so that it can read the budget, the breaker and the bulkhead when it likes.
@@ -56,7 +58,24 @@ type Info struct {
 	IdempotencyKey string
 	Attempt        int // the first is 1
 	MaxAttempts    int
+	// Failed are the failed attempts so far about which a decision was made, oldest
+	// first, where an Observer has ListsFailed. They are the latest 16, of a durable call
+	// those of this process, and are to be read in the callback alone.
+	Failed []FailedAttempt
 }
+
+// FailedAttempt is one failed attempt of a call, with what was decided about it.
+type FailedAttempt struct {
+	Number  int // the first is 1
+	At      time.Time
+	Took    time.Duration
+	Failure Failure
+	Reason  Reason
+	Wait    time.Duration // before the next, if one was granted
+}
+
+// maxFailed bounds the failed attempts that a call keeps.
+const maxFailed = 16
 
 // AttemptEnded is the event after an attempt. Failure.Class is ClassSuccess for
 // a good one.
@@ -153,7 +172,7 @@ type DeadLettered struct {
 type observers struct {
 	list []*Observer
 
-	started, ended, scheduled, succeeded, stopped bool
+	started, ended, scheduled, succeeded, stopped, listing bool
 }
 
 func (os *observers) add(o *Observer) {
@@ -163,6 +182,7 @@ func (os *observers) add(o *Observer) {
 	os.scheduled = os.scheduled || o.RetryScheduled != nil
 	os.succeeded = os.succeeded || o.Succeeded != nil
 	os.stopped = os.stopped || o.Stopped != nil
+	os.listing = os.listing || o.ListsFailed
 }
 
 // empty reports whether o has no callback, which is a mistake.
@@ -224,6 +244,17 @@ func (r *Retryer) stopped(ctx context.Context, i Info, d Decision, f Failure, el
 			o.Stopped(ctx, e)
 		}
 	}
+}
+
+// listed returns list with a, where an observer reads it.
+func (r *Retryer) listed(list []FailedAttempt, a FailedAttempt) []FailedAttempt {
+	if !r.observers.listing {
+		return nil
+	}
+	if len(list) == maxFailed {
+		list = append(list[:0], list[1:]...)
+	}
+	return append(list, a)
 }
 
 // deadLettered reports that failed work has reached the named queue.

@@ -38,6 +38,7 @@ type DurableCall struct {
 	entered     bool            // holds a place in the bulkhead
 	failure     forbear.Failure // the latest that was seen in this process
 	failedAt    time.Time
+	listed      []forbear.FailedAttempt
 	granted     forbear.Decision // a retry that was granted in this process and not begun
 	free        bool             // the latest retry was not taken from the budget
 }
@@ -156,6 +157,9 @@ func (c *DurableCall) Fail(ctx context.Context, f forbear.Failure, took time.Dur
 	d := c.r.Edge(key).Next(&c.State, c.permit, &f, now)
 	c.permit = breaker.Permit{}
 	c.failedAt = now
+	c.listed = c.r.Edge(key).Listed(c.listed, forbear.FailedAttempt{
+		Number: c.Attempts, At: now.Add(-took), Took: took, Failure: f, Reason: d.Reason, Wait: d.Wait,
+	})
 	if d.Reason.Momentary() && c.waits() {
 		c.Pending = c.pending()
 	}

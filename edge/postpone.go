@@ -87,6 +87,9 @@ func (c *DurableCall) decided(ctx context.Context, d forbear.Decision, f forbear
 	switch {
 	case d.Retry:
 		c.granted, c.free = d, e.Free(d)
+		if n := len(c.listed); n > 0 { // it may have been postponed before
+			c.listed[n-1].Reason, c.listed[n-1].Wait = d.Reason, d.Wait
+		}
 		e.Scheduled(ctx, c.info(c.Attempts+1), d, f)
 	case !d.Reason.Momentary():
 		e.Over(ctx, d)
@@ -112,5 +115,7 @@ func (c *DurableCall) elapsed(now time.Time) time.Duration {
 
 // info returns what the events of the call have in common.
 func (c *DurableCall) info(attempt int) forbear.Info {
-	return c.r.Edge(key).Info(&c.State, c.correlation, max(attempt, 1))
+	i := c.r.Edge(key).Info(&c.State, c.correlation, max(attempt, 1))
+	i.Failed = c.listed
+	return i
 }

@@ -6,14 +6,18 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
@@ -32,6 +36,8 @@ type AdminConfig struct {
 	// MetricsToken opens GET /metrics too, and nothing else: what scrapes needs
 	// no right to override. Without a Token the page demands this one.
 	MetricsToken string
+	// Policy writes a policy as text, by the keys of a policy file; nil leaves it out.
+	Policy func(forbear.Policy) string
 	// Logger gets each override with its actor. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -58,9 +64,13 @@ type admin struct{ AdminConfig }
 
 // NewAdmin returns the handler of the admin endpoint:
 //
-//	GET  /admin/status                 what each dependency does, as a [Status]
-//	POST /admin/breakers/{dependency}  {"state":"open|closed|auto","actor":"jane"}
-//	GET  /metrics                      when AdminConfig.Metrics is set
+//	GET  /admin/status                     what each dependency does, as a [Status]
+//	GET  /admin/dependencies/{dependency}  one of them, as a [DependencyDetail]
+//	POST /admin/breakers/{dependency}      {"state":"open|closed|auto","actor":"jane"}
+//	GET  /metrics                          when AdminConfig.Metrics is set
+//
+// The status takes sort=name or trouble, q=PART of the name, limit= and offset=, or the
+// names of dependencies as name=: see [StatusQuery].
 //
 // An override holds the circuit breaker open or closed until "auto" gives it
 // back to itself; the actor is logged (INTG-STD-033). State-changing requests
@@ -71,12 +81,13 @@ func NewAdmin(c AdminConfig) http.Handler {
 	a := &admin{c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/status", a.status)
+	mux.HandleFunc("GET /admin/dependencies/{dependency}", a.detail)
 	mux.HandleFunc("POST /admin/breakers/{dependency}", a.override)
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the pages are GET /admin/status, POST /admin/breakers/DEPENDENCY and GET /metrics")
+		refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the pages are GET /admin/status, GET /admin/dependencies/DEPENDENCY, POST /admin/breakers/DEPENDENCY and GET /metrics")
 	})
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,8 +109,77 @@ func NewAdmin(c AdminConfig) http.Handler {
 }
 
 // status shows the counts and where each breaker and budget stands.
-func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
-	respond(w, a.Stats.Status(time.Now()))
+func (a *admin) status(w http.ResponseWriter, r *http.Request) {
+	q, err := readQuery(r.URL.RawQuery)
+	if err != nil {
+		refuse(w, r, http.StatusBadRequest, "bad-query", "Bad query", err.Error())
+		return
+	}
+	respond(w, a.Stats.Page(time.Now(), q))
+}
+
+// The bounds of a query for a status.
+const (
+	maxName   = 128 // bytes of q
+	maxOffset = 1_000_000
+)
+
+// readQuery reads the parameters of a status. Each but name is there once at most, and none
+// is unknown: what is misspelt would otherwise show everything.
+func readQuery(raw string) (q StatusQuery, err error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, errors.New("the query cannot be read")
+	}
+	number := func(of *int, name, text string, least, most int) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("%s must be a number from %d to %d", name, least, most)
+		}
+		*of = n
+		return nil
+	}
+	for name, given := range values {
+		text := given[0]
+		switch {
+		case name == "name" && len(given) <= MaxPage:
+			q.Only = given
+		case len(given) > 1:
+			err = errors.New("each parameter may be there once")
+		case name == "sort" && (text == "name" || text == "trouble"):
+			q.ByTrouble = text == "trouble"
+		case name == "sort":
+			err = errors.New("sort must be name or trouble")
+		case name == "q" && len(text) > maxName:
+			err = fmt.Errorf("q is longer than %d bytes", maxName)
+		case name == "q":
+			q.Name = text
+		case name == "limit":
+			err = number(&q.Limit, name, text, 1, MaxPage)
+		case name == "offset":
+			err = number(&q.Offset, name, text, 0, maxOffset)
+		default:
+			err = errors.New("the parameters are sort, q, limit, offset and name")
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// detail shows one dependency.
+func (a *admin) detail(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		refuse(w, r, http.StatusBadRequest, "bad-query", "Bad query", "a dependency takes no parameters")
+		return
+	}
+	d, ok := a.Stats.Detail(time.Now(), r.PathValue("dependency"), a.Policy)
+	if !ok {
+		refuse(w, r, http.StatusNotFound, "no-dependency", "No such dependency", "no dependency has that name: GET /admin/status lists them")
+		return
+	}
+	respond(w, d)
 }
 
 // maxOverride bounds the body of an override.
@@ -150,7 +230,7 @@ func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 	default:
 		b.Release()
 	}
-	respond(w, breakerStatus(b, time.Now()))
+	respond(w, a.Stats.counts.tally(found.Dependency()).breakerStatus(b, time.Now()))
 }
 
 // respond writes v as JSON.

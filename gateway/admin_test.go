@@ -99,19 +99,22 @@ func TestStatusOfTheBreaker(t *testing.T) {
 			_ = r.Do(t.Context(), fail)
 		}
 		opened := time.Now()
+		since := func(after time.Duration) string {
+			return `,"since":"` + opened.Add(after).Format(time.RFC3339Nano) + `"`
+		}
 		probe := func(after time.Duration) string { return opened.Add(after).Format(time.RFC3339Nano) }
 		time.Sleep(time.Second)
-		check("open", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures","budget_exhausted":true,"next_probe":"`+probe(5*time.Second)+`"}`)
+		check("open", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures"`+since(0)+`,"budget_exhausted":true,"next_probe":"`+probe(5*time.Second)+`"}`)
 		time.Sleep(10 * time.Second)
-		check("before the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures","budget_exhausted":false,"next_probe":"`+probe(11*time.Second)+`"}`)
+		check("before the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures"`+since(0)+`,"budget_exhausted":false,"next_probe":"`+probe(11*time.Second)+`"}`)
 		_ = r.Do(t.Context(), fail)
-		check("after the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"probe_failed","budget_exhausted":false,"next_probe":"`+probe(16*time.Second)+`"}`)
+		check("after the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"probe_failed"`+since(11*time.Second)+`,"budget_exhausted":false,"next_probe":"`+probe(16*time.Second)+`"}`)
 		w := ask(h, "POST", breakers, `{"state":"closed","actor":"jane"}`)
-		if want := `{"state":"closed","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}` + "\n"; w.Body.String() != want {
+		if want := `{"state":"closed","forced":true,"failure_rate":0,"cause":"operator"` + since(11*time.Second) + `,"budget_exhausted":false}` + "\n"; w.Body.String() != want {
 			t.Errorf("the answer to an override: got %s, want %s", w.Body, want)
 		}
 		ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`)
-		check("held open", `{"state":"open","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}`)
+		check("held open", `{"state":"open","forced":true,"failure_rate":0,"cause":"operator"`+since(11*time.Second)+`,"budget_exhausted":false}`)
 	})
 }
 

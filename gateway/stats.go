@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,13 +14,19 @@ import (
 	"github.com/forbear-go/forbear/gateway/upstream"
 )
 
-// Stats is an observer that counts what the calls to each dependency do, for
-// the admin endpoint. It does not replace the log (R-10). It is safe for
+// Stats is an observer that keeps what the calls to each dependency do and why the latest
+// failed, for the admin endpoint. It does not replace the log (R-10). It is safe for
 // concurrent use; make it with [NewStats].
 type Stats struct {
 	service  string // as given: the page is for people, not for a label
 	recorder *metric.Recorder
 	counts   counts
+	calls    lastCalls
+
+	since    time.Time
+	sampling sync.Mutex
+	minute   int64 // under way at the last sample, from the one of since
+
 	// upstreams are the connections to the dependencies, or nil.
 	upstreams atomic.Pointer[map[string]*upstream.Upstream]
 	// deliveries says what holds up deliveries to a dependency, or is nil.
@@ -30,7 +36,7 @@ type Stats struct {
 
 // NewStats returns Stats for the named service.
 func NewStats(service string) *Stats {
-	s := &Stats{service: service}
+	s := &Stats{service: service, since: time.Now()}
 	s.recorder = metric.NewRecorder(&s.counts, service)
 	// An override names the dependency as the policy file does, so no name may
 	// become "other"; and the counts end with the process.
@@ -38,60 +44,128 @@ func NewStats(service string) *Stats {
 	return s
 }
 
-// Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
-func (s *Stats) Observer() *forbear.Observer { return s.recorder.Observer() }
-
 // CountIncoming counts the requests that next receives.
 func (s *Stats) CountIncoming(next http.Handler) http.Handler { return s.recorder.CountIncoming(next) }
 
 // retryer returns the Retryer of a dependency, or nil for one that is not served. It
 // is the latest of that name: a reloaded policy file brings a new one.
 func (s *Stats) retryer(dependency string) *forbear.Retryer {
-	return s.recorder.Retryers()[dependency]
+	if t := s.counts.find(dependency); t != nil {
+		return t.retryer.Load()
+	}
+	return nil
 }
+
+// StatusQuery says which dependencies a [Status] shows. The zero value shows all.
+type StatusQuery struct {
+	ByTrouble bool   // the worst first; otherwise by name
+	Name      string // a part of the name, in any case
+	Offset    int
+	Limit     int // at most [MaxPage]; 0 shows all, without their hours
+	// Only, where set, names the dependencies to show, at most [MaxPage], in their order and
+	// with their hours. Nothing else counts then.
+	Only []string
+}
+
+// MaxPage bounds the dependencies of a page that has their hours.
+const MaxPage = 1000
 
 // Status returns the counts, and the state of the Retryers at now. A dependency
 // that events named but no Retryer serves is shown with its counts alone.
-func (s *Stats) Status(now time.Time) Status {
-	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
-	retryers, endpoints := s.recorder.Retryers(), s.Endpoints()
-	all := s.counts.statuses()
+func (s *Stats) Status(now time.Time) Status { return s.Page(now, StatusQuery{}) }
+
+// Page is [Stats.Status] for some dependencies. Those that it does not show cost it a
+// look at their state, when they are sorted by trouble.
+func (s *Stats) Page(now time.Time, q StatusQuery) Status {
+	look := s.look(now)
+	rows := s.counts.all()
+	if q.Name != "" && len(q.Only) == 0 {
+		part, found := strings.ToLower(q.Name), []*tally{}
+		for _, t := range rows {
+			if strings.Contains(strings.ToLower(t.name), part) {
+				found = append(found, t)
+			}
+		}
+		rows = found
+	}
+	if q.ByTrouble && len(q.Only) == 0 {
+		rows = look.byTrouble(rows)
+	}
+	if len(q.Only) > 0 {
+		rows, q.Offset, q.Limit = nil, 0, len(q.Only)
+		for _, name := range q.Only {
+			if t := s.counts.find(name); t != nil {
+				rows = append(rows, t)
+			}
+		}
+	}
+	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Total: len(rows)}
+	rows = rows[min(q.Offset, len(rows)):]
+	if q.Limit > 0 {
+		rows = rows[:min(q.Limit, len(rows))]
+	}
+	st.Dependencies = make([]DependencyStatus, len(rows))
+	for i, t := range rows {
+		look.row(&st.Dependencies[i], t)
+		if q.Limit > 0 {
+			st.Dependencies[i].Hour = t.hour(look.minute, now)
+		}
+	}
+	return st
+}
+
+// look is one look at the dependencies, at one moment.
+type look struct {
+	*Stats
+	now    time.Time
+	minute int64
+	held   map[string]bool
+}
+
+func (s *Stats) look(now time.Time) *look {
+	l := &look{Stats: s, now: now, minute: s.sample(now), held: map[string]bool{}}
 	if s.held != nil {
 		for _, name := range s.held() {
-			all[name] = cmp.Or(all[name], uncounted(name))
+			l.held[name] = true
+			s.counts.tally(name) // it is shown also when nothing was sent to it
 		}
 	}
-	for name, d := range all {
-		if r := retryers[name]; r != nil {
-			l := r.Level(now)
-			d.Budget = BudgetStatus{l.Used, l.Allowed}
-			d.Layered = edge.LayeredSends(r)
-			if b := r.Breaker(); b != nil {
-				d.Breaker = new(breakerStatus(b, now))
-			}
-			if h, ok := edge.Health(r, now); ok {
-				d.Health = &HealthStatus{Healthy: h.Healthy}
-				if h.Counted {
-					d.Health.SuccessRate = &h.Rate
-				}
-			}
-			if p := edge.Pacer(r); p != nil {
-				if now := p.Reading(); now.Active {
-					d.Pace = &PaceStatus{now.Rate, now.Waiting, now.Closed}
-				}
-			}
-			if b := r.Bulkhead(); b != nil {
-				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
-			}
-			d.Endpoints, d.Earned = endpoints[name], edge.Earned(r, now)
+	return l
+}
+
+// row fills in what is known of a dependency, but for its hour.
+func (l *look) row(d *DependencyStatus, t *tally) {
+	t.fill(d)
+	if r := t.retryer.Load(); r != nil {
+		level, b := r.Level(l.now), r.Policy().Budget
+		d.Budget = BudgetStatus{level.Used, level.Allowed, b.MinRetries, Duration(b.Window)}
+		d.Layered, d.Earned = edge.LayeredSends(r), edge.Earned(r, l.now)
+		if b := r.Breaker(); b != nil {
+			d.Breaker = new(t.breakerStatus(b, l.now))
 		}
-		if s.deliveries != nil {
-			d.Delivery = s.deliveries(name)
+		if h, ok := edge.Health(r, l.now); ok {
+			d.Health = &HealthStatus{Healthy: h.Healthy}
+			if h.Counted {
+				d.Health.SuccessRate = &h.Rate
+			}
 		}
-		st.Dependencies = append(st.Dependencies, *d)
+		if p := edge.Pacer(r); p != nil {
+			if now := p.Reading(); now.Active {
+				d.Pace = &PaceStatus{now.Rate, now.Waiting, now.Closed}
+			}
+		}
+		if b := r.Bulkhead(); b != nil {
+			d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
+		}
+		if of := l.upstreams.Load(); of != nil && (*of)[t.name] != nil {
+			d.Endpoints = (*of)[t.name].Status()
+		}
 	}
-	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
-	return st
+	if l.deliveries != nil {
+		d.Delivery = l.deliveries(t.name)
+	}
+	i := l.ill(t)
+	d.Trouble = Trouble{i.rank, i.why(d)}
 }
 
 // SetUpstreams says over which connections the dependencies are reached, by their
@@ -119,100 +193,9 @@ func (s *Stats) Endpoints() map[string][]upstream.EndpointStatus {
 	return found
 }
 
-// Status is what the admin endpoint shows. Its counts only grow: two
-// readings give the rates.
-type Status struct {
-	Service      string             `json:"service"`
-	At           time.Time          `json:"at"`
-	Incoming     int64              `json:"incoming_requests"`
-	Dependencies []DependencyStatus `json:"dependencies"`
-}
-
-// DependencyStatus is the part of one dependency.
-type DependencyStatus struct {
-	Dependency  string           `json:"dependency"`
-	Initial     int64            `json:"initial_requests"`
-	Retries     int64            `json:"retries"`
-	Exhausted   int64            `json:"exhausted"`
-	Recovered   map[string]int64 `json:"success_after_retry"` // by error_type
-	Failed      map[string]int64 `json:"failed"`              // by error_type
-	Suppressed  map[string]int64 `json:"suppressed"`          // by reason
-	CertErrors  int64            `json:"certificate_errors"`
-	Layered     int64            `json:"layered_sends"`
-	Budget      BudgetStatus     `json:"budget"`
-	Breaker     *BreakerStatus   `json:"breaker,omitempty"`
-	Health      *HealthStatus    `json:"health,omitempty"`
-	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
-	// Pace is there while the dependency limits its callers.
-	Pace *PaceStatus `json:"pace,omitempty"`
-	// Earned is how many retries beyond the budget's share durable work has earned.
-	Earned int `json:"earned_retries,omitempty"`
-	// Delivery is there for endpoints of webhooks.
-	Delivery *DeliveryStatus `json:"delivery,omitempty"`
-	// Endpoints are the addresses of a dependency that may have several.
-	Endpoints []upstream.EndpointStatus `json:"endpoints,omitempty"`
-}
-
-// DeliveryStatus is what holds up the deliveries to an endpoint of webhooks.
-type DeliveryStatus struct {
-	// Hold is why nothing but single messages are sent, beside the breaker:
-	// "credential", "unresolved", "rejecting", "suspended", "unreadable", or "".
-	Hold string `json:"hold,omitempty"`
-	// NextProbe is when the next of them is sent, or a breaker's probe, at the
-	// earliest; zero when there is no wait.
-	NextProbe time.Time `json:"next_probe,omitzero"`
-}
-
-// BudgetStatus is the reading of a retry budget.
-type BudgetStatus struct {
-	Used    float64 `json:"used"`
-	Allowed float64 `json:"allowed"`
-}
-
-// BreakerStatus is where a circuit breaker stands.
-type BreakerStatus struct {
-	State       string  `json:"state"`
-	Forced      bool    `json:"forced"`
-	FailureRate float64 `json:"failure_rate"`
-	// Cause is why it moved there, by the name of a [breaker.Cause]; ""
-	// when it has not moved yet.
-	Cause string `json:"cause,omitempty"`
-	// BudgetExhausted says that the retry budget has refused a retry within the
-	// last ten seconds.
-	BudgetExhausted bool `json:"budget_exhausted"`
-	// NextProbe is from when on one that is open lets an attempt through; zero
-	// when it is not open, or held open by hand.
-	NextProbe time.Time `json:"next_probe,omitzero"`
-}
-
-// HealthStatus is what the health gates of a dependency say.
-type HealthStatus struct {
-	// Healthy says that retries go on.
-	Healthy bool `json:"healthy"`
-	// SuccessRate is the share of good attempts in the gate's window, 0 to 1; nil
-	// where the policy sets no limit and an endpoint alone is asked.
-	SuccessRate *float64 `json:"success_rate,omitempty"`
-}
-
-// BulkheadStatus is how many more calls a bulkhead lets in now, of how many.
-type BulkheadStatus struct {
-	Available int `json:"available"`
-	Max       int `json:"max"`
-}
-
-// PaceStatus is how the calls to a dependency are paced that limits them.
-type PaceStatus struct {
-	// Rate is how many sends a second are let out; 0 while that is not known yet.
-	Rate float64 `json:"rate"`
-	// Waiting is how many calls wait for their turn.
-	Waiting int `json:"waiting"`
-	// Closed says that the dependency refuses everything, and is probed.
-	Closed bool `json:"closed,omitempty"`
-}
-
-// breakerStatus reads a breaker. Nothing is known of the next probe of one that is
-// held open by hand: it waits for the operator.
-func breakerStatus(b *breaker.Breaker, now time.Time) BreakerStatus {
+// breakerStatus reads the breaker of a dependency. Nothing is known of the next probe of
+// one that is held open by hand: it waits for the operator.
+func (t *tally) breakerStatus(b *breaker.Breaker, now time.Time) BreakerStatus {
 	state, forced := b.State(), b.Forced()
 	s := BreakerStatus{
 		State: state.String(), Forced: forced, FailureRate: b.FailureRate(now),
@@ -220,6 +203,12 @@ func breakerStatus(b *breaker.Breaker, now time.Time) BreakerStatus {
 	}
 	if state == breaker.Open && !forced {
 		s.NextProbe = now.Add(b.Wait(now))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// A reloaded policy file brings a breaker that has not moved yet.
+	if n := len(t.events.moves); n > 0 && t.events.moves[n-1].To == s.State && s.Cause != "" {
+		s.Since = t.events.moves[n-1].At
 	}
 	return s
 }

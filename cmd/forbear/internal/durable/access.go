@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -86,32 +87,13 @@ func (s *Service) authorize(o Options, next http.Handler) http.Handler {
 			s.refused(r, http.StatusUnauthorized, refusedToken)
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", refusedToken)
-		case !loopback.Host(r.Host) || forwarded(r):
+		case !loopback.Host(r.Host) || inbound.Forwarded(r):
 			s.refused(r, http.StatusForbidden, "without a token, under a name that is not this machine's, or through a proxy")
 			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token, the API serves only loopback names, and no proxy: make a token with forbear token create")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// forwarded reports whether a request looks as if a proxy had passed it on from elsewhere:
-// one before a loopback address would publish the API. Many say so in a header. One that
-// does not may be known by HTTP/1.0, which nginx has spoken unless told otherwise, and
-// clients do not.
-func forwarded(r *http.Request) bool {
-	for name := range r.Header {
-		if slices.Contains(proxyHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") {
-			return true
-		}
-	}
-	return !r.ProtoAtLeast(1, 1)
-}
-
-// proxyHeaders are those by which proxies and networks of them say for whom they ask.
-var proxyHeaders = []string{
-	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
-	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Cdn-Loop",
 }
 
 // permit refuses an operation that the caller's token is not good for. What is of

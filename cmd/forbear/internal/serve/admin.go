@@ -10,7 +10,9 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
+	"github.com/forbear-go/forbear/console"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
@@ -27,6 +29,9 @@ type adminFlags struct {
 	metricsBase  string // likewise, where metrics are apart
 
 	ready func() (state string, ok bool) // for the probes at the address of the metrics
+
+	api      func() http.Handler // of deliveries, or nil while there is none
+	instance string              // how the console calls this process
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
@@ -103,10 +108,34 @@ func (a *adminFlags) start(ctx context.Context, sockets *handover.Sockets, main 
 	if l == nil {
 		return "", stopMetrics, nil
 	}
-	stopAdmin := serveBeside(l, w, "admin", gateway.NewAdmin(gateway.AdminConfig{
+	admin := gateway.NewAdmin(gateway.AdminConfig{
 		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log,
-	}))
+	})
+	stopAdmin := serveBeside(l, w, "admin", a.pages(admin, token, w.log))
 	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
+}
+
+// pages puts the console beside the admin API. What it shows of deliveries it asks of
+// their API, in the name of its reader.
+func (a *adminFlags) pages(admin http.Handler, token string, log *slog.Logger) http.Handler {
+	pages := console.New(console.Config{
+		Admin: admin, AdminToken: token, API: a.api, Instance: a.instance, Reason: reasonOf, Logger: log,
+	}).Handler()
+	mux := http.NewServeMux()
+	mux.Handle("/admin/", admin)
+	mux.Handle("/metrics", admin)
+	mux.Handle("/", pages)
+	return mux
+}
+
+// reasonOf returns what forbear explain knows of a reason.
+func reasonOf(name string) (r console.Reason, ok bool) {
+	for _, x := range explain.Reasons() {
+		if x.Name == name {
+			return console.Reason{Name: x.Name, Rule: x.Rule, Means: x.Means, Figures: x.Figures, Change: x.Change, Settings: x.Settings, Guide: x.Guide}, true
+		}
+	}
+	return r, false
 }
 
 // startMetrics serves /metrics at an address of its own, if one is named, and returns a

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,7 @@ type delivery struct {
 
 	routes  atomic.Pointer[[]policyfile.Route] // of the gateway: see claims
 	service *durable.Service                   // nil where nothing is delivered
+	served  atomic.Pointer[durable.Service]    // the same, for other goroutines
 	server  *graceful                          // when the API has an address of its own
 	own     net.Listener                       // there
 	done    chan error
@@ -97,6 +99,7 @@ func (d *delivery) start(ctx context.Context, sockets *handover.Sockets, address
 		}
 		return err
 	}
+	d.served.Store(d.service)
 	d.made = !before && present(o.Database)
 	w.stats.SetDeliveries(d.service.Status, d.service.Unreadable)
 	if w.registry != nil {
@@ -172,6 +175,14 @@ func (d *delivery) stop() error {
 	d.cancel()
 	err := <-d.done
 	return cmp.Or(err, d.service.Close())
+}
+
+// handler returns the API, or nil while there is none.
+func (d *delivery) handler() http.Handler {
+	if s := d.served.Load(); s != nil {
+		return s.Handler
+	}
+	return nil
 }
 
 // database returns the database of the deliveries, or nil without any. Other parts store

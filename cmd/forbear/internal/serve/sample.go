@@ -38,7 +38,7 @@ func (s *server) startSample() (err error) {
 func (s *server) greetSample(base, admin string) {
 	watch := ""
 	if admin != "" {
-		watch = fmt.Sprintf("Watch it: forbear top --admin %[1]s, or %[1]s/metrics\n", admin)
+		watch = fmt.Sprintf("Watch it: %[1]s/ (the console), forbear top --admin %[1]s, or %[1]s/metrics\n", admin)
 	}
 	fmt.Fprintf(s.out, `forbear gateway on %[1]s, before a flaky upstream (a sample: see --config)
 

@@ -118,7 +118,7 @@ func (s *server) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.admin.ready = s.readiness.state
+	s.admin.ready, s.admin.api = s.readiness.state, s.delivery.handler
 	if s.before != nil { // which serves meanwhile, and has the socket of the metrics, too
 		s.readiness.serving.Store(true)
 	}
@@ -220,7 +220,7 @@ func (s *server) greet(listeners []net.Listener, admin string) {
 	}
 	fmt.Fprintln(&b, s.delivery.greeting(base))
 	if admin != "" {
-		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
+		fmt.Fprintf(&b, "admin on %[1]s: the console, /metrics, forbear top --admin %[1]s\n", admin)
 	}
 	b.WriteString(s.admin.greeting())
 	_, _ = io.WriteString(s.out, b.String())

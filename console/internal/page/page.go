@@ -1,0 +1,207 @@
+// Package page executes templates in the syntax of html/template.
+//
+// That package is not used itself, since text/template calls methods by their names: the
+// linker then keeps every exported method of every type, which is ten megabytes of
+// forbear's. These templates call no methods. All that they write is escaped, and so
+// they write only where one way of escaping is right: into text, and into attributes
+// in double quotes. The tests hold what is written against html/template.
+package page
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strings"
+	"text/template/parse"
+)
+
+// Markup is HTML that is written as it is.
+type Markup string
+
+// Set is a set of templates, by their names. It is safe for concurrent use.
+type Set struct {
+	trees map[string]*parse.Tree
+	funcs map[string]reflect.Value
+}
+
+// Parse reads the templates of the files that a pattern names. Each file may define
+// several. A function returns one value, or one and an error.
+func Parse(files fs.FS, pattern string, funcs map[string]any) (*Set, error) {
+	s := &Set{trees: map[string]*parse.Tree{}, funcs: map[string]reflect.Value{}}
+	for _, list := range []map[string]any{builtins, funcs} {
+		for name, f := range list {
+			s.funcs[name] = reflect.ValueOf(f)
+		}
+	}
+	names, err := fs.Glob(files, pattern)
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("no templates: %w", err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		trees, err := parse.Parse(name, string(text), "", "", builtins, funcs)
+		if err != nil {
+			return nil, err
+		}
+		for name, tree := range trees {
+			s.trees[name] = tree
+		}
+	}
+	return s, nil
+}
+
+// Names returns the names of all templates.
+func (s *Set) Names() (names []string) {
+	for name := range s.trees {
+		names = append(names, name)
+	}
+	return names
+}
+
+// fault is an error that ends an execution by a panic.
+type fault struct{ error }
+
+// Execute returns what the named template writes for data.
+func (s *Set) Execute(name string, data any) (text Markup, err error) {
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case fault:
+			err = fmt.Errorf("template %s: %w", name, f.error)
+		default:
+			panic(f)
+		}
+	}()
+	var b strings.Builder
+	x := &execution{set: s, to: &b}
+	x.template(name, reflect.ValueOf(data))
+	return Markup(b.String()), nil
+}
+
+// execution is one run of a template. Variables are found from the last one down.
+type execution struct {
+	set  *Set
+	to   *strings.Builder
+	vars []variable
+}
+
+type variable struct {
+	name  string
+	value reflect.Value
+}
+
+// fail ends the execution.
+func fail(format string, args ...any) { panic(fault{fmt.Errorf(format, args...)}) }
+
+// template writes a template, whose variables are its own.
+func (x *execution) template(name string, dot reflect.Value) {
+	tree := x.set.trees[name]
+	if tree == nil {
+		fail("no template %q", name)
+	}
+	inner := &execution{set: x.set, to: x.to, vars: []variable{{"$", dot}}}
+	inner.walk(dot, tree.Root)
+}
+
+// walk writes a node.
+func (x *execution) walk(dot reflect.Value, node parse.Node) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		for _, inner := range n.Nodes {
+			x.walk(dot, inner)
+		}
+	case *parse.TextNode:
+		x.to.Write(n.Text)
+	case *parse.ActionNode:
+		if v := x.pipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
+			x.write(v)
+		}
+	case *parse.IfNode:
+		defer x.scope()()
+		x.branch(truth(x.pipe(dot, n.Pipe)), dot, &n.BranchNode)
+	case *parse.WithNode:
+		defer x.scope()()
+		v := x.pipe(dot, n.Pipe)
+		if truth(v) {
+			x.walk(v, n.List)
+		} else if n.ElseList != nil {
+			x.walk(dot, n.ElseList)
+		}
+	case *parse.RangeNode:
+		x.each(dot, n)
+	case *parse.TemplateNode:
+		x.template(n.Name, x.pipe(dot, n.Pipe))
+	case *parse.CommentNode:
+	default:
+		fail("%v is not supported", node)
+	}
+}
+
+// scope returns what ends a scope of variables.
+func (x *execution) scope() (end func()) {
+	n := len(x.vars)
+	return func() { x.vars = x.vars[:n] }
+}
+
+func (x *execution) branch(yes bool, dot reflect.Value, n *parse.BranchNode) {
+	switch {
+	case yes:
+		x.walk(dot, n.List)
+	case n.ElseList != nil:
+		x.walk(dot, n.ElseList)
+	}
+}
+
+// each writes the body of a range over a slice or an array once for each element.
+func (x *execution) each(dot reflect.Value, n *parse.RangeNode) {
+	defer x.scope()()
+	list := value(x.value(dot, n.Pipe))
+	if list.IsValid() && list.Kind() != reflect.Slice && list.Kind() != reflect.Array {
+		fail("range over %v", list.Type())
+	}
+	if !list.IsValid() || list.Len() == 0 {
+		x.branch(false, dot, &n.BranchNode)
+		return
+	}
+	for i := range list.Len() {
+		element, end := list.Index(i), x.scope()
+		switch d := n.Pipe.Decl; len(d) {
+		case 1:
+			x.vars = append(x.vars, variable{d[0].Ident[0], element})
+		case 2:
+			x.vars = append(x.vars, variable{d[0].Ident[0], reflect.ValueOf(i)}, variable{d[1].Ident[0], element})
+		}
+		x.walk(element, n.List)
+		end()
+	}
+}
+
+// write writes a value as text.
+func (x *execution) write(v reflect.Value) {
+	if v = value(v); !v.IsValid() {
+		return
+	}
+	if m, ok := v.Interface().(Markup); ok {
+		x.to.WriteString(string(m))
+		return
+	}
+	x.to.WriteString(escaper.Replace(fmt.Sprint(v.Interface())))
+}
+
+// escaper escapes for text and for attributes in double quotes, as html/template does.
+var escaper = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")
+
+// pipe returns the value of a pipeline, and declares its variables.
+func (x *execution) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
+	if p == nil {
+		return reflect.Value{}
+	}
+	v := x.value(dot, p)
+	for _, d := range p.Decl {
+		x.vars = append(x.vars, variable{d.Ident[0], v})
+	}
+	return v
+}

@@ -1,0 +1,59 @@
+// What a page does beyond links and forms. Without this file all of it works, but not as well.
+"use strict";
+
+const status = (text) => { document.getElementById("status").textContent = text; };
+
+// Times are the reader's; the server's UTC stays in the title.
+const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+function localTimes(root) {
+  for (const t of root.querySelectorAll("time:not([data-local])")) {
+    t.textContent = zone.format(new Date(t.dateTime));
+    t.dataset.local = "";
+  }
+}
+
+// select marks all rows of the page; what acts on all that match is a button of its own.
+function select(box) {
+  for (const other of box.closest("form").querySelectorAll("input[type=checkbox][name=id]")) other.checked = box.checked;
+}
+
+// copy works without TLS, too, where a page has no clipboard of its own.
+async function copy(button) {
+  const from = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(from.textContent);
+  } catch {
+    getSelection().selectAllChildren(from);
+    if (!document.execCommand("copy")) {
+      status("Copying is not allowed here: the text is selected, press Ctrl+C.");
+      return;
+    }
+  }
+  status("Copied.");
+}
+
+document.addEventListener("click", (e) => {
+  const button = e.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+document.addEventListener("change", (e) => { if (e.target.matches("[data-all]")) select(e.target); });
+
+// What fails is said beside the page, which stays as it is.
+document.addEventListener("htmx:responseError", (e) => status(e.detail.xhr.responseText || "The server refused this."));
+document.addEventListener("htmx:sendError", () => status("The server did not respond: is forbear serve still running?"));
+document.addEventListener("htmx:timeout", () => status("The server did not respond in time."));
+document.addEventListener("htmx:sseError", () => status("Live figures have stopped: reload the page."));
+document.addEventListener("htmx:sseOpen", () => { if (document.getElementById("status").textContent.startsWith("Live figures")) status(""); });
+
+// After a page was loaded in place, a reader begins at its heading.
+document.addEventListener("htmx:afterSettle", (e) => {
+  localTimes(document);
+  if (e.detail.boosted) document.querySelector("h1")?.focus({ preventScroll: true });
+});
+document.addEventListener("htmx:oobAfterSwap", (e) => localTimes(e.detail.target.ownerDocument));
+
+document.addEventListener("DOMContentLoaded", () => {
+  localTimes(document);
+  const insecure = document.getElementById("insecure");
+  if (insecure) insecure.hidden = isSecureContext;
+});

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/edge"
+)
+
+// The ranks of [Trouble], in the order in which someone on call looks at them: what may be an
+// attack, what refuses calls now, what waits for a person, what withholds retries, what
+// fails, what is only costly. A breaker goes between open and half-open by itself, so
+// that their ranks are neighbours and the row stays where it is.
+const (
+	well = iota
+	isPaced
+	heldClosed
+	retriesALot
+	failing
+	unhealthy
+	overBudget
+	deliveryHeld
+	halfOpen // or open, and the next call is a probe
+	isOpen
+	certificateRefused
+)
+
+const (
+	// certificateMemory is how long a refused certificate is trouble.
+	certificateMemory = 10 * time.Minute
+	// Failed calls are trouble from 1 % on, retries from 5 % and ten in the last minutes.
+	failingShare, retryingShare, fewRetries = 100, 20, 10
+)
+
+// illness is what is wrong with a dependency, before it is put into words.
+type illness struct {
+	rank        int
+	recent      readings
+	certificate string
+}
+
+// byTrouble sorts dependencies that come by name. Among equals those go first that had
+// clearly more failures and retries lately.
+func (l *look) byTrouble(rows []*tally) []*tally {
+	type place struct{ rank, weight int }
+	ill, good, places := []*tally{}, make([]*tally, 0, len(rows)), map[*tally]place{}
+	for _, t := range rows {
+		if i := l.ill(t); i.rank > well {
+			ill = append(ill, t)
+			// Doublings: a row that overtakes another with each call would be hard to click.
+			places[t] = place{i.rank, bits.Len64(uint64(16*i.recent[4] + i.recent[1]))}
+		} else {
+			good = append(good, t)
+		}
+	}
+	slices.SortStableFunc(ill, func(a, b *tally) int {
+		return cmp.Or(cmp.Compare(places[b].rank, places[a].rank), cmp.Compare(places[b].weight, places[a].weight))
+	})
+	return append(ill, good...)
+}
+
+// ill says what is wrong with a dependency. Thousands are asked for each page: it reads no
+// more than it must and allocates nothing.
+func (l *look) ill(t *tally) (i illness) {
+	t.mu.Lock()
+	i.recent = t.recent()
+	refused := t.events.certificate
+	t.mu.Unlock()
+	calls, retries, faults := i.recent[0], i.recent[1], i.recent[4]
+	r := t.retryer.Load()
+	var b *breaker.Breaker
+	if r != nil {
+		b = r.Breaker()
+	}
+	if b != nil {
+		i.rank = rankOf(b, l.now)
+	}
+	switch {
+	case refused != nil && l.now.Sub(refused.At) < certificateMemory:
+		i.rank, i.certificate = certificateRefused, refused.Why
+	case i.rank >= halfOpen:
+	case l.held[t.name]:
+		i.rank = deliveryHeld
+	case r != nil && (b != nil && b.BudgetSpent(l.now) || retries > 0 && spent(r, l.now)):
+		i.rank = overBudget
+	case r != nil && calls+retries > 0 && sick(r, l.now):
+		i.rank = unhealthy
+	case faults > 0 && faults*failingShare >= calls:
+		i.rank = failing
+	case retries >= fewRetries && retries*retryingShare >= calls:
+		i.rank = retriesALot
+	case i.rank == well && r != nil && calls+retries > 0 && edge.Pacer(r) != nil && edge.Pacer(r).Active():
+		i.rank = isPaced
+	}
+	return i
+}
+
+// rankOf returns the rank of what a breaker alone says.
+func rankOf(b *breaker.Breaker, now time.Time) int {
+	switch b.State() {
+	case breaker.HalfOpen:
+		return halfOpen
+	case breaker.Open:
+		if !b.Forced() && b.Wait(now) == 0 {
+			return halfOpen
+		}
+		return isOpen
+	}
+	if b.Forced() {
+		return heldClosed
+	}
+	return well
+}
+
+func spent(r *forbear.Retryer, now time.Time) bool {
+	level := r.Level(now)
+	return level.Used > 0 && level.Utilization() >= 1
+}
+
+func sick(r *forbear.Retryer, now time.Time) bool {
+	h, ok := edge.Health(r, now)
+	return ok && !h.Healthy
+}
+
+// why puts the illness of d into words.
+func (i illness) why(d *DependencyStatus) string {
+	switch i.rank {
+	case certificateRefused:
+		return "certificate refused: " + cmp.Or(i.certificate, "see the log")
+	case isOpen:
+		if d.Breaker != nil && d.Breaker.Forced {
+			return "breaker held open by hand"
+		}
+		return "breaker open"
+	case halfOpen:
+		return "breaker is being probed"
+	case deliveryHeld:
+		if d.Delivery != nil && d.Delivery.Hold != "" {
+			return "deliveries held: " + d.Delivery.Hold
+		}
+		return "deliveries held"
+	case overBudget:
+		return "retry budget exhausted"
+	case unhealthy:
+		return "health gate closed"
+	case failing:
+		return fmt.Sprintf("%d of %d calls failed in 5 minutes", i.recent[4], i.recent[0])
+	case retriesALot:
+		return fmt.Sprintf("%d retries of %d calls in 5 minutes", i.recent[1], i.recent[0])
+	case heldClosed:
+		return "breaker held closed by hand"
+	case isPaced:
+		return "the dependency limits its callers"
+	}
+	return ""
+}
