@@ -142,6 +142,9 @@ func (b *tab) listen(ev any) {
 			b.said = append(b.said, e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
+		if e.Type == network.ResourceTypeOther { // the browser's own, as for the icon
+			return
+		}
 		b.requests = append(b.requests, request{e.Request.Method, e.Request.URL, e.Type})
 		if e.Type == network.ResourceTypeEventSource {
 			b.streams[e.RequestID] = true
