@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/console/internal/page"
+	"github.com/forbear-go/forbear/gateway"
 )
 
 // funcs are what templates call.
@@ -22,6 +23,7 @@ var funcs = map[string]any{
 	"path":    url.PathEscape,
 	"query":   url.QueryEscape,
 	"alter":   alter,
+	"call":    func(c gateway.FailedCall) string { return idOf(c.CorrelationID + c.At.String()) },
 	"pairs":   pairs,
 	"line":    line,
 	"join":    strings.Join,
