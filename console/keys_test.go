@@ -44,7 +44,7 @@ func TestKeyShowsEvidenceAndNoWayToReaders(t *testing.T) {
 }
 
 // form is what the page of heldKey sends.
-func form(pairs ...string) url.Values {
+func values(pairs ...string) url.Values {
 	v := url.Values{"scope": {"pay%2Fments/host/v1 ada"}, "key": {"DIGEST"}, "fence": {"7"}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		v.Set(pairs[i], pairs[i+1])
@@ -57,9 +57,9 @@ func TestSettleSendsTheRunThatWasShown(t *testing.T) {
 		form url.Values
 		body string
 	}{
-		{form("outcome", "undone", "why", "looked"), `"undone":true,"why":"looked"`},
+		{values("outcome", "undone", "why", "looked"), `"undone":true,"why":"looked"`},
 		{
-			form("outcome", "done", "why", "looked", "status", "201", "headers", "Content-Type: application/json\r\n\r\n X-A:  b:c \r\n", "body", "{\"n\":12345678901234567890}\r\n"),
+			values("outcome", "done", "why", "looked", "status", "201", "headers", "Content-Type: application/json\r\n\r\n X-A:  b:c \r\n", "body", "{\"n\":12345678901234567890}\r\n"),
 			`"done":{"body_base64":"eyJuIjoxMjM0NTY3ODkwMTIzNDU2Nzg5MH0K","headers":[{"name":"Content-Type","value":"application/json"},{"name":"X-A","value":"b:c"}],"status":201},"fence":7`,
 		},
 	} {
@@ -77,13 +77,13 @@ func TestSettleSendsTheRunThatWasShown(t *testing.T) {
 func TestSettleKeepsWhatWasTyped(t *testing.T) {
 	f := showsKey(t).signedIn(t, adminToken)
 	f.answers["POST /v1/keys/settle"] = `409 {"detail":"its outcome is known"}`
-	typed := form("outcome", "done", "why", `"quoted"`, "status", "201", "headers", "A: b", "body", "\n<i>")
+	typed := values("outcome", "done", "why", `"quoted"`, "status", "201", "headers", "A: b", "body", "\n<i>")
 	holds(t, f.do(http.MethodPost, "/keys/settle", typed), http.StatusConflict, "its outcome is known", `value="&#34;quoted&#34;"`, `value="201"`, ">\nA: b</textarea>", ">\n\n&lt;i&gt;</textarea>")
 	if w := f.do(http.MethodPost, "/keys/settle", typed, "HX-Request", "true"); w.Code != http.StatusConflict || w.Body.String() != "its outcome is known\n" {
 		t.Errorf("to a script: %d %s", w.Code, w.Body)
 	}
 	before := len(f.calls)
-	for _, wrong := range []url.Values{form("why", "x"), form("outcome", "done", "status", "ok"), form("outcome", "done", "status", "200", "headers", "no colon"), form("outcome", "undone", "fence", "")} {
+	for _, wrong := range []url.Values{values("why", "x"), values("outcome", "done", "status", "ok"), values("outcome", "done", "status", "200", "headers", "no colon"), values("outcome", "undone", "fence", "")} {
 		holds(t, f.do(http.MethodPost, "/keys/settle", wrong), http.StatusBadRequest, `role="alert"`)
 	}
 	for _, call := range f.calls[before:] {

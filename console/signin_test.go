@@ -23,7 +23,7 @@ func TestOnThisMachineOneReadsWithoutAToken(t *testing.T) {
 	f := newFake(t)
 	holds(t, f.get("/"), http.StatusOK, "read only", `href="/sign-in"`)
 	holds(t, f.get("http://[::1]:8081/"), http.StatusOK)
-	holds(t, f.do(http.MethodPost, "/keys/settle", form("outcome", "undone", "why", "x")), http.StatusForbidden, "only read")
+	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusForbidden, "only read")
 	for _, call := range f.calls {
 		if !strings.HasPrefix(call, "GET ") {
 			t.Errorf("someone without a token sent %s", call)
@@ -88,7 +88,7 @@ func TestEachTokenGivesItsRights(t *testing.T) {
 		if who.write {
 			status = http.StatusSeeOther
 		}
-		holds(t, f.do(http.MethodPost, "/keys/settle", form("outcome", "undone", "why", "x")), status)
+		holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), status)
 		if at := f.do(http.MethodPost, "/sign-out", nil).Header().Get("Location"); at != "/sign-in" {
 			t.Errorf("signed out to %q", at)
 		}
@@ -193,7 +193,7 @@ func TestRevokedTokenEndsItsSession(t *testing.T) {
 	f.tokens[adminToken] = `{"name":"ada","scope":"admin"}`
 	toSignIn(t, f.get("/")) // the session is gone
 	f.signedIn(t, adminToken).tokens[adminToken] = `{"name":"ada","scope":"read-only"}`
-	holds(t, f.do(http.MethodPost, "/keys/settle", form("outcome", "undone", "why", "x")), http.StatusForbidden)
+	holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x")), http.StatusForbidden)
 }
 
 // What happens now is seen above all while the database is away.
@@ -241,7 +241,7 @@ func TestOtherSitesSendNothing(t *testing.T) {
 	f := newFake(t).signedIn(t, adminToken)
 	f.calls = nil
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
-		holds(t, f.do(http.MethodPost, "/keys/settle", form("outcome", "undone", "why", "x"), header...), http.StatusForbidden, "another site")
+		holds(t, f.do(http.MethodPost, "/keys/settle", values("outcome", "undone", "why", "x"), header...), http.StatusForbidden, "another site")
 		holds(t, f.do(http.MethodPost, "/sign-in", url.Values{"token": {adminToken}}, header...), http.StatusForbidden)
 	}
 	if len(f.calls) > 0 {
@@ -311,7 +311,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // No token, key, reason or body of a request is in a log, also when the API fails.
 func TestLogsHoldNoSecrets(t *testing.T) {
 	f := newFake(t).signedIn(t, adminToken)
-	secrets := form("outcome", "done", "why", "secret-why", "status", "200", "body", "secret-body", "headers", "A: secret-header")
+	secrets := values("outcome", "done", "why", "secret-why", "status", "200", "body", "secret-body", "headers", "A: secret-header")
 	for _, answer := range []string{"{}", "500 {}", "409 {}", "not json secret-response"} {
 		for _, call := range []string{"POST /v1/keys/settle", "POST /v1/keys/find", "GET /v1/keys"} {
 			f.answers[call] = answer
