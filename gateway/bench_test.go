@@ -47,7 +47,7 @@ func BenchmarkProxy(b *testing.B) {
 			load(b, srv.URL)
 		})
 	}
-	observed, err := forbear.New("orders", quick, forbear.WithObserver(gateway.NewStats("checkout").Observer()))
+	observed, err := forbear.New("orders", forbear.Policy{}, forbear.WithObserver(gateway.NewStats("checkout").Observer()))
 	if err != nil {
 		b.Fatal(err)
 	}

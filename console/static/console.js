@@ -67,8 +67,10 @@ document.addEventListener("change", (e) => { if (e.target.matches("[data-all]"))
 document.addEventListener("htmx:responseError", (e) => status(e.detail.xhr.responseText || "The server refused this."));
 document.addEventListener("htmx:sendError", () => status("The server did not respond: is forbear serve still running?"));
 document.addEventListener("htmx:timeout", () => status("The server did not respond in time."));
-document.addEventListener("htmx:sseError", () => status("Live figures have stopped: reload the page."));
-document.addEventListener("htmx:sseOpen", () => { if (document.getElementById("status").textContent.startsWith("Live figures")) status(""); });
+const lost = "Live figures have stopped: the server is looked for.";
+document.addEventListener("htmx:sseError", () => status(lost));
+document.addEventListener("htmx:sseOpen", () => { if (document.getElementById("status").textContent === lost) status(""); });
+document.addEventListener("htmx:sseClose", (e) => { if (e.detail.type === "message") status("Live figures have ended: reload the page."); });
 
 // After a page was loaded in place, a reader begins at its heading.
 document.addEventListener("htmx:afterSettle", (e) => {
