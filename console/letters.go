@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type lettersPage struct {
 	// chooses some that cannot be acted upon.
 	All    string  `json:"-"`
 	Filter []field `json:"filter"`
-	Bound  bool    `json:"-"` // whether the filter names more than a state
+	Bound  bool    `json:"-"` // whether something is looked for
+	More   bool    `json:"-"` // by a field that is seldom used
 }
 
 // group are the letters of one queue, reason and state.
@@ -84,11 +86,13 @@ func queryOf(f []field) url.Values {
 // first.
 func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 	q := r.URL.Query()
-	p := lettersPage{Bound: len(q) > 0}
+	var p lettersPage
 	var err error
 	if p.Filter, err = filterOf(q); err != nil {
 		return nil, err
 	}
+	p.Bound = len(p.Filter) > 1 || q.Has("state")
+	p.More = slices.ContainsFunc(p.Filter, func(f field) bool { return slices.Contains(letterFields[2:], f.Name) })
 	ask := queryOf(p.Filter)
 	if ask.Get("state") == string(deadletter.Dead) && !ask.Has("redrive") {
 		p.All = alter(ask, "all", "true")
@@ -111,6 +115,8 @@ func (c *Console) deadLetters(r *http.Request, s *session) (*view, error) {
 		}
 		p.Groups = append(p.Groups, g)
 	}
+	// Those that are dead come first, as it happens by the names of states.
+	slices.SortStableFunc(p.Groups, func(a, b group) int { return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(b.Count, a.Count)) })
 	return &view{Title: "Dead letters", Tab: "/dead-letters", Template: "letters", Data: p}, nil
 }
 
